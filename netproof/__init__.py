@@ -1,0 +1,1 @@
+"""Measuring, judging and reporting cluster interconnects for MPI."""

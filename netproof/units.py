@@ -1,0 +1,39 @@
+"""The one place where units are converted: bytes, µs, MB/s of 10⁶ bytes, Mbit/s of 10⁶ bits."""
+
+from __future__ import annotations
+
+BITS_PER_BYTE = 8
+MEBI = 2**20
+ETHERNET_OVERHEAD_BYTES = 38
+"""Preamble 8, header 14, frame check sequence 4, inter-frame gap 12."""
+IP_TCP_HEADER_BYTES = 40
+TCP_TIMESTAMPS_BYTES = 12
+
+
+def bandwidth_mb_s(size_bytes: float, time_us: float) -> float:
+    """Bandwidth in MB/s (10⁶ bytes/s) of ``size_bytes`` moved in ``time_us`` > 0."""
+    return size_bytes / time_us
+
+
+def mbit_s(bandwidth: float) -> float:
+    """Mbit/s (10⁶) of a bandwidth in MB/s (10⁶)."""
+    return bandwidth * BITS_PER_BYTE
+
+
+def mb_s(mbit: float) -> float:
+    """MB/s (10⁶) of a rate in Mbit/s (10⁶)."""
+    return mbit / BITS_PER_BYTE
+
+
+def us(seconds: float) -> float:
+    """µs of a time in seconds."""
+    return seconds * 1e6
+
+
+def line_rate_mb_s(link_mbit_s: float, mtu_bytes: int) -> float:
+    """Most TCP payload in MB/s that Ethernet carries, TCP timestamps on.
+
+    link · (MTU - 40 - 12) / (MTU + 38): 1 Gbit/s at MTU 1500 gives 117.69 MB/s, 941.5 Mbit/s.
+    """
+    payload = mtu_bytes - IP_TCP_HEADER_BYTES - TCP_TIMESTAMPS_BYTES
+    return mb_s(link_mbit_s) * payload / (mtu_bytes + ETHERNET_OVERHEAD_BYTES)
