@@ -1,0 +1,30 @@
+"""What benchmarks print, read into tables and curves; which one it is, told by the content."""
+
+from __future__ import annotations
+
+import re
+
+from netproof.errors import ParseError
+from netproof.parse import imb, netpipe
+
+_COLUMNS = re.compile(r" *[0-9]+(?: +[-0-9.a-zA-Z]+){2,4} *")
+
+
+def read(
+    text: str, path: str, *, bidirectional: bool = False
+) -> imb.ImbOutput | netpipe.NetpipeOutput:
+    """Read the output of IMB or NetPIPE; ``bidirectional`` says how NetPIPE was run.
+
+    Raises ParseError where it is neither, or is not what the benchmark prints.
+    """
+    first = next((line for line in text.split("\n") if line.strip()), "")
+    if first.startswith("#"):
+        if bidirectional:
+            raise ParseError(path, 1, first, "IMB's output has no direction: leave it out")
+        return imb.read(text, path)
+    if "Now starting the main loop" in text:
+        return netpipe.read_print(text, path, bidirectional=bidirectional)
+    if _COLUMNS.fullmatch(first):
+        return netpipe.read_file(text, path, bidirectional=bidirectional)
+    place = text.split("\n").index(first) + 1 if first else 0
+    raise ParseError(path, place, first, "expected the output of IMB-MPI1 or of NetPIPE")

@@ -1,0 +1,545 @@
+"""Intel MPI Benchmarks (IMB-MPI1) 2018 to 2021: its standard output read into tables.
+
+Bandwidth is never taken from the ``Mbytes/sec`` column but computed from bytes and time, with
+the number of messages that the benchmark's own rate counts for a call: 1 for PingPong and
+PingPing (PingPing's rate is that of one of its two messages), 2 for Sendrecv, 4 for Exchange.
+The column serves as a check: a row whose rate does not follow from its bytes and time, in
+megabytes of 10⁶ bytes since IMB 2018 and of 2²⁰ or 10⁶ before, is an error.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from netproof.curve import Curve
+from netproof.errors import ParseError
+from netproof.parse.fixed import Lines, numbers
+from netproof.units import MEBI, bandwidth_mb_s
+
+MEGA = 10**6
+SMALLEST_TIMED_BYTES = 4
+"""Below it a collective may do nothing at all, and IMB then prints a time of 0.00."""
+
+POINT_TO_POINT = {
+    "PingPong": 1,
+    "PingPongSpecificSource": 1,
+    "PingPongAnySource": 1,
+    "PingPing": 1,
+    "PingPingSpecificSource": 1,
+    "PingPingAnySource": 1,
+    "Sendrecv": 2,
+    "Exchange": 4,
+}
+"""Messages that one call's rate counts."""
+SINGLE_TRANSFER = frozenset(name for name in POINT_TO_POINT if name.startswith("PingP"))
+MESSAGE_RATE = frozenset({"Uniband", "Biband"})
+REDUCTIONS = frozenset(
+    {"Reduce", "Reduce_local", "Reduce_scatter", "Reduce_scatter_block", "Allreduce"}
+)
+COLLECTIVE = REDUCTIONS | {
+    "Bcast",
+    "Allgather",
+    "Allgatherv",
+    "Gather",
+    "Gatherv",
+    "Scatter",
+    "Scatterv",
+    "Alltoall",
+    "Alltoallv",
+}
+LARGEST_ELEMENT_BYTES = 16
+FUNCTIONS = frozenset(POINT_TO_POINT) | MESSAGE_RATE | COLLECTIVE | {"Barrier"}
+
+_SIZE, _COUNT, _RATE, _MESSAGES = "#bytes", "#repetitions", "Mbytes/sec", "Msg/sec"
+_TIME = "t[usec]"
+_RANGE = ("t_min[usec]", "t_max[usec]", "t_avg[usec]")
+_WIDTH = 13
+
+_RULE = re.compile(r"#-{40,}")
+_BANNER = re.compile(r"# {4}Intel ?\(R\) MPI Benchmarks (\S.*), MPI-1 part *")
+_VERSION = re.compile(r"((?:20)?[0-9]+)(?:\.[0-9]+)*(?: Update [0-9]+)?")
+_MACHINE = re.compile(
+    r"# (?:Date|Machine|System|Release|Version|MPI Version|MPI Thread Environment) *: .*"
+)
+_CALLED = re.compile(r"# Calling sequence was: *")
+_COMMAND = re.compile(r"#( .*)?")
+_USER_LENGTHS = re.compile(r"# Message lengths were user defined")
+_LEAST = re.compile(r"# Minimum message length in bytes: {3}([0-9]+)")
+_MOST = re.compile(r"# Maximum message length in bytes: {3}([0-9]+)")
+_HASH = re.compile(r"# *")
+_TYPES = re.compile(r"# MPI_(?:Datatype|Datatype for reductions|Op) *: {3}MPI_[A-Z0-9_]+ *")
+_LIST = re.compile(r"# List of Benchmarks to run:")
+_LISTED = re.compile(r"# (?:\(Multi-\))?([A-Za-z_]+) *")
+_TITLE = re.compile(r"# Benchmarking (Multi-)?([A-Za-z_]+) *")
+_PROCESSES = re.compile(r"# #processes = ([0-9]+) *")
+_MAPPED = re.compile(r"# #processes = ([0-9]+); rank order \(rowwise\): *")
+_RANK_ROW = re.compile(r"# (?: +[0-9]+)+ *")
+_GROUPS = re.compile(r"# \( ([0-9]+) groups of ([0-9]+) processes each running simultaneous \) *")
+_GROUP_ROW = re.compile(r"# Group +([0-9]+): ((?: +[0-9]+)+) *")
+_WAITING = re.compile(r"# \( ([0-9]+) additional process(?:es)? waiting in MPI_Barrier\) *")
+_FAILURE = re.compile(r" *([0-9]+(?: +[0-9]+)?) ((?:out-of-mem\.|time-out\.|int-overflow\.?);.*)")
+_INVALID = re.compile(r"# !! Benchmark (\S+) invalid for ([0-9]+) processes !! *")
+_END = re.compile(r"# All processes entering MPI_Finalize")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One size of a table: bytes, µs, the printed rate in the file's own megabytes a second.
+
+    ``t_us`` in tables with one time column, ``t_min_us``, ``t_max_us`` and ``t_avg_us`` in the
+    others, ``messages_s`` (messages a second, over all pairs) in those of Uniband and Biband;
+    ``defects`` where IMB was built to check its results. None where a table has no such column.
+    """
+
+    line: int
+    size: int
+    repetitions: int
+    t_us: float | None = None
+    t_min_us: float | None = None
+    t_max_us: float | None = None
+    t_avg_us: float | None = None
+    printed_bandwidth: float | None = None
+    messages_s: float | None = None
+    defects: float | None = None
+
+    @property
+    def time_us(self) -> float:
+        """Time of a call in µs: that of the slowest rank, or of one message of a rate."""
+        if self.messages_s is not None:
+            return 1e6 / self.messages_s
+        time = self.t_us if self.t_us is not None else self.t_max_us
+        assert time is not None
+        return time
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A size that IMB could not measure, in IMB's words (``text``)."""
+
+    line: int
+    size: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """One function at one number of ranks.
+
+    ``ranks`` is IMB's #processes, with ``-multi`` those of one group; ``groups`` how many
+    groups ran at once, ``group`` which of them the rows are (None where they are all of them),
+    ``waiting`` the ranks that took no part. ``first_line`` is the title's, ``last_line`` the
+    last row's.
+    """
+
+    path: str
+    function: str
+    ranks: int
+    waiting: int
+    groups: int
+    group: int | None
+    rows: tuple[Row, ...]
+    failures: tuple[Failure, ...]
+    first_line: int
+    last_line: int
+
+    @property
+    def mode(self) -> str:
+        """``multi`` where several groups ran at once, else ``single``."""
+        return "multi" if self.groups > 1 else "single"
+
+    def curve(self) -> Curve:
+        """Times and bandwidths over the sizes; ParseError for a failed size or a wrong result.
+
+        µs a call of the slowest rank (one way for PingPong), and MB/s (10⁶) from bytes and
+        time; collectives and Barrier have no bandwidth. Uniband and Biband: µs a message is
+        1e6 over the message rate of all pairs together, and bandwidth is bytes times that rate.
+        """
+        for failure in self.failures:
+            raise ParseError(
+                self.path,
+                failure.line,
+                failure.text,
+                f"{self.function} at {self.ranks} ranks failed at {failure.size} bytes",
+            )
+        for row in self.rows:
+            if row.defects:
+                raise ParseError(
+                    self.path,
+                    row.line,
+                    f"defects {row.defects}",
+                    f"{self.function} at {self.ranks} ranks moved wrong data at {row.size} bytes",
+                )
+        bandwidth = None
+        if self.function in POINT_TO_POINT or self.function in MESSAGE_RATE:
+            messages = POINT_TO_POINT.get(self.function, 1)
+            bandwidth = tuple(bandwidth_mb_s(messages * row.size, row.time_us) for row in self.rows)
+        return Curve(
+            sizes=tuple(row.size for row in self.rows),
+            time_us=tuple(row.time_us for row in self.rows),
+            bandwidth_mb_s=bandwidth,
+        )
+
+
+@dataclass(frozen=True)
+class ImbOutput:
+    """Everything that one run of IMB-MPI1 printed.
+
+    ``megabyte`` is the bytes in its ``Mbytes/sec``; ``longest`` the largest message in bytes
+    that it was to measure, None where a file of lengths was given to it.
+    """
+
+    path: str
+    version: str
+    megabyte: int
+    longest: int | None
+    tables: tuple[Table, ...]
+
+    def table(self, function: str, ranks: int) -> Table:
+        """Return the one table of ``function`` at ``ranks``; ParseError unless there is one."""
+        found = [t for t in self.tables if (t.function, t.ranks) == (function, ranks)]
+        if len(found) != 1:
+            there = ", ".join(f"{t.function} at {t.ranks}" for t in self.tables)
+            raise ParseError(
+                self.path,
+                found[1].first_line if found else 0,
+                "",
+                f"holds {len(found)} tables of {function} at {ranks} ranks, not one ({there})",
+            )
+        return found[0]
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """The columns of a table, without that of the group."""
+
+    columns: tuple[str, ...]
+
+    @property
+    def whole(self) -> tuple[str, ...]:
+        return tuple(c for c in self.columns if c in (_SIZE, _COUNT, _MESSAGES))
+
+
+def _layouts(function: str) -> list[_Layout]:
+    """Headers that IMB prints for ``function``, with and without its check of results."""
+    if function == "Barrier":
+        return [_Layout((_COUNT, *_RANGE))]
+    if function in MESSAGE_RATE:
+        bare = [(_SIZE, _COUNT, _RATE, _MESSAGES)]
+    elif function in COLLECTIVE:
+        bare = [(_SIZE, _COUNT, *_RANGE)]
+    else:
+        bare = [(_SIZE, _COUNT, *_RANGE, _RATE)]
+        if function in SINGLE_TRANSFER:
+            bare.append((_SIZE, _COUNT, _TIME, _RATE))
+    return [_Layout(columns) for columns in bare + [(*c, "defects") for c in bare]]
+
+
+class _Megabytes:
+    """Which megabyte the printed rates are in, narrowed down row by row."""
+
+    def __init__(self, version: str) -> None:
+        found = _VERSION.fullmatch(version)
+        assert found
+        self.version = version
+        self.candidates = (MEGA,) if int(found[1]) >= 2018 else (MEBI, MEGA)
+
+    def check(self, lines: Lines, table: str, row: Row) -> None:
+        """ParseError unless the row's rate follows from its bytes and its time."""
+        if row.printed_bandwidth is None:
+            return
+        if row.messages_s is not None:
+            least = row.size * max(row.messages_s - 0.5, 0)
+            most = row.size * (row.messages_s + 0.5)
+        else:
+            moved = POINT_TO_POINT[table] * row.size * 1e6
+            least = moved / (row.time_us + 0.005)
+            most = moved / (row.time_us - 0.005) if row.time_us > 0.005 else float("inf")
+        # Two printed decimals, and a whisker for the rounding of the bounds themselves.
+        margin = 0.005 + 1e-9 * row.printed_bandwidth
+        fitting = tuple(
+            unit
+            for unit in self.candidates
+            if least / unit - margin <= row.printed_bandwidth <= most / unit + margin
+        )
+        if not fitting:
+            units = " or ".join({MEGA: "10^6", MEBI: "2^20"}[unit] for unit in self.candidates)
+            lines.refuse(
+                f"{_RATE} does not follow from bytes and time in megabytes of {units} bytes, "
+                f"as IMB {self.version} prints them"
+            )
+        self.candidates = fitting
+
+
+def read(text: str, path: str) -> ImbOutput:
+    """Read what one run of IMB-MPI1 printed on its standard output.
+
+    Raises ParseError, with the line, for anything that IMB does not print, for a file without
+    IMB's last line, a benchmark announced and not there, sizes that do not increase, a table
+    that stops before the longest message without saying why, and impossible numbers.
+    """
+    lines = Lines(text, path)
+    version = _read_banner(lines)
+    megabytes = _Megabytes(version)
+    longest, announced = _read_preamble(lines)
+    tables: list[Table] = []
+    while not lines.match(_END):
+        if found := lines.match(_INVALID):
+            lines.refuse(f"IMB did not run {found[1]}: start it with ranks that it can use")
+        for table in _read_table(lines, megabytes, longest):
+            for other in tables:
+                if _key(other) == _key(table):
+                    lines.refuse(
+                        f"a second table of {table.function} at {table.ranks} ranks, "
+                        f"the first begins at line {other.first_line}"
+                    )
+            if table.function not in announced:
+                lines.refuse(f"{table.function} is not in the list of benchmarks to run")
+            tables.append(table)
+        lines.skip_blank()
+    missing = [name for name in announced if name not in {t.function for t in tables}]
+    if missing:
+        lines.refuse(f"announced and not there: {' '.join(missing)}")
+    lines.skip_blank()
+    if lines.peek() is not None:
+        lines.take("nothing")
+        lines.refuse("expected nothing after IMB's last line")
+    return ImbOutput(path, version, megabytes.candidates[0], longest, tuple(tables))
+
+
+def _key(table: Table) -> tuple[str, int, int, int | None]:
+    return table.function, table.ranks, table.groups, table.group
+
+
+def _expect(lines: Lines, pattern: re.Pattern[str], what: str) -> re.Match[str]:
+    found = lines.match(pattern)
+    if not found:
+        lines.take(what)
+        lines.refuse(f"expected {what}")
+    return found
+
+
+def _read_banner(lines: Lines) -> str:
+    lines.skip_blank()
+    _expect(lines, _RULE, "the rule above IMB's name")
+    version = _expect(lines, _BANNER, "IMB's name and version, MPI-1 part")[1]
+    if not _VERSION.fullmatch(version):
+        lines.refuse("no version of IMB that is known here, such as 2021.11 or 2019 Update 6")
+    _expect(lines, _RULE, "the rule below IMB's name")
+    return version
+
+
+def _read_preamble(lines: Lines) -> tuple[int | None, list[str]]:
+    """Longest message in bytes, or None where a file of lengths was given; functions to come."""
+    while lines.match(_MACHINE):
+        pass
+    lines.skip_blank()
+    _expect(lines, _CALLED, "the calling sequence")
+    lines.skip_blank()
+    _expect(lines, _COMMAND, "the command line")
+    while lines.match(_COMMAND):
+        pass
+    lines.skip_blank()
+    longest = None
+    if not lines.match(_USER_LENGTHS):
+        _expect(lines, _LEAST, "the minimum message length")
+        longest = int(_expect(lines, _MOST, "the maximum message length")[1])
+    while lines.match(_TYPES) or lines.match(_HASH):
+        pass
+    lines.skip_blank()
+    _expect(lines, _LIST, "the list of benchmarks to run")
+    lines.skip_blank()
+    announced = []
+    while found := lines.match(_LISTED):
+        if found[1] not in FUNCTIONS:
+            lines.refuse("no benchmark of IMB-MPI1 that is known here")
+        announced.append(found[1])
+    if not announced:
+        _expect(lines, _LISTED, "a benchmark's name")
+    lines.skip_blank()
+    return longest, announced
+
+
+def _read_table(lines: Lines, megabytes: _Megabytes, longest: int | None) -> list[Table]:
+    """One table, or with ``-multi 1`` one for each group."""
+    _expect(lines, _RULE, "the rule above a table, or IMB's last line")
+    title = _expect(lines, _TITLE, "the name of a benchmark")
+    first_line, function = lines.number, title[2]
+    if function not in FUNCTIONS:
+        lines.refuse("no benchmark of IMB-MPI1 that is known here")
+    groups, ranks = _read_ranks(lines, multi=title[1] is not None)
+    if function in SINGLE_TRANSFER and ranks != 2:
+        lines.refuse(f"{function} runs between 2 ranks")
+    waiting = lines.match(_WAITING)
+    _expect(lines, _RULE, "the rule below a table's title")
+    layout, by_group = _read_header(lines, function)
+    rows: dict[int | None, list[Row]] = {}
+    failures: dict[int | None, list[Failure]] = {}
+    ends: dict[int | None, int] = {}
+    members: list[int | None] = list(range(groups)) if by_group else [None]
+    while True:
+        if by_group and not _group_follows(lines):
+            break
+        row_there = False
+        for group in members:
+            line = lines.peek()
+            if group is None and (line is None or not line.strip()):
+                break
+            line = lines.take("a row of the table")
+            row_there = True
+            ends[group] = lines.number
+            found = _FAILURE.fullmatch(line)
+            if found:
+                size = _failed_size(lines, found, group)
+                failures.setdefault(group, []).append(Failure(lines.number, size, found[2]))
+            else:
+                row = _read_row(lines, line, layout, group)
+                _check_times(lines, function, row)
+                megabytes.check(lines, function, row)
+                size = row.size
+                rows.setdefault(group, []).append(row)
+            _check_order(lines, function, size, rows.get(group, []), failures.get(group, []))
+        if not row_there:
+            break
+    tables = []
+    for group in members:
+        if group not in ends:
+            lines.refuse(f"the table of {function} has no rows")
+        mine, failed = rows.get(group, []), failures.get(group, [])
+        if longest is not None and not failed:
+            _check_end(lines, function, mine[-1].size, longest)
+        tables.append(
+            Table(
+                path=lines.path,
+                function=function,
+                ranks=ranks,
+                waiting=int(waiting[1]) if waiting else 0,
+                groups=groups,
+                group=group,
+                rows=tuple(mine),
+                failures=tuple(failed),
+                first_line=first_line,
+                last_line=ends[group],
+            )
+        )
+    return tables
+
+
+def _read_ranks(lines: Lines, *, multi: bool) -> tuple[int, int]:
+    """Groups that run at once, and the ranks of each."""
+    if not multi:
+        if found := lines.match(_MAPPED):
+            while lines.match(_RANK_ROW) or lines.match(_HASH):
+                pass
+            lines.skip_blank()
+        else:
+            found = _expect(lines, _PROCESSES, "the number of processes")
+        if not int(found[1]):
+            lines.refuse("a benchmark of 0 processes")
+        return 1, int(found[1])
+    found = _expect(lines, _GROUPS, "the number of groups and their processes")
+    groups, ranks = int(found[1]), int(found[2])
+    if groups < 2 or not ranks:
+        lines.refuse("expected two groups or more, of processes")
+    for group in range(groups):
+        row = _expect(lines, _GROUP_ROW, f"the ranks of group {group}")
+        members = row[2].split()
+        while more := lines.match(_RANK_ROW):
+            members += more[0].split()[1:]
+        if int(row[1]) != group or len(members) != ranks:
+            lines.refuse(f"expected the {ranks} ranks of group {group}")
+        lines.match(_HASH)
+        lines.skip_blank()
+    return groups, ranks
+
+
+def _read_header(lines: Lines, function: str) -> tuple[_Layout, bool]:
+    line = lines.take("the header of a table")
+    for by_group in (False, True):
+        for layout in _layouts(function):
+            columns = ("Group", *layout.columns) if by_group else layout.columns
+            if line == "".join(f"{name:>{_WIDTH}}" for name in columns):
+                return layout, by_group
+    lines.refuse(f"is no header that IMB prints for {function}")
+
+
+def _group_follows(lines: Lines) -> bool:
+    """Take the empty line above a size's rows of all groups, if they do follow."""
+    lines.skip_blank()
+    line = lines.peek()
+    return line is not None and not line.startswith("#")
+
+
+def _failed_size(lines: Lines, found: re.Match[str], group: int | None) -> int:
+    values = [int(token) for token in found[1].split()]
+    if group is None and len(values) == 1:
+        return values[0]
+    if group is not None and len(values) == 2 and values[0] == group:
+        return values[1]
+    lines.refuse("a failure of no size or group that was expected here")
+
+
+def _read_row(lines: Lines, line: str, layout: _Layout, group: int | None) -> Row:
+    names = layout.columns if group is None else ("Group", *layout.columns)
+    values = dict(zip(names, numbers(lines, line.split(), names), strict=True))
+    printed = "".join(
+        f"{value:{_WIDTH}.0f}" if name in ("Group", *layout.whole) else f"{value:{_WIDTH}.2f}"
+        for name, value in values.items()
+    )
+    if line != printed:
+        lines.refuse(f"is no row of {_WIDTH} wide columns as IMB prints them")
+    if group is not None and values["Group"] != group:
+        lines.refuse(f"expected the row of group {group}")
+    least, most, mean = (values.get(name) for name in _RANGE)
+    return Row(
+        line=lines.number,
+        size=int(values.get(_SIZE, 0)),
+        repetitions=int(values[_COUNT]),
+        t_us=values.get(_TIME),
+        t_min_us=least,
+        t_max_us=most,
+        t_avg_us=mean,
+        printed_bandwidth=values.get(_RATE),
+        messages_s=values.get(_MESSAGES),
+        defects=values.get("defects"),
+    )
+
+
+def _check_times(lines: Lines, function: str, row: Row) -> None:
+    if not row.repetitions:
+        lines.refuse("0 repetitions measure nothing")
+    if row.messages_s == 0:
+        lines.refuse("a rate of 0 messages a second")
+    times = [t for t in (row.t_us, row.t_min_us, row.t_max_us, row.t_avg_us) if t is not None]
+    may_be_nothing = function in COLLECTIVE and row.size < SMALLEST_TIMED_BYTES
+    if 0 in times and not may_be_nothing:
+        lines.refuse(f"a time of 0 for {function} at {row.size} bytes")
+    if row.t_min_us is not None and row.t_max_us is not None and row.t_avg_us is not None:
+        # The mean is a sum of floats: it may round up where its terms do not.
+        slack = 0.01 + 1e-9 * row.t_max_us
+        if not row.t_min_us <= row.t_avg_us + slack or not row.t_avg_us <= row.t_max_us + slack:
+            lines.refuse("expected t_min <= t_avg <= t_max")
+        if row.t_min_us > row.t_max_us:
+            lines.refuse("expected t_min <= t_max")
+
+
+def _check_end(lines: Lines, function: str, last: int, longest: int) -> None:
+    if function == "Barrier":
+        return
+    if last > longest:
+        lines.refuse(f"{function} goes past the longest message of {longest} bytes")
+    # A message that no element of the reduction fits into is left out by IMB.
+    if last < longest and not (function in REDUCTIONS and longest < LARGEST_ELEMENT_BYTES):
+        lines.refuse(f"the table of {function} ends before {longest} bytes, the longest message")
+
+
+def _check_order(
+    lines: Lines, function: str, size: int, rows: list[Row], failures: list[Failure]
+) -> None:
+    sizes = sorted((entry.line, entry.size) for entry in [*rows, *failures])
+    if len(sizes) > 1:
+        before = sizes[-2][1]
+        if function == "Barrier":
+            lines.refuse("a second row of Barrier")
+        if size <= before:
+            lines.refuse(f"{size} bytes after {before}: sizes must increase")
