@@ -1,0 +1,76 @@
+"""What is measured: the functions of IMB-MPI1 and the variants of NetPIPE, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+NETPIPE_PROTOCOLS = ("tcp", "mpi")
+NETPIPE_PATHS = ("between", "inside")
+"""Between two nodes, and between two ranks of one node."""
+NETPIPE_DIRECTIONS = ("oneway", "bidirectional")
+
+FEATURES = {
+    "netpipe-tcp": "NetPIPE over TCP (NPtcp)",
+    "netpipe-mpi": "NetPIPE over MPI (NPmpi)",
+    "imb": "Intel MPI Benchmarks (IMB-MPI1)",
+}
+"""What an environment can offer; each is a feature of it, or absent with a reason."""
+
+
+@dataclass(frozen=True)
+class ImbFunction:
+    """One benchmark of IMB-MPI1.
+
+    ``pair``: runs on two ranks, whatever the job has. ``pairs``: needs an even number of ranks.
+    ``least_bytes``: the smallest message that is asked for, 4 where the data are floats, None
+    where there is no message. ``default``: part of a plain acceptance run.
+    """
+
+    name: str
+    pair: bool = False
+    pairs: bool = False
+    least_bytes: int | None = 1
+    default: bool = False
+
+
+IMB_FUNCTIONS = (
+    ImbFunction("PingPong", pair=True, default=True),
+    ImbFunction("PingPing", pair=True),
+    ImbFunction("Sendrecv", default=True),
+    ImbFunction("Exchange"),
+    ImbFunction("Uniband", pairs=True),
+    ImbFunction("Biband", pairs=True),
+    ImbFunction("Bcast", default=True),
+    ImbFunction("Allgather", default=True),
+    ImbFunction("Allgatherv"),
+    ImbFunction("Gather"),
+    ImbFunction("Gatherv"),
+    ImbFunction("Scatter"),
+    ImbFunction("Scatterv"),
+    ImbFunction("Alltoall", default=True),
+    ImbFunction("Alltoallv"),
+    ImbFunction("Reduce", least_bytes=4),
+    ImbFunction("Reduce_scatter", least_bytes=4, default=True),
+    ImbFunction("Reduce_scatter_block", least_bytes=4),
+    ImbFunction("Allreduce", least_bytes=4, default=True),
+    ImbFunction("Barrier", least_bytes=None, default=True),
+)
+
+_BY_NAME = {function.name: function for function in IMB_FUNCTIONS}
+
+
+def imb_function(name: str) -> ImbFunction:
+    """The IMB function of that name; KeyError where there is none."""
+    return _BY_NAME[name]
+
+
+def imb_sizes(function: ImbFunction, most_bytes: int) -> tuple[int, ...]:
+    """Message sizes in bytes asked for: powers of two up to ``most_bytes``; (0,) for Barrier."""
+    if function.least_bytes is None:
+        return (0,)
+    sizes = []
+    size = function.least_bytes
+    while size <= most_bytes:
+        sizes.append(size)
+        size *= 2
+    return tuple(sizes)

@@ -1,0 +1,30 @@
+# shellcheck shell=bash
+# Sourced by the job script. Each launch of a benchmark is a job step with files of its own; what
+# one of them does, crash or hang, leaves the others standing.
+
+printf 'step\tstart\tend\tstatus\tlimit_s\n' >launches.tsv
+
+# Ends every job step but the script's own. srun may be gone while its tasks are not.
+end_steps() {
+    local id
+    for id in $(squeue --noheader --steps --jobs="$SLURM_JOB_ID" --format=%i); do
+        case $id in
+        *.batch | *.extern | *.interactive) ;;
+        *) scancel --signal=KILL "$id" ;;
+        esac
+    done
+}
+
+# step NAME LIMIT COMMAND...: one launch, ended after LIMIT seconds.
+step() {
+    local name=$1 limit=$2 start end status
+    shift 2
+    start=$EPOCHREALTIME
+    timeout --signal=TERM --kill-after=5 "$limit" "$@" >"$name.out" 2>"$name.err" </dev/null
+    status=$?
+    end=$EPOCHREALTIME
+    [ "$status" -eq 0 ] || end_steps
+    printf '%s\t%s\t%s\t%s\t%s\n' "$name" "$start" "$end" "$status" "$limit" >>launches.tsv
+}
+
+trap end_steps EXIT

@@ -1,0 +1,111 @@
+"""The matrix that a run owes: every case that a site's configuration and the checks ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from netproof.benchmarks import (
+    IMB_FUNCTIONS,
+    NETPIPE_DIRECTIONS,
+    NETPIPE_PATHS,
+    NETPIPE_PROTOCOLS,
+)
+from netproof.case import Case
+from netproof.errors import NetproofError
+from netproof.site import Partition, absences
+
+
+@dataclass(frozen=True, order=True)
+class Absence:
+    """A benchmark that an environment of a partition lacks, and the site's reason."""
+
+    partition: str
+    environment: str
+    benchmark: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """``cases`` that have to run, and ``absences`` that are no fault but have to be said."""
+
+    cases: tuple[Case, ...]
+    absences: tuple[Absence, ...]
+
+
+def matrix(
+    configuration: dict[str, Any],
+    system: str,
+    partitions: Collection[str] = (),
+    *,
+    all_functions: bool = False,
+) -> Matrix:
+    """What a run on ``system`` owes, from the configuration that ``site.gather`` returns.
+
+    ``partitions``: only these, or all where it is empty. ``all_functions``: every IMB function
+    and not just those of a plain run. Raises NetproofError for a system or a partition that
+    the configuration does not have.
+    """
+    systems = {entry["name"]: entry for entry in configuration["systems"]}
+    if system not in systems:
+        raise NetproofError(
+            f"the configuration has no system {system!r}; it has {', '.join(systems)}"
+        )
+    entries = {entry["name"]: entry for entry in systems[system]["partitions"]}
+    for name in partitions:
+        if name not in entries:
+            raise NetproofError(
+                f"system {system} has no partition {name!r}; it has {', '.join(entries)}"
+            )
+    environments = {
+        entry["name"]: entry
+        for entry in configuration["environments"]
+        if system in entry["target_systems"]
+    }
+    cases: list[Case] = []
+    absent: list[Absence] = []
+    for name, entry in entries.items():
+        if partitions and name not in partitions:
+            continue
+        partition = Partition.from_extras(entry["extras"])
+        for environment in entry["environs"]:
+            features = environments[environment].get("features", [])
+            absent += [
+                Absence(name, environment, benchmark, reason)
+                for benchmark, reason in absences(environments[environment]["extras"]).items()
+            ]
+            where = (system, name, environment)
+            if {"netpipe-tcp", "netpipe-mpi"} <= set(features):
+                cases += _netpipe_cases(where)
+            if "imb" in features:
+                cases += _imb_cases(where, partition, all_functions=all_functions)
+    return Matrix(tuple(cases), tuple(absent))
+
+
+def _netpipe_cases(where: tuple[str, str, str]) -> list[Case]:
+    return [
+        Case(*where, "netpipe", protocol, 2, 1 if path == "between" else 2, path, direction)
+        for protocol in NETPIPE_PROTOCOLS
+        for path in NETPIPE_PATHS
+        for direction in NETPIPE_DIRECTIONS
+    ]
+
+
+def _imb_cases(
+    where: tuple[str, str, str], partition: Partition, *, all_functions: bool
+) -> list[Case]:
+    cases = []
+    for function in IMB_FUNCTIONS:
+        if not (function.default or all_functions):
+            continue
+        if function.pair:
+            cases.append(Case(*where, "imb", function.name, 2, 1))
+            continue
+        cases += [
+            Case(*where, "imb", function.name, ranks, partition.ranks_per_node)
+            for ranks in partition.rank_counts
+            if not (function.pairs and ranks % 2)
+        ]
+    return cases

@@ -1,0 +1,286 @@
+"""From a job's files to the curves of a case: complete, or failed with every reason."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from netproof import units
+from netproof.benchmarks import ImbFunction, imb_sizes
+from netproof.case import Case
+from netproof.curve import Curve
+from netproof.errors import NetproofError, ParseError
+from netproof.landmarks import Landmarks, landmarks
+from netproof.launches import median_curve, spread
+from netproof.parse import imb, netpipe
+from netproof.site import Partition
+
+LAUNCHES_FILE = "launches.tsv"
+LAUNCHES_HEADER = "step\tstart\tend\tstatus\tlimit_s"
+TIMED_OUT_STATUS = (124, 137)
+"""Exit statuses of ``timeout``: ended in time, or only by SIGKILL."""
+
+_RANK_LINE = re.compile(
+    r"netproof rank (\d+) on (\S+): ([\d.]+) s wall, ([\d.]+) s user, ([\d.]+) s system"
+)
+
+
+class Incomplete(NetproofError):
+    """A case that was not measured as asked; ``reasons`` has a sentence for each fault."""
+
+    def __init__(self, reasons: Sequence[str]) -> None:
+        self.reasons = tuple(reasons)
+        super().__init__("; ".join(self.reasons))
+
+
+@dataclass(frozen=True)
+class RankUse:
+    """Where a rank ran and the CPU seconds it took, from its own report."""
+
+    rank: int
+    node: str
+    wall_s: float
+    cpu_s: float
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch as it went: its place in the job's order (from 1), when, where, and its curve.
+
+    ``start`` in seconds since the epoch, ``wall_s`` with starting and ending the job step.
+    """
+
+    number: int
+    order: int
+    start: float
+    wall_s: float
+    ranks: tuple[RankUse, ...]
+    curve: Curve
+
+    def nodes(self) -> tuple[str, ...]:
+        """The nodes it ran on, in rank order, each once."""
+        return tuple(dict.fromkeys(use.node for use in self.ranks))
+
+    def cpu_per_node(self) -> dict[str, float]:
+        """CPU seconds used on each node for each second of the benchmark."""
+        shares: dict[str, float] = {}
+        for use in self.ranks:
+            shares[use.node] = shares.get(use.node, 0.0) + (
+                use.cpu_s / use.wall_s if use.wall_s else 0.0
+            )
+        return shares
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A complete case: its launches, their median and spread, and the landmarks.
+
+    ``mad_us``: per-size MAD of the launches' times in µs; ``line_rate_mb_s`` None where the
+    messages cross no link.
+    """
+
+    case: Case
+    launches: tuple[Launch, ...]
+    curve: Curve
+    mad_us: tuple[float, ...]
+    line_rate_mb_s: float | None
+    landmarks: Landmarks
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values for ``json``; sizes in bytes, times in µs, bandwidths in MB/s."""
+        return dataclasses.asdict(self)
+
+
+@dataclass(frozen=True)
+class _Entry:
+    order: int
+    start: float
+    wall_s: float
+    status: int
+    limit_s: int
+
+
+def line_rate_mb_s(partition: Partition, path: str) -> float | None:
+    """The partition's line rate in MB/s; None inside a node, where no link is crossed."""
+    if path == "inside":
+        return None
+    return units.line_rate_mb_s(partition.link_mbit_s, partition.mtu)
+
+
+def imb_case(
+    folder: Path, case: Case, function: ImbFunction, partition: Partition, launches: int
+) -> Measured:
+    """Read the launches of an IMB function from a job's folder.
+
+    Raises Incomplete where a launch, a size or a value is missing or wrong.
+    """
+    asked = imb_sizes(function, partition.max_message_bytes)
+
+    def read(step: str) -> Curve:
+        path = folder / f"{step}.out"
+        output = imb.read(path.read_text(), str(path))
+        if len(output.tables) != 1:
+            found = ", ".join(f"{table.function} on {table.ranks}" for table in output.tables)
+            raise ParseError(
+                str(path), 0, "", f"one table was asked for, and there are: {found or 'none'}"
+            )
+        table = output.tables[0]
+        if (table.function, table.ranks) != (case.function, case.ranks):
+            raise ParseError(
+                str(path),
+                table.first_line,
+                f"{table.function} on {table.ranks} ranks",
+                f"{case.function} on {case.ranks} ranks was asked for",
+            )
+        return table.curve()
+
+    return _measured(folder, case, case.function, partition, launches, asked, read)
+
+
+def netpipe_case(
+    folder: Path, case: Case, subject: str, partition: Partition, launches: int
+) -> Measured:
+    """Read the launches of a NetPIPE variant from a job's folder.
+
+    Raises Incomplete where a launch, a size or a value is missing or wrong.
+    """
+    bidirectional = case.direction == "bidirectional"
+    asked = netpipe.sizes(1, partition.max_message_bytes, 0)
+
+    def read(step: str) -> Curve:
+        path = folder / f"{step}.np"
+        return netpipe.read_file(path.read_text(), str(path), bidirectional=bidirectional).curve()
+
+    return _measured(folder, case, subject, partition, launches, asked, read)
+
+
+def _measured(
+    folder: Path,
+    case: Case,
+    subject: str,
+    partition: Partition,
+    launches: int,
+    asked: tuple[int, ...],
+    read: Callable[[str], Curve],
+) -> Measured:
+    entries = _entries(folder)
+    done, reasons = [], []
+    for number in range(1, launches + 1):
+        step = f"{subject}.{number}"
+        try:
+            done.append(_launch(folder, step, number, entries, case, asked, read))
+        except Incomplete as error:
+            reasons += error.reasons
+        except (NetproofError, OSError, UnicodeDecodeError) as error:
+            reasons.append(str(error))
+    if reasons:
+        raise Incomplete(reasons)
+    curves = [launch.curve for launch in done]
+    median = median_curve(curves)
+    line_rate = line_rate_mb_s(partition, case.path)
+    return Measured(
+        case, tuple(done), median, spread(curves), line_rate, landmarks(median, line_rate)
+    )
+
+
+def _launch(
+    folder: Path,
+    step: str,
+    number: int,
+    entries: dict[str, _Entry],
+    case: Case,
+    asked: tuple[int, ...],
+    read: Callable[[str], Curve],
+) -> Launch:
+    entry = entries.get(step)
+    if entry is None:
+        raise Incomplete(
+            [f"{folder / LAUNCHES_FILE}: {step} did not run; the job ended before it"]
+        )
+    errors = folder / f"{step}.err"
+    if entry.status in TIMED_OUT_STATUS:
+        raise Incomplete(
+            [
+                f"{errors}: {step} was ended at its limit of {entry.limit_s} s (the partition's"
+                f" step_limit_s){_last_words(errors)}"
+            ]
+        )
+    if entry.status != 0:
+        raise Incomplete([f"{errors}: {step} ended with status {entry.status}{_last_words(errors)}"])
+    curve = read(step)
+    faults = _faults(step, curve, asked)
+    ranks = _rank_uses(errors)
+    if len(ranks) != case.ranks:
+        faults.append(f"{errors}: {len(ranks)} of {case.ranks} ranks reported their end")
+    nodes = len({use.node for use in ranks})
+    if nodes != case.ranks // case.ranks_per_node:
+        faults.append(
+            f"{errors}: {step} ran on {nodes} nodes and not on {case.ranks // case.ranks_per_node}"
+        )
+    if faults:
+        raise Incomplete(faults)
+    return Launch(number, entry.order, entry.start, entry.wall_s, ranks, curve)
+
+
+def _faults(step: str, curve: Curve, asked: tuple[int, ...]) -> list[str]:
+    faults = []
+    missing = sorted(set(asked) - set(curve.sizes))
+    extra = sorted(set(curve.sizes) - set(asked))
+    if missing:
+        faults.append(f"{step}: sizes {_listed(missing)} bytes were asked for and are missing")
+    if extra:
+        faults.append(f"{step}: sizes {_listed(extra)} bytes were not asked for")
+    if curve.bandwidth_mb_s is not None:
+        faults += [
+            f"{step}: a bandwidth of 0 at {size} bytes"
+            for size, bandwidth in zip(curve.sizes, curve.bandwidth_mb_s, strict=True)
+            if size > 0 and bandwidth == 0
+        ]
+    return faults
+
+
+def _listed(sizes: Sequence[int]) -> str:
+    shown = ", ".join(map(str, sizes[:5]))
+    return shown if len(sizes) <= 5 else f"{shown} and {len(sizes) - 5} more"
+
+
+def _last_words(errors: Path) -> str:
+    try:
+        lines = [line for line in errors.read_text(errors="replace").splitlines() if line.strip()]
+    except OSError:
+        return ""
+    said = [line for line in lines if not _RANK_LINE.search(line)]
+    return f"; it said: {' | '.join(line.strip()[:200] for line in said[:3])}" if said else ""
+
+
+def _rank_uses(errors: Path) -> tuple[RankUse, ...]:
+    uses = [
+        RankUse(int(found[1]), found[2], float(found[3]), float(found[4]) + float(found[5]))
+        for found in _RANK_LINE.finditer(errors.read_text())
+    ]
+    return tuple(sorted(uses, key=lambda use: use.rank))
+
+
+def _entries(folder: Path) -> dict[str, _Entry]:
+    path = folder / LAUNCHES_FILE
+    try:
+        lines = path.read_text().splitlines()
+    except OSError as error:
+        raise Incomplete([f"{path}: the job left no record of its launches: {error}"]) from error
+    if not lines or lines[0] != LAUNCHES_HEADER:
+        raise Incomplete([f"{path}:1: the header {LAUNCHES_HEADER!r} is missing"])
+    entries = {}
+    for number, line in enumerate(lines[1:], 2):
+        try:
+            step, start, end, status, limit = line.split("\t")
+            entries[step] = _Entry(
+                number - 1, float(start), float(end) - float(start), int(status), int(limit)
+            )
+        except ValueError as error:
+            raise Incomplete([f"{path}:{number}: {line!r} is no launch: {error}"]) from error
+    return entries
+

@@ -1,0 +1,187 @@
+"""What one job runs: the launches of its benchmarks as job steps, in a shuffled order."""
+
+from __future__ import annotations
+
+import random
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from netproof.benchmarks import (
+    NETPIPE_DIRECTIONS,
+    NETPIPE_PATHS,
+    NETPIPE_PROTOCOLS,
+    ImbFunction,
+    imb_sizes,
+)
+from netproof.site import Partition
+
+SHELL_FILES = tuple(sorted((Path(__file__).parent / "job").glob("*.sh")))
+"""What a job script sources and starts; copied beside it."""
+
+RANK = ("bash", "./rank.sh")
+NPTCP = ("bash", "./nptcp.sh")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One launch of one benchmark: a job step with output files of its own.
+
+    ``subject`` names what is measured (an IMB function, a NetPIPE variant), ``launch`` counts
+    from 1, ``command`` is shell text. Its files are ``name`` with .out, .err and, for NetPIPE,
+    .np.
+    """
+
+    subject: str
+    launch: int
+    command: str
+
+    @property
+    def name(self) -> str:
+        """Name of the step and stem of its files."""
+        return f"{self.subject}.{self.launch}"
+
+
+def netpipe_subject(protocol: str, path: str, direction: str) -> str:
+    """Name of a NetPIPE variant, ``tcp-between-oneway`` for instance."""
+    return f"{protocol}-{path}-{direction}"
+
+
+def imb_size_file(function: ImbFunction) -> str:
+    """Name of the file that lists a function's message sizes for IMB's ``-msglen``."""
+    return f"sizes-from-{function.least_bytes}.txt"
+
+
+def imb_size_files(functions: Sequence[ImbFunction], most_bytes: int) -> dict[str, str]:
+    """Name to text of the size lists that ``functions`` need."""
+    return {
+        imb_size_file(function): "".join(f"{size}\n" for size in imb_sizes(function, most_bytes))
+        for function in functions
+        if function.least_bytes is not None
+    }
+
+
+def imb_steps(
+    functions: Sequence[ImbFunction],
+    ranks: int,
+    launches: int,
+    partition: Partition,
+    srun: Sequence[str],
+    seed: int,
+) -> tuple[Step, ...]:
+    """Every launch of ``functions`` on ``ranks`` ranks, shuffled by ``seed``.
+
+    Functions for two ranks run on one rank of each of two nodes.
+    """
+    steps = []
+    for function in functions:
+        count, per_node = (2, 1) if function.pair else (ranks, partition.ranks_per_node)
+        sizes = (
+            ("-msglen", imb_size_file(function)) if function.least_bytes is not None else ()
+        )
+        command = shlex.join(
+            [
+                *srun,
+                *_placement(count, per_node),
+                *RANK,
+                "IMB-MPI1",
+                "-npmin",
+                str(count),
+                *sizes,
+                *partition.imb_arguments,
+                function.name,
+            ]
+        )
+        steps += [Step(function.name, launch, command) for launch in range(1, launches + 1)]
+    random.Random(seed).shuffle(steps)
+    return tuple(steps)
+
+
+def netpipe_arguments(partition: Partition, direction: str) -> tuple[str, ...]:
+    """NetPIPE's options: sizes, round trips and direction; the same at both ends."""
+    arguments = ["-p", "0", "-u", str(partition.max_message_bytes)]
+    if partition.netpipe_repeats:
+        arguments += ["-n", str(partition.netpipe_repeats)]
+    return tuple(arguments)
+
+
+def netpipe_steps(
+    launches: int, partition: Partition, srun: Sequence[str], seed: int
+) -> tuple[Step, ...]:
+    """Every launch of every NetPIPE variant on two nodes.
+
+    The variants' order is shuffled by ``seed``; within one, TCP and MPI take turns, so that
+    their ratio is of the same minutes and the same nodes.
+    """
+    variants = [(path, direction) for path in NETPIPE_PATHS for direction in NETPIPE_DIRECTIONS]
+    random.Random(seed).shuffle(variants)
+    steps: list[Step] = []
+    for path, direction in variants:
+        for launch in range(1, launches + 1):
+            for protocol in NETPIPE_PROTOCOLS:
+                subject = netpipe_subject(protocol, path, direction)
+                command = _netpipe_command(
+                    protocol, path, direction, f"{subject}.{launch}.np", len(steps), partition, srun
+                )
+                steps.append(Step(subject, launch, command))
+    return tuple(steps)
+
+
+def _netpipe_command(
+    protocol: str,
+    path: str,
+    direction: str,
+    output: str,
+    order: int,
+    partition: Partition,
+    srun: Sequence[str],
+) -> str:
+    arguments = [*netpipe_arguments(partition, direction), "-o", output]
+    placement = [*_placement(2, 1 if path == "between" else 2)]
+    if protocol == "mpi":
+        if direction == "bidirectional":
+            arguments = ["-2", "-a", *arguments]
+        return _on_nodes(path, [*srun, *placement], [*RANK, "NPmpi", *arguments])
+    if direction == "bidirectional":
+        # NPtcp stops at the sum of its socket buffers in this mode, and -b asks for half of what
+        # Linux then gives.
+        arguments = ["-2", "-b", str(2 * partition.max_message_bytes), *arguments]
+    command = _on_nodes(path, [srun[0], "--mpi=none", *placement], [*RANK, *NPTCP, "run"])
+    return f'{command} "$address" "${{ports[{order}]}}" {shlex.join(arguments)}'
+
+
+def _on_nodes(path: str, srun: Sequence[str], command: Sequence[str]) -> str:
+    nodes = "${nodes[0]},${nodes[1]}" if path == "between" else "${nodes[0]}"
+    return f'{shlex.join(srun)} --nodelist="{nodes}" {shlex.join(command)}'
+
+
+def _placement(ranks: int, per_node: int) -> tuple[str, ...]:
+    return (
+        f"--nodes={ranks // per_node}",
+        f"--ntasks={ranks}",
+        f"--ntasks-per-node={per_node}",
+        "--kill-on-bad-exit=1",
+    )
+
+
+def script(steps: Sequence[Step], partition: Partition, *, over_tcp: bool) -> str:
+    """Text of the shell script that runs ``steps`` in their order inside a job.
+
+    ``over_tcp``: find the first node's address on the partition's interface and a free port
+    for each step before the first.
+    """
+    lines = [
+        "#!/bin/bash",
+        ". ./steps.sh",
+        'mapfile -t nodes < <(scontrol show hostnames "$SLURM_JOB_NODELIST")',
+    ]
+    if over_tcp:
+        ask = shlex.join(["srun", "--mpi=none", "--nodes=1", "--ntasks=1", "--ntasks-per-node=1"])
+        choose = shlex.join([*NPTCP, "listen-on", partition.interface, str(len(steps))])
+        lines += [
+            f'read -r address rest < <({ask} --nodelist="${{nodes[0]}}" {choose})',
+            'read -ra ports <<<"$rest"',
+        ]
+    lines += [f"step {step.name} {partition.step_limit_s} {step.command}" for step in steps]
+    return "\n".join(lines) + "\n"

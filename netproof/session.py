@@ -1,0 +1,111 @@
+"""A stored session: ReFrame's own report, read strictly."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from netproof.case import Case
+from netproof.errors import NetproofError
+
+MEASURED_FORMAT = 1
+"""Format of what a check stores of a case in the report; raised when its keys change."""
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """One test case of a session.
+
+    ``case`` None for a job, which is no case of its own; ``measured`` None where the case was
+    not complete, else the plain values of ``measured.Measured``. ``result`` is ReFrame's:
+    pass, fail, xfail, xpass, skip or abort.
+    """
+
+    name: str
+    system: str
+    partition: str
+    environment: str
+    result: str
+    phase: str
+    reason: str
+    seconds: float
+    nodes: tuple[str, ...]
+    folder: str
+    case: Case | None
+    measured: dict[str, Any] | None
+
+
+@dataclass(frozen=True)
+class Session:
+    """A session's report: where it is, what ReFrame says of the session, and its test cases."""
+
+    path: Path
+    info: dict[str, Any]
+    results: tuple[CheckResult, ...]
+
+
+def newest(folder: Path) -> Path:
+    """Path of the newest report in ``folder``; NetproofError where there is none."""
+    reports = sorted(folder.glob("run-*.json"), key=lambda path: path.stat().st_mtime)
+    if not reports:
+        raise NetproofError(
+            f"{folder}: there is no report of a session; name one, or run 'reframe -c checks -r'"
+        )
+    return reports[-1]
+
+
+def load(path: Path) -> Session:
+    """Read a report. Raises NetproofError where it is no whole report of ReFrame's."""
+    try:
+        document = json.loads(path.read_text())
+    except OSError as error:
+        raise NetproofError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise NetproofError(f"{path}: is no whole report, it may be cut short: {error}") from error
+    try:
+        info = document["session_info"]
+        results = [_result(test) for run in document["runs"] for test in run["testcases"]]
+    except (KeyError, TypeError) as error:
+        raise NetproofError(f"{path}: is no report of ReFrame's: {error!r} is missing") from error
+    if len(results) != sum(run["num_cases"] for run in document["runs"]):
+        raise NetproofError(
+            f"{path}: tells of {len(results)} test cases, and its header counts others"
+        )
+    return Session(path, info, tuple(results))
+
+
+def _result(test: dict[str, Any]) -> CheckResult:
+    described = test.get("netproof_case") or None
+    measured = test.get("netproof_measured") or None
+    if measured and measured.get("format") != MEASURED_FORMAT:
+        raise NetproofError(
+            f"{test['display_name']}: what was measured is of format {measured.get('format')},"
+            f" and this netproof reads {MEASURED_FORMAT}"
+        )
+    case = None
+    if described:
+        # Ranks a node are the partition's, known where the test came that far.
+        ranks_per_node = measured["case"]["ranks_per_node"] if measured else 0
+        case = Case(
+            test["system"],
+            test["partition"],
+            test["environ"],
+            ranks_per_node=ranks_per_node,
+            **described,
+        )
+    return CheckResult(
+        name=test["display_name"],
+        system=test["system"],
+        partition=test["partition"],
+        environment=test["environ"],
+        result=test["result"],
+        phase=test["fail_phase"] or "",
+        reason=test["fail_reason"] or "",
+        seconds=test["time_total"] or 0.0,
+        nodes=tuple(test["job_nodelist"] or ()),
+        folder=test["outputdir"] if test["result"] == "pass" else test["stagedir"],
+        case=case,
+        measured=measured,
+    )

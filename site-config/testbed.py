@@ -1,0 +1,129 @@
+"""The virtual cluster of ci/testbed: two switches, four MPI libraries, one machine below it all."""
+
+from pathlib import Path
+
+_opt = Path(__file__).resolve().parents[1] / ".opt"
+
+
+def _environment(name, mpi, pmi, kind, variables, imb=False):
+    prefix = _opt / name
+    return {
+        "name": name,
+        "features": ["mpi", kind, "netpipe-tcp", "netpipe-mpi", *(["imb"] if imb else [])],
+        "env_vars": [
+            ["PATH", f"{prefix}/bin:$PATH"],
+            ["LD_LIBRARY_PATH", f"{prefix}/lib:$LD_LIBRARY_PATH"],
+            *variables,
+        ],
+        "extras": {
+            "mpi": mpi,
+            "pmi": pmi,
+            "absent": {}
+            if imb
+            else {
+                "imb": "Open MPI has no IMB here unless a Spack environment built one",
+            },
+        },
+    }
+
+
+def _partition(name, descr, link_mbit_s, max_message_bytes, netpipe_repeats):
+    return {
+        "name": name,
+        "descr": descr,
+        "scheduler": "slurm",
+        "launcher": "srun",
+        "access": [f"--partition={name}"],
+        "environs": ["openmpi4", "openmpi5", "mpich", "intelmpi"],
+        "max_jobs": 4,
+        "time_limit": "30m",
+        "processor": {"num_cpus": 4},
+        # MPI has to stay on the switch under test: the nodes also have a management network.
+        "env_vars": [
+            ["OMPI_MCA_btl_tcp_if_include", "eth1"],
+            ["UCX_NET_DEVICES", "eth1"],
+            ["FI_TCP_IFACE", "eth1"],
+        ],
+        "extras": {
+            "switch": name,
+            "nic": "veth",
+            "driver": "Linux veth, shaped by tc",
+            "link_mbit_s": link_mbit_s,
+            "mtu": 1500,
+            "interface": "eth1",
+            "nodes": 4,
+            "ranks_per_node": 1,
+            "rank_counts": [2, 4],
+            "max_message_bytes": max_message_bytes,
+            # Both switches are emulated by the same two cores.
+            "contention_domain": "testbed",
+            "netpipe_repeats": netpipe_repeats,
+            "imb_arguments": ["-time", "0.1", "-iter", "100", "-iter_policy", "auto"],
+            "step_limit_s": 60,
+        },
+    }
+
+
+site_configuration = {
+    "systems": [
+        {
+            "name": "testbed",
+            "descr": "virtual Slurm cluster on one machine",
+            "hostnames": [],
+            "modules_system": "nomod",
+            "partitions": [
+                _partition("gige", "Gigabit Ethernet switch, emulated", 1000, 524288, 10),
+                _partition("fast-ethernet", "Fast Ethernet switch, emulated", 100, 131072, 6),
+            ],
+        }
+    ],
+    "environments": [
+        _environment(
+            "openmpi4",
+            "Open MPI 4.1.4",
+            "pmix",
+            "openmpi",
+            [
+                ["OMPI_MCA_btl", "tcp,vader,self"],
+                ["OMPI_MCA_mpi_yield_when_idle", "1"],
+            ],
+        ),
+        _environment(
+            "openmpi5",
+            "Open MPI 5.0.11",
+            "pmix",
+            "openmpi",
+            [
+                ["OMPI_MCA_btl", "tcp,sm,self"],
+                ["OMPI_MCA_mpi_yield_when_idle", "1"],
+                ["OPAL_PREFIX", f"{_opt}/openmpi5"],
+            ],
+        ),
+        _environment(
+            "mpich",
+            "MPICH 5.0.2",
+            "pmi2",
+            "mpich",
+            [
+                ["MPIR_CVAR_CH4_PROGRESS_THROTTLE", "1"],
+                ["MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT", "1"],
+                ["UCX_TLS", "tcp,self"],
+            ],
+            imb=True,
+        ),
+        _environment(
+            "intelmpi",
+            "Intel MPI 2021.18.1",
+            "pmi2",
+            "intelmpi",
+            [
+                ["I_MPI_PMI_LIBRARY", "/usr/lib/x86_64-linux-gnu/libpmi2.so.0"],
+                ["I_MPI_FABRICS", "shm:ofi"],
+                ["I_MPI_THREAD_YIELD", "3"],
+                ["FI_PROVIDER", "tcp"],
+                ["FI_PROVIDER_PATH", f"{_opt}/intelmpi/lib"],
+            ],
+            imb=True,
+        ),
+    ],
+}
