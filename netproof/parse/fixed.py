@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import NoReturn
 
@@ -84,5 +85,8 @@ def numbers(lines: Lines, tokens: list[str], names: tuple[str, ...]) -> list[flo
             lines.refuse(f"{name} is no number: {token!r}")
         if token.startswith("-"):
             lines.refuse(f"{name} is negative: {token}")
-        values.append(float(token))
+        value = float(token)
+        if not math.isfinite(value):
+            lines.refuse(f"{name} has more digits than any measurement: {len(token)}")
+        values.append(value)
     return values

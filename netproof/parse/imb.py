@@ -58,28 +58,36 @@ _WIDTH = 13
 
 _RULE = re.compile(r"#-{40,}")
 _BANNER = re.compile(r"# {4}Intel ?\(R\) MPI Benchmarks (\S.*), MPI-1 part *")
-_VERSION = re.compile(r"((?:20)?[0-9]+)(?:\.[0-9]+)*(?: Update [0-9]+)?")
+_VERSION = re.compile(r"(20[0-9]{2}|[2-4])(?:\.[0-9]{1,3})*(?: Update [0-9]{1,2})?")
 _MACHINE = re.compile(
     r"# (?:Date|Machine|System|Release|Version|MPI Version|MPI Thread Environment) *: .*"
 )
+_DYNAMIC = re.compile(r"# New default behavior from Version 3\.2 on:")
 _CALLED = re.compile(r"# Calling sequence was: *")
+_REMARK = re.compile(r"# [a-z\"].*")
 _COMMAND = re.compile(r"#( .*)?")
 _USER_LENGTHS = re.compile(r"# Message lengths were user defined")
-_LEAST = re.compile(r"# Minimum message length in bytes: {3}([0-9]+)")
-_MOST = re.compile(r"# Maximum message length in bytes: {3}([0-9]+)")
+_LEAST = re.compile(r"# Minimum message length in bytes: {3}([0-9]{1,15})")
+_MOST = re.compile(r"# Maximum message length in bytes: {3}([0-9]{1,15})")
 _HASH = re.compile(r"# *")
 _TYPES = re.compile(r"# MPI_(?:Datatype|Datatype for reductions|Op) *: {3}MPI_[A-Z0-9_]+ *")
 _LIST = re.compile(r"# List of Benchmarks to run:")
 _LISTED = re.compile(r"# (?:\(Multi-\))?([A-Za-z_]+) *")
 _TITLE = re.compile(r"# Benchmarking (Multi-)?([A-Za-z_]+) *")
-_PROCESSES = re.compile(r"# #processes = ([0-9]+) *")
-_MAPPED = re.compile(r"# #processes = ([0-9]+); rank order \(rowwise\): *")
-_RANK_ROW = re.compile(r"# (?: +[0-9]+)+ *")
-_GROUPS = re.compile(r"# \( ([0-9]+) groups of ([0-9]+) processes each running simultaneous \) *")
-_GROUP_ROW = re.compile(r"# Group +([0-9]+): ((?: +[0-9]+)+) *")
-_WAITING = re.compile(r"# \( ([0-9]+) additional process(?:es)? waiting in MPI_Barrier\) *")
-_FAILURE = re.compile(r" *([0-9]+(?: +[0-9]+)?) ((?:out-of-mem\.|time-out\.|int-overflow\.?);.*)")
-_INVALID = re.compile(r"# !! Benchmark (\S+) invalid for ([0-9]+) processes !! *")
+_PROCESSES = re.compile(r"# #processes = ([0-9]{1,15}) *")
+_MAPPED = re.compile(r"# #processes = ([0-9]{1,15}); rank order \(rowwise\): *")
+_RANK_ROW = re.compile(r"# (?: +[0-9]{1,15})+ *")
+_GROUPS = re.compile(
+    r"# \( ([0-9]{1,15}) groups of ([0-9]{1,15}) processes each running simultaneous \) *"
+)
+_GROUP_ROW = re.compile(r"# Group +([0-9]{1,15}): ((?: +[0-9]{1,15})+) *")
+_WAITING = re.compile(r"# \( ([0-9]{1,15}) additional process(?:es)? waiting in MPI_Barrier\) *")
+_FAILURE = re.compile(
+    r" *([0-9]{1,15}(?: +[0-9]{1,15})?) ((?:out-of-mem\.|time-out\.|int-overflow\.?);.*)"
+)
+_INVALID = re.compile(r"# !! Benchmark (\S+) invalid for ([0-9]{1,15}) processes !! *")
+_TRUNCATED = re.compile(r"Attention, msg size [0-9]{1,15} truncated to [0-9]{1,15}")
+_CHECKED = re.compile(r"!!!! {2}ALL BENCHMARKS SUCCESSFUL !!!! ")
 _END = re.compile(r"# All processes entering MPI_Finalize")
 
 
@@ -185,13 +193,15 @@ class Table:
 class ImbOutput:
     """Everything that one run of IMB-MPI1 printed.
 
-    ``megabyte`` is the bytes in its ``Mbytes/sec``; ``longest`` the largest message in bytes
-    that it was to measure, None where a file of lengths was given to it.
+    ``megabyte`` is the bytes in its ``Mbytes/sec``; ``processes`` those it was started with;
+    ``longest`` the largest message in bytes that it was to measure, None where a file of
+    lengths was given to it.
     """
 
     path: str
     version: str
     megabyte: int
+    processes: int
     longest: int | None
     tables: tuple[Table, ...]
 
@@ -284,6 +294,10 @@ def read(text: str, path: str) -> ImbOutput:
     longest, announced = _read_preamble(lines)
     tables: list[Table] = []
     while not lines.match(_END):
+        if lines.match(_CHECKED):
+            lines.skip_blank()
+            _expect(lines, _END, "IMB's last line")
+            break
         if found := lines.match(_INVALID):
             lines.refuse(f"IMB did not run {found[1]}: start it with ranks that it can use")
         for table in _read_table(lines, megabytes, longest):
@@ -304,11 +318,30 @@ def read(text: str, path: str) -> ImbOutput:
     if lines.peek() is not None:
         lines.take("nothing")
         lines.refuse("expected nothing after IMB's last line")
-    return ImbOutput(path, version, megabytes.candidates[0], longest, tuple(tables))
+    processes = _read_processes(path, tables)
+    return ImbOutput(path, version, megabytes.candidates[0], processes, longest, tuple(tables))
 
 
 def _key(table: Table) -> tuple[str, int, int, int | None]:
     return table.function, table.ranks, table.groups, table.group
+
+
+def _read_processes(path: str, tables: list[Table]) -> int:
+    """Processes that IMB was started with, on which all tables have to agree."""
+    processes = max(table.groups * table.ranks + table.waiting for table in tables)
+    for table in tables:
+        counted = table.groups * table.ranks + table.waiting
+        # Since 2019 Uniband and Biband forget an odd process when they count those that wait.
+        forgotten = table.function in MESSAGE_RATE and processes % 2
+        if counted != processes and not (forgotten and counted == processes - 1):
+            raise ParseError(
+                path,
+                table.first_line,
+                f"{table.function} at {table.ranks} ranks",
+                f"{counted} processes, those that wait included, where other tables have "
+                f"{processes}",
+            )
+    return processes
 
 
 def _expect(lines: Lines, pattern: re.Pattern[str], what: str) -> re.Match[str]:
@@ -334,6 +367,11 @@ def _read_preamble(lines: Lines) -> tuple[int | None, list[str]]:
     while lines.match(_MACHINE):
         pass
     lines.skip_blank()
+    if lines.match(_DYNAMIC):
+        lines.skip_blank()
+        while lines.match(_REMARK):
+            pass
+        lines.skip_blank()
     _expect(lines, _CALLED, "the calling sequence")
     lines.skip_blank()
     _expect(lines, _COMMAND, "the command line")
@@ -387,6 +425,8 @@ def _read_table(lines: Lines, megabytes: _Megabytes, longest: int | None) -> lis
                 break
             line = lines.take("a row of the table")
             row_there = True
+            if _TRUNCATED.fullmatch(line):
+                lines.refuse("IMB measured another size than it was asked for: shorten -msglen")
             ends[group] = lines.number
             found = _FAILURE.fullmatch(line)
             if found:

@@ -28,20 +28,22 @@ MBIT_IN_GBIT = 1000
 FILE_COLUMNS_3 = ("bytes", "Mbps", "seconds")
 FILE_COLUMNS_5 = ("bytes", "average Gbps", "minimum Gbps", "maximum Gbps", "average usec")
 
-_ROW = re.compile(r" *([0-9]+): +([0-9]+) bytes +([0-9]+) times --> +(\S+) Mbps in +(\S+) usec")
-_UNFINISHED = re.compile(r" *[0-9]+: +[0-9]+ bytes +[0-9]+ times --> ?")
+_ROW = re.compile(
+    r" *([0-9]{1,15}): +([0-9]{1,15}) bytes +([0-9]{1,15}) times --> +(\S+) Mbps in +(\S+) usec"
+)
+_UNFINISHED = re.compile(r" *[0-9]{1,15}: +[0-9]{1,15} bytes +[0-9]{1,15} times --> ?")
 _LOOP = re.compile(r"Now starting the main loop")
 _BOTH_WAYS = re.compile(r"Passing data in both directions simultaneously\.")
 _PREAMBLE = re.compile(
-    r"|[0-9]+: \S+"
+    r"|[0-9]{1,15}: \S+"
     r"|Sending output to .+"
     r"|Output is for the combined bandwidth\."
-    r"|Using (?:no perturbations|a perturbation value of [0-9]+|synchronous sends)"
+    r"|Using (?:no perturbations|a perturbation value of [0-9]{1,15}|synchronous sends)"
     r"|Preposting asynchronous receives"
     r"|The socket buffer size limits the maximum test size\."
-    r"|The upper limit is being set to [0-9]+ Bytes"
+    r"|The upper limit is being set to [0-9]{1,15} Bytes"
     r"|due to socket buffer size limitations"
-    r"|Send and receive buffers are [0-9]+ and [0-9]+ bytes"
+    r"|Send and receive buffers are [0-9]{1,15} and [0-9]{1,15} bytes"
     r"|\(A bug in Linux doubles the requested buffer sizes\)"
     r"|MPI implementations do not have to guarantee message progress\."
     r"|You may need to run using -a to avoid locking up\."

@@ -1,0 +1,42 @@
+"""The ``netproof`` command: arguments in, exit codes out; what a command does lives elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from netproof.parse import command as parse_command
+
+app = typer.Typer(
+    help="Acceptance testing for cluster interconnects.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.callback()
+def _netproof() -> None:
+    """Acceptance testing for cluster interconnects."""
+
+
+@app.command("parse")
+def parse(
+    files: Annotated[list[Path], typer.Argument(help="Output of IMB-MPI1 or NetPIPE.")],
+    bidirectional: Annotated[
+        bool, typer.Option("--bidirectional", help="NetPIPE was run with -2.")
+    ] = False,
+) -> None:
+    """Print what benchmarks' output files say as JSON; exit 1 if one of them is faulty."""
+    raise typer.Exit(
+        parse_command.run(files, bidirectional=bidirectional, out=sys.stdout, err=sys.stderr)
+    )
+
+
+def main() -> None:
+    """Entry point of the command."""
+    app()
