@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from netproof import judging
 from netproof.parse import command as parse_command
 
 app = typer.Typer(
@@ -35,6 +36,23 @@ def parse(
     raise typer.Exit(
         parse_command.run(files, bidirectional=bidirectional, out=sys.stdout, err=sys.stderr)
     )
+
+
+@app.command("verdict")
+def verdict(
+    session: Annotated[
+        Path | None, typer.Argument(help="Session report; the newest if left out.")
+    ] = None,
+    system: Annotated[
+        str | None,
+        typer.Option("--system", help="SYSTEM or SYSTEM:PARTITION, as for reframe.", show_default=False),
+    ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="All IMB functions were to run (reframe -R).")
+    ] = False,
+) -> None:
+    """Judge a stored session: exit 0 passed, 1 failed, 2 cannot be judged."""
+    raise typer.Exit(judging.run(session, system=system, full=full))
 
 
 def main() -> None:

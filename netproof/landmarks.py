@@ -21,6 +21,8 @@ class LandmarkSettings:
     """Where landmarks are looked for.
 
     ``latency_below``: messages of 1 byte to below this size make the latency.
+    ``peak_from``: the least size in bytes that can be the peak; above 0 only where a link is
+    emulated by a token bucket, which lets short messages pass faster than its rate.
     ``eager_from``, ``eager_to``: sizes in bytes between which an eager limit may lie.
     ``eager_step_latencies``, ``eager_step_share``: the least step in time at the limit, as a
     multiple of the latency and as a share of the time below it; both have to be reached.
@@ -28,6 +30,7 @@ class LandmarkSettings:
     """
 
     latency_below: int = 64
+    peak_from: int = 0
     eager_from: int = 512
     eager_to: int = 1024 * KIB
     eager_step_latencies: float = 1.0
@@ -105,7 +108,7 @@ def landmarks(
     """
     reasons: dict[str, str] = {}
     latency = _latency_us(curve, settings, reasons)
-    peak, peak_size, half_power_size = _peak(curve, reasons)
+    peak, peak_size, half_power_size = _peak(curve, settings, reasons)
     rates = {
         kib: _rate_at(curve, kib * KIB, f"rate_{kib}_kib_mb_s", reasons) for kib in (1, 4, 16, 64)
     }
@@ -249,21 +252,25 @@ def _latency_us(curve: Curve, settings: LandmarkSettings, reasons: dict[str, str
     return median(times)
 
 
-def _peak(curve: Curve, reasons: dict[str, str]) -> tuple[float | None, int | None, int | None]:
+def _peak(
+    curve: Curve, settings: LandmarkSettings, reasons: dict[str, str]
+) -> tuple[float | None, int | None, int | None]:
     names = ("peak_mb_s", "peak_size", "half_power_size")
     if curve.bandwidth_mb_s is None:
         reasons |= dict.fromkeys(names, "the benchmark defines no bandwidth")
         return None, None, None
-    peak = max(curve.bandwidth_mb_s)
+    points = list(zip(curve.sizes, curve.bandwidth_mb_s, strict=True))
+    candidates = [(rate, size) for size, rate in points if size >= settings.peak_from]
+    if not candidates:
+        reason = f"no message of {settings.peak_from} bytes or more was measured"
+        reasons |= dict.fromkeys(names, reason)
+        return None, None, None
+    peak, peak_size = max(candidates, key=lambda point: (point[0], -point[1]))
     if peak == 0:
         reasons |= dict.fromkeys(names, "the bandwidth is 0 at every size")
         return None, None, None
-    half = next(
-        size
-        for size, rate in zip(curve.sizes, curve.bandwidth_mb_s, strict=True)
-        if rate >= peak / 2
-    )
-    return peak, curve.sizes[curve.bandwidth_mb_s.index(peak)], half
+    half = next(size for size, rate in points if rate >= peak / 2)
+    return peak, peak_size, half
 
 
 def _rate_at(curve: Curve, size: int, name: str, reasons: dict[str, str]) -> float | None:

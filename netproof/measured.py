@@ -14,7 +14,7 @@ from netproof.benchmarks import ImbFunction, imb_sizes
 from netproof.case import Case
 from netproof.curve import Curve
 from netproof.errors import NetproofError, ParseError
-from netproof.landmarks import Landmarks, landmarks
+from netproof.landmarks import Landmarks, LandmarkSettings, landmarks
 from netproof.launches import median_curve, spread
 from netproof.parse import imb, netpipe
 from netproof.site import Partition
@@ -182,8 +182,9 @@ def _measured(
     curves = [launch.curve for launch in done]
     median = median_curve(curves)
     line_rate = line_rate_mb_s(partition, case.path)
+    settings = LandmarkSettings(peak_from=partition.line_rate_from_bytes if line_rate else 0)
     return Measured(
-        case, tuple(done), median, spread(curves), line_rate, landmarks(median, line_rate)
+        case, tuple(done), median, spread(curves), line_rate, landmarks(median, line_rate, settings)
     )
 
 

@@ -108,6 +108,13 @@ PARTITION_KEYS = {
     "imb_arguments": Key(
         list, "further arguments of IMB-MPI1, for instance its time limits", default=[], obeys=_words
     ),
+    "line_rate_from_bytes": Key(
+        int,
+        "least message held against the line rate; above 0 only for a link that a token bucket"
+        " emulates",
+        default=0,
+        obeys=lambda value: None if value >= 0 else f"{value} is below 0",
+    ),
     "step_limit_s": Key(
         int, "seconds after which one launch of a benchmark is ended", default=600, obeys=_positive
     ),
@@ -139,6 +146,7 @@ class Partition:
     contention_domain: str
     netpipe_repeats: int
     imb_arguments: tuple[str, ...]
+    line_rate_from_bytes: int
     step_limit_s: int
 
     @classmethod

@@ -59,6 +59,8 @@ def _partition(name, descr, link_mbit_s, max_message_bytes, netpipe_repeats):
             "contention_domain": "testbed",
             "netpipe_repeats": netpipe_repeats,
             "imb_arguments": ["-time", "0.1", "-iter", "100", "-iter_policy", "auto"],
+            # The emulated links let a burst of some KiB pass before they hold it to their rate.
+            "line_rate_from_bytes": 65536,
             "step_limit_s": 60,
         },
     }

@@ -1,0 +1,63 @@
+"""The body of ``netproof verdict``: finds configuration and session, judges, prints."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from rich.text import Text
+
+from netproof import session, site, tables
+from netproof.errors import NetproofError
+from netproof.matrix import matrix
+from netproof.verdict import CANNOT_JUDGE, judge
+
+
+def run(report: Path | None, *, system: str | None, full: bool) -> int:
+    """Print the verdict on a session and return its exit status.
+
+    ``report`` None takes the newest of the folder that RFM_REPORT_FILE names; ``system`` None
+    takes the session's own, or ``SYSTEM:PARTITION`` for what was to run on one partition.
+    """
+    try:
+        stored = session.load(report or session.newest(_reports()))
+        name, _, partition = (system or _system_of(stored)).partition(":")
+        owed = matrix(
+            site.gather(_site_folder()),
+            name,
+            [partition] if partition else [],
+            all_functions=full,
+        )
+        judged = judge(owed, stored)
+    except NetproofError as error:
+        tables.console(stderr=True).print(Text(f"netproof: cannot judge: {error}", "red"))
+        return CANNOT_JUDGE
+    out = tables.console()
+    tables.print_verdict(judged, out)
+    out.print(Text(f"session {stored.path}"))
+    return judged.status
+
+
+def _reports() -> Path:
+    return Path(_setting("RFM_REPORT_FILE")).parent
+
+
+def _site_folder() -> Path:
+    return Path(_setting("RFM_CONFIG_PATH"))
+
+
+def _setting(name: str) -> str:
+    value = os.environ.get(name)
+    if not value:
+        raise NetproofError(f"{name} is not set; run '. ci/activate'")
+    return value
+
+
+def _system_of(stored: session.Session) -> str:
+    systems = {result.system for result in stored.results}
+    if len(systems) != 1:
+        found = ", ".join(sorted(systems)) or "none"
+        raise NetproofError(
+            f"{stored.path}: holds results of {len(systems)} systems ({found}); name one by --system"
+        )
+    return systems.pop()

@@ -1,0 +1,189 @@
+"""A site's file is read whole or refused with file, place, key and remedy."""
+
+from __future__ import annotations
+
+import copy
+import pprint
+from pathlib import Path
+
+import pytest
+
+from netproof import site
+
+ROOT = Path(__file__).resolve().parents[2]
+
+CONFIGURATION = {
+    "systems": [
+        {
+            "name": "cluster",
+            "hostnames": ["login"],
+            "partitions": [
+                {
+                    "name": "gige",
+                    "scheduler": "slurm",
+                    "launcher": "srun",
+                    "environs": ["mpich"],
+                    "processor": {"num_cpus": 4},
+                    "extras": {
+                        "switch": "Summit",
+                        "nic": "BCM5720",
+                        "driver": "tg3",
+                        "link_mbit_s": 1000,
+                        "mtu": 1500,
+                        "interface": "eno1",
+                        "nodes": 4,
+                        "ranks_per_node": 2,
+                        "rank_counts": [4, 8],
+                    },
+                }
+            ],
+        }
+    ],
+    "environments": [
+        {
+            "name": "mpich",
+            "features": ["netpipe-tcp", "netpipe-mpi"],
+            "extras": {"mpi": "MPICH 4.2", "pmi": "pmi2", "absent": {"imb": "not built"}},
+        }
+    ],
+}
+
+
+@pytest.fixture
+def configuration() -> dict:
+    return copy.deepcopy(CONFIGURATION)
+
+
+def written(folder: Path, configuration: dict, name: str = "cluster.py") -> Path:
+    path = folder / name
+    path.write_text(f"site_configuration = {pprint.pformat(configuration)}\n")
+    return path
+
+
+def refusal(folder: Path, configuration: dict) -> str:
+    path = written(folder, configuration)
+    with pytest.raises(site.SiteError) as caught:
+        site.gather(folder)
+    assert str(caught.value).startswith(f"{path}: ")
+    return str(caught.value).removeprefix(f"{path}: ")
+
+
+def test_defaults_are_filled_in_and_rank_counts_become_features(tmp_path, configuration):
+    written(tmp_path, configuration)
+    gathered = site.gather(tmp_path)
+    partition = gathered["systems"][0]["partitions"][0]
+    assert partition["extras"]["max_message_bytes"] == 4194304
+    assert partition["extras"]["contention_domain"] == "Summit"
+    assert partition["features"] == ["ranks-4", "ranks-8", "fewest-ranks-4"]
+    assert gathered["environments"][0]["target_systems"] == ["cluster"]
+    assert site.Partition.from_extras(partition["extras"]).rank_counts == (4, 8)
+
+
+def test_an_unknown_key_of_a_partition_is_refused(tmp_path, configuration):
+    configuration["systems"][0]["partitions"][0]["extras"]["mut"] = 1500
+    said = refusal(tmp_path, configuration)
+    assert said.startswith("partition cluster:gige: extras['mut']: is unknown; the keys are switch")
+
+
+@pytest.mark.parametrize("key", [key for key, of in site.PARTITION_KEYS.items() if of.default is None])
+def test_a_missing_key_of_a_partition_is_refused(tmp_path, configuration, key):
+    del configuration["systems"][0]["partitions"][0]["extras"][key]
+    said = refusal(tmp_path, configuration)
+    assert said.startswith(f"partition cluster:gige: extras[{key!r}]: is missing; give ")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "remedy"),
+    [
+        ("mtu", 100, "576 to 65535"),
+        ("mtu", "1500", "of type int"),
+        ("link_mbit_s", 0, "not above 0"),
+        ("link_mbit_s", True, "of type int"),
+        ("switch", " ", "give a name"),
+        ("max_message_bytes", 1000000, "no power of two"),
+        ("rank_counts", [], "[16, 32, 64] for instance"),
+        ("rank_counts", [8, 4], "has to increase"),
+        ("rank_counts", [4, 4], "has to increase"),
+        ("rank_counts", [4, 5], "5 is no multiple of ranks_per_node, which is 2"),
+        ("rank_counts", [2, 4], "stay on one node and cross no switch; take 4 or more"),
+        ("rank_counts", [4, 16], "need 8 nodes, and nodes is 4"),
+        ("nodes", 1, "between 2 nodes at least"),
+        ("ranks_per_node", 8, "processor.num_cpus only 4"),
+        ("netpipe_repeats", -1, "is below 0"),
+        ("imb_arguments", ["-time", 3], "no list of strings"),
+        ("step_limit_s", 0, "not above 0"),
+    ],
+)
+def test_a_bad_value_is_refused_with_its_remedy(tmp_path, configuration, key, value, remedy):
+    configuration["systems"][0]["partitions"][0]["extras"][key] = value
+    said = refusal(tmp_path, configuration)
+    assert said.startswith("partition cluster:gige: ")
+    assert remedy in said
+
+
+def test_a_benchmark_neither_there_nor_absent_is_refused(tmp_path, configuration):
+    configuration["environments"][0]["extras"]["absent"] = {}
+    said = refusal(tmp_path, configuration)
+    assert said.startswith("environment mpich: features: name 'imb'")
+
+
+def test_a_benchmark_both_there_and_absent_is_refused(tmp_path, configuration):
+    configuration["environments"][0]["features"].append("imb")
+    assert "not in both" in refusal(tmp_path, configuration)
+
+
+@pytest.mark.parametrize(
+    ("absent", "remedy"), [({"omb": "no"}, "is no benchmark"), ({"imb": ""}, "say why")]
+)
+def test_an_absence_needs_a_known_benchmark_and_a_reason(tmp_path, configuration, absent, remedy):
+    configuration["environments"][0]["extras"]["absent"] = absent
+    assert remedy in refusal(tmp_path, configuration)
+
+
+def test_another_scheduler_or_launcher_is_refused(tmp_path, configuration):
+    configuration["systems"][0]["partitions"][0]["launcher"] = "mpirun"
+    said = refusal(tmp_path, configuration)
+    assert said == "partition cluster:gige: launcher: is 'mpirun'; the checks need 'srun'"
+
+
+def test_an_environment_that_is_not_defined_is_refused(tmp_path, configuration):
+    configuration["systems"][0]["partitions"][0]["environs"].append("openmpi")
+    said = refusal(tmp_path, configuration)
+    assert said == (
+        "partition cluster:gige: environs: 'openmpi' is not defined in this file; it has mpich"
+    )
+
+
+def test_a_file_that_does_not_run_is_refused(tmp_path):
+    (tmp_path / "cluster.py").write_text("site_configuration = {'systems': [}\n")
+    with pytest.raises(site.SiteError, match=r"cluster\.py: the file: Python: SyntaxError"):
+        site.gather(tmp_path)
+
+
+def test_a_file_without_a_configuration_is_refused(tmp_path):
+    (tmp_path / "cluster.py").write_text("configuration = {}\n")
+    with pytest.raises(site.SiteError, match="site_configuration: is missing"):
+        site.gather(tmp_path)
+
+
+def test_an_empty_folder_is_refused(tmp_path):
+    with pytest.raises(site.SiteError, match="holds no system"):
+        site.gather(tmp_path)
+
+
+def test_two_files_with_one_system_are_refused(tmp_path, configuration):
+    written(tmp_path, configuration, "a.py")
+    written(tmp_path, configuration, "b.py")
+    with pytest.raises(site.SiteError, match=r"b\.py: system cluster: name: .*a\.py has a system"):
+        site.gather(tmp_path)
+
+
+def test_the_sites_that_come_with_the_project_are_valid():
+    gathered = site.gather(ROOT / "site-config")
+    assert {system["name"] for system in gathered["systems"]} >= {"example", "testbed"}
+
+
+def test_the_documentation_names_every_key():
+    text = (ROOT / "docs" / "site.md").read_text()
+    for key in (*site.PARTITION_KEYS, *site.ENVIRONMENT_KEYS):
+        assert f"`{key}`" in text
