@@ -413,6 +413,7 @@ def _read_table(lines: Lines, megabytes: _Megabytes, longest: int | None) -> lis
     layout, by_group = _read_header(lines, function)
     rows: dict[int | None, list[Row]] = {}
     failures: dict[int | None, list[Failure]] = {}
+    sizes: dict[int | None, list[int]] = {}
     ends: dict[int | None, int] = {}
     members: list[int | None] = list(range(groups)) if by_group else [None]
     while True:
@@ -438,7 +439,9 @@ def _read_table(lines: Lines, megabytes: _Megabytes, longest: int | None) -> lis
                 megabytes.check(lines, function, row)
                 size = row.size
                 rows.setdefault(group, []).append(row)
-            _check_order(lines, function, size, rows.get(group, []), failures.get(group, []))
+            seen = sizes.setdefault(group, [])
+            seen.append(size)
+            _check_order(lines, function, seen, doubling=longest is not None)
         if not row_there:
             break
     tables = []
@@ -573,13 +576,14 @@ def _check_end(lines: Lines, function: str, last: int, longest: int) -> None:
         lines.refuse(f"the table of {function} ends before {longest} bytes, the longest message")
 
 
-def _check_order(
-    lines: Lines, function: str, size: int, rows: list[Row], failures: list[Failure]
-) -> None:
-    sizes = sorted((entry.line, entry.size) for entry in [*rows, *failures])
-    if len(sizes) > 1:
-        before = sizes[-2][1]
-        if function == "Barrier":
-            lines.refuse("a second row of Barrier")
-        if size <= before:
-            lines.refuse(f"{size} bytes after {before}: sizes must increase")
+def _check_order(lines: Lines, function: str, sizes: list[int], *, doubling: bool) -> None:
+    """ParseError unless the last of ``sizes`` may follow; IMB's own sizes double."""
+    if len(sizes) < 2:
+        return
+    before, size = sizes[-2:]
+    if function == "Barrier":
+        lines.refuse("a second row of Barrier")
+    if size <= before:
+        lines.refuse(f"{size} bytes after {before}: sizes must increase")
+    if doubling and before and size != 2 * before:
+        lines.refuse(f"{size} bytes after {before}: IMB's sizes double, a row is missing")
