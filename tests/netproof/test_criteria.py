@@ -1,0 +1,433 @@
+import math
+from itertools import pairwise
+
+import pytest
+
+from netproof.criteria import (
+    AT_EVERY_SIZE,
+    CommonSizes,
+    CpuCostSettings,
+    DropoutSettings,
+    EnvelopeSettings,
+    InversionSettings,
+    JumpSettings,
+    Level,
+    LineRateSettings,
+    MpiLossSettings,
+    RoughnessSettings,
+    ScoreSettings,
+    above_envelope,
+    cpu_cost,
+    dropout,
+    envelope,
+    inversion,
+    jump,
+    line_rate,
+    loss,
+    losses,
+    mpi_loss,
+    roughness,
+    score,
+)
+from netproof.curve import Curve
+from netproof.errors import NetproofError
+from netproof.units import line_rate_mb_s
+
+WHERE = "gige, intel-mpi, Alltoall, 16 ranks"
+
+
+def times(*values, sizes=None):
+    return Curve(tuple(sizes or (2 ** (n + 2) for n in range(len(values)))), tuple(values))
+
+
+def rates(*values, sizes=None):
+    sizes = tuple(sizes or (2 ** (n + 2) for n in range(len(values))))
+    took = tuple(size / rate if rate else 1.0 for size, rate in zip(sizes, values, strict=True))
+    return Curve(sizes, took, tuple(values))
+
+
+class TestEnvelope:
+    def test_is_the_least_time_of_all_and_knows_whose_it_is(self):
+        found = envelope({"a": times(10, 30, 50), "b": times(20, 15, 90)})
+        assert found.curve.time_us == (10, 15, 50)
+        assert found.fastest == ("a", "b", "a")
+
+    def test_a_size_that_only_one_configuration_has_is_left_out(self):
+        found = envelope({"a": times(1, 2, 3, sizes=(4, 8, 16)), "b": times(1, 2, sizes=(4, 16))})
+        assert found.curve.sizes == (4, 16)
+
+    def test_messages_below_4_bytes_are_left_out(self):
+        curves = {label: times(0, 0, 5, 6, sizes=(0, 1, 4, 8)) for label in "ab"}
+        assert envelope(curves).curve.sizes == (4, 8)
+
+    def test_ten_times_is_passed_and_more_is_red_at_that_size(self):
+        curves = {"fast": times(1, 1, 1, 1), "slow": times(2, 10, 10.5, 30)}
+        fast, *slow = above_envelope(curves)
+        assert fast.level is Level.PASS
+        assert [(found.size, found.value, found.level) for found in slow] == [
+            (16, 10.5, Level.FAIL),
+            (32, 30, Level.FAIL),
+        ]
+        assert all(part in slow[0].why for part in ("slow: ", "16 bytes", "10.5 times", "fast"))
+        assert slow[0].bound == 10
+        assert slow[0].common == CommonSizes(4, 4, 32)
+
+    def test_one_configuration_has_no_envelope_and_is_not_passed(self):
+        (found,) = above_envelope({WHERE: times(1, 2, 3)})
+        assert found.level is Level.UNDEFINED
+        assert found.value is None
+        assert "one has no envelope" in found.why
+
+    def test_configurations_that_share_no_size_are_undefined(self):
+        found = above_envelope({"a": times(1, 2, sizes=(4, 8)), "b": times(1, 2, sizes=(16, 32))})
+        assert [f.level for f in found] == [Level.UNDEFINED] * 2
+
+    def test_a_zero_time_is_undefined_and_makes_no_envelope_for_the_others(self):
+        broken, fast, slow = above_envelope(
+            {"broken": times(0, 1, 1), "fast": times(1, 1, 1), "slow": times(2, 2, 2)}
+        )
+        assert broken.level is Level.UNDEFINED
+        assert "0 µs at 4 bytes" in broken.why
+        assert (fast.value, slow.value) == (1, 2)
+
+    def test_a_configuration_apart_from_those_that_meet_is_undefined(self):
+        found = above_envelope(
+            {"a": times(1, sizes=(4,)), "b": times(1, sizes=(4,)), "c": times(1, sizes=(8,))}
+        )
+        assert [f.level for f in found] == [Level.PASS, Level.PASS, Level.UNDEFINED]
+
+    def test_nothing_has_no_findings(self):
+        assert above_envelope({}) == ()
+
+
+class TestScore:
+    def test_is_the_geometric_mean_of_baseline_over_case(self):
+        found = score([times(1, 4)], [times(4, 4)], where=WHERE, baseline="extreme")
+        assert found.value == pytest.approx(2)
+        assert found.level is Level.SHOWN
+
+    def test_names_the_common_sizes_by_count_and_ends(self):
+        case = times(1, 1, 1, 1, sizes=(4, 8, 16, 32))
+        base = times(2, 2, 2, sizes=(8, 32, 64))
+        found = score([case], [base], where=WHERE, baseline="extreme")
+        assert found.common == CommonSizes(2, 8, 32)
+        assert "over 2 common sizes, 8 to 32 bytes" in found.why
+        assert found.value == pytest.approx(2)
+
+    def test_the_interval_holds_the_score_and_is_the_same_every_time(self):
+        case = [times(10 + n, 20 - n, 40) for n in range(5)]
+        base = [times(20 - n, 40 + n, 80 + n) for n in range(5)]
+        found = score(case, base, where=WHERE, baseline="extreme")
+        low, high = found.interval
+        assert low < found.value < high
+        assert found == score(case, base, where=WHERE, baseline="extreme")
+        other = ScoreSettings(random_seed=1, resamples=100)
+        assert score(case, base, where=WHERE, baseline="b", settings=other).interval != (low, high)
+
+    def test_noisier_launches_have_a_wider_interval(self):
+        base = [times(100, 200)] * 5
+
+        def width(noise):
+            case = [times(100 + noise * n, 200 + noise * n) for n in range(5)]
+            low, high = score(case, base, where=WHERE, baseline="b").interval
+            return high - low
+
+        assert width(0) == pytest.approx(0)
+        assert width(20) > width(2) > 0
+
+    def test_one_launch_has_no_interval_and_says_so(self):
+        found = score([times(1, 2)], [times(1, 2)] * 3, where=WHERE, baseline="b")
+        assert found.interval is None
+        assert "no interval" in found.why
+
+    def test_a_red_case_keeps_its_score_and_wears_the_mark(self):
+        found = score([times(1, 2)], [times(2, 4)], where=WHERE, baseline="b", red_sizes=(8,))
+        assert found.value == pytest.approx(2)
+        assert "red at 8 bytes" in found.why
+
+    def test_without_baseline_launch_or_common_size_it_is_undefined(self):
+        case = [times(1, 2)]
+        for launches, baseline, reason in (
+            (case, [], "the baseline extreme did not run"),
+            ([], case, "no launch"),
+            (case, [times(1, sizes=(1024,))], "no size in common"),
+            (case, [times(1, 0)], "launch 1 of extreme, 0 µs at 8 bytes"),
+            ([times(1, sizes=(1,))], case, "0 sizes of 4 bytes or more"),
+        ):
+            found = score(launches, baseline, where=WHERE, baseline="extreme")
+            assert found.level is Level.UNDEFINED
+            assert reason in found.why
+            assert found.value is None
+
+    def test_a_bound_on_the_score_is_a_setting(self):
+        settings = ScoreSettings(warn=0.9, fail=0.5)
+        for factor, level in ((1, Level.PASS), (0.8, Level.WARN), (0.4, Level.FAIL)):
+            found = score(
+                [times(1, 2)],
+                [times(factor, 2 * factor)],
+                where=WHERE,
+                baseline="b",
+                settings=settings,
+            )
+            assert found.level is level
+
+    def test_launches_over_different_sizes_are_an_error(self):
+        with pytest.raises(NetproofError, match="lacks 8 bytes"):
+            score([times(1, 2), times(1)], [times(1, 2)], where=WHERE, baseline="b")
+
+    def test_settings_that_make_no_interval_are_refused(self):
+        with pytest.raises(NetproofError, match="100 resamples"):
+            ScoreSettings(resamples=10)
+        with pytest.raises(NetproofError, match="between 0 and 1"):
+            ScoreSettings(confidence=95)
+
+
+class TestInversion:
+    def test_a_curve_that_never_falls_has_1(self):
+        found = inversion(times(1, 1, 2, 5), where=WHERE)
+        assert (found.value, found.level) == (1, Level.PASS)
+
+    def test_names_the_slow_and_the_faster_message(self):
+        found = inversion(times(10, 400, 20, 10, 50), where=WHERE)
+        assert (found.size, found.compared_sizes, found.value) == (8, (32,), 40)
+        assert found.level is Level.FAIL
+        assert found.bound == 10
+        assert found.why.startswith(f"{WHERE}: a message of 8 bytes took 400 µs, 40 times")
+        assert "32 bytes" in found.why
+
+    @pytest.mark.parametrize(
+        ("factor", "level"),
+        [(1.99, Level.PASS), (2, Level.WARN), (9.99, Level.WARN), (10, Level.FAIL)],
+    )
+    def test_warns_at_2_and_fails_at_10(self, factor, level):
+        assert inversion(times(factor, 1), where=WHERE).level is level
+
+    def test_both_bounds_are_settings(self):
+        lax = InversionSettings(warn=None, fail=100)
+        assert inversion(times(50, 1), where=WHERE, settings=lax).level is Level.PASS
+        assert inversion(times(100, 1), where=WHERE, settings=lax).level is Level.FAIL
+
+    def test_zeros_below_4_bytes_are_legal(self):
+        found = inversion(times(0, 0, 5, 6, sizes=(0, 1, 4, 8)), where=WHERE)
+        assert found.level is Level.PASS
+
+
+class TestJump:
+    def test_linear_growth_and_less_have_1(self):
+        assert jump(times(1, 2, 3, 3), where=WHERE).value == 1
+
+    def test_is_the_growth_beyond_the_growth_of_the_size(self):
+        found = jump(times(10, 20, 400), where=WHERE)
+        assert (found.size, found.compared_sizes, found.value) == (16, (8,), 10)
+        assert found.level is Level.FAIL
+        assert "from 8 to 16 bytes time went from 20 to 400 µs" in found.why
+
+    def test_sizes_that_are_no_powers_of_two_count_by_their_ratio(self):
+        assert jump(times(10, 60, sizes=(1000, 1500)), where=WHERE).value == pytest.approx(4)
+        assert jump(times(10, 60, sizes=(1000, 1500)), where=WHERE).level is Level.WARN
+
+    def test_both_bounds_are_settings(self):
+        strict = JumpSettings(warn=1.5, fail=2)
+        assert jump(times(1, 3.5), where=WHERE, settings=strict).level is Level.WARN
+
+
+class TestRoughness:
+    def test_is_0_for_a_curve_that_never_falls(self):
+        found = roughness(times(1, 1, 2, 50), where=WHERE)
+        assert (found.value, found.size, found.level) == (0, None, Level.SHOWN)
+
+    def test_is_the_total_variation_less_the_net_rise_in_octaves(self):
+        curve = times(1, 8, 2, 4, 1, 16)
+        logs = [math.log2(time) for time in curve.time_us]
+        variation = sum(abs(b - a) for a, b in pairwise(logs))
+        found = roughness(curve, where=WHERE)
+        assert found.value == pytest.approx(variation - (logs[-1] - logs[0]))
+        assert found.value == 8
+
+    def test_names_the_deepest_fall(self):
+        assert roughness(times(8, 4, 8, 1), where=WHERE).size == 32
+
+    def test_is_asserted_only_on_demand(self):
+        settings = RoughnessSettings(warn=4, fail=8)
+        assert roughness(times(16, 1), where=WHERE, settings=settings).level is Level.FAIL
+
+
+class TestDropout:
+    def test_half_of_both_sides_is_no_dropout_and_less_is(self):
+        (found,) = dropout(rates(100, 50, 100), where=WHERE)
+        assert (found.level, found.size, found.value) == (Level.PASS, 8, 0.5)
+        (found,) = dropout(rates(100, 49, 120), where=WHERE)
+        assert (found.level, found.size, found.value) == (Level.WARN, 8, 0.49)
+
+    def test_a_rate_that_only_rises_or_only_falls_has_no_dropout(self):
+        for several in ((1, 10, 100, 1000), (1000, 100, 10, 1)):
+            assert dropout(rates(*several), where=WHERE)[0].level is Level.PASS
+
+    def test_reports_each_with_the_sizes_that_it_lies_between(self):
+        found = dropout(rates(10, 100, 15, 80, 20, 90), where=WHERE)
+        assert [(f.size, f.level, f.compared_sizes) for f in found] == [
+            (16, Level.WARN, (8, 128)),
+            (64, Level.WARN, (8, 128)),
+        ]
+        assert "at 16 bytes the bandwidth is 15 MB/s (120 Mbit/s)" in found[0].why
+
+    def test_below_a_tenth_it_fails_and_both_are_settings(self):
+        curve = rates(100, 9, 100)
+        assert dropout(curve, where=WHERE)[0].level is Level.FAIL
+        lax = DropoutSettings(warn=0.05, fail=None)
+        assert dropout(curve, where=WHERE, settings=lax)[0].level is Level.PASS
+
+    def test_a_benchmark_without_bandwidth_is_undefined(self):
+        (found,) = dropout(times(1, 2, 3), where=WHERE)
+        assert found.level is Level.UNDEFINED
+        assert "defines no bandwidth" in found.why
+
+    def test_two_sizes_have_no_middle(self):
+        assert dropout(rates(1, 2), where=WHERE)[0].level is Level.UNDEFINED
+
+
+class TestLineRate:
+    gige = line_rate_mb_s(1000, 1500)
+
+    def test_is_the_largest_share_and_where_it_is(self):
+        found = line_rate(rates(10, 110, 100), self.gige, where=WHERE)
+        assert (found.size, found.level) == (8, Level.PASS)
+        assert found.value == pytest.approx(110 / self.gige)
+        assert "(941.5 Mbit/s)" in found.why
+
+    def test_more_than_the_link_carries_is_an_error_of_measurement(self):
+        assert line_rate(rates(1.02 * self.gige), self.gige, where=WHERE).level is Level.PASS
+        found = line_rate(rates(1.03 * self.gige), self.gige, where=WHERE)
+        assert found.level is Level.FAIL
+        assert "103.0% of the line rate" in found.why
+        assert "shared memory" in found.why
+
+    def test_bursts_below_a_size_may_be_left_out(self):
+        curve = rates(500, 100, sizes=(1024, 65536))
+        settings = LineRateSettings(least_size=32768)
+        assert line_rate(curve, self.gige, where=WHERE, settings=settings).level is Level.PASS
+
+    def test_no_bandwidth_and_no_line_rate_are_undefined(self):
+        assert line_rate(times(1, 2), self.gige, where=WHERE).level is Level.UNDEFINED
+        assert line_rate(rates(1, 2), None, where=WHERE).level is Level.UNDEFINED
+
+    def test_a_line_rate_of_zero_is_an_error(self):
+        with pytest.raises(NetproofError, match="no line rate"):
+            line_rate(rates(1), 0, where=WHERE)
+
+
+class TestMpiLoss:
+    def test_a_gain_is_negative(self):
+        assert loss(7688, 5328) == pytest.approx(-0.443, abs=5e-4)
+
+    def test_peaks_may_lie_at_different_sizes(self):
+        peak, at_size = mpi_loss(rates(50, 90, 80), rates(60, 95, 100), where=WHERE)
+        assert (peak.size, peak.compared_sizes) == (8, (16,))
+        assert peak.value == pytest.approx(0.1)
+        assert peak.level is Level.PASS
+        assert (at_size.size, at_size.level) == (16, Level.SHOWN)
+        assert at_size.value == pytest.approx(0.2)
+        assert at_size.common == CommonSizes(3, 4, 16)
+
+    def test_a_fifth_is_a_warning_and_half_a_failure_at_the_peak(self):
+        for mpi, level in ((90, Level.PASS), (75, Level.WARN), (50, Level.FAIL)):
+            assert mpi_loss(rates(mpi), rates(100), where=WHERE)[0].level is level
+
+    def test_the_loss_at_one_size_is_asserted_on_demand(self):
+        _, found = mpi_loss(
+            rates(1, 99), rates(10, 100), where=WHERE, at_every_size=MpiLossSettings()
+        )
+        assert (found.size, found.level) == (4, Level.FAIL)
+
+    def test_losses_are_those_at_common_sizes(self):
+        mpi = rates(1, 50, 75, sizes=(1, 8, 16))
+        tcp = rates(100, 100, 100, sizes=(8, 16, 32))
+        assert losses(mpi, tcp) == ((8, 0.5), (16, 0.25))
+
+    def test_without_common_sizes_the_peaks_still_compare(self):
+        peak, at_size = mpi_loss(rates(90, sizes=(8,)), rates(100, sizes=(16,)), where=WHERE)
+        assert peak.level is Level.PASS
+        assert at_size.level is Level.UNDEFINED
+
+    def test_without_a_bandwidth_both_are_undefined(self):
+        for mpi, tcp in ((times(1, 2), rates(1, 2)), (rates(1, 2), rates(0, 2))):
+            assert [f.level for f in mpi_loss(mpi, tcp, where=WHERE)] == [Level.UNDEFINED] * 2
+
+    @pytest.mark.parametrize(
+        ("mpi", "tcp"), [(1, 0), (1, -1), (-1, 1), (1, math.nan), (math.inf, 1)]
+    )
+    def test_bandwidths_that_are_none_are_refused(self, mpi, tcp):
+        with pytest.raises(NetproofError, match="bandwidths are above 0"):
+            loss(mpi, tcp)
+
+
+class TestCpuCost:
+    def test_a_busy_polling_rank_shows_100_percent(self):
+        (found,) = cpu_cost({"gige-1": 12.0}, 12.0, where=WHERE)
+        assert (found.value, found.level) == (1, Level.SHOWN)
+        assert "node gige-1 spent 12 CPU s in 12 s of benchmark, 100% of a core" in found.why
+
+    def test_every_node_has_its_finding(self):
+        found = cpu_cost({"n1": 3.0, "n2": 0.0}, 10.0, where=WHERE)
+        assert [f.value for f in found] == [0.3, 0]
+
+    def test_a_bound_is_a_setting(self):
+        settings = CpuCostSettings(warn=0.5, fail=0.9)
+        (found,) = cpu_cost({"n1": 9.0}, 10.0, where=WHERE, settings=settings)
+        assert found.level is Level.FAIL
+
+    def test_no_node_and_no_seconds_are_undefined(self):
+        assert cpu_cost({}, 10.0, where=WHERE)[0].level is Level.UNDEFINED
+        assert cpu_cost({"n1": 1.0}, 0.0, where=WHERE)[0].level is Level.UNDEFINED
+
+    @pytest.mark.parametrize("seconds", [-1.0, math.nan, math.inf])
+    def test_seconds_that_are_none_are_refused(self, seconds):
+        with pytest.raises(NetproofError, match="n1"):
+            cpu_cost({"n1": seconds}, 1.0, where=WHERE)
+        with pytest.raises(NetproofError, match="no time"):
+            cpu_cost({"n1": 1.0}, seconds, where=WHERE)
+
+
+@pytest.mark.parametrize("criterion", [inversion, jump, roughness])
+class TestAlongACurve:
+    def test_one_size_is_undefined_not_passed(self, criterion):
+        found = criterion(times(5), where=WHERE)
+        assert found.level is Level.UNDEFINED
+        assert (found.value, found.size) == (None, None)
+
+    def test_a_barrier_is_undefined(self, criterion):
+        assert criterion(Curve((0,), (5.0,)), where=WHERE).level is Level.UNDEFINED
+
+    @pytest.mark.parametrize("time", [0.0, 5e-324, 1e300])
+    def test_a_time_that_no_clock_reads_is_undefined(self, criterion, time):
+        found = criterion(times(1, time, 2), where=WHERE)
+        assert found.level is Level.UNDEFINED
+        assert "at 8 bytes is no reading" in found.why
+
+
+@pytest.mark.parametrize(
+    ("sizes", "took"),
+    [((4, 4), (1.0, 2.0)), ((8, 4), (1.0, 2.0)), ((4,), (-1.0,)), ((4,), (math.nan,)), ((), ())],
+)
+def test_equal_sizes_negative_times_and_no_sizes_never_become_a_curve(sizes, took):
+    with pytest.raises(NetproofError):
+        Curve(sizes, took)
+
+
+class TestBounds:
+    def test_a_failure_milder_than_the_warning_is_refused(self):
+        with pytest.raises(NetproofError, match=r"fail=2\.0 is milder than warn=5"):
+            InversionSettings(warn=5, fail=2.0)
+        with pytest.raises(NetproofError, match=r"fail=0\.9 is milder than warn=0\.5"):
+            DropoutSettings(fail=0.9)
+
+    def test_a_bound_that_is_no_number_is_refused(self):
+        with pytest.raises(NetproofError, match="nan is no bound"):
+            EnvelopeSettings(fail=math.nan)
+
+    def test_a_least_size_of_0_would_let_empty_messages_into_ratios(self):
+        with pytest.raises(NetproofError, match="1 byte or more"):
+            JumpSettings(least_size=0)
+
+    def test_without_bounds_nothing_is_asserted(self):
+        assert AT_EVERY_SIZE.level(0.99) == (Level.SHOWN, None)
