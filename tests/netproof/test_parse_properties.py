@@ -129,7 +129,8 @@ def outputs(draw: st.DrawFn) -> tuple[str, list[tuple[str, int, list[list[float]
         for size in [0] if name == "Barrier" else sizes:
             spread = sorted(draw(st.lists(times, min_size=3, max_size=3)))
             if name in imb.MESSAGE_RATE:
-                rows.append([size, draw(counts), draw(st.integers(1, 10**9))])
+                # More would fill a column of IMB's, which then prints no space before it.
+                rows.append([size, draw(counts), draw(st.integers(1, 10**15 // (size + 10**6)))])
             elif name in imb.SINGLE_TRANSFER:
                 rows.append([size, draw(counts), spread[0]])
             else:
@@ -304,7 +305,7 @@ def test_two_netpipe_files_mixed_are_refused(name: str, cuts: list[tuple[float, 
     st.floats(0, 1, exclude_max=True),
     CHARACTERS,
 )
-def test_one_garbled_character_never_changes_a_netpipe_time(
+def test_one_garbled_character_is_refused_or_below_what_netpipe_prints(
     name: str, share: float, character: str
 ) -> None:
     text = (NP / name).read_text()
@@ -317,17 +318,16 @@ def test_one_garbled_character_never_changes_a_netpipe_time(
     except ParseError:
         return
     assert len(curve.sizes) == len(truth.sizes)
-    # The printed lines have two decimals of a rate: a size or time may pass that makes no
-    # difference to it. The file has six, and there nothing passes but the last decimal.
+    # Half a unit of the time's last decimal, and of the rate's: six decimals of Mbps in the
+    # file, two in what is printed. Within it a size can change too: the sizes asked for tell.
+    rate_error = 0.5e-6 if name.endswith(".out") else 0.005
     for size, time, true_size, true_time in zip(
         curve.sizes, curve.time_us, truth.sizes, truth.time_us, strict=True
     ):
-        if name.endswith(".out"):
-            assert size == true_size
-            assert abs(time - true_time) <= 0.0101
-        else:
-            margin = 0.0101 / true_time + 0.0101 * 2**20 / 8 * true_time / true_size / 1e6
-            assert abs(size / time - true_size / true_time) <= margin * true_size / true_time * 1.1
+        bandwidth, true_bandwidth = size / time, true_size / true_time
+        share = 0.005 / (min(time, true_time) - 0.005)
+        margin = 2 * rate_error * 2**20 / 8e6 + share * (bandwidth + true_bandwidth)
+        assert abs(bandwidth - true_bandwidth) <= margin * 1.001
 
 
 @pytest.mark.parametrize("name", ["tcp.out", "tcp.stderr"])
