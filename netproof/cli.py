@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from netproof import judging
+from netproof import judging, literature
 from netproof.parse import command as parse_command
 
 app = typer.Typer(
@@ -53,6 +53,16 @@ def verdict(
 ) -> None:
     """Judge a stored session: exit 0 passed, 1 failed, 2 cannot be judged."""
     raise typer.Exit(judging.run(session, system=system, full=full))
+
+
+@app.command("literature")
+def studies(
+    study: Annotated[
+        str | None, typer.Argument(help="Name of a study; all if left out.", show_default=False)
+    ] = None,
+) -> None:
+    """Show the figures of earlier studies, with losses and shares of the line rate computed."""
+    raise typer.Exit(literature.run(study))
 
 
 def main() -> None:

@@ -1,0 +1,273 @@
+import io
+import shutil
+
+import pytest
+from rich.console import Console
+
+from netproof.errors import NetproofError
+from netproof.literature import DIRECTORY, load, names, run, show
+
+STUDIES = ("e325-opteron", "gige-mpi-tests", "netpipe-howto", "network-adapters")
+
+
+def shown(study=None, directory=DIRECTORY):
+    out = io.StringIO()
+    show(study, Console(file=out, width=140), directory)
+    return out.getvalue()
+
+
+def test_the_four_studies_are_there_and_each_can_be_read():
+    assert names() == STUDIES
+    for name in STUDIES:
+        assert load(name).source
+
+
+class TestE325Opteron:
+    study = load("e325-opteron")
+
+    def test_losses_at_the_peak_are_those_of_its_table(self):
+        losses = {(p.where, p.network): round(100 * p.loss, 1) for p in self.study.peaks}
+        assert losses == {
+            ("between nodes", "Myrinet"): 0.2,
+            ("between nodes", "GigE tunable"): 12.2,
+            ("between nodes", "GigE untunable"): 21.9,
+            ("between nodes", "Ethernet"): 1.1,
+            ("in a node", "Myrinet"): -44.3,
+            ("in a node", "GigE tunable"): 51.2,
+            ("in a node", "GigE untunable"): 43.6,
+            ("in a node", "Ethernet"): 45.5,
+        }
+
+    def test_tcp_on_tuned_gige_comes_to_the_line_rate_whichever_mbps_is_meant(self):
+        peaks = next(
+            p for p in self.study.peaks if (p.where, p.network) == ("between nodes", "GigE tunable")
+        )
+        decimal, binary = peaks.shares(peaks.tcp, self.study.mbps)
+        assert decimal == pytest.approx(0.953, abs=5e-4)
+        assert binary == pytest.approx(0.999, abs=5e-4)
+
+    def test_no_share_of_a_line_rate_is_an_error_of_measurement(self):
+        shares = [
+            share
+            for peaks in self.study.peaks
+            for side in (peaks.mpi, peaks.tcp)
+            for share in peaks.shares(side, self.study.mbps)
+        ]
+        assert len(shares) == 12
+        assert max(shares) < 1.02
+
+    def test_in_a_node_there_is_no_line_rate(self):
+        inside = [p for p in self.study.peaks if p.where == "in a node"]
+        assert all(p.shares(p.mpi, self.study.mbps) == () for p in inside)
+
+
+class TestNetworkAdapters:
+    adapters = load("network-adapters").adapters
+
+    def test_has_the_eight_adapters_with_their_latencies_and_rates(self):
+        table = {
+            a.name: (a.latency_us, a.peak, *(a.rates[kib] for kib in (64, 16, 4, 1)))
+            for a in self.adapters.columns
+        }
+        assert table == {
+            "B'Com A": (59, 99, 89, 74, 31, 13),
+            "B'Com B": (20, 90, 81, 84, 51, 22),
+            "Intel A": (63, 107, 95, 66, 33, 12),
+            "Intel B": (32, 113, 105, 82, 43, 22),
+            "Intel C": (8.8, 116, 116, 99, 62, 45),
+            "Intel D": (12, 110, 110, 82, 40, 31),
+            "L5": (20, 102, 102, 80, 50, 26),
+            "A'sso": (30, 74, 69, 55, 39, 16),
+        }
+
+    def test_only_mpi_over_tcp_has_a_share_of_the_line_rate(self):
+        shares = {a.name: self.adapters.line_rate_share(a) for a in self.adapters.columns}
+        assert {name for name, share in shares.items() if share} == {
+            "B'Com A",
+            "Intel A",
+            "Intel B",
+        }
+        assert shares["B'Com A"] == pytest.approx(99 / 117.69, abs=1e-4)
+
+    def test_every_adapter_has_a_share_of_the_125_mb_s_that_the_link_signals(self):
+        best = max(self.adapters.link_share(a) for a in self.adapters.columns)
+        assert best == pytest.approx(116 / 125)
+
+
+class TestNetPipeHowTo:
+    study = load("netpipe-howto")
+
+    def test_its_rows_show_that_mbps_is_of_two_to_the_twenty_bits(self):
+        for row in self.study.run.rows:
+            slow, fast = ((row.size * 8) / (row.seconds + d) for d in (0.5e-6, -0.5e-6))
+            assert slow / 2**20 - 0.005 <= row.mbps <= fast / 2**20 + 0.005
+        first = self.study.run.rows[0]
+        assert first.size * 8 / (first.seconds + 0.5e-6) / 1e6 > first.mbps + 0.005
+
+    def test_its_latency_by_the_rows_is_a_little_below_the_one_it_prints(self):
+        assert self.study.run.landmarks().latency_us == pytest.approx(33)
+        assert self.study.run.latency_printed_us == pytest.approx(35)
+
+    def test_its_best_throughput_is_a_share_of_the_line_rate_at_its_mtu(self):
+        best = next(f for f in self.study.figures if f.unit == "Mbps")
+        assert best.shares(self.study.mbps)[0] == pytest.approx(0.864, abs=5e-4)
+
+
+def test_the_gige_tests_page_has_the_figures_of_its_text():
+    figures = {f.what: (f.relation, f.value, f.unit) for f in load("gige-mpi-tests").figures}
+    assert figures["Open-MX, nVidia NICs, no switch: latency"] == ("below", 9, "us")
+    through = "Broadcom BCM5704 through a Baystack switch"
+    assert figures[f"{through}: latency"] == ("equal", 23.6, "us")
+    assert figures[f"{through}: largest bandwidth"] == ("equal", 118.2, "MB/s")
+
+
+class TestShow:
+    def test_shows_one_study_with_losses_and_shares_computed(self):
+        text = shown("e325-opteron")
+        for loss in ("0.2%", "12.2%", "21.9%", "1.1%", "-44.3%", "51.2%", "43.6%", "45.5%"):
+            assert loss in text
+        assert "95.3% or 99.9%*" in text
+        assert "network-adapters" not in text
+
+    def test_shows_all_of_them_without_cutting_a_cell(self):
+        text = shown()
+        assert all(name in text for name in STUDIES)
+        assert "…" not in text
+        assert "InterruptThrottleRate=0" in text
+
+
+class TestCommand:
+    def test_prints_a_study_and_exits_0(self, capsys):
+        assert run("gige-mpi-tests") == 0
+        assert "23.6 µs" in capsys.readouterr().out
+
+    def test_an_unknown_study_is_an_error_on_stderr_and_exit_1(self, capsys):
+        assert run("e326") == 1
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        assert "'e326' is no study" in printed.err
+
+
+@pytest.fixture
+def edited(tmp_path):
+    """A copy of the studies, one of them with a text replaced; gives file and line of it."""
+    shutil.copytree(DIRECTORY, tmp_path, dirs_exist_ok=True)
+
+    def edit(study, old, new):
+        path = tmp_path / f"{study}.yaml"
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new, 1))
+        return tmp_path, f"{path}:{text[: text.index(old)].count(chr(10)) + 1}: "
+
+    return edit
+
+
+class TestStrictness:
+    @pytest.mark.parametrize(
+        ("study", "old", "new", "said"),
+        [
+            ("e325-opteron", "title:", "titel:", "key 'title': missing, expected text"),
+            (
+                "e325-opteron",
+                "peak: 1876",
+                "peak: fast",
+                "key 'peak': found 'fast', expected a pos",
+            ),
+            ("e325-opteron", "peak: 1876", "peak: -1", "key 'peak': found -1, expected a positive"),
+            ("e325-opteron", "peak: 1876", "peak: true", "key 'peak': found True, expected a pos"),
+            ("e325-opteron", "peak: 1876", "peak: .nan", "key 'peak': found nan, expected a posit"),
+            ("e325-opteron", "peak: 1876, ", "", "key 'peak': missing, expected a positive number"),
+            (
+                "e325-opteron",
+                "mbps: unstated",
+                "mbps: 1024",
+                "key 'mbps': found 1024, expected one",
+            ),
+            ("e325-opteron", "mbps: unstated", "", "key 'mbps': missing, expected one of 1000000"),
+            ("e325-opteron", "    mtu_assumed: 1500", "", "takes link_mbit_s and an mtu"),
+            (
+                "e325-opteron",
+                "where: between nodes",
+                "where: ''",
+                "key 'where': found '', expected",
+            ),
+            ("e325-opteron", "study: e325-opteron", "study: other", "key 'study': found 'other'"),
+            ("network-adapters", "mtu: 1500", "mut: 1500", "key 'mut': unknown here"),
+            ("network-adapters", "over_tcp: true", "over_tcp: 1", "expected true or false"),
+            ("network-adapters", "64: 89", "32: 89", "key 64: missing, expected a positive number"),
+            ("netpipe-howto", "bytes: 2,", "bytes: 1,", "expected increasing ones"),
+            ("netpipe-howto", "bytes: 2,", "bytes: 2.5,", "expected a positive whole number"),
+            ("netpipe-howto", "is: equal", "is: near", "key 'is': found 'near', expected one of"),
+            ("netpipe-howto", "unit: us", "unit: ns", "key 'unit': found 'ns', expected one of us"),
+            (
+                "gige-mpi-tests",
+                "value: 9, unit: us",
+                "value: 9, unit: us, mtu: 9000",
+                "link_mbit_s",
+            ),
+            ("gige-mpi-tests", "unit: us}", "unit: us, link_mbit_s: 1}", "has no share of a link"),
+        ],
+    )
+    def test_what_is_missing_unknown_or_of_another_kind_is_named(
+        self, edited, study, old, new, said
+    ):
+        directory, _ = edited(study, old, new)
+        with pytest.raises(NetproofError) as error:
+            load(study, directory)
+        assert said in str(error.value)
+        assert f"{study}.yaml:" in str(error.value)
+
+    @pytest.mark.parametrize(
+        ("old", "new"),
+        [
+            ("peak: 788", "peak: none"),
+            (
+                "  - where: in a node\n    network: GigE tun",
+                "  - nowhere: in a node\n    network: x",
+            ),
+            ("mbps: unstated", "mbps: unstated\nmbps: unstated"),
+        ],
+    )
+    def test_the_line_is_the_one_at_fault(self, edited, old, new):
+        directory, place = edited("e325-opteron", old, new)
+        with pytest.raises(NetproofError) as error:
+            load("e325-opteron", directory)
+        line = int(str(error.value).split(":")[1])
+        assert line - int(place.split(":")[1]) in (0, 1)
+
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            ("study: [", "no YAML"),
+            ("- 1", "expected a study's keys"),
+            ("", "expected a study's keys"),
+            (
+                "study: empty\ntitle: t\nsource: s\n",
+                "a study has peaks, adapters, a run or figures",
+            ),
+            ("study: empty\ntitle: t\nsource: s\nfigures: []\n", "a list that is not empty"),
+            ("study: empty\ntitle: t\nsource: s\nfigures: [1]\n", "expected mappings"),
+            ("study: empty\ntitle: t\nsource: s\nfigures: 1\n", "expected a list"),
+            ("study: empty\ntitle: t\nsource: s\nrun: 1\n", "expected a mapping"),
+            ("study: empty\ntitle: t\nsource: s\nnotes: [1]\n", "expected texts"),
+        ],
+    )
+    def test_what_is_no_study_is_refused(self, tmp_path, text, said):
+        (tmp_path / "empty.yaml").write_text(text)
+        with pytest.raises(NetproofError, match=r"empty\.yaml:\d+: ") as error:
+            load("empty", tmp_path)
+        assert said in str(error.value)
+
+    def test_bytes_that_are_no_text_are_refused(self, tmp_path):
+        (tmp_path / "empty.yaml").write_bytes(b"\xff\xfe\xfd")
+        with pytest.raises(NetproofError, match="cannot be read"):
+            load("empty", tmp_path)
+
+    def test_a_name_that_no_study_has_is_answered_with_those_there_are(self):
+        with pytest.raises(NetproofError, match="there are e325-opteron, gige"):
+            show("e326", Console(file=io.StringIO()))
+
+    def test_a_folder_without_studies_says_what_to_do(self, tmp_path):
+        with pytest.raises(NetproofError, match="run netproof from its checkout"):
+            names(tmp_path)
