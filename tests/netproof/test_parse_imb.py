@@ -207,6 +207,14 @@ class TestMulti:
             imb.read("\n".join(text), "groups.txt")
         assert caught.value.line == row + 1
 
+    def test_the_lost_row_of_a_group_is_an_error(self) -> None:
+        text = (DATA / "2021.11/multi-1.txt").read_text().split("\n")
+        row = next(n for n, line in enumerate(text) if line.split()[:3] == ["1", "8", "50"])
+        del text[row]
+        with pytest.raises(ParseError, match="expected the 5 columns Group") as caught:
+            imb.read("\n".join(text), "groups.txt")
+        assert caught.value.line == row + 1
+
     def test_a_failure_in_each_group_belongs_to_its_group(self) -> None:
         tables = recorded("2021.11/multi-1-out-of-mem.txt").tables
         two = [t for t in tables if t.ranks == 2]
@@ -429,3 +437,17 @@ def test_a_lost_row_is_an_error_where_imb_chose_the_sizes() -> None:
     with pytest.raises(ParseError, match="8 bytes after 2: IMB's sizes double") as caught:
         imb.read("\n".join(lines), "lost.txt")
     assert caught.value.line == row.line
+
+
+def test_an_announced_benchmark_that_is_not_there_is_an_error() -> None:
+    text = edited("2018/lengths.txt", "# Alltoall\n", "# Alltoall\n# Barrier\n")
+    with pytest.raises(ParseError, match="announced and not there: Barrier"):
+        imb.read(text, "announced.txt")
+
+
+def test_a_benchmark_has_to_come_to_all_processes() -> None:
+    lines = (DATA / "2018/all.txt").read_text().split("\n")
+    table = recorded("2018/all.txt").table("Alltoall", 4)
+    del lines[table.first_line - 2 : table.last_line + 1]
+    with pytest.raises(ParseError, match="Alltoall with all processes at once is not there"):
+        imb.read("\n".join(lines), "lost.txt")
