@@ -1,0 +1,338 @@
+"""The verbs: what each does with the state folder, the network and the daemons."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+from ci.testbed import network, processes, slurm, state, topology
+from ci.testbed.daemons import STEP_NICENESS, Daemons, usable
+from ci.testbed.errors import CannotRunError, StepFailedError
+from ci.testbed.state import StateFolder
+from ci.testbed.topology import Topology, TopologyError
+from netproof.errors import NetproofError
+
+DEFAULT_TOPOLOGY = Path(__file__).with_name("topology.yaml")
+MACHINE_LOCK = "\0netproof-testbed"
+LOCK_SECONDS = 180.0
+PACKAGES = {
+    "ip": "iproute2",
+    "tc": "iproute2",
+    "nsenter": "util-linux",
+    "unshare": "util-linux",
+    "setpriv": "util-linux",
+    "hostname": "hostname",
+    "mount": "mount",
+    "ethtool": "ethtool",
+    "munged": "munge",
+    "mariadbd": "mariadb-server-core",
+    "slurmdbd": "slurmdbd",
+    "slurmctld": "slurmctld",
+    "slurmd": "slurmd",
+    "srun": "slurm-client",
+    "sinfo": "slurm-client",
+    "sacctmgr": "slurm-client",
+    "scontrol": "slurm-client",
+}
+"""The programs that the testbed runs, and Debian's package of each."""
+PLUGINS = {
+    "accounting_storage_mysql.so": "slurm-wlm-mysql-plugin",
+    "mpi_pmix.so": "slurm-wlm-basic-plugins",
+    "mpi_pmi2.so": "slurm-wlm-basic-plugins",
+}
+FILES = {"/usr/share/mysql/mysql_system_tables.sql": "mariadb-server-core"}
+PLUGIN_FOLDERS = ("/usr/lib/*/slurm*", "/usr/lib64/slurm", "/usr/lib/slurm*")
+
+
+def main(arguments: list[str]) -> int:
+    """Runs one verb; 0 done, 1 something is down or failed, 2 it cannot be done here."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    try:
+        _require_root()
+        folder = StateFolder(options.state)
+        if options.verb == "up":
+            return up(folder, options.topology)
+        if options.verb == "down":
+            return down(folder)
+        if options.verb == "status":
+            return status(folder)
+        command = options.command
+        if command[:1] == ["--"]:
+            command = command[1:]
+        if not command:
+            parser.error("exec: name a command: exec NODE -- COMMAND")
+        return run_in_node(folder, options.node, command)
+    except (CannotRunError, TopologyError) as error:
+        print(f"testbed: {error}", file=sys.stderr)
+        return 2
+    except NetproofError as error:
+        print(f"testbed: {error}", file=sys.stderr)
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="testbed", description="A real multi-node Slurm cluster on this machine."
+    )
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    texts = {
+        "up": "bring the testbed up, or heal what is dead of it",
+        "down": "take everything away again, its job history too",
+        "status": "say how each switch and node is; exit 0 only if all is well",
+        "exec": "run a command inside a node",
+    }
+    for verb, text in texts.items():
+        added = verbs.add_parser(verb, help=text, description=text)
+        added.add_argument(
+            "--state",
+            type=Path,
+            default=state.DEFAULT,
+            metavar="DIR",
+            help="the folder that everything lives in (default: %(default)s)",
+        )
+        if verb == "up":
+            added.add_argument(
+                "--topology",
+                type=Path,
+                default=DEFAULT_TOPOLOGY,
+                metavar="FILE",
+                help="the switches and their nodes (default: %(default)s)",
+            )
+        if verb == "exec":
+            added.add_argument("node", metavar="NODE")
+            added.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND")
+    return parser
+
+
+def up(folder: StateFolder, topology_file: Path) -> int:
+    """Brings the testbed up, heals what is dead, and leaves alone what is alive."""
+    begun = time.monotonic()
+    _require_programs(PACKAGES)
+    _require_files()
+    wanted = topology.load(topology_file)
+    with _machine_lock():
+        _refuse_another(folder)
+        network.probe()
+        _settle(folder, wanted, topology_file)
+        _configure(folder, wanted)
+        daemons = Daemons(folder, wanted)
+        report = _Report()
+        with ThreadPoolExecutor() as pool:
+            begin = [
+                pool.submit(report.step, "network", lambda: _connect(folder, wanted)),
+                pool.submit(report.step, "munged", daemons.start_munged),
+                pool.submit(report.step, "mariadbd", daemons.start_database),
+            ]
+            for future in begin:
+                future.result()
+        report.step("slurmdbd", daemons.start_accounting)
+        report.step("slurmctld", daemons.start_controller)
+        started = [daemons.start_node(node) for node in wanted.nodes]
+        report.step(f"{len(wanted.nodes)} nodes", lambda: daemons.wait_for_nodes() or any(started))
+        daemons.register_cluster()
+    print(f"up in {time.monotonic() - begun:.1f} s; to use it: export SLURM_CONF={folder / CONF}")
+    return 0
+
+
+CONF = "slurm.conf"
+
+
+class _Report:
+    """Prints a line for each step with its time."""
+
+    def step(self, what: str, work: Callable[[], bool]) -> None:
+        begun = time.monotonic()
+        changed = work()
+        outcome = "started" if changed else "was up"
+        print(f"{what:<12}{outcome:<9}{time.monotonic() - begun:6.2f} s", flush=True)
+
+
+def _settle(folder: StateFolder, wanted: Topology, topology_file: Path) -> None:
+    """Makes ``folder`` ready for the topology ``wanted``; wipes it when what it has is stale."""
+    folder.claim()
+    ours = [p for p in processes.running() if p.state == str(folder.path)]
+    if folder.survived_this_boot() and (folder / "topology.yaml").is_file():
+        if topology.load(folder / "topology.yaml") == wanted:
+            return
+        if ours:
+            raise CannotRunError(
+                f"the testbed is up with another topology than {topology_file} says: run"
+                " 'testbed down' first"
+            )
+    _kill(folder)
+    folder.wipe()
+    folder.write("topology.yaml", topology_file.read_text(encoding="utf-8"))
+    folder.write("boot-id", state.boot_id())
+
+
+def _configure(folder: StateFolder, wanted: Topology) -> None:
+    (folder / "log").mkdir(exist_ok=True)
+    host = socket.gethostname().partition(".")[0]
+    memory_mb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
+    folder.write(CONF, slurm.configuration(wanted, folder, host, memory_mb))
+    folder.write("slurmdbd.conf", slurm.database_configuration(folder, host), mode=0o600)
+    folder.write("hosts", slurm.hosts(wanted, host))
+
+
+def _connect(folder: StateFolder, wanted: Topology) -> bool:
+    """Builds the network unless it is there and right; what ran in a wrong one is killed."""
+    alias = f"netproof testbed {folder.path}"
+    if network.built_for() == alias and not network.faults(wanted, network.links(wanted)):
+        return False
+    _kill_in_namespaces()
+    network.remove()
+    if not network.NAMED_NAMESPACES.exists():
+        (folder / state.MADE_NAMESPACE_FOLDER).touch()
+    network.build(wanted, alias)
+    return True
+
+
+def down(folder: StateFolder) -> int:
+    """Takes the testbed away: processes, network, folder; and what a dead one left behind."""
+    _require_programs({"ip": PACKAGES["ip"]})
+    with _machine_lock():
+        others = _others(folder)
+        killed = processes.kill("down", lambda process: process.state == str(folder.path))
+        removed = 0
+        if not others:
+            killed += _kill_in_namespaces()
+            removed = network.remove()
+            if (folder / state.MADE_NAMESPACE_FOLDER).exists():
+                network.forget_namespace_folder()
+        foreign = folder.remove()
+    print(f"down: ended {killed} processes, removed {removed} namespaces and interfaces")
+    if foreign:
+        print(f"left in {folder.path}, since no testbed wrote it: {' '.join(foreign)}")
+    return 0
+
+
+def status(folder: StateFolder) -> int:
+    """Prints a line for each daemon that is down, each switch and each node."""
+    _require_programs(PACKAGES)
+    if not folder.is_marked() or not (folder / "topology.yaml").is_file():
+        raise CannotRunError(f"no testbed in {folder.path}: run 'testbed up'")
+    built = topology.load(folder / "topology.yaml")
+    daemons = Daemons(folder, built)
+    links = network.links(built)
+    states = daemons.node_states()
+    wrong = [f"{role}: not running" for role in daemons.missing()]
+    wrong += network.faults(built, links)
+    print(f"  {'node':<17}{'address':<16}{'Mbit/s':>8}{'MTU':>6}  Slurm")
+    for switch in built.switches:
+        print(f"{switch.name}: {switch.link_mbps} Mbit/s, MTU {switch.mtu}, {switch.buffer} bytes")
+        for node in switch.nodes:
+            link, said = links[node.name], states.get(node.name, "unknown")
+            if not usable(said):
+                wrong.append(f"{node.name}: Slurm calls it {said}")
+            rate = f"{link.mbps:g}" if link.mbps else "-"
+            cells = f"{node.name:<17}{link.address or '-':<16}{rate:>8}{link.mtu or '-':>6}"
+            print(f"  {cells}  {said}")
+    if not wrong and not daemons.accounting_answers():
+        wrong.append("slurmdbd: does not answer")
+    for sentence in wrong:
+        print(f"DOWN {sentence}")
+    print(f"SLURM_CONF={folder / CONF}")
+    return 1 if wrong else 0
+
+
+def run_in_node(folder: StateFolder, name: str, command: list[str]) -> int:
+    """Becomes ``command`` in the namespaces of the node ``name``; its exit status is ours."""
+    _require_programs({"nsenter": PACKAGES["nsenter"]})
+    if not folder.is_marked() or not (folder / "topology.yaml").is_file():
+        raise CannotRunError(f"no testbed in {folder.path}: run 'testbed up'")
+    built = topology.load(folder / "topology.yaml")
+    daemon = Daemons(folder, built).slurmd(built.node(name))
+    if daemon is None:
+        raise CannotRunError(f"node {name} is down: run 'testbed up'")
+    os.nice(STEP_NICENESS)
+    enter = ["nsenter", f"--target={daemon}", "--net", "--uts", "--mount", "--ipc"]
+    os.environ["SLURM_CONF"] = str(folder / CONF)
+    os.execvp("nsenter", [*enter, f"--wdns={Path.cwd()}", "--", *command])
+
+
+def _require_root() -> None:
+    if os.geteuid() != 0:
+        raise CannotRunError("namespaces and links take root: run it as root, or by sudo")
+    if os.stat("/proc/self/ns/net").st_ino in network.inodes():
+        raise CannotRunError("this is a node of a testbed: run it on the machine itself")
+
+
+def _require_programs(needed: dict[str, str]) -> None:
+    missing = {program: package for program, package in needed.items() if not shutil.which(program)}
+    if missing:
+        packages = " ".join(sorted(set(missing.values())))
+        raise CannotRunError(
+            f"not in PATH: {', '.join(missing)}; install with 'apt-get install {packages}'"
+        )
+
+
+def _require_files() -> None:
+    missing = {file: package for file, package in FILES.items() if not Path(file).is_file()}
+    for plugin, package in PLUGINS.items():
+        if not any(True for f in PLUGIN_FOLDERS for _ in Path("/").glob(f"{f[1:]}/{plugin}")):
+            missing[f"Slurm's plugin {plugin}"] = package
+    if missing:
+        packages = " ".join(sorted(set(missing.values())))
+        raise CannotRunError(
+            f"missing: {', '.join(missing)}; install with 'apt-get install {packages}'"
+        )
+
+
+def _others(folder: StateFolder) -> list[str]:
+    """The state folders of other testbeds that are alive on this machine."""
+    alive = {p.state for p in processes.running() if p.state and p.state != str(folder.path)}
+    return sorted(alive)
+
+
+def _refuse_another(folder: StateFolder) -> None:
+    others = _others(folder)
+    if others:
+        raise CannotRunError(
+            f"a machine has room for one testbed, and the one in {others[0]} is up: end it with"
+            f" 'testbed down --state {others[0]}'"
+        )
+
+
+def _kill(folder: StateFolder) -> int:
+    killed = processes.kill("testbed", lambda process: process.state == str(folder.path))
+    return killed + _kill_in_namespaces()
+
+
+def _kill_in_namespaces() -> int:
+    """Ends what runs in any testbed's node, whoever started it there."""
+    networks = network.inodes()
+    return processes.kill("a node", lambda process: process.network in networks)
+
+
+@contextmanager
+def _machine_lock() -> Iterator[None]:
+    """Lets one `up` or `down` at a time work on this machine, whatever its state folder.
+
+    A name in the kernel's abstract socket space goes with the process that holds it.
+    """
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as held:
+        deadline = time.monotonic() + LOCK_SECONDS
+        told = False
+        while True:
+            try:
+                held.bind(MACHINE_LOCK)
+                break
+            except OSError as error:
+                if time.monotonic() > deadline:
+                    raise StepFailedError(
+                        f"another testbed command is at work for {LOCK_SECONDS:g} s: {error}"
+                    ) from error
+            if not told:
+                print("waiting for another testbed command", file=sys.stderr)
+                told = True
+            time.sleep(0.05)
+        yield

@@ -1,0 +1,304 @@
+"""The testbed's processes: munged, mariadbd, slurmdbd, slurmctld, and a slurmd for each node.
+
+Each comes up by itself, tells that it is ready by answering, and is left alone when it is up.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from ci.testbed import network, processes, slurm
+from ci.testbed.errors import StepFailedError
+from ci.testbed.state import StateFolder
+from ci.testbed.topology import CONTROLLER_ADDRESS, Node, Topology
+
+READY_SECONDS = 60.0
+POLL_SECONDS = 0.02
+LOG_TAIL_BYTES = 600
+STEP_NICENESS = -10
+"""Benchmark steps go before the harness: a token bucket that wakes late is a slower switch."""
+SETUP_ROLE = "mariadbd-setup"
+SYSTEM_TABLES = Path("/usr/share/mysql/mysql_system_tables.sql")
+
+
+def environment(state: StateFolder) -> dict[str, str]:
+    """What the testbed's own programs run with; nothing of the caller's gets in."""
+    return {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "LC_ALL": "C.UTF-8",
+        "SLURM_CONF": str(state / "slurm.conf"),
+        "MYSQL_UNIX_PORT": str(state / "database/socket"),
+    }
+
+
+class Daemons:
+    """The processes of the testbed in ``state`` with this ``topology``."""
+
+    def __init__(self, state: StateFolder, topology: Topology) -> None:
+        """Starts nothing yet."""
+        self.state, self.topology = state, topology
+        self._started_nodes: dict[str, subprocess.Popen[bytes]] = {}
+
+    def alive(self, role: str) -> int | None:
+        """The process number of the daemon of ``role``; None when there is none."""
+        command = role.partition(":")[0]
+        found = processes.daemon(processes.running(), self.state.path, role, command)
+        return found.pid if found else None
+
+    def missing(self) -> list[str]:
+        """The roles that should have a daemon and have none."""
+        running = processes.running()
+        return [
+            role
+            for role in roles(self.topology)
+            if not processes.daemon(running, self.state.path, role, role.partition(":")[0])
+        ]
+
+    def start_munged(self) -> bool:
+        """Starts munged under its own user, with a key of this testbed's; False if it was up."""
+        folder = self.state / "munge"
+        where = folder / "socket"
+        if self._is_up("munged", lambda: _answers(where)):
+            return False
+        folder.mkdir(mode=0o755, exist_ok=True)
+        shutil.chown(folder, "munge", "munge")
+        key = folder / "key"
+        if not key.is_file() or key.stat().st_size < 32:
+            key.unlink(missing_ok=True)
+            key.touch(mode=0o400)
+            key.write_bytes(os.urandom(128))
+        shutil.chown(key, "munge", "munge")
+        command = ["setpriv", "--reuid=munge", "--regid=munge", "--init-groups", "munged"]
+        command += ["--foreground", "--force", f"--socket={where}", f"--key-file={key}"]
+        command += [f"--pid-file={folder / 'pid'}", f"--seed-file={folder / 'seed'}"]
+        for stale in ("socket", "pid", "socket.lock"):
+            (folder / stale).unlink(missing_ok=True)
+        daemon = self._start("munged", command)
+        self._wait("munged", daemon, lambda: _answers(where))
+        return True
+
+    def start_database(self) -> bool:
+        """Starts mariadbd, on a data directory that it makes if there is none."""
+        folder = self.state / "database"
+        data, where = folder / "data", folder / "socket"
+        if self._is_up("mariadbd", lambda: _answers(where)):
+            return False
+        self._clear(SETUP_ROLE)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        settings = ["mariadbd", "--no-defaults", "--user=root", "--skip-networking"]
+        settings += ["--innodb-buffer-pool-size=64M", "--innodb-log-file-size=48M"]
+        settings += ["--innodb-lock-wait-timeout=900", "--aria-log-file-size=8M"]
+        settings += ["--innodb-undo-tablespaces=0"]
+        if not data.is_dir():
+            fresh = folder / "fresh"
+            shutil.rmtree(fresh, ignore_errors=True)
+            (fresh / "mysql").mkdir(parents=True)
+            # An empty directory has nothing to lose in a crash, so nothing is synced in here.
+            hasty = ["--innodb-flush-method=nosync", "--innodb-doublewrite=0", "--bootstrap"]
+            tables = "use mysql;\n" + SYSTEM_TABLES.read_text(encoding="utf-8")
+            made = subprocess.run(
+                [*settings, *hasty, f"--datadir={fresh}"],
+                input=tables,
+                capture_output=True,
+                text=True,
+                env=self._environment(SETUP_ROLE),
+            )
+            if made.returncode or "ERROR:" in made.stderr:
+                raise StepFailedError(f"mariadbd: no new database: {made.stderr[-LOG_TAIL_BYTES:]}")
+            fresh.rename(data)
+        for stale in ("socket", "pid"):
+            (folder / stale).unlink(missing_ok=True)
+        # The socket is in a folder that only root may enter: accounts would guard nothing.
+        settings += ["--skip-grant-tables", f"--datadir={data}", f"--socket={where}"]
+        # A transaction is in the system's hands when it ends: SIGKILL loses none.
+        settings += ["--innodb-flush-log-at-trx-commit=2", f"--pid-file={folder / 'pid'}"]
+        daemon = self._start("mariadbd", settings)
+        self._wait("mariadbd", daemon, lambda: _answers(where))
+        return True
+
+    def start_accounting(self) -> bool:
+        """Starts slurmdbd; munged and mariadbd have to be up."""
+        where = (CONTROLLER_ADDRESS, slurm.DATABASE_PORT)
+        if self._is_up("slurmdbd", lambda: _answers(where)):
+            return False
+        self._wait("slurmdbd", self._start("slurmdbd", ["slurmdbd", "-D"]), lambda: _answers(where))
+        return True
+
+    def start_controller(self) -> bool:
+        """Starts slurmctld; slurmdbd and the management network have to be up."""
+        if self._is_up("slurmctld", self._controller_answers):
+            return False
+        (self.state / "slurmctld").mkdir(mode=0o755, exist_ok=True)
+        daemon = self._start("slurmctld", ["slurmctld", "-D"])
+        self._wait("slurmctld", daemon, self._controller_answers)
+        return True
+
+    def start_node(self, node: Node) -> bool:
+        """Starts a node: slurmd in namespaces of its own, where it has a name and /dev/shm."""
+        role = f"slurmd:{node.name}"
+        if self.alive(role):
+            return False
+        self._clear(role)
+        for name in ("spool", "tmp"):
+            (self.state / "nodes" / node.name / name).mkdir(parents=True, exist_ok=True)
+        inside = (
+            'hostname "$1" && mount -t tmpfs tmpfs /dev/shm && mount --bind "$2" /etc/hosts'
+            ' && exec slurmd -D -N "$1"'
+        )
+        namespace = network.NAMED_NAMESPACES / network.namespace(node.name)
+        command = ["nice", "-n", str(STEP_NICENESS), "nsenter", f"--net={namespace}"]
+        command += ["unshare", "--uts", "--mount", "--ipc", "sh", "-c", inside, "sh", node.name]
+        command.append(str(self.state / "hosts"))
+        self._started_nodes[role] = self._start(role, command)
+        return True
+
+    def wait_for_nodes(self) -> None:
+        """Waits until Slurm calls every node idle, or in use."""
+        deadline = time.monotonic() + READY_SECONDS
+        while True:
+            states = self.node_states()
+            waiting = [name for name, state in states.items() if not usable(state)]
+            if not waiting and len(states) == len(self.topology.nodes):
+                return
+            dead = [role for role, node in self._started_nodes.items() if node.poll() is not None]
+            if dead or time.monotonic() > deadline:
+                role = dead[0] if dead else f"slurmd:{waiting[0]}" if waiting else "slurmctld"
+                raise StepFailedError(
+                    f"{role}: Slurm does not get it ready"
+                    f" ({', '.join(f'{n} is {states[n]}' for n in waiting) or 'no such node'});"
+                    f" its log ends: {self._log_end(role)}"
+                )
+            time.sleep(POLL_SECONDS * 2)
+
+    def node_states(self) -> dict[str, str]:
+        """Slurm's state of each node in lower case; empty while slurmctld does not answer."""
+        said = self._client("sinfo", "--noheader", "--Node", "--format=%N %T")
+        return dict(line.split(None, 1) for line in (said or "").splitlines())
+
+    def accounting_answers(self) -> bool:
+        """Whether slurmdbd answers, and knows the cluster."""
+        said = self._client("sacctmgr", "--noheader", "--parsable2", "show", "cluster")
+        return said is not None and said.startswith(f"{slurm.CLUSTER}|")
+
+    def register_cluster(self) -> None:
+        """Makes slurmdbd know the cluster, without which sacct finds no job."""
+        if self.accounting_answers():
+            return
+        self._client("sacctmgr", "--immediate", "add", "cluster", slurm.CLUSTER)
+        if not self.accounting_answers():
+            raise StepFailedError(
+                f"slurmdbd: does not take the cluster {slurm.CLUSTER}; its log ends:"
+                f" {self._log_end('slurmdbd')}"
+            )
+
+    def slurmd(self, node: Node) -> int | None:
+        """The slurmd of ``node``, whose namespaces are the node's; None when it is dead."""
+        return self.alive(f"slurmd:{node.name}")
+
+    def _controller_answers(self) -> bool:
+        return self._client("scontrol", "ping") is not None
+
+    def _is_up(self, role: str, ready: Callable[[], bool]) -> bool:
+        """Whether the daemon of ``role`` was there, which an `up` cut short may just have started.
+
+        If it was not, whatever is left of it is killed, so that a new one has its place.
+        """
+        if self.alive(role) is None:
+            self._clear(role)
+            return False
+        self._wait(role, None, ready)
+        return True
+
+    def _clear(self, role: str) -> None:
+        """Kills what has the ``role`` and is no daemon; the steps of a dead slurmd may go on."""
+        processes.kill(
+            role,
+            lambda process: (
+                process.state == str(self.state.path)
+                and process.role == role
+                and process.command != "slurmstepd"
+            ),
+        )
+
+    def _client(self, *command: str) -> str | None:
+        """What one of Slurm's commands prints; None when it fails, as before Slurm is up."""
+        result = subprocess.run(
+            command, capture_output=True, text=True, env=environment(self.state), timeout=60
+        )
+        return result.stdout if result.returncode == 0 else None
+
+    def _environment(self, role: str) -> dict[str, str]:
+        marks = {processes.STATE_VARIABLE: str(self.state.path), processes.ROLE_VARIABLE: role}
+        return environment(self.state) | marks
+
+    def _start(self, role: str, command: list[str]) -> subprocess.Popen[bytes]:
+        with self._log(role).open("ab") as log:
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                cwd="/",
+                env=self._environment(role),
+            )
+
+    def _wait(
+        self, role: str, daemon: subprocess.Popen[bytes] | None, ready: Callable[[], bool]
+    ) -> None:
+        deadline = time.monotonic() + READY_SECONDS
+        while not ready():
+            code = daemon.poll() if daemon else None
+            if code is not None:
+                raise StepFailedError(
+                    f"{role}: ended with {code} instead of coming up; its log ends:"
+                    f" {self._log_end(role)}"
+                )
+            if time.monotonic() > deadline:
+                raise StepFailedError(
+                    f"{role}: does not answer after {READY_SECONDS:g} s; its log ends:"
+                    f" {self._log_end(role)}"
+                )
+            time.sleep(POLL_SECONDS)
+
+    def _log(self, role: str) -> Path:
+        return self.state / "log" / f"{role.replace(':', '-')}.out"
+
+    def _log_end(self, role: str) -> str:
+        """The last words of the daemon of ``role``, and the file that they are from."""
+        own = self.state / "log" / f"{role.replace(':', '-')}.log"
+        written = [path for path in (own, self._log(role)) if path.is_file()]
+        for path in written:
+            text = path.read_text(encoding="utf-8", errors="replace").strip()
+            if text:
+                return f"{text[-LOG_TAIL_BYTES:]} ({path})"
+        return "(empty)"
+
+
+def roles(topology: Topology) -> list[str]:
+    """Every daemon of the testbed, in the order in which they depend on each other."""
+    nodes = [f"slurmd:{node.name}" for node in topology.nodes]
+    return ["munged", "mariadbd", "slurmdbd", "slurmctld", *nodes]
+
+
+def usable(state: str) -> bool:
+    """Whether a node in Slurm's ``state`` takes jobs; a trailing mark is a complaint."""
+    return state in {"idle", "mixed", "allocated", "completing"}
+
+
+def _answers(where: Path | tuple[str, int]) -> bool:
+    """Whether something accepts a connection there."""
+    family = socket.AF_INET if isinstance(where, tuple) else socket.AF_UNIX
+    with socket.socket(family, socket.SOCK_STREAM) as tried:
+        tried.settimeout(5)
+        try:
+            tried.connect(where if isinstance(where, tuple) else str(where))
+        except OSError:
+            return False
+    return True

@@ -1,0 +1,129 @@
+"""Which processes belong to a testbed, told by the kernel and not by files that may be stale.
+
+Every daemon carries two variables in its environment: the state folder and its role. What runs
+in a node's network namespace belongs to the testbed as well, whoever started it there.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ci.testbed.errors import StepFailedError
+
+STATE_VARIABLE = "NETPROOF_TESTBED"
+ROLE_VARIABLE = "NETPROOF_TESTBED_ROLE"
+KILL_SECONDS = 15.0
+
+
+@dataclass(frozen=True)
+class Process:
+    """A live process: its state folder and role when it carries them, and its network."""
+
+    pid: int
+    parent: int
+    started: int
+    command: str
+    state: str | None
+    role: str | None
+    network: int | None
+
+
+def _read(pid: int) -> Process | None:
+    """The process ``pid``; None when it is gone, a zombie or a kernel thread."""
+    place = Path("/proc") / str(pid)
+    try:
+        stat = (place / "stat").read_text(encoding="utf-8", errors="replace")
+        environment = (place / "environ").read_bytes()
+        network = (place / "ns/net").stat().st_ino
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return None
+    command = stat[stat.index("(") + 1 : stat.rindex(")")]
+    fields = stat[stat.rindex(")") + 2 :].split()
+    if fields[0] in "ZX":
+        return None
+    variables = dict(
+        entry.split("=", 1)
+        for entry in environment.decode(errors="surrogateescape").split("\0")
+        if "=" in entry
+    )
+    return Process(
+        pid,
+        int(fields[1]),
+        int(fields[19]),
+        command,
+        variables.get(STATE_VARIABLE),
+        variables.get(ROLE_VARIABLE),
+        network,
+    )
+
+
+def running() -> list[Process]:
+    """Every live process of the machine that this user may look at."""
+    pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    return [process for process in map(_read, pids) if process is not None]
+
+
+def daemon(processes: list[Process], state: Path, role: str, command: str) -> Process | None:
+    """The daemon of ``role``: of the processes called so, the oldest; its forks are younger."""
+    found = [
+        process
+        for process in processes
+        if process.state == str(state) and process.role == role and process.command == command
+    ]
+    return min(found, key=lambda process: process.started, default=None)
+
+
+def kill(what: str, belongs: Callable[[Process], bool]) -> int:
+    """Kills every process that ``belongs``, and what they fork meanwhile; returns their number.
+
+    Raises StepFailedError when some are still there after KILL_SECONDS.
+    """
+    spared = _ancestors()
+    killed: set[tuple[int, int]] = set()
+    deadline = time.monotonic() + KILL_SECONDS
+    while True:
+        left = [p for p in running() if belongs(p) and p.pid not in spared]
+        if not left:
+            return len(killed)
+        if time.monotonic() > deadline:
+            names = ", ".join(f"{p.command} ({p.pid})" for p in left)
+            raise StepFailedError(f"{what}: still running after SIGKILL: {names}")
+        for process in left:
+            _kill_same(process)
+            killed.add((process.pid, process.started))
+        time.sleep(0.01)
+
+
+def _kill_same(process: Process) -> None:
+    """SIGKILL to ``process``, and to no other that may have got its number since."""
+    try:
+        descriptor = os.pidfd_open(process.pid)
+    except ProcessLookupError:
+        return
+    try:
+        now = _read(process.pid)
+        if now is not None and now.started == process.started:
+            signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+    finally:
+        os.close(descriptor)
+
+
+def _ancestors() -> set[int]:
+    """This process and those above it."""
+    above = set()
+    pid = os.getpid()
+    while pid > 0:
+        above.add(pid)
+        try:
+            stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        except FileNotFoundError:
+            break
+        pid = int(stat[stat.rindex(")") + 2 :].split()[1])
+    return above

@@ -1,0 +1,95 @@
+"""The configuration files of Slurm, its database daemon, and the nodes' names."""
+
+from __future__ import annotations
+
+from ci.testbed.network import CONTROLLER_ADDRESS
+from ci.testbed.state import StateFolder
+from ci.testbed.topology import Topology
+
+CLUSTER = "testbed"
+CONTROLLER_PORT = 16817
+NODE_PORT = 16818
+DATABASE_PORT = 16819
+
+
+def configuration(topology: Topology, state: StateFolder, host: str, memory_mb: int) -> str:
+    """slurm.conf; ``host`` is the machine's name, ``memory_mb`` what each node claims in MiB."""
+    lines = [
+        f"ClusterName={CLUSTER}",
+        f"SlurmctldHost={host}({CONTROLLER_ADDRESS})",
+        f"SlurmctldPort={CONTROLLER_PORT}",
+        f"SlurmdPort={NODE_PORT}",
+        "SlurmUser=root",
+        "SlurmdUser=root",
+        "AuthType=auth/munge",
+        f"AuthInfo=socket={state / 'munge/socket'}",
+        f"StateSaveLocation={state / 'slurmctld'}",
+        f"SlurmctldPidFile={state / 'slurmctld/pid'}",
+        f"SlurmctldLogFile={state / 'log/slurmctld.log'}",
+        f"SlurmdSpoolDir={state / 'nodes/%n/spool'}",
+        f"SlurmdPidFile={state / 'nodes/%n/pid'}",
+        f"SlurmdLogFile={state / 'log/slurmd-%n.log'}",
+        # The PMIx plugins of two nodes cannot share a directory of one name.
+        f"TmpFS={state / 'nodes/%n/tmp'}",
+        # A node claims CPUs that the machine need not have.
+        "SlurmdParameters=config_overrides",
+        "ProctrackType=proctrack/linuxproc",
+        "TaskPlugin=task/none",
+        "JobAcctGatherType=jobacct_gather/linux",
+        "JobAcctGatherFrequency=task=5",
+        "SelectType=select/cons_tres",
+        "SelectTypeParameters=CR_CPU",
+        "SchedulerType=sched/backfill",
+        "SchedulerParameters=bf_interval=5,sched_interval=5",
+        "MpiDefault=none",
+        "ReturnToService=2",
+        "JobRequeue=0",
+        "KillWait=5",
+        "MessageTimeout=30",
+        "MaxJobCount=20000",
+        "MailProg=/bin/true",
+        "AccountingStorageType=accounting_storage/slurmdbd",
+        f"AccountingStorageHost={CONTROLLER_ADDRESS}",
+        f"AccountingStoragePass={state / 'munge/socket'}",
+        f"AccountingStoragePort={DATABASE_PORT}",
+        # One of these is the whole machine: jobs that ask for it run one after another.
+        "Licenses=machine:1",
+    ]
+    for switch in topology.switches:
+        lines += [
+            f"NodeName={node.name} NodeAddr={node.management_address} CPUs={switch.cpus}"
+            f" RealMemory={memory_mb}"
+            for node in switch.nodes
+        ]
+    for number, switch in enumerate(topology.switches):
+        lines.append(
+            f"PartitionName={switch.name} Nodes={','.join(node.name for node in switch.nodes)}"
+            f" Default={'YES' if number == 0 else 'NO'} MaxTime=INFINITE State=UP"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def database_configuration(state: StateFolder, host: str) -> str:
+    """slurmdbd.conf for a MariaDB that is found by its socket."""
+    lines = [
+        f"DbdHost={host}",
+        f"DbdAddr={CONTROLLER_ADDRESS}",
+        f"DbdPort={DATABASE_PORT}",
+        "SlurmUser=root",
+        "AuthType=auth/munge",
+        f"AuthInfo=socket={state / 'munge/socket'}",
+        f"LogFile={state / 'log/slurmdbd.log'}",
+        f"PidFile={state / 'database/slurmdbd.pid'}",
+        "StorageType=accounting_storage/mysql",
+        "StorageHost=localhost",
+        "StorageUser=root",
+        "StorageLoc=slurm",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def hosts(topology: Topology, host: str) -> str:
+    """What the nodes see as /etc/hosts: each node's name on its switch, not on Slurm's network."""
+    lines = ["127.0.0.1 localhost", f"{CONTROLLER_ADDRESS} {host}"]
+    lines += [f"{node.address} {node.name}" for node in topology.nodes]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,109 @@
+"""The state folder: everything that a testbed writes, and the mark that says it is one."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from ci.testbed.errors import CannotRunError
+
+DEFAULT = Path("/var/tmp/netproof-testbed")
+MARK = "this-is-a-netproof-testbed"
+ENTRIES = (
+    "boot-id",
+    "cgroup.conf",
+    "database",
+    "hosts",
+    "log",
+    "munge",
+    "new",
+    "nodes",
+    "slurm.conf",
+    "slurmctld",
+    "slurmdbd.conf",
+    "topology.yaml",
+)
+"""What a testbed may have in its folder, beside the mark; `down` removes these and no others."""
+MADE_NAMESPACE_FOLDER = "run-netns-is-ours"
+"""Says that the machine had no /run/netns before; wiped only with the folder itself."""
+SOCKET_PATH_LIMIT = 107
+LONGEST_SOCKET = "nodes/123456789012345/spool/123456789012345_4294967295.4294967295"
+
+
+class StateFolder:
+    """The folder ``path`` (resolved), and the places in it."""
+
+    def __init__(self, path: Path) -> None:
+        """CannotRunError when ``path`` is too long for sockets, or not fit for Slurm's files."""
+        self.path = path.resolve()
+        room = SOCKET_PATH_LIMIT - len(LONGEST_SOCKET) - 1
+        if len(str(self.path)) > room:
+            raise CannotRunError(
+                f"{self.path}: longer than {room} characters, so that the sockets in it would"
+                f" exceed the kernel's {SOCKET_PATH_LIMIT}; give --state a shorter path"
+            )
+        if not all(character.isalnum() or character in "/._-" for character in str(self.path)):
+            raise CannotRunError(
+                f"{self.path}: Slurm's files take letters, digits and '/._-' in a path; give"
+                " --state another"
+            )
+
+    def __truediv__(self, name: str) -> Path:
+        """The place ``name`` in the folder."""
+        return self.path / name
+
+    def is_marked(self) -> bool:
+        """Whether the folder is a testbed's."""
+        return (self / MARK).is_file()
+
+    def claim(self) -> None:
+        """Makes the folder a testbed's; CannotRunError when it holds anything else."""
+        if self.is_marked():
+            return
+        if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
+            raise CannotRunError(
+                f"{self.path}: holds something that is not a testbed's; empty it or give --state"
+                " another folder"
+            )
+        self.path.mkdir(mode=0o755, parents=True, exist_ok=True)
+        (self / MARK).write_text("made by ci/testbed/testbed up, removed by down\n")
+
+    def write(self, name: str, text: str, mode: int = 0o644) -> None:
+        """Writes the file ``name`` whole or not at all."""
+        new = self / "new"
+        new.unlink(missing_ok=True)
+        new.touch(mode)
+        new.write_text(text, encoding="utf-8")
+        new.rename(self / name)
+
+    def wipe(self) -> None:
+        """Removes what a testbed wrote in here, and keeps the mark."""
+        for name in ENTRIES:
+            entry = self / name
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry)
+            else:
+                entry.unlink(missing_ok=True)
+
+    def remove(self) -> list[str]:
+        """Removes the folder if it is a testbed's or empty; returns what else lay in it."""
+        if not self.path.is_dir():
+            return []
+        if self.is_marked():
+            self.wipe()
+            (self / MADE_NAMESPACE_FOLDER).unlink(missing_ok=True)
+            (self / MARK).unlink()
+        foreign = sorted(entry.name for entry in self.path.iterdir())
+        if not foreign:
+            self.path.rmdir()
+        return foreign
+
+    def survived_this_boot(self) -> bool:
+        """Whether the folder was filled since the machine was started."""
+        noted = self / "boot-id"
+        return noted.is_file() and noted.read_text() == boot_id()
+
+
+def boot_id() -> str:
+    """The kernel's name for the time since it was started."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text()

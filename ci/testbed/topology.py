@@ -1,0 +1,227 @@
+"""The topology file: which switches the testbed has, and the addresses that follow from it."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+from netproof.errors import NetproofError
+
+CONTROLLER_ADDRESS = "198.18.0.254"
+"""The machine's own end of the management network; 198.18.0.0/15 is RFC 2544's test range."""
+MAX_NODES = 200
+MAX_SWITCHES = 100
+MAX_INTERFACE_NAME = 15
+ETHERNET_HEADER_BYTES = 14
+
+
+class TopologyError(NetproofError):
+    """A topology file that cannot be built; the text names file, line, key and remedy."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How a switch's links are slowed down to their rate; sizes in bytes.
+
+    ``burst`` is the token bucket of a node's network card and ``port_burst`` the one of a switch
+    port (what it sends to its node); None leaves that end unshaped. ``offload`` lets the nodes
+    hand over segments larger than the MTU, as a card with TSO does.
+    """
+
+    burst: int | None
+    port_burst: int | None
+    offload: bool
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node: ``address`` on its switch, ``management_address`` for Slurm's own traffic."""
+
+    name: str
+    address: str
+    management_address: str
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A switch with its nodes: link rate in Mbit/s, MTU and buffer (queue) in bytes."""
+
+    name: str
+    link_mbps: int
+    mtu: int
+    buffer: int
+    cpus: int
+    shape: Shape
+    nodes: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class Topology:
+    """All switches, in the order of the file; the first one is Slurm's default partition."""
+
+    switches: tuple[Switch, ...]
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """Every node, switch by switch."""
+        return tuple(node for switch in self.switches for node in switch.nodes)
+
+    def node(self, name: str) -> Node:
+        """The node called ``name``; TopologyError that lists the nodes when there is none."""
+        for node in self.nodes:
+            if node.name == name:
+                return node
+        names = " ".join(node.name for node in self.nodes)
+        raise TopologyError(f"no node {name!r} in this testbed; its nodes are: {names}")
+
+
+def load(path: Path) -> Topology:
+    """The topology in the YAML file ``path``.
+
+    Raises TopologyError with file, line, key and remedy for what is unknown, missing or wrong.
+    """
+    try:
+        document = YAML(typ="rt").load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise TopologyError(f"{path}: cannot read the topology: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise TopologyError(f"{path}: not UTF-8 text: {error.reason}") from error
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = mark.line + 1 if mark else 1
+        raise TopologyError(f"{path}:{line}: not valid YAML: {error.problem}") from error
+    except YAMLError as error:
+        raise TopologyError(f"{path}: not valid YAML: {error}") from error
+    return _Reader(path).topology(document)
+
+
+class _Reader:
+    """Turns the YAML document into a Topology; every complaint knows its line."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def topology(self, document: Any) -> Topology:
+        if not isinstance(document, CommentedMap):
+            raise TopologyError(
+                f"{self.path}:1: found no keys; write 'switches:' and a switch below it"
+            )
+        self._keys(document, "the topology", {"switches"}, set())
+        declared = document["switches"]
+        if not isinstance(declared, CommentedMap) or not declared:
+            self._refuse(document, "switches", "must hold at least one switch, 'name: {keys}'")
+        if len(declared) > MAX_SWITCHES:
+            self._refuse(document, "switches", f"holds more than {MAX_SWITCHES} switches")
+        switches: list[Switch] = []
+        owners: dict[str, str] = {}
+        for name in declared:
+            switch = self._switch(declared, name, len(switches) + 1, len(owners))
+            for node in switch.nodes:
+                if node.name in owners or node.name in declared:
+                    taken_by = owners.get(node.name, node.name)
+                    self._refuse(
+                        declared, name, f"its node {node.name} has the name that {taken_by} uses"
+                    )
+                owners[node.name] = switch.name
+            if len(owners) > MAX_NODES:
+                self._refuse(declared, name, f"makes more than {MAX_NODES} nodes in all")
+            switches.append(switch)
+        return Topology(tuple(switches))
+
+    def _switch(self, declared: CommentedMap, name: Any, number: int, nodes_before: int) -> Switch:
+        if not isinstance(name, str) or not re.fullmatch(r"[a-z]([a-z0-9-]*[a-z0-9])?", name):
+            self._refuse(
+                declared, name, "a switch's name is lower case letters, digits and '-' between"
+            )
+        entry = declared[name]
+        if not isinstance(entry, CommentedMap):
+            self._refuse(declared, name, "must hold link_mbps, mtu, buffer, nodes and cpus")
+        required = {"link_mbps", "mtu", "buffer", "nodes", "cpus"}
+        self._keys(entry, f"switch {name}", required, {"shape"})
+        link_mbps = self._integer(entry, "link_mbps", 1, 100_000)
+        mtu = self._integer(entry, "mtu", 576, 9000)
+        buffer = self._integer(entry, "buffer", mtu + ETHERNET_HEADER_BYTES, 2**30)
+        count = self._integer(entry, "nodes", 2, 64)
+        if len(f"{name}-{count}") > MAX_INTERFACE_NAME:
+            self._refuse(
+                declared,
+                name,
+                f"its node {name}-{count} has a name longer than {MAX_INTERFACE_NAME} characters,"
+                " more than the kernel takes for an interface; choose a shorter name",
+            )
+        shape = default_shape(link_mbps, mtu)
+        if "shape" in entry:
+            shape = self._shape(entry, link_mbps, mtu)
+        nodes = tuple(
+            Node(
+                f"{name}-{index}",
+                f"198.18.{number}.{index}",
+                f"198.18.0.{nodes_before + index}",
+            )
+            for index in range(1, count + 1)
+        )
+        cpus = self._integer(entry, "cpus", 1, 1024)
+        return Switch(name, link_mbps, mtu, buffer, cpus, shape, nodes)
+
+    def _shape(self, switch: CommentedMap, link_mbps: int, mtu: int) -> Shape:
+        entry = switch["shape"]
+        if not isinstance(entry, CommentedMap):
+            self._refuse(switch, "shape", "must hold burst, port_burst or offload")
+        self._keys(entry, "shape", set(), {"burst", "port_burst", "offload"})
+        shape = default_shape(link_mbps, mtu)
+        for key in ("burst", "port_burst"):
+            if key not in entry:
+                continue
+            value = (
+                None
+                if entry[key] is None
+                else self._integer(entry, key, mtu + ETHERNET_HEADER_BYTES, 2**30)
+            )
+            shape = dataclasses.replace(shape, **{key: value})
+        if shape.burst is None and shape.port_burst is None:
+            self._refuse(switch, "shape", "leaves both ends unshaped; give one of them a burst")
+        if "offload" in entry:
+            if not isinstance(entry["offload"], bool):
+                self._refuse(entry, "offload", f"found {entry['offload']!r}; write true or false")
+            shape = dataclasses.replace(shape, offload=entry["offload"])
+        return shape
+
+    def _integer(self, entry: CommentedMap, key: str, low: int, high: int) -> int:
+        value = entry[key]
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            self._refuse(entry, key, f"found {value!r}; write a whole number from {low} to {high}")
+        return int(value)
+
+    def _keys(self, entry: CommentedMap, what: str, required: set[str], optional: set[str]) -> None:
+        allowed = ", ".join(sorted(required | optional))
+        for key in entry:
+            if key not in required | optional:
+                self._refuse(entry, key, f"unknown key of {what}; the keys are {allowed}")
+        missing = sorted(required - set(entry))
+        if missing:
+            line = entry.lc.line + 1
+            raise TopologyError(
+                f"{self.path}:{line}: {what} has no {', '.join(missing)}; its keys are {allowed}"
+            )
+
+    def _refuse(self, entry: CommentedMap, key: Any, reason: str) -> NoReturn:
+        line = entry.lc.key(key)[0] + 1
+        raise TopologyError(f"{self.path}:{line}: {key}: {reason}")
+
+
+def default_shape(link_mbps: int, mtu: int) -> Shape:
+    """The shape of a healthy link.
+
+    A bucket lets its fill pass above the line rate after each pause, and wakes late on a busy
+    machine if it is shallow: 48 µs worth of the link, at least two frames, was measured to keep
+    messages of 64 KiB between 80 and 101 % of the line rate.
+    """
+    frames = 2 * (mtu + ETHERNET_HEADER_BYTES)
+    return Shape(burst=max(link_mbps * 6, frames), port_burst=None, offload=False)
