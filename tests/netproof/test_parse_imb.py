@@ -451,3 +451,25 @@ def test_a_benchmark_has_to_come_to_all_processes() -> None:
     del lines[table.first_line - 2 : table.last_line + 1]
     with pytest.raises(ParseError, match="Alltoall with all processes at once is not there"):
         imb.read("\n".join(lines), "lost.txt")
+
+
+@pytest.mark.parametrize("rate", ["0.01", "99999.00"])
+def test_a_rate_that_does_not_follow_from_the_messages_is_refused(rate: str) -> None:
+    lines = (DATA / "2018/all.txt").read_text().split("\n")
+    row = recorded("2018/all.txt").table("Uniband", 2).rows[3]
+    columns = lines[row.line - 1].split()
+    columns[2] = rate
+    lines[row.line - 1] = "".join(f"{c:>13}" for c in columns)
+    with pytest.raises(ParseError, match="does not follow from bytes and time") as caught:
+        imb.read("\n".join(lines), "rate.txt")
+    assert caught.value.line == row.line
+
+
+def test_other_line_ends_and_control_characters_are_refused() -> None:
+    text = (DATA / "2018/all.txt").read_text()
+    with pytest.raises(ParseError, match="is no plain text") as caught:
+        imb.read(text.replace("\n", "\r\n"), "dos.txt")
+    assert caught.value.line == 1
+    with pytest.raises(ParseError, match="is no plain text") as caught:
+        imb.read(text.replace("# Date   ", "# Date \0 "), "zero.txt")
+    assert caught.value.line == 4
