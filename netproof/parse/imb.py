@@ -73,6 +73,10 @@ _HASH = re.compile(r"# *")
 _TYPES = re.compile(r"# MPI_(?:Datatype|Datatype for reductions|Op) *: {3}MPI_[A-Z0-9_]+ *")
 _LIST = re.compile(r"# List of Benchmarks to run:")
 _LISTED = re.compile(r"# (?:\(Multi-\))?([A-Za-z_]+) *")
+_WINDOW = re.compile(
+    r"Warning: (?:Uniband|Biband) window size will be changed in future\. "
+    r"To set it use -window_size <int>\. Default is 64"
+)
 _TITLE = re.compile(r"# Benchmarking (Multi-)?([A-Za-z_]+) *")
 _PROCESSES = re.compile(r"# #processes = ([0-9]{1,15}) *")
 _MAPPED = re.compile(r"# #processes = ([0-9]{1,15}); rank order \(rowwise\): *")
@@ -405,6 +409,8 @@ def _read_preamble(lines: Lines) -> tuple[int | None, list[str]]:
         announced.append(found[1])
     if not announced:
         _expect(lines, _LISTED, "a benchmark's name")
+    while lines.match(_WINDOW):
+        pass
     lines.skip_blank()
     return longest, announced
 

@@ -229,6 +229,12 @@ class TestMulti:
             output.table("Sendrecv", 2)
 
 
+def test_the_warning_of_2021_1_is_no_fault() -> None:
+    output = recorded("2021.1/window.txt")
+    assert output.version == "2021.1"
+    assert [t.function for t in output.tables] == ["PingPong", "Uniband", "Biband", "Barrier"]
+
+
 def test_a_rank_order_of_its_own_is_read() -> None:
     output = recorded("2021.11/map.txt")
     assert [(t.function, t.ranks, t.waiting) for t in output.tables] == [
