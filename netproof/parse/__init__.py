@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from netproof.errors import ParseError
 from netproof.parse import imb, netpipe
 
 _COLUMNS = re.compile(r" *[0-9]+(?: +[-0-9.a-zA-Z]+){2,4} *")
+
+
+def text_of(path: Path) -> str:
+    """Content of an output file, line ends as they are; ParseError where there is none to read."""
+    try:
+        return path.read_bytes().decode("ascii")
+    except OSError as fault:
+        raise ParseError(str(path), 0, "", f"cannot be read: {fault.strerror}") from fault
+    except UnicodeDecodeError as fault:
+        line = fault.object[: fault.start].count(b"\n") + 1
+        raise ParseError(str(path), line, "", "is no plain text: benchmarks print ASCII") from fault
 
 
 def read(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from netproof.errors import NetproofError, ParseError
-from netproof.parse import imb, netpipe, read
+from netproof.parse import imb, netpipe, read, text_of
 
 UNITS = {"sizes": "bytes", "time": "us", "bandwidth": "MB/s of 10^6 bytes"}
 
@@ -23,7 +23,7 @@ def run(paths: Iterable[Path], *, bidirectional: bool, out: TextIO, err: TextIO)
     faults: list[str] = []
     for path in paths:
         try:
-            output = read(_text(path), str(path), bidirectional=bidirectional)
+            output = read(text_of(path), str(path), bidirectional=bidirectional)
         except NetproofError as fault:
             faults.append(str(fault))
             continue
@@ -33,20 +33,9 @@ def run(paths: Iterable[Path], *, bidirectional: bool, out: TextIO, err: TextIO)
             entries.append(_netpipe_entry(output))
     json.dump(entries, out, indent=1, allow_nan=False)
     out.write("\n")
-    for fault in faults:
-        err.write(f"netproof: {fault}\n")
+    for sentence in faults:
+        err.write(f"netproof: {sentence}\n")
     return 1 if faults else 0
-
-
-def _text(path: Path) -> str:
-    """Content with its line ends as they are; ParseError where it cannot be read as text."""
-    try:
-        return path.read_bytes().decode("ascii")
-    except OSError as fault:
-        raise ParseError(str(path), 0, "", f"cannot be read: {fault.strerror}") from fault
-    except UnicodeDecodeError as fault:
-        line = fault.object[: fault.start].count(b"\n") + 1
-        raise ParseError(str(path), line, "", "is no plain text: benchmarks print ASCII") from fault
 
 
 def _imb_entry(output: imb.ImbOutput, faults: list[str]) -> dict[str, Any]:

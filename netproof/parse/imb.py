@@ -52,8 +52,9 @@ LARGEST_ELEMENT_BYTES = 16
 FUNCTIONS = frozenset(POINT_TO_POINT) | MESSAGE_RATE | COLLECTIVE | {"Barrier"}
 
 _SIZE, _COUNT, _RATE, _MESSAGES = "#bytes", "#repetitions", "Mbytes/sec", "Msg/sec"
-_TIME = "t[usec]"
+_TIME, _DEFECTS, _GROUP = "t[usec]", "defects", "Group"
 _RANGE = ("t_min[usec]", "t_max[usec]", "t_avg[usec]")
+_WHOLE = frozenset({_SIZE, _COUNT, _MESSAGES, _GROUP})
 _WIDTH = 13
 
 _RULE = re.compile(r"#-{40,}")
@@ -223,21 +224,11 @@ class ImbOutput:
         return found[0]
 
 
-@dataclass(frozen=True)
-class _Layout:
-    """The columns of a table, without that of the group."""
-
-    columns: tuple[str, ...]
-
-    @property
-    def whole(self) -> tuple[str, ...]:
-        return tuple(c for c in self.columns if c in (_SIZE, _COUNT, _MESSAGES))
-
-
-def _layouts(function: str) -> list[_Layout]:
+def _layouts(function: str) -> list[tuple[str, ...]]:
     """Headers that IMB prints for ``function``, with and without its check of results."""
     if function == "Barrier":
-        return [_Layout((_COUNT, *_RANGE))]
+        return [(_COUNT, *_RANGE)]
+    bare: list[tuple[str, ...]]
     if function in MESSAGE_RATE:
         bare = [(_SIZE, _COUNT, _RATE, _MESSAGES)]
     elif function in COLLECTIVE:
@@ -246,7 +237,7 @@ def _layouts(function: str) -> list[_Layout]:
         bare = [(_SIZE, _COUNT, *_RANGE, _RATE)]
         if function in SINGLE_TRANSFER:
             bare.append((_SIZE, _COUNT, _TIME, _RATE))
-    return [_Layout(columns) for columns in bare + [(*c, "defects") for c in bare]]
+    return bare + [(*columns, _DEFECTS) for columns in bare]
 
 
 class _Megabytes:
@@ -256,7 +247,7 @@ class _Megabytes:
         found = _VERSION.fullmatch(version)
         assert found
         self.version = version
-        self.candidates = (MEGA,) if int(found[1]) >= 2018 else (MEBI, MEGA)
+        self.candidates: tuple[int, ...] = (MEGA,) if int(found[1]) >= 2018 else (MEBI, MEGA)
 
     def check(self, lines: Lines, table: str, row: Row) -> None:
         """ParseError unless the row's rate follows from its bytes and its time."""
@@ -427,47 +418,22 @@ def _read_table(lines: Lines, megabytes: _Megabytes, longest: int | None) -> lis
         lines.refuse(f"{function} runs between 2 ranks")
     waiting = lines.match(_WAITING)
     _expect(lines, _RULE, "the rule below a table's title")
-    layout, by_group = _read_header(lines, function)
-    rows: dict[int | None, list[Row]] = {}
-    failures: dict[int | None, list[Failure]] = {}
-    sizes: dict[int | None, list[int]] = {}
-    ends: dict[int | None, int] = {}
+    columns, by_group = _read_header(lines, function)
     members: list[int | None] = list(range(groups)) if by_group else [None]
-    while True:
-        if by_group and not _group_follows(lines):
-            break
-        row_there = False
+    entries: dict[int | None, list[Row | Failure]] = {group: [] for group in members}
+    while _size_follows(lines, by_group):
         for group in members:
-            line = lines.peek()
-            if group is None and (line is None or not line.strip()):
-                break
-            line = lines.take("a row of the table")
-            row_there = True
-            if _TRUNCATED.fullmatch(line):
-                lines.refuse("IMB measured another size than it was asked for: shorten -msglen")
-            ends[group] = lines.number
-            found = _FAILURE.fullmatch(line)
-            if found:
-                size = _failed_size(lines, found, group)
-                failures.setdefault(group, []).append(Failure(lines.number, size, found[2]))
-            else:
-                row = _read_row(lines, line, layout, group)
-                _check_times(lines, function, row)
-                megabytes.check(lines, function, row)
-                size = row.size
-                rows.setdefault(group, []).append(row)
-            seen = sizes.setdefault(group, [])
-            seen.append(size)
-            _check_order(lines, function, seen, doubling=longest is not None)
-        if not row_there:
-            break
+            entry = _read_entry(lines, function, columns, group, megabytes)
+            entries[group].append(entry)
+            _check_order(lines, function, entries[group], doubling=longest is not None)
     tables = []
-    for group in members:
-        if group not in ends:
+    for group, mine in entries.items():
+        if not mine:
             lines.refuse(f"the table of {function} has no rows")
-        mine, failed = rows.get(group, []), failures.get(group, [])
-        if longest is not None and not failed:
-            _check_end(lines, function, mine[-1].size, longest)
+        rows = tuple(entry for entry in mine if isinstance(entry, Row))
+        failures = tuple(entry for entry in mine if isinstance(entry, Failure))
+        if longest is not None and not failures:
+            _check_end(lines, function, rows[-1].size, longest)
         tables.append(
             Table(
                 path=lines.path,
@@ -476,10 +442,10 @@ def _read_table(lines: Lines, megabytes: _Megabytes, longest: int | None) -> lis
                 waiting=int(waiting[1]) if waiting else 0,
                 groups=groups,
                 group=group,
-                rows=tuple(mine),
-                failures=tuple(failed),
+                rows=rows,
+                failures=failures,
                 first_line=first_line,
-                last_line=ends[group],
+                last_line=mine[-1].line,
             )
         )
     return tables
@@ -513,21 +479,43 @@ def _read_ranks(lines: Lines, *, multi: bool) -> tuple[int, int]:
     return groups, ranks
 
 
-def _read_header(lines: Lines, function: str) -> tuple[_Layout, bool]:
+def _read_header(lines: Lines, function: str) -> tuple[tuple[str, ...], bool]:
+    """Columns of a table without that of the group, and whether there is one of the group."""
     line = lines.take("the header of a table")
-    for by_group in (False, True):
-        for layout in _layouts(function):
-            columns = ("Group", *layout.columns) if by_group else layout.columns
-            if line == "".join(f"{name:>{_WIDTH}}" for name in columns):
-                return layout, by_group
+    for columns in _layouts(function):
+        for by_group in (False, True):
+            whole = (_GROUP, *columns) if by_group else columns
+            if line == "".join(f"{name:>{_WIDTH}}" for name in whole):
+                return columns, by_group
     lines.refuse(f"is no header that IMB prints for {function}")
 
 
-def _group_follows(lines: Lines) -> bool:
-    """Take the empty line above a size's rows of all groups, if they do follow."""
-    lines.skip_blank()
+def _size_follows(lines: Lines, by_group: bool) -> bool:
+    """Whether another size's row follows; with groups, take the empty line above their rows."""
+    if by_group:
+        lines.skip_blank()
+        line = lines.peek()
+        return line is not None and not line.startswith("#")
     line = lines.peek()
-    return line is not None and not line.startswith("#")
+    return line is not None and bool(line.strip())
+
+
+def _read_entry(
+    lines: Lines,
+    function: str,
+    columns: tuple[str, ...],
+    group: int | None,
+    megabytes: _Megabytes,
+) -> Row | Failure:
+    line = lines.take("a row of the table")
+    if _TRUNCATED.fullmatch(line):
+        lines.refuse("IMB measured another size than it was asked for: shorten -msglen")
+    if found := _FAILURE.fullmatch(line):
+        return Failure(lines.number, _failed_size(lines, found, group), found[2])
+    row = _read_row(lines, line, columns, group)
+    _check_times(lines, function, row)
+    megabytes.check(lines, function, row)
+    return row
 
 
 def _failed_size(lines: Lines, found: re.Match[str], group: int | None) -> int:
@@ -539,16 +527,15 @@ def _failed_size(lines: Lines, found: re.Match[str], group: int | None) -> int:
     lines.refuse("a failure of no size or group that was expected here")
 
 
-def _read_row(lines: Lines, line: str, layout: _Layout, group: int | None) -> Row:
-    names = layout.columns if group is None else ("Group", *layout.columns)
+def _read_row(lines: Lines, line: str, columns: tuple[str, ...], group: int | None) -> Row:
+    names = columns if group is None else (_GROUP, *columns)
     values = dict(zip(names, numbers(lines, line.split(), names), strict=True))
     printed = "".join(
-        f"{value:{_WIDTH}.0f}" if name in ("Group", *layout.whole) else f"{value:{_WIDTH}.2f}"
-        for name, value in values.items()
+        f"{value:{_WIDTH}.{0 if name in _WHOLE else 2}f}" for name, value in values.items()
     )
     if line != printed:
         lines.refuse(f"is no row of {_WIDTH} wide columns as IMB prints them")
-    if group is not None and values["Group"] != group:
+    if group is not None and values[_GROUP] != group:
         lines.refuse(f"expected the row of group {group}")
     least, most, mean = (values.get(name) for name in _RANGE)
     return Row(
@@ -561,7 +548,7 @@ def _read_row(lines: Lines, line: str, layout: _Layout, group: int | None) -> Ro
         t_avg_us=mean,
         printed_bandwidth=values.get(_RATE),
         messages_s=values.get(_MESSAGES),
-        defects=values.get("defects"),
+        defects=values.get(_DEFECTS),
     )
 
 
@@ -593,11 +580,13 @@ def _check_end(lines: Lines, function: str, last: int, longest: int) -> None:
         lines.refuse(f"the table of {function} ends before {longest} bytes, the longest message")
 
 
-def _check_order(lines: Lines, function: str, sizes: list[int], *, doubling: bool) -> None:
-    """ParseError unless the last of ``sizes`` may follow; IMB's own sizes double."""
-    if len(sizes) < 2:
+def _check_order(
+    lines: Lines, function: str, entries: list[Row | Failure], *, doubling: bool
+) -> None:
+    """ParseError unless the last of ``entries`` may follow; IMB's own sizes double."""
+    if len(entries) < 2:
         return
-    before, size = sizes[-2:]
+    before, size = (entry.size for entry in entries[-2:])
     if function == "Barrier":
         lines.refuse("a second row of Barrier")
     if size <= before:
