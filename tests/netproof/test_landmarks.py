@@ -58,6 +58,16 @@ def test_the_peak_is_reached_at_the_least_size_that_has_it():
     assert (found.peak_mb_s, found.peak_size) == (100, 4096)
 
 
+def test_messages_that_a_token_bucket_lets_pass_may_be_kept_from_being_the_peak():
+    burst = curve((1024, 65536, 131072), (5, 600, 1180))
+    assert landmarks(burst, None).peak_size == 1024
+    found = landmarks(burst, 117.7, LandmarkSettings(peak_from=65536))
+    assert (found.peak_size, found.half_power_size) == (131072, 1024)
+    assert found.line_rate_share < 1
+    none = landmarks(burst, 117.7, LandmarkSettings(peak_from=2**20))
+    assert none.why("line_rate_share") == "no message of 1048576 bytes or more was measured"
+
+
 def test_half_the_peak_is_reached_at_the_half_power_size():
     found = landmarks(link(latency_us=30, mb_s=100), None)
     assert found.half_power_size == 4096
