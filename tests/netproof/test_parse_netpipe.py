@@ -28,7 +28,7 @@ def columns(name: str) -> list[list[str]]:
     return [line.split() for line in (DATA / name).read_text().splitlines()]
 
 
-@pytest.mark.parametrize("name", ["tcp", "openmpi", "mpich"])
+@pytest.mark.parametrize("name", ["tcp", "openmpi", "mpich", "testbed-fast-ethernet"])
 def test_file_and_print_of_one_run_agree(name: str) -> None:
     of_file, of_print = recorded(f"{name}.out").curve(), recorded(f"{name}.stderr").curve()
     assert of_file == of_print
@@ -45,7 +45,9 @@ def test_bandwidth_is_of_a_million_bytes_and_not_the_printed_mebibits() -> None:
 
 
 class TestBothWays:
-    @pytest.mark.parametrize("name", ["tcp-both-ways", "openmpi-both-ways"])
+    @pytest.mark.parametrize(
+        "name", ["tcp-both-ways", "openmpi-both-ways", "testbed-gige-both-ways"]
+    )
     def test_the_size_is_that_of_a_message_and_the_bandwidth_one_way(self, name: str) -> None:
         of_file = recorded(f"{name}.out", bidirectional=True)
         assert of_file.curve().sizes[:5] == (1, 2, 3, 4, 6)
@@ -95,6 +97,7 @@ class TestSizes:
             ("openmpi", 1, 4194304, 3),
             ("openmpi-from-64", 64, 4096, 3),
             ("mpich", 1, 4096, 0),
+            ("testbed-fast-ethernet", 1, 1048576, 0),
         ],
     )
     def test_the_sizes_are_those_that_netpipe_visits(
