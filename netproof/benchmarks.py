@@ -56,12 +56,27 @@ IMB_FUNCTIONS = (
     ImbFunction("Barrier", least_bytes=None, default=True),
 )
 
+LINK_FACTORS = {"Sendrecv": 2.0, "Exchange": 2.0, "Biband": 2.0}
+"""Bandwidth of a function over what one link carries each way: these count both ways."""
+
 _BY_NAME = {function.name: function for function in IMB_FUNCTIONS}
 
 
 def imb_function(name: str) -> ImbFunction:
     """The IMB function of that name; KeyError where there is none."""
     return _BY_NAME[name]
+
+
+def link_factor(function: ImbFunction, ranks: int, ranks_per_node: int) -> float:
+    """The bandwidth that a function reports over what one node's link then carries each way.
+
+    PingPong and PingPing report one message in its time. Sendrecv counts the message sent and the
+    one received, Exchange two of each; whatever the ranks a node, one or two messages leave it.
+    Uniband and Biband add all pairs up, of which a node has one for each of its ranks. Source:
+    the IMB User Guide, "Bandwidth calculation".
+    """
+    factor = LINK_FACTORS.get(function.name, 1.0)
+    return factor * (ranks // 2) / ranks_per_node if function.pairs else factor
 
 
 def imb_sizes(function: ImbFunction, most_bytes: int) -> tuple[int, ...]:

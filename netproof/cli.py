@@ -45,7 +45,9 @@ def verdict(
     ] = None,
     system: Annotated[
         str | None,
-        typer.Option("--system", help="SYSTEM or SYSTEM:PARTITION, as for reframe.", show_default=False),
+        typer.Option(
+            "--system", help="SYSTEM or SYSTEM:PARTITION, as for reframe.", show_default=False
+        ),
     ] = None,
     full: Annotated[
         bool, typer.Option("--full", help="All IMB functions were to run (reframe -R).")

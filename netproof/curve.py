@@ -39,8 +39,6 @@ class Curve:
                     raise NetproofError(f"{value} at {size} bytes is no time or bandwidth")
         for before, after in zip(self.sizes, self.sizes[1:], strict=False):
             if after <= before:
-                raise NetproofError(
-                    f"a curve's sizes increase: {after} bytes comes after {before}"
-                )
+                raise NetproofError(f"a curve's sizes increase: {after} bytes comes after {before}")
         if self.sizes[0] < 0:
             raise NetproofError(f"{self.sizes[0]} is no message size")

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from netproof import units
-from netproof.benchmarks import ImbFunction, imb_sizes
+from netproof.benchmarks import ImbFunction, imb_function, imb_sizes, link_factor
 from netproof.case import Case
 from netproof.curve import Curve
 from netproof.errors import NetproofError, ParseError
 from netproof.landmarks import Landmarks, LandmarkSettings, landmarks
 from netproof.launches import median_curve, spread
-from netproof.parse import imb, netpipe
+from netproof.parse import imb, netpipe, text_of
 from netproof.site import Partition
 
 LAUNCHES_FILE = "launches.tsv"
@@ -79,8 +79,9 @@ class Launch:
 class Measured:
     """A complete case: its launches, their median and spread, and the landmarks.
 
-    ``mad_us``: per-size MAD of the launches' times in µs; ``line_rate_mb_s`` None where the
-    messages cross no link.
+    ``mad_us``: per-size MAD of the launches' times in µs; ``line_rate_mb_s``: the most that the
+    benchmark's bandwidth can be, both ways where it counts both, None where the messages cross no
+    link.
     """
 
     case: Case
@@ -104,11 +105,14 @@ class _Entry:
     limit_s: int
 
 
-def line_rate_mb_s(partition: Partition, path: str) -> float | None:
-    """The partition's line rate in MB/s; None inside a node, where no link is crossed."""
-    if path == "inside":
+def line_rate_mb_s(partition: Partition, case: Case) -> float | None:
+    """The most that a case's bandwidth can be in MB/s; None inside a node, without a link."""
+    if case.path == "inside":
         return None
-    return units.line_rate_mb_s(partition.link_mbit_s, partition.mtu)
+    factor = 1.0
+    if case.benchmark == "imb":
+        factor = link_factor(imb_function(case.function), case.ranks, case.ranks_per_node)
+    return factor * units.line_rate_mb_s(partition.link_mbit_s, partition.mtu)
 
 
 def imb_case(
@@ -122,7 +126,7 @@ def imb_case(
 
     def read(step: str) -> Curve:
         path = folder / f"{step}.out"
-        output = imb.read(path.read_text(), str(path))
+        output = imb.read(text_of(path), str(path))
         if len(output.tables) != 1:
             found = ", ".join(f"{table.function} on {table.ranks}" for table in output.tables)
             raise ParseError(
@@ -153,7 +157,7 @@ def netpipe_case(
 
     def read(step: str) -> Curve:
         path = folder / f"{step}.np"
-        return netpipe.read_file(path.read_text(), str(path), bidirectional=bidirectional).curve()
+        return netpipe.read_file(text_of(path), str(path), bidirectional=bidirectional).curve()
 
     return _measured(folder, case, subject, partition, launches, asked, read)
 
@@ -175,13 +179,13 @@ def _measured(
             done.append(_launch(folder, step, number, entries, case, asked, read))
         except Incomplete as error:
             reasons += error.reasons
-        except (NetproofError, OSError, UnicodeDecodeError) as error:
+        except (NetproofError, OSError) as error:
             reasons.append(str(error))
     if reasons:
         raise Incomplete(reasons)
     curves = [launch.curve for launch in done]
     median = median_curve(curves)
-    line_rate = line_rate_mb_s(partition, case.path)
+    line_rate = line_rate_mb_s(partition, case)
     settings = LandmarkSettings(peak_from=partition.line_rate_from_bytes if line_rate else 0)
     return Measured(
         case, tuple(done), median, spread(curves), line_rate, landmarks(median, line_rate, settings)
@@ -199,9 +203,7 @@ def _launch(
 ) -> Launch:
     entry = entries.get(step)
     if entry is None:
-        raise Incomplete(
-            [f"{folder / LAUNCHES_FILE}: {step} did not run; the job ended before it"]
-        )
+        raise Incomplete([f"{folder / LAUNCHES_FILE}: {step} did not run; the job ended before it"])
     errors = folder / f"{step}.err"
     if entry.status in TIMED_OUT_STATUS:
         raise Incomplete(
@@ -211,7 +213,9 @@ def _launch(
             ]
         )
     if entry.status != 0:
-        raise Incomplete([f"{errors}: {step} ended with status {entry.status}{_last_words(errors)}"])
+        raise Incomplete(
+            [f"{errors}: {step} ended with status {entry.status}{_last_words(errors)}"]
+        )
     curve = read(step)
     faults = _faults(step, curve, asked)
     ranks = _rank_uses(errors)
@@ -261,7 +265,7 @@ def _last_words(errors: Path) -> str:
 def _rank_uses(errors: Path) -> tuple[RankUse, ...]:
     uses = [
         RankUse(int(found[1]), found[2], float(found[3]), float(found[4]) + float(found[5]))
-        for found in _RANK_LINE.finditer(errors.read_text())
+        for found in _RANK_LINE.finditer(errors.read_text(errors="replace"))
     ]
     return tuple(sorted(uses, key=lambda use: use.rank))
 
@@ -284,4 +288,3 @@ def _entries(folder: Path) -> dict[str, _Entry]:
         except ValueError as error:
             raise Incomplete([f"{path}:{number}: {line!r} is no launch: {error}"]) from error
     return entries
-

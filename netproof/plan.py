@@ -77,9 +77,7 @@ def imb_steps(
     steps = []
     for function in functions:
         count, per_node = (2, 1) if function.pair else (ranks, partition.ranks_per_node)
-        sizes = (
-            ("-msglen", imb_size_file(function)) if function.least_bytes is not None else ()
-        )
+        sizes = ("-msglen", imb_size_file(function)) if function.least_bytes is not None else ()
         command = shlex.join(
             [
                 *srun,

@@ -203,8 +203,8 @@ class ImbJob(Job):
     @run_before("run")
     def place_ranks(self) -> None:
         """Fill each node with the partition's ranks a node."""
-        self.job.num_tasks = self.ranks
-        self.job.num_tasks_per_node = self.current_partition.extras["ranks_per_node"]
+        self.num_tasks = self.ranks
+        self.num_tasks_per_node = self.current_partition.extras["ranks_per_node"]
 
     def steps(self, partition: Partition, srun: list[str]) -> tuple[plan.Step, ...]:
         """All launches of all functions, shuffled."""
@@ -344,9 +344,7 @@ class NetpipeCheck(Check):
     def read(self, folder: Path, partition: Partition) -> measured.Measured:
         """The complete case, or Incomplete."""
         case = self.case(ranks_per_node=1 if self.path == "between" else 2)
-        return measured.netpipe_case(
-            folder, case, self.subject(), partition, self.job_of.launches
-        )
+        return measured.netpipe_case(folder, case, self.subject(), partition, self.job_of.launches)
 
 
 class ImbCheck(Check):

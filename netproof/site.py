@@ -106,7 +106,10 @@ PARTITION_KEYS = {
         obeys=lambda value: None if value >= 0 else f"{value} is below 0",
     ),
     "imb_arguments": Key(
-        list, "further arguments of IMB-MPI1, for instance its time limits", default=[], obeys=_words
+        list,
+        "further arguments of IMB-MPI1, for instance its time limits",
+        default=[],
+        obeys=_words,
     ),
     "line_rate_from_bytes": Key(
         int,
@@ -258,9 +261,7 @@ def _environments(path: Path, configuration: dict[str, Any]) -> set[str]:
     return names
 
 
-def _partition(
-    path: Path, place: str, partition: dict[str, Any], environments: set[str]
-) -> None:
+def _partition(path: Path, place: str, partition: dict[str, Any], environments: set[str]) -> None:
     for key, wanted in (("scheduler", "slurm"), ("launcher", "srun")):
         if partition.get(key) != wanted:
             raise SiteError(

@@ -84,4 +84,6 @@ def _judged(case: Case, result: CheckResult | None) -> Judged:
 def _why(result: CheckResult) -> str:
     if result.result == "skip":
         return f"was skipped: {result.reason or 'ReFrame gives no reason'}"
-    return f"{result.result} in {result.phase or 'an unknown phase'}: {result.reason.strip()}"
+    # ReFrame repeats some reasons on lines of their own.
+    lines = dict.fromkeys(line.strip() for line in result.reason.splitlines() if line.strip())
+    return f"{result.result} in {result.phase or 'an unknown phase'}: {' '.join(lines)}"

@@ -27,7 +27,7 @@ def _environment(name, mpi, pmi, kind, variables, imb=False):
     }
 
 
-def _partition(name, descr, link_mbit_s, max_message_bytes, netpipe_repeats):
+def _partition(name, descr, link_mbit_s, max_message_bytes, netpipe_repeats, imb_calls):
     return {
         "name": name,
         "descr": descr,
@@ -58,9 +58,10 @@ def _partition(name, descr, link_mbit_s, max_message_bytes, netpipe_repeats):
             # Both switches are emulated by the same two cores.
             "contention_domain": "testbed",
             "netpipe_repeats": netpipe_repeats,
-            "imb_arguments": ["-time", "0.1", "-iter", "100", "-iter_policy", "auto"],
+            # Calls of a size: so many, or what one megabyte allows.
+            "imb_arguments": ["-iter", f"{imb_calls},1"],
             # The emulated links let a burst of some KiB pass before they hold it to their rate.
-            "line_rate_from_bytes": 65536,
+            "line_rate_from_bytes": 131072,
             "step_limit_s": 60,
         },
     }
@@ -74,8 +75,8 @@ site_configuration = {
             "hostnames": [],
             "modules_system": "nomod",
             "partitions": [
-                _partition("gige", "Gigabit Ethernet switch, emulated", 1000, 524288, 10),
-                _partition("fast-ethernet", "Fast Ethernet switch, emulated", 100, 131072, 6),
+                _partition("gige", "Gigabit Ethernet switch, emulated", 1000, 524288, 10, 60),
+                _partition("fast-ethernet", "Fast Ethernet switch, emulated", 100, 131072, 4, 30),
             ],
         }
     ],

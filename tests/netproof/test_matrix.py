@@ -31,7 +31,9 @@ def test_every_environment_owes_netpipe_on_both_paths_and_directions(configurati
 def test_two_rank_functions_are_owed_once_and_others_at_each_rank_count(configuration):
     owed = matrix(configuration, "testbed", ["gige"]).cases
     ranks = {
-        function: sorted(c.ranks for c in owed if c.function == function and c.environment == "mpich")
+        function: sorted(
+            c.ranks for c in owed if c.function == function and c.environment == "mpich"
+        )
         for function in ("PingPong", "Alltoall", "Barrier")
     }
     assert ranks == {"PingPong": [2], "Alltoall": [2, 4], "Barrier": [2, 4]}

@@ -55,9 +55,7 @@ def test_the_seed_alone_decides_the_order():
 def test_ranks_fill_the_nodes():
     step = plan.imb_steps([imb_function("Alltoall")], 8, 1, PARTITION, SRUN, seed=1)[0]
     assert "--nodes=4 --ntasks=8 --ntasks-per-node=2" in step.command
-    assert step.command.endswith(
-        "IMB-MPI1 -npmin 8 -msglen sizes-from-1.txt -time 0.1 Alltoall"
-    )
+    assert step.command.endswith("IMB-MPI1 -npmin 8 -msglen sizes-from-1.txt -time 0.1 Alltoall")
 
 
 def test_a_function_for_two_ranks_runs_between_two_nodes():
@@ -104,16 +102,16 @@ def test_each_tcp_launch_has_a_port_of_its_own():
 def test_bidirectional_tcp_raises_its_buffers_above_the_largest_message():
     steps = plan.netpipe_steps(1, PARTITION, SRUN, seed=1)
     both = next(step for step in steps if step.subject == "tcp-between-bidirectional")
-    assert both.command.endswith(
-        "-2 -b 8192 -p 0 -u 4096 -n 10 -o tcp-between-bidirectional.1.np"
-    )
+    assert both.command.endswith("-2 -b 8192 -p 0 -u 4096 -n 10 -o tcp-between-bidirectional.1.np")
 
 
 @pytest.mark.parametrize("over_tcp", [False, True])
 def test_the_script_is_valid_shell(over_tcp):
     steps = plan.netpipe_steps(1, PARTITION, SRUN, seed=1)
     text = plan.script(steps, PARTITION, over_tcp=over_tcp)
-    checked = subprocess.run(["bash", "-n"], input=text, text=True, capture_output=True, check=False)
+    checked = subprocess.run(
+        ["bash", "-n"], input=text, text=True, capture_output=True, check=False
+    )
     assert (checked.returncode, checked.stderr) == (0, "")
 
 

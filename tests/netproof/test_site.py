@@ -85,7 +85,9 @@ def test_an_unknown_key_of_a_partition_is_refused(tmp_path, configuration):
     assert said.startswith("partition cluster:gige: extras['mut']: is unknown; the keys are switch")
 
 
-@pytest.mark.parametrize("key", [key for key, of in site.PARTITION_KEYS.items() if of.default is None])
+@pytest.mark.parametrize(
+    "key", [key for key, of in site.PARTITION_KEYS.items() if of.default is None]
+)
 def test_a_missing_key_of_a_partition_is_refused(tmp_path, configuration, key):
     del configuration["systems"][0]["partitions"][0]["extras"][key]
     said = refusal(tmp_path, configuration)
