@@ -58,6 +58,7 @@ def _system_of(stored: session.Session) -> str:
     if len(systems) != 1:
         found = ", ".join(sorted(systems)) or "none"
         raise NetproofError(
-            f"{stored.path}: holds results of {len(systems)} systems ({found}); name one by --system"
+            f"{stored.path}: holds results of {len(systems)} systems ({found}); name one with"
+            " --system"
         )
     return systems.pop()

@@ -275,7 +275,8 @@ def _partition(path: Path, place: str, partition: dict[str, Any], environments: 
                 path,
                 place,
                 "environs",
-                f"{environ!r} is not defined in this file; it has {', '.join(sorted(environments))}",
+                f"{environ!r} is not defined in this file; it has"
+                f" {', '.join(sorted(environments))}",
             )
     extras = _complete(path, place, partition.get("extras", {}), PARTITION_KEYS)
     extras["contention_domain"] = extras["contention_domain"] or extras["switch"]

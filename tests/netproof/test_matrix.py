@@ -57,7 +57,7 @@ def test_all_functions_are_owed_when_asked_for(configuration):
 
 
 def test_an_unknown_system_or_partition_is_an_error_that_lists_the_known(configuration):
-    with pytest.raises(NetproofError, match="no system 'nowhere'; it has .*testbed"):
+    with pytest.raises(NetproofError, match=r"no system 'nowhere'; it has .*testbed"):
         matrix(configuration, "nowhere")
     with pytest.raises(NetproofError, match="no partition 'ib'; it has gige, fast-ethernet"):
         matrix(configuration, "testbed", ["ib"])
