@@ -20,6 +20,7 @@ from netproof.parse import imb, netpipe, text_of
 from netproof.site import Partition
 
 LAUNCHES_FILE = "launches.tsv"
+JOB_ERRORS = "rfm_job.err"
 LAUNCHES_HEADER = "step\tstart\tend\tstatus\tlimit_s"
 TIMED_OUT_STATUS = (124, 137)
 """Exit statuses of ``timeout``: ended in time, or only by SIGKILL."""
@@ -203,7 +204,12 @@ def _launch(
 ) -> Launch:
     entry = entries.get(step)
     if entry is None:
-        raise Incomplete([f"{folder / LAUNCHES_FILE}: {step} did not run; the job ended before it"])
+        raise Incomplete(
+            [
+                f"{folder / LAUNCHES_FILE}: {step} did not run; the job ended before it"
+                f"{_last_words(folder / JOB_ERRORS)}"
+            ]
+        )
     errors = folder / f"{step}.err"
     if entry.status in TIMED_OUT_STATUS:
         raise Incomplete(

@@ -179,6 +179,7 @@ def script(steps: Sequence[Step], partition: Partition, *, over_tcp: bool) -> st
         choose = shlex.join([*NPTCP, "listen-on", partition.interface, str(len(steps))])
         lines += [
             f'read -r address rest < <({ask} --nodelist="${{nodes[0]}}" {choose})',
+            '[ -n "$address" ] || exit 3',
             'read -ra ports <<<"$rest"',
         ]
     lines += [f"step {step.name} {partition.step_limit_s} {step.command}" for step in steps]
