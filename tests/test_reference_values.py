@@ -1,0 +1,167 @@
+"""The reference files that ship name every check, every case finds its bounds, and all can hold."""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml  # what ReFrame reads references with
+from reframe.core.pipeline import RegressionTestDict, RegressionTestPlugin
+from reframe.utility.sanity import reference_bounds
+
+from netproof import site
+from netproof.benchmarks import IMB_FUNCTIONS, imb_function, imb_sizes
+from netproof.case import Case
+from netproof.matrix import matrix
+from netproof.parse import netpipe
+
+ROOT = Path(__file__).resolve().parents[1]
+FILES = sorted((ROOT / "reference-values").glob("*.yaml"))
+CONFIGURATION = site.gather(ROOT / "site-config")
+
+
+def assigned(path: Path, name: str) -> Any:
+    """The literal that a module assigns to ``name``; netproof.rfm is importable in a run only."""
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
+            return ast.literal_eval(node.value)
+    raise KeyError(f"{path} assigns no {name}")
+
+
+def leaves() -> dict[str, str]:
+    """Function or protocol to the name of the class in checks/ that measures it."""
+    found = {}
+    for path in (ROOT / "checks").rglob("*.py"):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and [
+                ast.unparse(decorator) for decorator in node.decorator_list
+            ] == ["rfm.simple_test"]:
+                named = [
+                    line.value.value
+                    for line in node.body
+                    if isinstance(line, ast.Assign)
+                    and ast.unparse(line.targets[0]) in ("function", "protocol")
+                ]
+                assert len(named) == 1, f"{path}: {node.name} names what it measures"
+                found[named[0]] = node.name
+    return found
+
+
+LANDMARK_UNITS = assigned(ROOT / "netproof" / "rfm.py", "VARIABLE_UNITS")
+LEAVES = leaves()
+
+
+def entries(path: Path) -> Iterator[tuple[str, str, list]]:
+    """Where in the file, variable and four elements of each reference, $xfail unwrapped."""
+    for test, levels in yaml.safe_load(path.read_text()).items():
+        if test.startswith("."):
+            continue
+        pending = [(test, levels)]
+        for _ in levels["$index"]:
+            pending = [
+                (f"{place}, {key}", value)
+                for place, level in pending
+                for key, value in level.items()
+                if key != "$index"
+            ]
+        for place, variables in pending:
+            for name, entry in variables.items():
+                if entry[0] == "$xfail":
+                    assert len(entry) == 3, f"{place}: {name}: [$xfail, reason, reference]"
+                    assert isinstance(entry[1], str), f"{place}: {name}: says why it fails"
+                    entry = entry[2]
+                yield place, name, entry
+
+
+def found_by(case: Case, references: dict[str, Any]) -> dict[str, Any]:
+    """What ReFrame's own lookup returns for the check of a case; KeyError where it has nothing."""
+    check_class = types.new_class("Check", (RegressionTestPlugin,))
+    check = object.__new__(check_class)
+    check.current_partition = types.SimpleNamespace(fullname=f"{case.system}:{case.partition}")
+    check.current_environ = types.SimpleNamespace(name=case.environment)
+    check.ranks, check.path, check.direction = case.ranks, case.path, case.direction
+    return RegressionTestDict(references[LEAVES[case.function]])[check]
+
+
+def sizes(case: Case) -> tuple[int, ...]:
+    """Message sizes that the case is measured at."""
+    (most_bytes,) = (
+        partition["extras"]["max_message_bytes"]
+        for system in CONFIGURATION["systems"]
+        for partition in system["partitions"]
+        if (system["name"], partition["name"]) == (case.system, case.partition)
+    )
+    if case.benchmark == "netpipe":
+        return netpipe.sizes(1, most_bytes, 0)
+    return imb_sizes(imb_function(case.function), most_bytes)
+
+
+def test_every_system_has_a_reference_file_and_no_file_is_of_no_system():
+    systems = {system["name"] for system in CONFIGURATION["systems"]}
+    assert {path.stem for path in FILES} == systems
+
+
+def test_every_function_and_protocol_has_one_check():
+    assert set(LEAVES) == {"tcp", "mpi"} | {function.name for function in IMB_FUNCTIONS}
+    assert len(set(LEAVES.values())) == len(LEAVES)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+class TestReferenceFile:
+    def test_it_names_every_check_and_nothing_else(self, path):
+        named = {name for name in yaml.safe_load(path.read_text()) if not name.startswith(".")}
+        assert named == set(LEAVES.values())
+
+    def test_each_entry_is_value_bounds_and_the_unit_that_the_check_reports(self, path):
+        for place, name, entry in entries(path):
+            assert len(entry) == 4, f"{place}: {name}: {entry}"
+            value, lower, upper, unit = entry
+            assert isinstance(value, int | float), f"{place}: {name}: {entry}"
+            assert 0 <= value < math.inf, f"{place}: {name}: {entry}"
+            for bound in (lower, upper):
+                assert bound is None or isinstance(bound, int | float), f"{place}: {name}: {entry}"
+            assert unit == LANDMARK_UNITS.get(name, "us"), f"{place}: {name}: {entry}"
+
+    def test_each_variable_is_a_landmark_or_the_time_at_a_size(self, path):
+        for place, name, _ in entries(path):
+            assert name in LANDMARK_UNITS or re.fullmatch(r"time_us_\d+", name), f"{place}: {name}"
+
+    def test_each_size_with_a_bound_is_one_that_the_partition_measures(self, path):
+        references = yaml.safe_load(path.read_text())
+        for case in matrix(CONFIGURATION, path.stem, all_functions=True).cases:
+            measured = {f"time_us_{size}" for size in sizes(case)}
+            assert set(found_by(case, references)) - set(LANDMARK_UNITS) <= measured, case
+
+    def test_bounds_are_ones_that_a_value_can_meet(self, path):
+        for place, name, (value, lower, upper, _) in entries(path):
+            # ReFrame refuses a lower threshold below -1; with a value of 0 a bound would not be
+            # relative any more.
+            assert lower is None or -1 <= lower <= 0, f"{place}: {name}: {lower}"
+            assert upper is None or upper >= 0, f"{place}: {name}: {upper}"
+            assert value > 0 or (lower, upper) == (None, None), f"{place}: {name}"
+            reference_bounds(value, lower, upper)
+
+    def test_every_case_that_its_system_owes_finds_all_landmarks(self, path):
+        references = yaml.safe_load(path.read_text())
+        for case in matrix(CONFIGURATION, path.stem, all_functions=True).cases:
+            assert set(found_by(case, references)) >= set(LANDMARK_UNITS), case
+
+    def test_no_netpipe_bound_lets_a_link_carry_more_than_its_rate(self, path):
+        references = yaml.safe_load(path.read_text())
+        for case in matrix(CONFIGURATION, path.stem).cases:
+            if case.benchmark == "netpipe" and case.path == "between":
+                value, _, upper, _ = found_by(case, references)["line_rate_share"]
+                assert upper is not None, case
+                assert value * (1 + upper) <= 102, case
+
+
+def test_a_rank_count_that_a_file_does_not_have_is_an_error_and_no_pass():
+    references = yaml.safe_load((ROOT / "reference-values" / "testbed.yaml").read_text())
+    with pytest.raises(KeyError):
+        found_by(Case("testbed", "gige", "mpich", "imb", "Alltoall", 3, 1), references)
