@@ -30,11 +30,12 @@ def run(report: Path | None, *, system: str | None, full: bool) -> int:
         )
         judged = judge(owed, stored)
     except NetproofError as error:
-        tables.console(stderr=True).print(Text(f"netproof: cannot judge: {error}", "red"))
+        out = tables.console(stderr=True)
+        out.print(Text(f"netproof: cannot judge: {error}", "red"), soft_wrap=True)
         return CANNOT_JUDGE
     out = tables.console()
     tables.print_verdict(judged, out)
-    out.print(Text(f"session {stored.path}"))
+    out.print(Text(f"session {stored.path}"), soft_wrap=True)
     return judged.status
 
 

@@ -23,7 +23,10 @@ LAUNCHES_FILE = "launches.tsv"
 JOB_ERRORS = "rfm_job.err"
 LAUNCHES_HEADER = "step\tstart\tend\tstatus\tlimit_s"
 TIMED_OUT_STATUS = (124, 137)
-"""Exit statuses of ``timeout``: ended in time, or only by SIGKILL."""
+"""Exit statuses of ``timeout``: ended in time, or only by SIGKILL.
+
+A rank that the kernel killed leaves 137 as well, so the step has to have lasted its limit too.
+"""
 
 _RANK_LINE = re.compile(
     r"netproof rank (\d+) on (\S+): ([\d.]+) s wall, ([\d.]+) s user, ([\d.]+) s system"
@@ -98,7 +101,9 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class _Entry:
+class Record:
+    """What a job noted of one step: its place (from 1), start, seconds, exit status, limit."""
+
     order: int
     start: float
     wall_s: float
@@ -172,12 +177,12 @@ def _measured(
     asked: tuple[int, ...],
     read: Callable[[str], Curve],
 ) -> Measured:
-    entries = _entries(folder)
+    recorded = records(folder)
     done, reasons = [], []
     for number in range(1, launches + 1):
         step = f"{subject}.{number}"
         try:
-            done.append(_launch(folder, step, number, entries, case, asked, read))
+            done.append(_launch(folder, step, number, recorded, case, asked, read))
         except Incomplete as error:
             reasons += error.reasons
         except (NetproofError, OSError) as error:
@@ -197,12 +202,12 @@ def _launch(
     folder: Path,
     step: str,
     number: int,
-    entries: dict[str, _Entry],
+    recorded: dict[str, Record],
     case: Case,
     asked: tuple[int, ...],
     read: Callable[[str], Curve],
 ) -> Launch:
-    entry = entries.get(step)
+    entry = recorded.get(step)
     if entry is None:
         raise Incomplete(
             [
@@ -211,7 +216,7 @@ def _launch(
             ]
         )
     errors = folder / f"{step}.err"
-    if entry.status in TIMED_OUT_STATUS:
+    if entry.status in TIMED_OUT_STATUS and entry.wall_s >= entry.limit_s:
         raise Incomplete(
             [
                 f"{errors}: {step} was ended at its limit of {entry.limit_s} s (the partition's"
@@ -276,7 +281,11 @@ def _rank_uses(errors: Path) -> tuple[RankUse, ...]:
     return tuple(sorted(uses, key=lambda use: use.rank))
 
 
-def _entries(folder: Path) -> dict[str, _Entry]:
+def records(folder: Path) -> dict[str, Record]:
+    """The steps that a job ran, by name, from its ``launches.tsv``.
+
+    Raises Incomplete where the record is missing or a line of it is none.
+    """
     path = folder / LAUNCHES_FILE
     try:
         lines = path.read_text().splitlines()
@@ -284,13 +293,13 @@ def _entries(folder: Path) -> dict[str, _Entry]:
         raise Incomplete([f"{path}: the job left no record of its launches: {error}"]) from error
     if not lines or lines[0] != LAUNCHES_HEADER:
         raise Incomplete([f"{path}:1: the header {LAUNCHES_HEADER!r} is missing"])
-    entries = {}
+    recorded = {}
     for number, line in enumerate(lines[1:], 2):
         try:
             step, start, end, status, limit = line.split("\t")
-            entries[step] = _Entry(
+            recorded[step] = Record(
                 number - 1, float(start), float(end) - float(start), int(status), int(limit)
             )
         except ValueError as error:
             raise Incomplete([f"{path}:{number}: {line!r} is no launch: {error}"]) from error
-    return entries
+    return recorded

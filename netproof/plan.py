@@ -20,6 +20,9 @@ from netproof.site import Partition
 SHELL_FILES = tuple(sorted((Path(__file__).parent / "job").glob("*.sh")))
 """What a job script sources and starts; copied beside it."""
 
+SIZE_FILES = "sizes-from-*.txt"
+"""The files beside it that list the message sizes asked for."""
+
 RANK = ("bash", "./rank.sh")
 NPTCP = ("bash", "./nptcp.sh")
 

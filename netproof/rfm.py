@@ -127,7 +127,7 @@ class Job(rfm.RunOnlyRegressionTest, Referenced):
     executable_opts = ["launches.sh"]
     exclusive_access = True
     over_tcp = False
-    keep_files = ["launches.*", "*.out", "*.err", "*.np", PLAN_FILE]
+    keep_files = ["launches.*", "*.out", "*.err", "*.np", plan.SIZE_FILES, PLAN_FILE]
 
     def steps(self, partition: Partition, srun: list[str]) -> tuple[plan.Step, ...]:
         """The job's launches in the order they run in."""
@@ -287,11 +287,24 @@ class Check(rfm.RunOnlyRegressionTest, Referenced):
 
     @run_before("performance")
     def set_variables(self) -> None:
-        """The landmarks and the time at every size, as plain values that cannot raise."""
+        """The landmarks and the time at every size, as plain values that cannot raise.
+
+        A dry run has no values; what it can see is whether there are references.
+        """
+        try:
+            bounds = self.reference[self]
+        except KeyError as error:
+            raise SanityError(
+                f"{self.current_system.name}.yaml has no {type(self).__name__} for"
+                f" {self.current_partition.fullname}, {self.current_environ.name}:"
+                f" key {error} is not there"
+            ) from error
+        if self.is_dry_run():
+            return
         curve, landmarks = self.measured.curve, self.measured.landmarks
         values = {name: getattr(landmarks, name) for name in VARIABLE_UNITS}
         if values["line_rate_share"] is not None:
-            values["line_rate_share"] *= 100
+            values["line_rate_share"] = round(100 * values["line_rate_share"], 2)
         variables = {
             name: make_performance_function(lambda value=value: value, VARIABLE_UNITS[name])
             for name, value in values.items()
@@ -302,14 +315,6 @@ class Check(rfm.RunOnlyRegressionTest, Referenced):
             for size, time in zip(curve.sizes, curve.time_us, strict=True)
         }
         self.perf_variables = {**variables, **per_size}
-        try:
-            bounds = self.reference[self]
-        except KeyError as error:
-            raise SanityError(
-                f"{self.current_system.name}.yaml has no {type(self).__name__} for"
-                f" {self.current_partition.fullname}, {self.current_environ.name}:"
-                f" key {error} is not there"
-            ) from error
         for name in per_size:
             bounds.setdefault(name, (0, None, None, "us"))
 

@@ -55,13 +55,14 @@ def print_verdict(verdict: Verdict, out: Console) -> None:
             Text(
                 f"not here: {absence.partition} {absence.environment}"
                 f" {FEATURES[absence.benchmark]}: {absence.reason}"
-            )
+            ),
+            soft_wrap=True,
         )
     for fault in verdict.faults:
-        out.print(Text(f"FAIL {fault}", "red"))
+        out.print(Text(f"FAIL {fault}", "red"), soft_wrap=True)
     failed = [judged for judged in verdict.cases if not judged.passed]
     for judged in failed:
-        out.print(Text(f"FAIL {judged.case}: {judged.reason}", "red"))
+        out.print(Text(f"FAIL {judged.case}: {judged.reason}", "red"), soft_wrap=True)
     passed = len(verdict.cases) - len(failed)
     out.print(Text(f"{passed} of {len(verdict.cases)} cases passed", "bold"))
 

@@ -76,7 +76,7 @@ site_configuration = {
             "modules_system": "nomod",
             "partitions": [
                 _partition("gige", "Gigabit Ethernet switch, emulated", 1000, 524288, 10, 60),
-                _partition("fast-ethernet", "Fast Ethernet switch, emulated", 100, 131072, 4, 30),
+                _partition("fast-ethernet", "Fast Ethernet switch, emulated", 100, 131072, 4, 15),
             ],
         }
     ],
