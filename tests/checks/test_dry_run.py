@@ -1,0 +1,57 @@
+"""Every check of every partition and environment can be made, and no more than is owed."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from netproof import session, site
+from netproof.case import Case
+from netproof.matrix import matrix
+
+ROOT = Path(__file__).resolve().parents[2]
+ELIGIBLE = Path(__file__).with_name("eligible.txt")
+CHECKS = ("reframe", "--system", "testbed", "-c", str(ROOT / "checks"), "-R")
+
+
+@pytest.fixture(scope="module")
+def dry(run, tmp_path_factory) -> tuple[str, session.Session]:
+    """What a dry run of all checks prints, and its report."""
+    folder = tmp_path_factory.mktemp("dry")
+    ran = run(folder, *CHECKS, "--dry-run", "--warn-as-error")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout + ran.stderr, session.load(folder / "run-0.json")
+
+
+def test_every_check_comes_through_a_dry_run(dry):
+    assert Counter(result.result for result in dry[1].results) == {"pass": len(dry[1].results)}
+
+
+def test_a_dry_run_warns_of_nothing(dry):
+    assert "warning" not in dry[0].lower()
+
+
+def test_the_checks_are_exactly_the_cases_that_the_matrix_owes(dry):
+    owed = matrix(site.gather(ROOT / "site-config"), "testbed", all_functions=True).cases
+    made = [result.case for result in dry[1].results if result.case is not None]
+
+    def key(case: Case) -> tuple:
+        return case.key()
+
+    assert sorted(map(key, made)) == sorted(map(key, owed))
+
+
+def test_a_dry_run_is_no_passed_session(run, dry):
+    judged = run(dry[1].path.parent, "netproof", "verdict", "run-0.json", "--full")
+    assert judged.returncode == 1
+    assert "left no measurement" in judged.stdout
+
+
+def test_each_check_is_eligible_where_the_golden_list_says(run, tmp_path):
+    golden = [line for line in ELIGIBLE.read_text().splitlines() if not line.startswith("#")]
+    listed = run(tmp_path, *CHECKS, "-lC").stdout
+    found = re.findall(r"^- (\S.*?) /[0-9a-f]{8} @(\S+)$", listed, flags=re.MULTILINE)
+    assert sorted(f"{where} {name}" for name, where in found) == golden
