@@ -26,12 +26,14 @@ LOCK_SECONDS = 180.0
 PACKAGES = {
     "ip": "iproute2",
     "tc": "iproute2",
+    "nice": "coreutils",
     "nsenter": "util-linux",
     "unshare": "util-linux",
     "setpriv": "util-linux",
     "hostname": "hostname",
     "mount": "mount",
     "ethtool": "ethtool",
+    "taskset": "util-linux",
     "munged": "munge",
     "mariadbd": "mariadb-server-core",
     "slurmdbd": "slurmdbd",
@@ -77,6 +79,9 @@ def main(arguments: list[str]) -> int:
     except NetproofError as error:
         print(f"testbed: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("testbed: interrupted; up goes on from here, down takes it away", file=sys.stderr)
+        return 130
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -175,12 +180,26 @@ def _settle(folder: StateFolder, wanted: Topology, topology_file: Path) -> None:
 
 
 def _configure(folder: StateFolder, wanted: Topology) -> None:
-    (folder / "log").mkdir(exist_ok=True)
+    """Writes the configuration files; CannotRunError when daemons run by different ones."""
     host = socket.gethostname().partition(".")[0]
     memory_mb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
-    folder.write(CONF, slurm.configuration(wanted, folder, host, memory_mb))
-    folder.write("slurmdbd.conf", slurm.database_configuration(folder, host), mode=0o600)
-    folder.write("hosts", slurm.hosts(wanted, host))
+    files = {
+        CONF: (slurm.configuration(wanted, folder, host, memory_mb), 0o644),
+        "cgroup.conf": (slurm.CGROUP_CONFIGURATION, 0o644),
+        "slurmdbd.conf": (slurm.database_configuration(folder, host), 0o600),
+        "hosts": (slurm.hosts(wanted, host), 0o644),
+        slurm.TASK_PROLOG: (slurm.task_prolog(sorted(os.sched_getaffinity(0))), 0o755),
+    }
+    stale = [n for n, (text, _) in files.items() if not folder.holds(n, text)]
+    running = any(p.state == str(folder.path) for p in processes.running())
+    if running and any((folder / name).exists() for name in stale):
+        raise CannotRunError(
+            f"the testbed is up with another {', '.join(stale)} than would be written now: run"
+            " 'testbed down' first"
+        )
+    for name in stale:
+        folder.write(name, *files[name])
+    (folder / "log").mkdir(exist_ok=True)
 
 
 def _connect(folder: StateFolder, wanted: Topology) -> bool:
@@ -223,19 +242,22 @@ def status(folder: StateFolder) -> int:
     built = topology.load(folder / "topology.yaml")
     daemons = Daemons(folder, built)
     links = network.links(built)
-    states = daemons.node_states()
+    states, partitions = daemons.node_states(), daemons.partition_states()
     wrong = [f"{role}: not running" for role in daemons.missing()]
     wrong += network.faults(built, links)
-    print(f"  {'node':<17}{'address':<16}{'Mbit/s':>8}{'MTU':>6}  Slurm")
+    print(_line("", "address", "Mbit/s", "MTU", "Slurm"))
     for switch in built.switches:
-        print(f"{switch.name}: {switch.link_mbps} Mbit/s, MTU {switch.mtu}, {switch.buffer} bytes")
+        said = partitions.get(switch.name, "unknown")
+        if said != "up":
+            wrong.append(f"{switch.name}: Slurm calls the partition {said}")
+        subnet = f"{switch.nodes[0].address.rpartition('.')[0]}.0/24"
+        print(_line(switch.name, subnet, switch.link_mbps, switch.mtu, f"partition {said}"))
         for node in switch.nodes:
             link, said = links[node.name], states.get(node.name, "unknown")
             if not usable(said):
                 wrong.append(f"{node.name}: Slurm calls it {said}")
-            rate = f"{link.mbps:g}" if link.mbps else "-"
-            cells = f"{node.name:<17}{link.address or '-':<16}{rate:>8}{link.mtu or '-':>6}"
-            print(f"  {cells}  {said}")
+            rate = f"{link.mbps:g}" if link.mbps else None
+            print(_line(f"  {node.name}", link.address, rate, link.mtu, said))
     if not wrong and not daemons.accounting_answers():
         wrong.append("slurmdbd: does not answer")
     for sentence in wrong:
@@ -244,19 +266,24 @@ def status(folder: StateFolder) -> int:
     return 1 if wrong else 0
 
 
+def _line(name: str, *cells: str | int | None) -> str:
+    address, rate, mtu, said = ("-" if cell is None else cell for cell in cells)
+    return f"{name:<19}{address:<16}{rate:>8}{mtu:>6}  {said}"
+
+
 def run_in_node(folder: StateFolder, name: str, command: list[str]) -> int:
     """Becomes ``command`` in the namespaces of the node ``name``; its exit status is ours."""
-    _require_programs({"nsenter": PACKAGES["nsenter"]})
+    _require_programs({program: PACKAGES[program] for program in ("nice", "nsenter")})
     if not folder.is_marked() or not (folder / "topology.yaml").is_file():
         raise CannotRunError(f"no testbed in {folder.path}: run 'testbed up'")
     built = topology.load(folder / "topology.yaml")
     daemon = Daemons(folder, built).slurmd(built.node(name))
     if daemon is None:
         raise CannotRunError(f"node {name} is down: run 'testbed up'")
-    os.nice(STEP_NICENESS)
-    enter = ["nsenter", f"--target={daemon}", "--net", "--uts", "--mount", "--ipc"]
+    namespaces = ["--net", "--uts", "--mount", "--ipc", f"--wdns={Path.cwd()}"]
+    enter = ["nice", "-n", str(STEP_NICENESS), "nsenter", f"--target={daemon}", *namespaces]
     os.environ["SLURM_CONF"] = str(folder / CONF)
-    os.execvp("nsenter", [*enter, f"--wdns={Path.cwd()}", "--", *command])
+    os.execvp("nice", [*enter, "--", *command])
 
 
 def _require_root() -> None:

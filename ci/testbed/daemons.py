@@ -202,6 +202,11 @@ class Daemons:
         said = self._client("sinfo", "--noheader", "--Node", "--format=%N %T")
         return dict(line.split(None, 1) for line in (said or "").splitlines())
 
+    def partition_states(self) -> dict[str, str]:
+        """Slurm's state of each partition, up or not; empty while slurmctld does not answer."""
+        said = self._client("sinfo", "--noheader", "--format=%R %a")
+        return dict(line.split(None, 1) for line in (said or "").splitlines())
+
     def accounting_answers(self) -> bool:
         """Whether slurmdbd answers, and knows the cluster."""
         said = self._client("sacctmgr", "--noheader", "--parsable2", "show", "cluster")
@@ -309,8 +314,11 @@ def roles(topology: Topology) -> list[str]:
 
 
 def usable(state: str) -> bool:
-    """Whether a node in Slurm's ``state`` takes jobs; a trailing mark is a complaint."""
-    return state in {"idle", "mixed", "allocated", "completing"}
+    """Whether a node in Slurm's ``state`` is well.
+
+    The marks + and - tell of jobs that end or wait; all others, as * for no answer, complain.
+    """
+    return state.rstrip("+-") in {"idle", "mixed", "allocated", "completing", "planned"}
 
 
 def _answers(where: Path | tuple[str, int]) -> bool:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ci.testbed.errors import CannotRunError, StepFailedError
-from ci.testbed.topology import CONTROLLER_ADDRESS, Topology
+from ci.testbed.topology import CONTROLLER_ADDRESS, FRAME_OVERHEAD_BYTES, Topology
 
 PREFIX = "netproof-"
 SWITCHES = f"{PREFIX}switches"
@@ -24,8 +24,6 @@ HOST_INTERFACE = "netproof0"
 MANAGEMENT = "management"
 MANAGEMENT_NETWORK = "198.18.0."
 NAMED_NAMESPACES = Path("/run/netns")
-FRAME_OVERHEAD_BYTES = 24
-"""What a frame costs on the wire beside what the kernel counts: preamble 8, FCS 4, gap 12."""
 
 
 @dataclass(frozen=True)

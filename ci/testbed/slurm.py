@@ -9,6 +9,11 @@ from ci.testbed.topology import Topology
 CLUSTER = "testbed"
 CONTROLLER_PORT = 16817
 NODE_PORT = 16818
+TASK_PROLOG = "task-prolog"
+FIRST_SPECIAL_STEP = 0xFFFFFFF0
+"""Slurm counts batch scripts and the like down from the largest step number."""
+CGROUP_CONFIGURATION = "CgroupPlugin=cgroup/v1\n"
+"""slurm.conf uses no control groups; of the plugins, only this one then needs none, nor systemd."""
 DATABASE_PORT = 16819
 
 
@@ -31,6 +36,7 @@ def configuration(topology: Topology, state: StateFolder, host: str, memory_mb: 
         f"SlurmdLogFile={state / 'log/slurmd-%n.log'}",
         # The PMIx plugins of two nodes cannot share a directory of one name.
         f"TmpFS={state / 'nodes/%n/tmp'}",
+        f"TaskProlog={state / TASK_PROLOG}",
         # A node claims CPUs that the machine need not have.
         "SlurmdParameters=config_overrides",
         "ProctrackType=proctrack/linuxproc",
@@ -86,6 +92,22 @@ def database_configuration(state: StateFolder, host: str) -> str:
         "StorageLoc=slurm",
     ]
     return "\n".join(lines) + "\n"
+
+
+def task_prolog(cpus: list[int]) -> str:
+    """The script that Slurm runs before each task: it binds the task to one of ``cpus``.
+
+    Neighbouring nodes, and neighbouring ranks of a node, get different CPUs as far as there are
+    any. Left to itself, the kernel puts both ends of a link on one CPU now and then, and the
+    latency of that run is a tenth of the next one's. A batch script is left where it is, since
+    it may start several programs itself.
+    """
+    return f"""#!/bin/sh
+[ "$SLURM_STEP_ID" -lt {FIRST_SPECIAL_STEP} ] || exit 0
+set -- {" ".join(map(str, cpus))}
+shift $(( (${{SLURMD_NODENAME##*-}} - 1 + SLURM_LOCALID) % $# ))
+exec taskset --cpu-list --pid "$1" "$PPID" >/dev/null
+"""
 
 
 def hosts(topology: Topology, host: str) -> str:

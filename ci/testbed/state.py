@@ -21,6 +21,7 @@ ENTRIES = (
     "slurm.conf",
     "slurmctld",
     "slurmdbd.conf",
+    "task-prolog",
     "topology.yaml",
 )
 """What a testbed may have in its folder, beside the mark; `down` removes these and no others."""
@@ -68,11 +69,17 @@ class StateFolder:
         self.path.mkdir(mode=0o755, parents=True, exist_ok=True)
         (self / MARK).write_text("made by ci/testbed/testbed up, removed by down\n")
 
+    def holds(self, name: str, text: str) -> bool:
+        """Whether the file ``name`` is there and says ``text``."""
+        entry = self / name
+        return entry.is_file() and entry.read_text(encoding="utf-8") == text
+
     def write(self, name: str, text: str, mode: int = 0o644) -> None:
         """Writes the file ``name`` whole or not at all."""
         new = self / "new"
         new.unlink(missing_ok=True)
-        new.touch(mode)
+        new.touch(0o600)
+        new.chmod(mode)
         new.write_text(text, encoding="utf-8")
         new.rename(self / name)
 

@@ -1,0 +1,71 @@
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ci.testbed import slurm, topology
+from ci.testbed.state import StateFolder
+
+DEFAULT = topology.load(Path(topology.__file__).with_name("topology.yaml"))
+
+
+@pytest.fixture
+def settings(tmp_path):
+    text = slurm.configuration(DEFAULT, StateFolder(Path("/tmp/tb")), "machine", 1000)
+    return text.splitlines()
+
+
+def values(settings, key):
+    return [line.partition("=")[2] for line in settings if line.startswith(f"{key}=")]
+
+
+def test_each_switch_is_a_partition_of_its_name_and_the_first_is_the_default(settings):
+    first, second = values(settings, "PartitionName")
+    assert first.startswith("gige Nodes=gige-1,gige-2,gige-3,gige-4 Default=YES")
+    assert second.startswith("fast-ethernet Nodes=fast-ethernet-1,")
+    assert "Default=NO" in second
+
+
+def test_slurm_talks_over_the_management_network_and_never_over_a_switch(settings):
+    switch_addresses = {node.address for node in DEFAULT.nodes}
+    assert not any(address in line for line in settings for address in switch_addresses)
+    assert values(settings, "SlurmctldHost") == ["machine(198.18.0.254)"]
+
+
+def test_no_port_is_one_of_slurms_own(settings):
+    ports = {slurm.CONTROLLER_PORT, slurm.NODE_PORT, slurm.DATABASE_PORT}
+    assert not ports & {6817, 6818, 6819}
+    assert len(ports) == 3
+
+
+def test_every_path_is_in_the_state_folder(settings):
+    keys = ["StateSaveLocation", "SlurmdSpoolDir", "TmpFS", "SlurmctldLogFile", "TaskProlog"]
+    assert all(values(settings, key)[0].startswith("/tmp/tb/") for key in keys)
+
+
+def test_nodes_have_directories_of_their_own_for_pmix(settings):
+    assert values(settings, "TmpFS") == ["/tmp/tb/nodes/%n/tmp"]
+
+
+def test_a_nodes_name_stands_for_its_address_on_the_switch():
+    lines = slurm.hosts(DEFAULT, "machine").splitlines()
+    assert "198.18.1.2 gige-2" in lines
+    assert "198.18.2.4 fast-ethernet-4" in lines
+
+
+@pytest.mark.parametrize(
+    ("node", "local_rank", "cpu"), [("a-1", 0, 2), ("a-1", 1, 5), ("a-2", 0, 5), ("a-2", 1, 2)]
+)
+def test_neighbouring_nodes_and_ranks_are_bound_to_different_cpus(tmp_path, node, local_rank, cpu):
+    (tmp_path / "taskset").write_text('#!/bin/sh\necho "$@" >"$SAID"\n')
+    (tmp_path / "taskset").chmod(0o755)
+    environment = {
+        "PATH": f"{tmp_path}:/usr/bin:/bin",
+        "SAID": str(tmp_path / "said"),
+        "SLURMD_NODENAME": node,
+        "SLURM_LOCALID": str(local_rank),
+        "SLURM_STEP_ID": "0",
+    }
+    script = slurm.task_prolog([2, 5])
+    subprocess.run(["sh"], input=script, text=True, env=environment, check=True)
+    assert (tmp_path / "said").read_text().split()[:3] == ["--cpu-list", "--pid", str(cpu)]
