@@ -1,0 +1,107 @@
+"""README and docs name files, commands and variables that are there."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from netproof import site
+from netproof.cli import app
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+TEXT = {page: page.read_text() for page in PAGES}
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+
+
+def code(page: Path) -> str:
+    """The page's code: between backquotes and on indented lines."""
+    text = TEXT[page]
+    return "\n".join([*re.findall(r"`([^`\n]+)`", text), *re.findall(r"(?m)^ {4,}\S.*$", text)])
+
+
+def table(page: str, heading: str) -> list[list[str]]:
+    """Cells of the first table after a heading, without its head."""
+    section = TEXT[ROOT / page].split(f"\n{heading}\n", 1)[1]
+    rows = re.search(r"(?:^\|.*\n)+", section, re.MULTILINE)[0].splitlines()[2:]
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+
+
+def anchors(page: Path) -> set[str]:
+    """Fragments that a page's headings can be linked by."""
+    headings = re.findall(r"(?m)^#+ (.+)$", page.read_text())
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@each_page
+def test_every_relative_link_leads_to_a_file_and_a_heading(page):
+    for target in re.findall(r"\]\(([^)\s]+)\)", TEXT[page]):
+        if re.match(r"https?:", target):
+            continue
+        name, _, fragment = target.partition("#")
+        there = (page.parent / name).resolve() if name else page
+        assert there.exists(), target
+        assert not fragment or fragment in anchors(there), target
+
+
+@each_page
+def test_every_path_of_the_project_that_is_named_exists(page):
+    folders = "checks|ci|docs|netproof|reference-values|site-config|tests"
+    for path in re.findall(rf"(?<![\w/.-])(?:{folders})/[\w./-]*", code(page)):
+        # What a reader is to create.
+        if "mycluster" not in path:
+            assert (ROOT / path).exists(), path
+
+
+@each_page
+def test_every_netproof_command_and_its_options_exist(page):
+    commands = get_command(app).commands
+    for name, arguments in re.findall(r"(?m)^ *netproof ([a-z]+)\b(.*)$", code(page)):
+        assert name in commands, name
+        options = {option for parameter in commands[name].params for option in parameter.opts}
+        for option in re.findall(r"--[a-z-]+", arguments.partition(" #")[0]):
+            assert option in options, f"netproof {name} {option}"
+
+
+def test_method_tells_of_the_performance_variables_that_the_checks_have():
+    tree = ast.parse((ROOT / "netproof" / "rfm.py").read_text())
+    (units,) = (
+        ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "VARIABLE_UNITS"
+    )
+    told = {
+        name.strip("`"): unit
+        for name, unit, _ in table("docs/method.md", "## Performance variables")
+    }
+    assert told == {**units, "time_us_<bytes>": "us"}
+
+
+@pytest.mark.parametrize(
+    ("heading", "keys"),
+    [
+        ("## Extras of a partition", site.PARTITION_KEYS),
+        ("## Extras of an environment", site.ENVIRONMENT_KEYS),
+    ],
+)
+def test_site_tells_of_every_key(heading, keys):
+    told = {
+        name for row in table("docs/site.md", heading) for name in re.findall(r"`(\w+)`", row[0])
+    }
+    assert told == set(keys)
+
+
+def test_every_page_is_in_the_readme():
+    linked = set(re.findall(r"\]\(([^)#\s]+)", TEXT[ROOT / "README.md"]))
+    pages = {str(page.relative_to(ROOT)) for page in PAGES} - {"README.md"}
+    assert pages <= linked
+
+
+def test_adding_a_benchmark_takes_ten_lines():
+    section = TEXT[ROOT / "CONTRIBUTING.md"].split("## Adding a benchmark\n", 1)[1]
+    steps = section.split("\n## ", 1)[0].strip().splitlines()
+    assert 0 < len(steps) <= 10
