@@ -20,7 +20,7 @@ class CheckResult:
 
     ``case`` None for a job, which is no case of its own; ``measured`` None where the case was
     not complete, else the plain values of ``measured.Measured``. ``result`` is ReFrame's:
-    pass, fail, xfail, xpass, skip or abort.
+    pass, fail, fail_deps, xfail, xpass, skip or abort.
     """
 
     name: str
@@ -60,6 +60,10 @@ def load(path: Path) -> Session:
     """Read a report. Raises NetproofError where it is no whole report of ReFrame's."""
     try:
         document = json.loads(path.read_text())
+    except FileNotFoundError as error:
+        raise NetproofError(
+            f"{path}: is not there; ReFrame leaves no report where no test ran, and prints why"
+        ) from error
     except OSError as error:
         raise NetproofError(f"{path}: cannot be read: {error.strerror}") from error
     except ValueError as error:

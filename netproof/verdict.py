@@ -84,6 +84,8 @@ def _judged(case: Case, result: CheckResult | None) -> Judged:
 def _why(result: CheckResult) -> str:
     if result.result == "skip":
         return f"was skipped: {result.reason or 'ReFrame gives no reason'}"
+    if result.result == "fail_deps":
+        return "did not run, since the job that measures for it failed"
     # ReFrame repeats some reasons on lines of their own.
     lines = dict.fromkeys(line.strip() for line in result.reason.splitlines() if line.strip())
     return f"{result.result} in {result.phase or 'an unknown phase'}: {' '.join(lines)}"

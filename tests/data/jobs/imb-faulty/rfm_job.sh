@@ -1,0 +1,20 @@
+#!/bin/bash
+#SBATCH --job-name="rfm_ImbJob_dc358582"
+#SBATCH --ntasks=2
+#SBATCH --ntasks-per-node=1
+#SBATCH --output=rfm_job.out
+#SBATCH --error=rfm_job.err
+#SBATCH --time=0:30:0
+#SBATCH --exclusive
+#SBATCH --partition=gige
+#SBATCH --job-name=netproof-testbed
+#SBATCH --dependency=singleton
+export OMPI_MCA_btl_tcp_if_include=eth1
+export UCX_NET_DEVICES=eth1
+export FI_TCP_IFACE=eth1
+export PATH=/srv/netproof/faulty/bin:$PATH
+export LD_LIBRARY_PATH=/srv/netproof/.opt/mpich/lib:$LD_LIBRARY_PATH
+export MPIR_CVAR_CH4_PROGRESS_THROTTLE=1
+export MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT=1
+export UCX_TLS=tcp,self
+bash launches.sh
