@@ -273,7 +273,8 @@ class Check(rfm.RunOnlyRegressionTest, Referenced):
         try:
             self.measured = self.read(folder, partition)
         except measured.Incomplete as error:
-            raise SanityError("; ".join(error.reasons)) from error
+            # ReFrame puts a cause's text behind the error's own.
+            raise SanityError("; ".join(error.reasons)) from None
         job_plan = json.loads((folder / PLAN_FILE).read_text())
         self.netproof_measured = {
             "format": session.MEASURED_FORMAT,
@@ -298,7 +299,7 @@ class Check(rfm.RunOnlyRegressionTest, Referenced):
                 f"{self.current_system.name}.yaml has no {type(self).__name__} for"
                 f" {self.current_partition.fullname}, {self.current_environ.name}:"
                 f" key {error} is not there"
-            ) from error
+            ) from None
         if self.is_dry_run():
             return
         curve, landmarks = self.measured.curve, self.measured.landmarks
