@@ -114,13 +114,21 @@ class Referenced(rfm.RegressionTestPlugin):
             raise ReframeError(self.reference_fault)
 
 
-class Job(rfm.RunOnlyRegressionTest, Referenced):
-    """One Slurm job whose steps are the launches of several functions.
+class Launched(rfm.RegressionTestPlugin):
+    """How many launches each function has, for the job that runs them and the check that counts.
 
-    ``launches``: launches of each function. ``seed``: of the order they run in; 0 draws one.
+    Both have the variable, so that ``-S launches=N`` sets it everywhere.
     """
 
     launches = variable(int, value=3)
+
+
+class Job(rfm.RunOnlyRegressionTest, Launched, Referenced):
+    """One Slurm job whose steps are the launches of several functions.
+
+    ``seed``: of the order they run in; 0 draws one.
+    """
+
     seed = variable(int, value=0)
     sourcesdir = None
     executable = "bash"
@@ -223,7 +231,7 @@ class OtherImbJob(ImbJob):
     functions = [function.name for function in IMB_FUNCTIONS if not function.default]
 
 
-class Check(rfm.RunOnlyRegressionTest, Referenced):
+class Check(rfm.RunOnlyRegressionTest, Launched, Referenced):
     """One function, judged over the files that its job left.
 
     Its output is the benchmark's text. ``netproof_case`` says what was to be measured and
@@ -261,8 +269,7 @@ class Check(rfm.RunOnlyRegressionTest, Referenced):
         """Make the benchmark's own text the check's output."""
         folder = Path(self.job_of.stagedir)
         self.executable_opts = [
-            str(folder / f"{self.subject()}.{launch}.out")
-            for launch in range(1, self.job_of.launches + 1)
+            str(folder / f"{self.subject()}.{launch}.out") for launch in range(1, self.launches + 1)
         ]
 
     @sanity_function
@@ -350,7 +357,7 @@ class NetpipeCheck(Check):
     def read(self, folder: Path, partition: Partition) -> measured.Measured:
         """The complete case, or Incomplete."""
         case = self.case(ranks_per_node=1 if self.path == "between" else 2)
-        return measured.netpipe_case(folder, case, self.subject(), partition, self.job_of.launches)
+        return measured.netpipe_case(folder, case, self.subject(), partition, self.launches)
 
 
 class ImbCheck(Check):
@@ -385,4 +392,4 @@ class ImbCheck(Check):
         """The complete case, or Incomplete."""
         function = imb_function(self.function)
         case = self.case(1 if function.pair else partition.ranks_per_node)
-        return measured.imb_case(folder, case, function, partition, self.job_of.launches)
+        return measured.imb_case(folder, case, function, partition, self.launches)

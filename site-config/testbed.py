@@ -62,7 +62,7 @@ def _partition(name, descr, link_mbit_s, max_message_bytes, netpipe_repeats, imb
             "imb_arguments": ["-iter", f"{imb_calls},1"],
             # The emulated links let a burst of some KiB pass before they hold it to their rate.
             "line_rate_from_bytes": 131072,
-            "step_limit_s": 60,
+            "step_limit_s": 180,
         },
     }
 
