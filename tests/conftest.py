@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,6 +12,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 TESTBED = ROOT / "ci" / "testbed" / "testbed"
+# ci/ is no installed package.
+sys.path.insert(0, str(ROOT))
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -1,0 +1,22 @@
+#!/bin/bash
+#SBATCH --job-name="rfm_NetpipeJob_e71b6ad8"
+#SBATCH --ntasks=2
+#SBATCH --ntasks-per-node=1
+#SBATCH --output=rfm_job.out
+#SBATCH --error=rfm_job.err
+#SBATCH --time=0:30:0
+#SBATCH --exclusive
+#SBATCH --partition=gige
+#SBATCH --job-name=netproof-testbed
+#SBATCH --dependency=singleton
+export OMPI_MCA_btl_tcp_if_include=eth1
+export UCX_NET_DEVICES=eth1
+export FI_TCP_IFACE=eth1
+export PATH=/srv/netproof/.opt/intelmpi/bin:$PATH
+export LD_LIBRARY_PATH=/srv/netproof/.opt/intelmpi/lib:$LD_LIBRARY_PATH
+export I_MPI_PMI_LIBRARY=/usr/lib/x86_64-linux-gnu/libpmi2.so.0
+export I_MPI_FABRICS=shm:ofi
+export I_MPI_THREAD_YIELD=3
+export FI_PROVIDER=tcp
+export FI_PROVIDER_PATH=/srv/netproof/.opt/intelmpi/lib
+bash launches.sh

@@ -1,0 +1,174 @@
+"""A case is complete, or every reason why not is named: over the files of real jobs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from netproof import measured, session
+from netproof.benchmarks import imb_function
+from netproof.case import Case
+from netproof.measured import Incomplete
+from netproof.plan import netpipe_subject
+from netproof.site import Partition
+
+DATA = Path(__file__).resolve().parents[1] / "data"
+
+
+@pytest.fixture(scope="module")
+def partition() -> Partition:
+    """The partition that the jobs were recorded on."""
+    report = session.load(DATA / "sessions" / "faulty.json")
+    kept = next(result.measured for result in report.results if result.measured)
+    return Partition.from_extras(kept["partition_extras"])
+
+
+@pytest.fixture
+def imb_job(tmp_path) -> Path:
+    """A copy of an IMB job in which Bcast crashed and Barrier hung."""
+    return Path(shutil.copytree(DATA / "jobs" / "imb-faulty", tmp_path / "job"))
+
+
+@pytest.fixture
+def netpipe_job(tmp_path) -> Path:
+    """A copy of a job of NetPIPE's variants between two nodes."""
+    return Path(shutil.copytree(DATA / "jobs" / "netpipe", tmp_path / "job"))
+
+
+def imb(folder: Path, function: str, partition: Partition, launches: int = 1):
+    case = Case("testbed", "gige", "mpich", "imb", function, 2, 1)
+    return measured.imb_case(folder, case, imb_function(function), partition, launches)
+
+
+def netpipe(folder: Path, protocol: str, direction: str, partition: Partition):
+    case = Case("testbed", "gige", "intelmpi", "netpipe", protocol, 2, 1, "between", direction)
+    subject = netpipe_subject(protocol, "between", direction)
+    return measured.netpipe_case(folder, case, subject, partition, 1)
+
+
+def without(path: Path, part: str) -> None:
+    """Take the lines with ``part`` out of a file; there has to be one."""
+    lines = path.read_text().splitlines(keepends=True)
+    kept = [line for line in lines if part not in line]
+    assert len(kept) < len(lines)
+    path.write_text("".join(kept))
+
+
+def reasons(folder: Path, function: str, partition: Partition, launches: int = 1) -> str:
+    with pytest.raises(Incomplete) as caught:
+        imb(folder, function, partition, launches)
+    return "; ".join(caught.value.reasons)
+
+
+def test_a_launch_is_read_with_its_order_nodes_and_cpu(imb_job, partition):
+    (launch,) = imb(imb_job, "PingPong", partition).launches
+    planned = json.loads((imb_job / "plan.json").read_text())["steps"]
+    assert launch.order == planned.index("PingPong.1") + 1
+    assert launch.nodes() == ("gige-1", "gige-2")
+    assert launch.cpu_per_node() == pytest.approx(
+        {"gige-1": (0.091 + 0.264) / 0.399, "gige-2": (0.084 + 0.276) / 0.399}
+    )
+
+
+def test_the_curve_is_what_the_benchmark_printed(imb_job, partition):
+    curve = imb(imb_job, "PingPong", partition).curve
+    times = dict(zip(curve.sizes, curve.time_us, strict=True))
+    assert (times[1], times[65536], times[524288]) == (4.79, 605.47, 4620.03)
+
+
+def test_netpipe_reads_all_sizes_of_either_protocol_and_direction(netpipe_job, partition):
+    for protocol in ("tcp", "mpi"):
+        for direction in ("oneway", "bidirectional"):
+            curve = netpipe(netpipe_job, protocol, direction, partition).curve
+            assert (curve.sizes[0], curve.sizes[-1]) == (1, 524288)
+
+
+def test_a_hung_launch_names_its_limit_and_the_setting(imb_job, partition):
+    said = reasons(imb_job, "Barrier", partition)
+    assert "Barrier.1.err: Barrier.1 was ended at its limit of 6 s" in said
+    assert "step_limit_s" in said
+
+
+def test_a_crashed_launch_names_its_status_and_last_words(imb_job, partition):
+    said = reasons(imb_job, "Bcast", partition)
+    assert "Bcast.1.err: Bcast.1 ended with status 143" in said
+    assert "task 1: Exited with exit code 139" in said
+
+
+def test_a_rank_that_was_killed_early_is_no_timeout(imb_job, partition):
+    record = imb_job / "launches.tsv"
+    record.write_text(record.read_text().replace("\t143\t", "\t137\t"))
+    said = reasons(imb_job, "Allreduce", partition)
+    assert "ended with status 137" in said
+    assert "limit" not in said
+
+
+def test_a_missing_size_is_named(imb_job, partition):
+    without(imb_job / "PingPong.1.out", "        65536 ")
+    said = reasons(imb_job, "PingPong", partition)
+    assert said == "PingPong.1: sizes 65536 bytes were asked for and are missing"
+
+
+def test_a_table_that_was_not_asked_for_is_refused(imb_job, partition):
+    lines = (imb_job / "Sendrecv.1.out").read_text().splitlines()
+    title = next(n for n, line in enumerate(lines) if "Benchmarking Sendrecv" in line)
+    end = next(n for n, line in enumerate(lines) if "All processes entering" in line)
+    output = imb_job / "PingPong.1.out"
+    before, mark, after = output.read_text().partition("# All processes entering")
+    output.write_text("\n".join([before, *lines[title - 1 : end], mark + after]))
+    # The table alone would be read; the list of benchmarks above it has to agree.
+    assert "PingPong.1.out" in reasons(imb_job, "PingPong", partition)
+
+
+def test_another_functions_table_is_refused(imb_job, partition):
+    shutil.copy(imb_job / "Sendrecv.1.out", imb_job / "PingPong.1.out")
+    said = reasons(imb_job, "PingPong", partition)
+    assert "PingPong on 2 ranks was asked for" in said
+
+
+def test_a_rank_that_did_not_report_its_end_is_missed(imb_job, partition):
+    without(imb_job / "PingPong.1.err", "netproof rank 1")
+    said = reasons(imb_job, "PingPong", partition)
+    assert "PingPong.1.err: 1 of 2 ranks reported their end" in said
+    assert "ran on 1 nodes and not on 2" in said
+
+
+def test_ranks_on_one_node_are_not_between_two(imb_job, partition):
+    errors = imb_job / "PingPong.1.err"
+    errors.write_text(errors.read_text().replace("gige-2", "gige-1"))
+    assert "ran on 1 nodes and not on 2" in reasons(imb_job, "PingPong", partition)
+
+
+def test_a_launch_that_never_began_is_missed(imb_job, partition):
+    assert "PingPong.2 did not run" in reasons(imb_job, "PingPong", partition, launches=2)
+
+
+def test_a_truncated_output_is_an_error_with_its_file(netpipe_job, partition):
+    output = netpipe_job / "mpi-between-oneway.1.np"
+    output.write_text(output.read_text()[:-8])
+    with pytest.raises(Incomplete, match=r"mpi-between-oneway\.1\.np"):
+        netpipe(netpipe_job, "mpi", "oneway", partition)
+
+
+def test_a_job_without_records_is_refused(imb_job):
+    (imb_job / "launches.tsv").unlink()
+    with pytest.raises(Incomplete, match="left no record of its launches"):
+        measured.records(imb_job)
+
+
+@pytest.mark.parametrize(
+    ("garbled", "reason"),
+    [
+        ("", ":1: the header"),
+        ("PingPong.1\t1\t2\t0\t6\n", ":1: the header"),
+        (f"{measured.LAUNCHES_HEADER}\nPingPong.1\t1\t2\n", ":2: .* is no launch"),
+        (f"{measured.LAUNCHES_HEADER}\nPingPong.1\t1\t2\tfine\t6\n", ":2: .* is no launch"),
+    ],
+)
+def test_a_garbled_record_names_its_line(imb_job, garbled, reason):
+    (imb_job / "launches.tsv").write_text(garbled)
+    with pytest.raises(Incomplete, match=reason):
+        measured.records(imb_job)

@@ -1,0 +1,120 @@
+"""Nothing missing passes: a session is held against the matrix that it owes."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from netproof import session
+from netproof.case import Case
+from netproof.errors import NetproofError
+from netproof.matrix import Matrix
+from netproof.session import Session
+from netproof.verdict import FAILED, PASSED, judge
+
+SESSIONS = Path(__file__).resolve().parents[1] / "data" / "sessions"
+
+
+@pytest.fixture(scope="module")
+def passed() -> Session:
+    """A session in which all that ran passed."""
+    return session.load(SESSIONS / "passed.json")
+
+
+@pytest.fixture(scope="module")
+def owed(passed) -> Matrix:
+    """The matrix that it owed."""
+    return Matrix(tuple(r.case for r in passed.results if r.case is not None), ())
+
+
+def altered(stored: Session, job: bool, **changes) -> Session:
+    """The session with its first job's, or its first check's, result changed."""
+    results = list(stored.results)
+    first = next(n for n, r in enumerate(results) if (r.case is None) == job)
+    results[first] = dataclasses.replace(results[first], **changes)
+    return dataclasses.replace(stored, results=tuple(results))
+
+
+def failures(matrix: Matrix, stored: Session) -> list[str]:
+    verdict = judge(matrix, stored)
+    assert verdict.status == FAILED
+    return [judged.reason for judged in verdict.cases if not judged.passed] + list(verdict.faults)
+
+
+def test_a_session_with_all_that_it_owed_passes(owed, passed):
+    verdict = judge(owed, passed)
+    assert verdict.status == PASSED
+    assert [judged.case.key() for judged in verdict.cases] == [c.key() for c in owed.cases]
+
+
+def test_a_case_that_is_missing_fails(owed, passed):
+    more = Case("testbed", "gige", "intelmpi", "imb", "Alltoall", 4, 1)
+    verdict = judge(dataclasses.replace(owed, cases=(*owed.cases, more)), passed)
+    assert [j.reason for j in verdict.cases if j.case == more] == [
+        "did not run: the session does not have it"
+    ]
+    assert verdict.status == FAILED
+
+
+def test_a_case_that_passed_without_a_measurement_fails(owed, passed):
+    assert failures(owed, altered(passed, job=False, measured=None)) == [
+        "passed for ReFrame, but left no measurement"
+    ]
+
+
+def test_a_job_that_failed_fails_the_session_even_if_its_checks_passed(owed, passed):
+    failed = altered(passed, job=True, result="fail", phase="run", reason="job died\njob died\n")
+    (fault,) = failures(owed, failed)
+    assert fault.endswith(": fail in run: job died")
+
+
+@pytest.mark.parametrize(
+    ("result", "reason"),
+    [
+        ("skip", "was skipped: ReFrame gives no reason"),
+        ("fail_deps", "did not run, since the job that measures for it failed"),
+        ("abort", "abort in an unknown phase: "),
+        ("xpass", "xpass in an unknown phase: "),
+    ],
+)
+def test_whatever_is_no_pass_fails(owed, passed, result, reason):
+    changed = altered(passed, job=False, result=result, phase="", reason="", measured=None)
+    assert failures(owed, changed) == [reason]
+
+
+def test_an_expected_failure_passes_and_says_so(owed, passed):
+    verdict = judge(owed, altered(passed, job=False, result="xfail"))
+    assert verdict.status == PASSED
+    assert "fails as expected" in [judged.reason for judged in verdict.cases]
+
+
+def test_results_of_another_system_cannot_be_judged(owed, passed):
+    with pytest.raises(NetproofError, match="holds results of elsewhere, not of testbed"):
+        judge(owed, altered(passed, job=False, system="elsewhere"))
+
+
+def test_a_session_that_owed_nothing_cannot_be_judged(passed):
+    with pytest.raises(NetproofError, match="nothing was to be measured"):
+        judge(Matrix((), ()), passed)
+
+
+def test_a_failed_case_beyond_the_matrix_fails_too():
+    faulty = session.load(SESSIONS / "faulty.json")
+    wanted = Case("testbed", "gige", "mpich", "imb", "PingPong", 2, 1)
+    verdict = judge(Matrix((wanted,), ()), faulty)
+    assert verdict.status == FAILED
+    failed = {judged.case.function for judged in verdict.cases if not judged.passed}
+    assert failed == {"Bcast", "Allreduce", "Barrier"}
+
+
+def test_the_reason_of_a_failed_case_names_its_file():
+    faulty = session.load(SESSIONS / "faulty.json")
+    barrier = next(r.case for r in faulty.results if r.case and r.case.function == "Barrier")
+    (reason,) = (
+        judged.reason
+        for judged in judge(Matrix((barrier,), ()), faulty).cases
+        if judged.case.function == "Barrier"
+    )
+    assert "Barrier.1.err: Barrier.1 was ended at its limit of 6 s" in reason
