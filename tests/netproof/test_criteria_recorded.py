@@ -66,6 +66,15 @@ def test_the_score_hides_a_collapse_at_one_size_and_the_envelope_shows_it():
     assert [(found.size, found.level) for found in sick] == [(49152, Level.FAIL)]
 
 
+def test_mpi_keeps_the_bandwidth_of_tcp_until_its_socket_buffers_are_taken_away():
+    settings = criteria.MpiLossSettings(least_size=FROM_BURSTS_UP)
+    tcp = median_curve(launches("gige-tcp"))
+    for name, level in (("", Level.PASS), ("-least-buffers", Level.FAIL)):
+        mpi = recorded(f"gige-open-mpi{name}-1")
+        peak, _ = criteria.mpi_loss(mpi, tcp, where=f"open-mpi{name}", settings=settings)
+        assert peak.level is level
+
+
 def test_only_what_never_left_the_node_is_above_the_line_rate():
     settings = criteria.LineRateSettings(least_size=FROM_BURSTS_UP)
     line_rate = line_rate_mb_s(1000, 1500)

@@ -1,0 +1,269 @@
+"""Draws the plots of docs/criteria.md from the curves recorded beside it.
+
+    pip install altair vl-convert-python
+    python docs/criteria/plots.py
+
+The criteria themselves judge what is drawn: marks, bounds and subtitles are their findings.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import altair as alt
+
+from netproof import criteria
+from netproof.criteria import Bounds, Finding
+from netproof.curve import Curve
+from netproof.landmarks import landmarks
+from netproof.launches import median_curve
+from netproof.parse import netpipe
+from netproof.units import line_rate_mb_s
+
+HERE = Path(__file__).resolve().parent
+GIGE_MB_S = line_rate_mb_s(1000, 1500)
+FROM_BURSTS_UP = 65536
+"""Below this size the testbed's token buckets let messages pass above the line rate."""
+PASSES, FAILS, OTHER = "#2a7f62", "#c0392b", "#7f8c8d"
+SHADES = {
+    PASSES: (PASSES, "#58a68b", "#8fcab5"),
+    FAILS: (FAILS, "#d9695e", "#eda59d"),
+}
+
+
+def recorded(name: str) -> Curve:
+    """One recorded launch."""
+    path = HERE / "curves" / f"{name}.np"
+    return netpipe.read_file(path.read_text(), str(path), bidirectional=False).curve()
+
+
+def launches(name: str) -> list[Curve]:
+    """The recorded launches of a case, the curves NAME-1, NAME-2 and so on."""
+    return [recorded(path.stem) for path in sorted((HERE / "curves").glob(f"{name}-[0-9].np"))]
+
+
+def cpu_seconds(name: str) -> tuple[float, float]:
+    """CPU seconds and elapsed seconds of a recorded launch on its first node."""
+    elapsed, user, system = map(float, (HERE / "curves" / f"{name}.cpu").read_text().split())
+    return user + system, elapsed
+
+
+def lines(curves: Mapping[str, Curve], colours: Iterable[str], *, rate: bool) -> alt.Chart:
+    """Curves on logarithmic axes, time or bandwidth over size from 4 bytes up."""
+    rows = [
+        {"size": size, "value": value, "curve": label}
+        for label, curve in curves.items()
+        for size, value in zip(
+            curve.sizes, (curve.bandwidth_mb_s if rate else curve.time_us) or (), strict=True
+        )
+        if size >= 4
+    ]
+    scale = alt.Scale(type="log", nice=False)
+    return (
+        alt.Chart(alt.Data(values=rows))
+        .mark_line(point=alt.OverlayMarkDef(size=14))
+        .encode(
+            alt.X("size:Q", scale=scale, title="message size, bytes"),
+            alt.Y("value:Q", scale=scale, title="bandwidth, MB/s" if rate else "time, µs"),
+            alt.Color(
+                "curve:N",
+                title=None,
+                scale=alt.Scale(domain=list(curves), range=list(colours)),
+                legend=alt.Legend(orient="bottom", columns=1, labelLimit=400),
+            ),
+        )
+    )
+
+
+def marks(curve: Curve, findings: Iterable[Finding], *, rate: bool) -> alt.Chart:
+    """Rings around the sizes that findings name."""
+    values = (curve.bandwidth_mb_s if rate else curve.time_us) or ()
+    at = dict(zip(curve.sizes, values, strict=True))
+    rows = [{"size": f.size, "value": at[f.size]} for f in findings if f.size is not None]
+    return (
+        alt.Chart(alt.Data(values=rows))
+        .mark_point(size=220, color="black", strokeWidth=1.5)
+        .encode(alt.X("size:Q"), alt.Y("value:Q"))
+    )
+
+
+def level_line(value: float) -> alt.Chart:
+    """A dashed horizontal at a value of the y axis."""
+    return (
+        alt.Chart(alt.Data(values=[{"value": value}]))
+        .mark_rule(strokeDash=[5, 4], color=OTHER)
+        .encode(alt.Y("value:Q"))
+    )
+
+
+def panel(chart: alt.Chart | alt.LayerChart, title: str, told: Iterable[str]) -> alt.LayerChart:
+    """A chart of the common size under a title and findings' sentences."""
+    wrapped = [line for sentence in told for line in textwrap.wrap(sentence, 72)]
+    return alt.layer(chart).properties(
+        width=400,
+        height=260,
+        title=alt.TitleParams(title, subtitle=wrapped, anchor="start", subtitleFontSize=10),
+    )
+
+
+def save(name: str, *panels: alt.LayerChart) -> None:
+    """Panels side by side as an SVG beside this script."""
+    alt.hconcat(*panels).resolve_scale(color="independent").save(str(HERE / f"{name}.svg"))
+
+
+def along(name: str, criterion, *, rate: bool = False) -> None:
+    """A criterion on one curve: the healthy switch beside the sick one."""
+    sides = []
+    for label, case, colour in (
+        ("gige", "gige-tcp-1", PASSES),
+        ("sick gige", "sick-tcp-2", FAILS),
+    ):
+        curve = recorded(case)
+        found = criterion(curve, where=f"{label}, NetPIPE TCP")
+        findings = found if isinstance(found, tuple) else (found,)
+        chart = lines({label: curve}, [colour], rate=rate) + marks(curve, findings, rate=rate)
+        level = max(findings, key=lambda f: ["pass", "shown", "warn", "fail"].index(f.level)).level
+        sides.append(panel(chart, f"{name}: {level.value}", (f.why for f in findings)))
+    save(name, *sides)
+
+
+def envelope() -> None:
+    """Each switch held against the better of both at every size."""
+    curves = {
+        "gige": median_curve(launches("gige-tcp")),
+        "sick gige": median_curve(launches("sick-tcp")),
+    }
+    found = criteria.above_envelope(curves)
+    sides = []
+    for label, colour in zip(curves, (PASSES, FAILS), strict=True):
+        own = [f for f in found if f.where == label]
+        others = {name: curve for name, curve in curves.items() if name != label}
+        chart = lines({label: curves[label], **others}, [colour, OTHER], rate=False)
+        chart += marks(curves[label], own, rate=False)
+        worst = max(own, key=lambda f: f.value or 0)
+        red = sum(f.level is criteria.Level.FAIL for f in own)
+        title = f"envelope: {worst.level.value}, red sizes: {red}"
+        sides.append(panel(chart, title, [worst.why]))
+    save("envelope", *sides)
+
+
+def score() -> None:
+    """Both switches against fast-ethernet as the baseline."""
+    base = launches("fast-ethernet-tcp")
+    sides = []
+    for label, case, colour in (("gige", "gige-tcp", PASSES), ("sick gige", "sick-tcp", FAILS)):
+        found = criteria.score(launches(case), base, where=label, baseline="fast-ethernet")
+        curves = {label: median_curve(launches(case)), "fast-ethernet": median_curve(base)}
+        chart = lines(curves, [colour, OTHER], rate=False)
+        sides.append(panel(chart, f"score: {found.value:.3g}", [found.why]))
+    save("score", *sides)
+
+
+def confirm() -> None:
+    """The jump of the sick switch measured again there, and on the healthy one."""
+    flagged = criteria.jump(recorded("sick-tcp-1"), where="flagged on sick gige")
+    sides = []
+    for label, case, colour in (("gige", "gige-tcp", PASSES), ("sick gige", "sick-tcp", FAILS)):
+        again = launches(f"{case}-again")
+        said = criteria.confirm(flagged, again, bounds=criteria.JumpSettings())
+        curves = {f"launch {number}": curve for number, curve in enumerate(again, 1)}
+        chart = lines(curves, SHADES[colour], rate=False)
+        sides.append(panel(chart, f"measured again on {label}", [said.why]))
+    save("confirm", *sides)
+
+
+def line_rate() -> None:
+    """TCP over the switch, and in a node where it should have gone over the switch."""
+    settings = criteria.LineRateSettings(least_size=FROM_BURSTS_UP)
+    sides = []
+    for label, case, colour in (
+        ("between nodes", "gige-tcp-1", PASSES),
+        ("in a node", "in-a-node-tcp", FAILS),
+    ):
+        curve = recorded(case)
+        found = criteria.line_rate(curve, GIGE_MB_S, where=label, settings=settings)
+        chart = lines({label: curve}, [colour], rate=True) + level_line(GIGE_MB_S)
+        chart += marks(curve, [found], rate=True)
+        sides.append(panel(chart, f"line rate: {found.level.value}", [found.why]))
+    save("line-rate", *sides)
+
+
+def mpi_loss() -> None:
+    """Open MPI beside TCP, with socket buffers as they come, and the least the kernel has."""
+    settings = criteria.MpiLossSettings(least_size=FROM_BURSTS_UP)
+    tcp = median_curve(launches("gige-tcp"))
+    sides = []
+    for label, case, colour in (
+        ("buffers as they come", "gige-open-mpi", PASSES),
+        ("the least buffers", "gige-open-mpi-least-buffers", FAILS),
+    ):
+        mpi = median_curve(launches(case))
+        peak, _ = criteria.mpi_loss(mpi, tcp, where=label, settings=settings)
+        chart = lines({f"Open MPI, {label}": mpi, "TCP": tcp}, [colour, OTHER], rate=True)
+        chart += marks(mpi, [peak], rate=True)
+        sides.append(panel(chart, f"MPI loss: {peak.level.value}", [peak.why]))
+    save("mpi-loss", *sides)
+
+
+def landmark() -> None:
+    """The landmarks of a curve, its eager limit marked, beside one that shows none."""
+    sides = []
+    loopback = HERE.parents[1] / "tests" / "data" / "curves" / "open-mpi-4.1-tcp-loopback.np"
+    eager = netpipe.read_file(loopback.read_text(), str(loopback), bidirectional=False).curve()
+    for label, curve in (("Open MPI in a node", eager), ("gige, TCP", recorded("gige-tcp-1"))):
+        found = landmarks(curve, None)
+        limit = found.eager_limit
+        told = [f"latency {found.latency_us:.1f} µs, n½ {found.half_power_size} bytes"]
+        if limit:
+            between = f"between {limit.size_below} and {limit.size_above} bytes"
+            told.append(f"eager limit {between}, a step of {limit.step_us:.3g} µs")
+        else:
+            told.append(f"no eager limit: {found.why('eager_limit')}")
+        chart = lines({label: curve}, [PASSES], rate=False)
+        if limit:
+            for size in (limit.size_below, limit.size_above):
+                ring = Finding("landmarks", criteria.Level.SHOWN, label, "", size=size)
+                chart += marks(curve, [ring], rate=False)
+        sides.append(panel(chart, f"landmarks: {label}", told))
+    save("landmarks", *sides)
+
+
+def cpu_cost() -> None:
+    """What a core did meanwhile: TCP sleeps in the kernel, Open MPI polls."""
+    settings: Bounds = criteria.CpuCostSettings(warn=0.9)
+    rows, told = [], []
+    for label, case in (("TCP", "gige-tcp-1"), ("Open MPI", "gige-open-mpi-1")):
+        used, elapsed = cpu_seconds(case)
+        (found,) = criteria.cpu_cost({"gige-1": used}, elapsed, where=label, settings=settings)
+        rows.append({"case": label, "value": found.value, "level": found.level.value})
+        told.append(found.why)
+    bars = (
+        alt.Chart(alt.Data(values=rows))
+        .mark_bar(size=40)
+        .encode(
+            alt.Y("case:N", title=None),
+            alt.X("value:Q", title="CPU seconds a second", axis=alt.Axis(format="%")),
+            alt.Color(
+                "level:N",
+                title=None,
+                scale=alt.Scale(domain=["pass", "warn"], range=[PASSES, FAILS]),
+            ),
+        )
+    )
+    save("cpu-cost", panel(bars, "CPU cost, with a warning set at 90 %", told))
+
+
+def main() -> None:
+    """Draw them all."""
+    along("inversion", criteria.inversion)
+    along("jump", criteria.jump)
+    along("roughness", criteria.roughness)
+    along("dropout", criteria.dropout, rate=True)
+    for plot in (envelope, score, confirm, line_rate, mpi_loss, landmark, cpu_cost):
+        plot()
+
+
+if __name__ == "__main__":
+    main()
