@@ -174,7 +174,10 @@ class Job(rfm.RunOnlyRegressionTest, Launched, Referenced):
         """The job came to its steps; what each of them did is for the checks to judge."""
         record = Path(self.stagedir) / measured.LAUNCHES_FILE
         if not record.is_file():
-            raise SanityError(f"the job left no {record}; see {self.stderr} beside it")
+            raise SanityError(
+                f"the job left no {record}, and Slurm has it as {self.job.state}; if it began,"
+                f" see {self.stderr} beside that file"
+            )
         return True
 
 
@@ -302,10 +305,11 @@ class Check(rfm.RunOnlyRegressionTest, Launched, Referenced):
         try:
             bounds = self.reference[self]
         except KeyError as error:
+            missing = error.args[0]
+            key = "" if missing is self else f": key {missing!r} is not there"
             raise SanityError(
                 f"{self.current_system.name}.yaml has no {type(self).__name__} for"
-                f" {self.current_partition.fullname}, {self.current_environ.name}:"
-                f" key {error} is not there"
+                f" {self.current_partition.fullname}, {self.current_environ.name}{key}"
             ) from None
         if self.is_dry_run():
             return

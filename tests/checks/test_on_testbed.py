@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import os
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -288,6 +289,7 @@ def test_a_class_without_references_fails(run, tmp_path):
     assert judged.returncode == 1
     flat = " ".join(judged.stdout.split())
     assert "testbed.yaml has no ImbPingPong for testbed:gige, intelmpi" in flat
+    assert "object at 0x" not in flat
 
 
 def test_a_partition_that_is_down_fails_the_verdict(run, tmp_path):
@@ -306,3 +308,4 @@ def test_a_partition_that_is_down_fails_the_verdict(run, tmp_path):
     assert ran.returncode != 0
     judged = run(tmp_path, "netproof", "verdict", "run-0.json", "--system", "testbed:gige")
     assert judged.returncode == 1
+    assert re.search(r"the job left no \S+, and Slurm has it as CANCELLED", judged.stdout)

@@ -52,3 +52,30 @@ def test_nothing_selected_is_not_passed(run, tmp_path, selection):
     judged = run(tmp_path, *VERDICT)
     assert judged.returncode == 2
     assert "ReFrame leaves no report where no test ran" in unwrapped(judged.stderr)
+
+
+@pytest.mark.parametrize(
+    ("named", "otherwise", "missing"),
+    [
+        ("ImbPingPong:", "ImbPingPongs:", "intelmpi"),
+        ("'testbed:.*': {'.*': {2", "'testbed:fast.*': {'.*': {2", "key 'testbed:gige'"),
+        ("{'.*': {2", "{'openmpi': {2", "key 'intelmpi'"),
+        ("{2: *landmarks", "{8: *landmarks", "key 2"),
+    ],
+    ids=["class", "partition", "environment", "ranks"],
+)
+def test_what_the_references_do_not_name_fails_before_anything_runs(
+    run, tmp_path, named, otherwise, missing
+):
+    text = (ROOT / "reference-values" / "testbed.yaml").read_text()
+    assert named in text
+    (tmp_path / "testbed.yaml").write_text(text.replace(named, otherwise))
+    ran = run(
+        tmp_path,
+        *(*GIGE, str(ROOT / "checks"), "-p", "intelmpi", "-n", "ImbPingPong", "--dry-run"),
+        RFM_REFERENCE_PREFIX=str(tmp_path),
+    )
+    assert ran.returncode != 0
+    reason = re.search("testbed.yaml has no ImbPingPong for testbed:gige, .*", ran.stdout)[0]
+    assert missing in reason
+    assert "object at 0x" not in reason
