@@ -1,0 +1,111 @@
+"""``netproof verdict``: exit 0 passed, 1 failed, 2 cannot be judged, always with the reason."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from netproof.cli import app
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORDED = ROOT / "tests" / "data" / "sessions"
+
+
+@pytest.fixture
+def verdict(tmp_path, monkeypatch):
+    """The command, with the project's sites and ``tmp_path`` as the folder of reports."""
+    monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
+    monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "run-{sessionid}.json"))
+
+    def judge(*arguments: str) -> tuple[int, str]:
+        ran = CliRunner().invoke(app, ["verdict", *arguments])
+        return ran.exit_code, " ".join(ran.output.split())
+
+    return judge
+
+
+def test_what_the_session_lacks_fails_case_by_case(verdict):
+    status, said = verdict(str(RECORDED / "passed.json"), "--system", "testbed:gige")
+    assert status == 1
+    assert "FAIL testbed:gige openmpi4 NetPIPE tcp between oneway: did not run" in said
+    assert "testbed:gige intelmpi NetPIPE tcp between oneway: did not run" not in said
+    assert "3 of 62 cases passed" in said
+
+
+def test_a_partition_that_was_not_asked_for_is_not_owed(verdict):
+    _, said = verdict(str(RECORDED / "passed.json"), "--system", "testbed:gige")
+    assert "fast-ethernet" not in said
+    _, said = verdict(str(RECORDED / "passed.json"))
+    assert "FAIL testbed:fast-ethernet openmpi4 NetPIPE tcp between oneway: did not run" in said
+
+
+def test_full_owes_every_function(verdict):
+    _, said = verdict(str(RECORDED / "passed.json"), "--full")
+    assert "testbed:gige mpich IMB Exchange 4 ranks: did not run" in said
+
+
+def test_a_failed_case_says_what_failed(verdict):
+    status, said = verdict(str(RECORDED / "faulty.json"), "--system", "testbed:gige")
+    assert status == 1
+    assert "IMB Barrier 2 ranks: fail in sanity: " in said
+    assert "Barrier.1 was ended at its limit of 6 s" in said
+
+
+def test_the_newest_report_is_judged_if_none_is_named(verdict, tmp_path):
+    shutil.copy(RECORDED / "passed.json", tmp_path / "run-7.json")
+    status, said = verdict()
+    assert status == 1
+    assert said.endswith("run-7.json")
+
+
+def test_an_absent_benchmark_is_said_with_its_reason(verdict):
+    _, said = verdict(str(RECORDED / "passed.json"))
+    assert (
+        "not here: gige openmpi4 Intel MPI Benchmarks (IMB-MPI1): Open MPI has no IMB here unless a"
+        " Spack environment built one" in said
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ((), "there is no report of a session"),
+        (("nowhere.json",), "nowhere.json: is not there"),
+        ((str(RECORDED / "passed.json"), "--system", "example"), "holds results of testbed"),
+        ((str(RECORDED / "passed.json"), "--system", "nowhere"), "has no system 'nowhere'"),
+        ((str(RECORDED / "passed.json"), "--system", "testbed:ib"), "has no partition 'ib'"),
+    ],
+)
+def test_what_cannot_be_judged_says_why(verdict, arguments, reason):
+    status, said = verdict(*arguments)
+    assert status == 2
+    assert "netproof: cannot judge: " in said
+    assert reason in said
+
+
+def test_a_report_cut_short_cannot_be_judged(verdict, tmp_path):
+    text = (RECORDED / "passed.json").read_text()
+    (tmp_path / "run-0.json").write_text(text[: len(text) // 2])
+    status, said = verdict()
+    assert status == 2
+    assert "is no whole report, it may be cut short" in said
+
+
+def test_a_report_of_several_systems_needs_one_named(verdict, tmp_path):
+    document = json.loads((RECORDED / "passed.json").read_text())
+    document["runs"][0]["testcases"][-1]["system"] = "elsewhere"
+    (tmp_path / "run-0.json").write_text(json.dumps(document))
+    status, said = verdict()
+    assert status == 2
+    assert "holds results of 2 systems (elsewhere, testbed); name one with --system" in said
+
+
+def test_an_environment_that_is_not_activated_is_named(verdict, monkeypatch):
+    monkeypatch.delenv("RFM_CONFIG_PATH")
+    status, said = verdict(str(RECORDED / "passed.json"))
+    assert status == 2
+    assert "RFM_CONFIG_PATH is not set; run '. ci/activate'" in said
