@@ -225,7 +225,10 @@ def _launch(
         )
     if entry.status != 0:
         raise Incomplete(
-            [f"{errors}: {step} ended with status {entry.status}{_last_words(errors)}"]
+            [
+                f"{errors}: {step} ended with status {entry.status}{_last_words(errors)}"
+                f"{_last_line(folder / f'{step}.out')}"
+            ]
         )
     curve = read(step)
     faults = _faults(step, curve, asked)
@@ -271,6 +274,15 @@ def _last_words(errors: Path) -> str:
         return ""
     said = [line for line in lines if not _RANK_LINE.search(line)]
     return f"; it said: {' | '.join(line.strip()[:200] for line in said[:3])}" if said else ""
+
+
+def _last_line(output: Path) -> str:
+    """What a program printed last: NetPIPE tells its troubles on its standard output."""
+    try:
+        lines = [line for line in output.read_text(errors="replace").splitlines() if line.strip()]
+    except OSError:
+        return ""
+    return f"; {output.name} ends: {lines[-1].strip()[:200]}" if lines else ""
 
 
 def _rank_uses(errors: Path) -> tuple[RankUse, ...]:
