@@ -71,7 +71,7 @@ def built_for() -> str | None:
 def probe() -> None:
     """CannotRunError when the kernel lacks namespaces, bridges, veth or the tbf discipline."""
     tries = {
-        "network, UTS, mount and IPC namespaces": ["true"],
+        "network, UTS, mount and IPC namespaces": ["sh", "-c", ":"],
         "veth links (CONFIG_VETH)": ["ip", "link", "add", "name", "one", "type", "veth"],
         "bridges (CONFIG_BRIDGE)": ["ip", "link", "add", "name", "one", "type", "bridge"],
         "the tbf queueing discipline (CONFIG_NET_SCH_TBF)": [
@@ -177,7 +177,8 @@ def remove() -> int:
 def forget_namespace_folder() -> None:
     """Takes away the folder of named namespaces if it is empty."""
     if NAMED_NAMESPACES.is_dir() and not any(NAMED_NAMESPACES.iterdir()):
-        if os.path.ismount(NAMED_NAMESPACES):
+        # ip mounts the folder on itself; below a shared mount it comes out twice.
+        while os.path.ismount(NAMED_NAMESPACES):
             _run(["umount", str(NAMED_NAMESPACES)])
         NAMED_NAMESPACES.rmdir()
 
