@@ -30,6 +30,7 @@ PACKAGES = {
     "nsenter": "util-linux",
     "unshare": "util-linux",
     "setpriv": "util-linux",
+    "sh": "dash",
     "hostname": "hostname",
     "mount": "mount",
     "ethtool": "ethtool",
@@ -227,10 +228,10 @@ def down(folder: StateFolder) -> int:
             removed = network.remove()
             if (folder / state.MADE_NAMESPACE_FOLDER).exists():
                 network.forget_namespace_folder()
-        foreign = folder.remove()
+        was_ours = folder.remove()
     print(f"down: ended {killed} processes, removed {removed} namespaces and interfaces")
-    if foreign:
-        print(f"left in {folder.path}, since no testbed wrote it: {' '.join(foreign)}")
+    if not was_ours:
+        print(f"{folder.path} was left: no testbed made it")
     return 0
 
 
@@ -242,8 +243,12 @@ def status(folder: StateFolder) -> int:
     built = topology.load(folder / "topology.yaml")
     daemons = Daemons(folder, built)
     links = network.links(built)
-    states, partitions = daemons.node_states(), daemons.partition_states()
-    wrong = [f"{role}: not running" for role in daemons.missing()]
+    missing = daemons.missing()
+    wrong = [f"{role}: not running" for role in missing]
+    # Slurm's commands would try for a minute to reach a controller that is not there.
+    reachable = not {"munged", "slurmctld"} & set(missing)
+    states = daemons.node_states() if reachable else {}
+    partitions = daemons.partition_states() if reachable else {}
     wrong += network.faults(built, links)
     print(_line("", "address", "Mbit/s", "MTU", "Slurm"))
     for switch in built.switches:

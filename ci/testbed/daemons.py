@@ -163,21 +163,11 @@ class Daemons:
         for name in ("spool", "tmp", "sys"):
             (home / name).mkdir(parents=True, exist_ok=True)
         namespace = network.NAMED_NAMESPACES / network.namespace(node.name)
-        command = ["taskset", "--cpu-list", str(self._cpu(node)), "nice", "-n", str(STEP_NICENESS)]
-        command += ["nsenter", f"--net={namespace}"]
+        command = ["nice", "-n", str(STEP_NICENESS), "nsenter", f"--net={namespace}"]
         command += ["unshare", "--uts", "--mount", "--ipc", "sh", "-c", NODE_SETUP]
         command += ["sh", node.name, str(self.state / "hosts"), str(home / "sys")]
         self._started_nodes[role] = self._start(role, command)
         return True
-
-    def _cpu(self, node: Node) -> int:
-        """The machine's CPU that a node stays on: neighbours on different ones.
-
-        Left to the scheduler, two nodes share a CPU in one launch and not in the next, and the
-        time of a small message is 4 µs or 40.
-        """
-        cpus = sorted(os.sched_getaffinity(0))
-        return cpus[self.topology.nodes.index(node) % len(cpus)]
 
     def wait_for_nodes(self) -> None:
         """Waits until Slurm calls every node idle, or in use."""
@@ -254,9 +244,16 @@ class Daemons:
 
     def _client(self, *command: str) -> str | None:
         """What one of Slurm's commands prints; None when it fails, as before Slurm is up."""
-        result = subprocess.run(
-            command, capture_output=True, text=True, env=environment(self.state), timeout=60
-        )
+        try:
+            result = subprocess.run(
+                command,
+                capture_output=True,
+                text=True,
+                env=environment(self.state),
+                timeout=READY_SECONDS,
+            )
+        except subprocess.TimeoutExpired:
+            return None
         return result.stdout if result.returncode == 0 else None
 
     def _environment(self, role: str) -> dict[str, str]:

@@ -10,8 +10,6 @@ CLUSTER = "testbed"
 CONTROLLER_PORT = 16817
 NODE_PORT = 16818
 TASK_PROLOG = "task-prolog"
-FIRST_SPECIAL_STEP = 0xFFFFFFF0
-"""Slurm counts batch scripts and the like down from the largest step number."""
 CGROUP_CONFIGURATION = "CgroupPlugin=cgroup/v1\n"
 """slurm.conf uses no control groups; of the plugins, only this one then needs none, nor systemd."""
 DATABASE_PORT = 16819
@@ -100,10 +98,10 @@ def task_prolog(cpus: list[int]) -> str:
     Neighbouring nodes, and neighbouring ranks of a node, get different CPUs as far as there are
     any. Left to itself, the kernel puts both ends of a link on one CPU now and then, and the
     latency of that run is a tenth of the next one's. A batch script is left where it is, since
-    it may start several programs itself.
+    it may start several programs itself; Slurm gives it none of the low step numbers.
     """
     return f"""#!/bin/sh
-[ "$SLURM_STEP_ID" -lt {FIRST_SPECIAL_STEP} ] || exit 0
+case "$SLURM_STEP_ID" in "" | -* | 42949672??) exit 0 ;; esac
 set -- {" ".join(map(str, cpus))}
 shift $(( (${{SLURMD_NODENAME##*-}} - 1 + SLURM_LOCALID) % $# ))
 exec taskset --cpu-list --pid "$1" "$PPID" >/dev/null

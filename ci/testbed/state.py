@@ -9,22 +9,6 @@ from ci.testbed.errors import CannotRunError
 
 DEFAULT = Path("/var/tmp/netproof-testbed")
 MARK = "this-is-a-netproof-testbed"
-ENTRIES = (
-    "boot-id",
-    "cgroup.conf",
-    "database",
-    "hosts",
-    "log",
-    "munge",
-    "new",
-    "nodes",
-    "slurm.conf",
-    "slurmctld",
-    "slurmdbd.conf",
-    "task-prolog",
-    "topology.yaml",
-)
-"""What a testbed may have in its folder, beside the mark; `down` removes these and no others."""
 MADE_NAMESPACE_FOLDER = "run-netns-is-ours"
 """Says that the machine had no /run/netns before; wiped only with the folder itself."""
 SOCKET_PATH_LIMIT = 107
@@ -84,26 +68,30 @@ class StateFolder:
         new.rename(self / name)
 
     def wipe(self) -> None:
-        """Removes what a testbed wrote in here, and keeps the mark."""
-        for name in ENTRIES:
-            entry = self / name
+        """Removes what a testbed wrote in here, and keeps what says that it is one."""
+        for entry in self.path.iterdir():
+            if entry.name in (MARK, MADE_NAMESPACE_FOLDER):
+                continue
             if entry.is_dir() and not entry.is_symlink():
                 shutil.rmtree(entry)
             else:
-                entry.unlink(missing_ok=True)
+                entry.unlink()
 
-    def remove(self) -> list[str]:
-        """Removes the folder if it is a testbed's or empty; returns what else lay in it."""
-        if not self.path.is_dir():
-            return []
+    def remove(self) -> bool:
+        """Removes the folder if it is a testbed's, or empty; False if it was left for what it is.
+
+        The mark goes last, so that a removal that was cut short can be taken up again.
+        """
+        if not self.path.exists():
+            return True
         if self.is_marked():
             self.wipe()
             (self / MADE_NAMESPACE_FOLDER).unlink(missing_ok=True)
             (self / MARK).unlink()
-        foreign = sorted(entry.name for entry in self.path.iterdir())
-        if not foreign:
-            self.path.rmdir()
-        return foreign
+        elif not self.path.is_dir() or any(self.path.iterdir()):
+            return False
+        self.path.rmdir()
+        return True
 
     def survived_this_boot(self) -> bool:
         """Whether the folder was filled since the machine was started."""

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from ci.testbed.errors import CannotRunError
-from ci.testbed.state import ENTRIES, MARK, StateFolder
+from ci.testbed.state import MADE_NAMESPACE_FOLDER, MARK, StateFolder
 
 
 @pytest.fixture
@@ -22,7 +22,8 @@ def folder(place):
 def test_a_claimed_folder_is_marked_and_goes_without_a_trace(folder, place):
     assert folder.is_marked()
     folder.write("slurm.conf", "x\n")
-    assert folder.remove() == []
+    (place / "log").mkdir()
+    assert folder.remove()
     assert not place.exists()
 
 
@@ -32,18 +33,26 @@ def test_a_folder_with_anything_else_in_it_is_refused_and_left_alone(place):
     folder = StateFolder(place)
     with pytest.raises(CannotRunError, match="holds something that is not a testbed's"):
         folder.claim()
-    assert folder.remove() == ["thesis.txt"]
+    assert not folder.remove()
     assert (place / "thesis.txt").read_text() == "mine"
     (place / "thesis.txt").unlink()
     place.rmdir()
 
 
-def test_what_others_put_into_a_testbeds_folder_stays_and_is_named(folder, place):
-    (place / "thesis.txt").write_text("mine")
+def test_a_removal_that_was_cut_short_can_be_taken_up_again(folder, place):
     (place / "log").mkdir()
-    assert folder.remove() == ["thesis.txt"]
-    assert sorted(p.name for p in place.iterdir()) == ["thesis.txt"]
-    (place / "thesis.txt").unlink()
+    folder.wipe()
+    assert StateFolder(place).is_marked()
+    assert StateFolder(place).remove()
+
+
+def test_a_file_in_the_folders_place_is_refused_and_left_alone(place):
+    place.write_text("mine")
+    folder = StateFolder(place)
+    with pytest.raises(CannotRunError, match="holds something"):
+        folder.claim()
+    assert not folder.remove()
+    place.unlink()
 
 
 def test_what_a_link_leads_to_is_never_removed(folder, place, tmp_path):
@@ -53,11 +62,11 @@ def test_what_a_link_leads_to_is_never_removed(folder, place, tmp_path):
     assert (tmp_path / "thesis.txt").exists()
 
 
-def test_wiping_keeps_the_mark(folder, place):
-    for name in ENTRIES:
+def test_wiping_keeps_what_says_that_the_folder_is_a_testbeds(folder, place):
+    for name in ("slurm.conf", "of-a-later-version", MADE_NAMESPACE_FOLDER):
         (place / name).touch()
     folder.wipe()
-    assert [p.name for p in place.iterdir()] == [MARK]
+    assert {p.name for p in place.iterdir()} == {MARK, MADE_NAMESPACE_FOLDER}
 
 
 def test_a_folder_of_an_earlier_boot_is_known(folder):
