@@ -253,13 +253,13 @@ def status(folder: StateFolder) -> int:
     print(_line("", "address", "Mbit/s", "MTU", "Slurm"))
     for switch in built.switches:
         said = partitions.get(switch.name, "unknown")
-        if said != "up":
+        if reachable and said != "up":
             wrong.append(f"{switch.name}: Slurm calls the partition {said}")
         subnet = f"{switch.nodes[0].address.rpartition('.')[0]}.0/24"
         print(_line(switch.name, subnet, switch.link_mbps, switch.mtu, f"partition {said}"))
         for node in switch.nodes:
             link, said = links[node.name], states.get(node.name, "unknown")
-            if not usable(said):
+            if reachable and not usable(said):
                 wrong.append(f"{node.name}: Slurm calls it {said}")
             rate = f"{link.mbps:g}" if link.mbps else None
             print(_line(f"  {node.name}", link.address, rate, link.mtu, said))
