@@ -22,7 +22,7 @@ MAX_INTERFACE_NAME = 15
 ETHERNET_HEADER_BYTES = 14
 FRAME_OVERHEAD_BYTES = 24
 """What a frame costs on the wire beside what the kernel counts: preamble 8, FCS 4, gap 12."""
-BURST_US = 42
+BURST_US = 56
 LATE_TIMER_US = 17
 PORT_BURST_US = 512
 
