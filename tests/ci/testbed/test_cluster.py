@@ -375,7 +375,7 @@ def test_a_second_testbed_is_refused_while_the_first_lives_and_takes_over_when_i
 
 
 def test_another_topology_is_refused_while_the_testbed_lives(up):
-    sick = ROOT / "ci/testbed/small-buffer.yaml"
+    sick = ROOT / "docs/criteria/sick-switch.yaml"
     assert "another topology" in refused(invoke("up", "--topology", sick))
     succeeded(invoke("status"))
 

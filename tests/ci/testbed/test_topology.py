@@ -24,11 +24,18 @@ def test_the_default_has_gige_and_fast_ethernet_of_four_nodes_each():
 
 
 def test_a_sick_switch_differs_by_its_buffer_and_shape():
-    healthy = topology.load(FOLDER / "topology.yaml").switches
-    sick = topology.load(FOLDER / "small-buffer.yaml").switches
-    assert sick[1] == healthy[1]
-    assert sick[0].nodes == healthy[0].nodes
-    assert (sick[0].buffer, sick[0].shape) == (32768, topology.Shape(None, 16384, True))
+    healthy = topology.load(FOLDER / "topology.yaml").switches[0]
+    sick = topology.load(FOLDER.parents[1] / "docs/criteria/sick-switch.yaml").switches[0]
+    assert (sick.name, sick.link_mbps, sick.nodes) == ("gige", healthy.link_mbps, healthy.nodes)
+    assert sick.buffer < healthy.buffer
+    assert sick.shape == topology.Shape(burst=16384, port_burst=16384, offload=True)
+
+
+def test_an_end_can_be_left_unshaped(tmp_path):
+    shaped = SWITCH.replace("cpus: 4", "cpus: 4, shape: {burst: null, port_burst: 16384}")
+    assert read(tmp_path, f"switches:\n  one: {shaped}\n").switches[0].shape == topology.Shape(
+        burst=None, port_burst=16384, offload=False
+    )
 
 
 def test_a_third_switch_takes_one_line(tmp_path):
