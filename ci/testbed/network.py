@@ -177,8 +177,10 @@ def remove() -> int:
 def forget_namespace_folder() -> None:
     """Takes away the folder of named namespaces if it is empty."""
     if NAMED_NAMESPACES.is_dir() and not any(NAMED_NAMESPACES.iterdir()):
-        # ip mounts the folder on itself; below a shared mount it comes out twice.
-        while os.path.ismount(NAMED_NAMESPACES):
+        # ip mounts the folder on itself, below a shared mount even twice. os.path.ismount does not
+        # see a mount of the same file system.
+        points = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
+        for _ in range(points.count(str(NAMED_NAMESPACES))):
             _run(["umount", str(NAMED_NAMESPACES)])
         NAMED_NAMESPACES.rmdir()
 
