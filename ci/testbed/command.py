@@ -6,6 +6,7 @@ import argparse
 import os
 import shutil
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ci.testbed import network, processes, slurm, state, topology
-from ci.testbed.daemons import STEP_NICENESS, Daemons, usable
+from ci.testbed.daemons import Daemons, usable
 from ci.testbed.errors import CannotRunError, StepFailedError
 from ci.testbed.state import StateFolder
 from ci.testbed.topology import Topology, TopologyError
@@ -26,7 +27,6 @@ LOCK_SECONDS = 180.0
 PACKAGES = {
     "ip": "iproute2",
     "tc": "iproute2",
-    "nice": "coreutils",
     "nsenter": "util-linux",
     "unshare": "util-linux",
     "setpriv": "util-linux",
@@ -128,6 +128,7 @@ def up(folder: StateFolder, topology_file: Path) -> int:
     with _machine_lock():
         _refuse_another(folder)
         network.probe()
+        _require_priority()
         _settle(folder, wanted, topology_file)
         _configure(folder, wanted)
         daemons = Daemons(folder, wanted)
@@ -278,7 +279,7 @@ def _line(name: str, *cells: str | int | None) -> str:
 
 def run_in_node(folder: StateFolder, name: str, command: list[str]) -> int:
     """Becomes ``command`` in the namespaces of the node ``name``; its exit status is ours."""
-    _require_programs({program: PACKAGES[program] for program in ("nice", "nsenter")})
+    _require_programs({"nsenter": PACKAGES["nsenter"]})
     if not folder.is_marked() or not (folder / "topology.yaml").is_file():
         raise CannotRunError(f"no testbed in {folder.path}: run 'testbed up'")
     built = topology.load(folder / "topology.yaml")
@@ -286,9 +287,9 @@ def run_in_node(folder: StateFolder, name: str, command: list[str]) -> int:
     if daemon is None:
         raise CannotRunError(f"node {name} is down: run 'testbed up'")
     namespaces = ["--net", "--uts", "--mount", "--ipc", f"--wdns={Path.cwd()}"]
-    enter = ["nice", "-n", str(STEP_NICENESS), "nsenter", f"--target={daemon}", *namespaces]
+    processes.go_first()
     os.environ["SLURM_CONF"] = str(folder / CONF)
-    os.execvp("nice", [*enter, "--", *command])
+    os.execvp("nsenter", ["nsenter", f"--target={daemon}", *namespaces, "--", *command])
 
 
 def _require_root() -> None:
@@ -296,6 +297,16 @@ def _require_root() -> None:
         raise CannotRunError("namespaces and links take root: run it as root, or by sudo")
     if os.stat("/proc/self/ns/net").st_ino in network.inodes():
         raise CannotRunError("this is a node of a testbed: run it on the machine itself")
+
+
+def _require_priority() -> None:
+    try:
+        subprocess.run(["sh", "-c", ":"], preexec_fn=processes.go_first, check=True)
+    except subprocess.SubprocessError as error:
+        raise CannotRunError(
+            "a process may not be given a higher priority here, which keeps links at their rate:"
+            " allow this container CAP_SYS_NICE"
+        ) from error
 
 
 def _require_programs(needed: dict[str, str]) -> None:

@@ -21,8 +21,6 @@ from ci.testbed.topology import CONTROLLER_ADDRESS, Node, Topology
 READY_SECONDS = 60.0
 POLL_SECONDS = 0.02
 LOG_TAIL_BYTES = 600
-STEP_NICENESS = -10
-"""Benchmark steps go before the harness: a token bucket that wakes late is a slower switch."""
 NODE_SETUP = """set -e
 hostname "$1"
 mount -t tmpfs tmpfs /dev/shm
@@ -163,10 +161,10 @@ class Daemons:
         for name in ("spool", "tmp", "sys"):
             (home / name).mkdir(parents=True, exist_ok=True)
         namespace = network.NAMED_NAMESPACES / network.namespace(node.name)
-        command = ["nice", "-n", str(STEP_NICENESS), "nsenter", f"--net={namespace}"]
+        command = ["nsenter", f"--net={namespace}"]
         command += ["unshare", "--uts", "--mount", "--ipc", "sh", "-c", NODE_SETUP]
         command += ["sh", node.name, str(self.state / "hosts"), str(home / "sys")]
-        self._started_nodes[role] = self._start(role, command)
+        self._started_nodes[role] = self._start(role, command, processes.go_first)
         return True
 
     def wait_for_nodes(self) -> None:
@@ -260,7 +258,9 @@ class Daemons:
         marks = {processes.STATE_VARIABLE: str(self.state.path), processes.ROLE_VARIABLE: role}
         return environment(self.state) | marks
 
-    def _start(self, role: str, command: list[str]) -> subprocess.Popen[bytes]:
+    def _start(
+        self, role: str, command: list[str], prepare: Callable[[], None] | None = None
+    ) -> subprocess.Popen[bytes]:
         with self._log(role).open("ab") as log:
             return subprocess.Popen(
                 command,
@@ -270,6 +270,7 @@ class Daemons:
                 start_new_session=True,
                 cwd="/",
                 env=self._environment(role),
+                preexec_fn=prepare,
             )
 
     def _wait(

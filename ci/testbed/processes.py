@@ -6,8 +6,10 @@ in a node's network namespace belongs to the testbed as well, whoever started it
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
+import struct
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +20,10 @@ from ci.testbed.errors import StepFailedError
 STATE_VARIABLE = "NETPROOF_TESTBED"
 ROLE_VARIABLE = "NETPROOF_TESTBED_ROLE"
 KILL_SECONDS = 15.0
+NICENESS = -10
+TIME_SLICE_NS = 100_000
+SCHED_SETATTR = {"x86_64": 314, "aarch64": 274, "riscv64": 274, "ppc64le": 355, "s390x": 345}
+"""The number of the system call, which has no wrapper in Debian 12's C library."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +37,24 @@ class Process:
     state: str | None
     role: str | None
     network: int | None
+
+
+def go_first() -> None:
+    """Gives this process and all that it starts the CPU before others, and soon after it wakes.
+
+    A link whose sender waits for the CPU is a slower link. The short slice makes kernels from 6.12
+    on interrupt what runs; earlier ones ignore it. Raises OSError where it is not allowed.
+    """
+    number = SCHED_SETATTR.get(os.uname().machine)
+    if number is None:
+        os.setpriority(os.PRIO_PROCESS, 0, NICENESS)
+        return
+    # struct sched_attr, first version: size, policy, flags, nice, priority, runtime and two more.
+    attributes = struct.pack("=IIQiIQQQ", 48, 0, 0, NICENESS, 0, TIME_SLICE_NS, 0, 0)
+    library = ctypes.CDLL(None, use_errno=True)
+    if library.syscall(number, 0, attributes, 0):
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
 
 
 def _read(pid: int) -> Process | None:

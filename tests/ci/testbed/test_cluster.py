@@ -267,6 +267,11 @@ def test_ranks_of_neighbouring_nodes_do_not_share_a_cpu(up):
     assert len({line.split()[-1] for line in said.splitlines()}) == 2
 
 
+def test_a_task_goes_before_the_machines_other_programs(up):
+    assert slurm("srun", "nice").stdout.strip() == str(processes.NICENESS)
+    assert invoke("exec", "gige-1", "--", "nice").stdout.strip() == str(processes.NICENESS)
+
+
 def test_a_batch_script_keeps_all_cpus(up):
     out = STATE / "log/batch.out"
     show = "grep Cpus_allowed_list /proc/self/status"
