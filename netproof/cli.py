@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from netproof import judging, literature
+from netproof import baseline, judging, literature
 from netproof.parse import command as parse_command
 
 app = typer.Typer(
@@ -55,6 +55,49 @@ def verdict(
 ) -> None:
     """Judge a stored session: exit 0 passed, 1 failed, 2 cannot be judged."""
     raise typer.Exit(judging.run(session, system=system, full=full))
+
+
+@app.command("baseline")
+def references(
+    sessions: Annotated[list[Path], typer.Argument(help="Session reports, at least three.")],
+    system: Annotated[
+        str | None,
+        typer.Option(
+            "--system", help="SYSTEM or SYSTEM:PARTITION, as for reframe.", show_default=False
+        ),
+    ] = None,
+    write: Annotated[
+        bool, typer.Option("--write", help="Write the file and do not just show the difference.")
+    ] = False,
+    allow_looser: Annotated[
+        bool, typer.Option("--allow-looser", help="Let bounds that stand get wider.")
+    ] = False,
+    floor: Annotated[
+        float | None,
+        typer.Option("--floor", help="Least tolerance, 0.1 by default; an octave for sizes."),
+    ] = None,
+    spread_limit: Annotated[
+        float | None,
+        typer.Option(
+            "--spread-limit", help="Largest spread over the median that is taken, 0.1 by default."
+        ),
+    ] = None,
+    per_size: Annotated[
+        bool, typer.Option("--per-size", help="Also bound the time at every size.")
+    ] = False,
+) -> None:
+    """Derive references from sessions and show the change: exit 1 if a median is out of bounds."""
+    raise typer.Exit(
+        baseline.run(
+            sessions,
+            system=system,
+            write_file=write,
+            allow_looser=allow_looser,
+            floor=floor,
+            spread_limit=spread_limit,
+            per_size=per_size,
+        )
+    )
 
 
 @app.command("literature")
