@@ -2,44 +2,72 @@
 
 import reframe as rfm
 
-from netproof.rfm import ImbCheck
+from netproof.benchmarks import DEFAULT_IMB
+from netproof.rfm import ImbCheck, ImbConfigurations, ImbCurves, ImbLaunches
 
 
 @rfm.simple_test
-class ImbPingPong(ImbCheck):
+class ImbJob(ImbLaunches):
+    """The functions, as the launches of one job for each environment and rank count."""
+
+    functions = DEFAULT_IMB
+
+
+class DefaultImbCheck(ImbCheck):
+    """Reads what that job measured."""
+
+    launched_by = ImbJob
+
+
+@rfm.simple_test
+class ImbPingPong(DefaultImbCheck):
     function = "PingPong"
 
 
 @rfm.simple_test
-class ImbSendrecv(ImbCheck):
+class ImbSendrecv(DefaultImbCheck):
     function = "Sendrecv"
 
 
 @rfm.simple_test
-class ImbBcast(ImbCheck):
+class ImbBcast(DefaultImbCheck):
     function = "Bcast"
 
 
 @rfm.simple_test
-class ImbAllgather(ImbCheck):
+class ImbAllgather(DefaultImbCheck):
     function = "Allgather"
 
 
 @rfm.simple_test
-class ImbAlltoall(ImbCheck):
+class ImbAlltoall(DefaultImbCheck):
     function = "Alltoall"
 
 
 @rfm.simple_test
-class ImbReduceScatter(ImbCheck):
+class ImbReduceScatter(DefaultImbCheck):
     function = "Reduce_scatter"
 
 
 @rfm.simple_test
-class ImbAllreduce(ImbCheck):
+class ImbAllreduce(DefaultImbCheck):
     function = "Allreduce"
 
 
 @rfm.simple_test
-class ImbBarrier(ImbCheck):
+class ImbBarrier(DefaultImbCheck):
     function = "Barrier"
+
+
+@rfm.simple_test
+class ImbSmoothness(ImbCurves):
+    """Inversions, jumps, dropouts, and the line rate."""
+
+    launched_by = ImbJob
+
+
+@rfm.simple_test
+class ImbComparison(ImbConfigurations):
+    """Envelope and score."""
+
+    launched_by = ImbJob

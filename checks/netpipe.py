@@ -2,18 +2,43 @@
 
 import reframe as rfm
 
-from netproof.rfm import NetpipeCheck
+from netproof.rfm import NetpipeCheck, NetpipeConfigurations, NetpipeCurves, NetpipeLaunches
 
 
 @rfm.simple_test
-class NetpipeTcp(NetpipeCheck):
+class NetpipeJob(NetpipeLaunches):
+    """All variants, as the launches of one job for each environment."""
+
+
+class VariantCheck(NetpipeCheck):
+    """Reads what that job measured."""
+
+    launched_by = NetpipeJob
+
+
+@rfm.simple_test
+class NetpipeTcp(VariantCheck):
     """What the network gives without MPI."""
 
     protocol = "tcp"
 
 
 @rfm.simple_test
-class NetpipeMpi(NetpipeCheck):
+class NetpipeMpi(VariantCheck):
     """What MPI leaves of it."""
 
     protocol = "mpi"
+
+
+@rfm.simple_test
+class NetpipeSmoothness(NetpipeCurves):
+    """Inversions, jumps, dropouts, the line rate, and what MPI loses."""
+
+    launched_by = NetpipeJob
+
+
+@rfm.simple_test
+class NetpipeComparison(NetpipeConfigurations):
+    """Envelope and score."""
+
+    launched_by = NetpipeJob

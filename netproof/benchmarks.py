@@ -56,6 +56,10 @@ IMB_FUNCTIONS = (
     ImbFunction("Barrier", least_bytes=None, default=True),
 )
 
+DEFAULT_IMB = [function.name for function in IMB_FUNCTIONS if function.default]
+OTHER_IMB = [function.name for function in IMB_FUNCTIONS if not function.default]
+"""Names of the functions of a plain acceptance run, and of those beyond it."""
+
 LINK_FACTORS = {"Sendrecv": 2.0, "Exchange": 2.0, "Biband": 2.0}
 """Bandwidth of a function over what one link carries each way: these count both ways."""
 

@@ -26,10 +26,13 @@ class Case:
     direction: str = "oneway"
 
     def __str__(self) -> str:
-        where = f"{self.system}:{self.partition} {self.environment}"
+        return f"{self.system}:{self.partition} {self.environment} {self.what()}"
+
+    def what(self) -> str:
+        """What is measured, whatever the configuration: ``IMB Alltoall 16 ranks``."""
         if self.benchmark == "netpipe":
-            return f"{where} NetPIPE {self.function} {self.path} {self.direction}"
-        return f"{where} IMB {self.function} {self.ranks} ranks"
+            return f"NetPIPE {self.function} {self.path} {self.direction}"
+        return f"IMB {self.function} {self.ranks} ranks"
 
     def key(self) -> tuple[str, str, str, str, str, int, str, str]:
         """What tells cases of a session apart; the ranks a node follow from the partition."""

@@ -220,12 +220,15 @@ class ConfirmSettings:
 
     ``launches``: at least so many; ``sizes``: at least so many between half and twice the
     flagged size; ``element_bytes``: what a size is a multiple of, 4 for the reductions of IMB,
-    which rounds 1023 up to 1024. Raises NetproofError for values below 3, 8 and 1.
+    which rounds 1023 up to 1024; ``most_bytes``: the largest message to measure, but for the
+    neighbour of a flagged size, None for no limit. Raises NetproofError for less than 3
+    launches, 8 sizes, elements of 1 byte and messages of 8 bytes.
     """
 
     launches: int = 3
     sizes: int = 8
     element_bytes: int = 1
+    most_bytes: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse what the class says it refuses."""
@@ -233,6 +236,8 @@ class ConfirmSettings:
             raise NetproofError(
                 f"{self}: confirming takes at least 3 launches, 8 sizes and elements of 1 byte"
             )
+        if self.most_bytes is not None and self.most_bytes < 8:
+            raise NetproofError(f"{self}: messages of 8 bytes at least have to be allowed")
 
 
 @dataclass(frozen=True)
@@ -672,9 +677,9 @@ def dense_sizes(flagged: Finding, settings: ConfirmSettings = ConfirmSettings())
 
     From half to twice the flagged size s, evenly spaced in log s, with s and its neighbours
     s ± 1 (± ``element_bytes``) among them, and the sizes that it was compared with, wherever
-    they lie. At least ``settings.sizes`` between s/2 and 2s, or all multiples of
-    ``element_bytes`` there where there are fewer (7 at 4 bytes). Raises NetproofError for a
-    finding without a size.
+    they lie. At least ``settings.sizes`` between s/2 and 2s (or ``settings.most_bytes``), or all
+    multiples of ``element_bytes`` there where there are fewer (7 at 4 bytes). Raises
+    NetproofError for a finding without a size.
     """
     size, element = _flagged_size(flagged), settings.element_bytes
     window = _window(size, settings)
@@ -689,6 +694,20 @@ def dense_sizes(flagged: Finding, settings: ConfirmSettings = ConfirmSettings())
         if len(dense) >= wanted:
             return tuple(sorted(dense | set(flagged.compared_sizes)))
         steps += settings.sizes
+
+
+def needed_sizes(
+    flagged: Finding, settings: ConfirmSettings = ConfirmSettings()
+) -> tuple[range, frozenset[int]]:
+    """What any measuring again of a flagged size has to have, if it cannot take ``dense_sizes``.
+
+    The window from half to twice the flagged size, of which ``settings.sizes`` have to be there,
+    and the sizes that all have to be: the flagged one, its neighbours and what it was compared
+    with. Raises NetproofError for a finding without a size.
+    """
+    size = _flagged_size(flagged)
+    window = _window(size, settings)
+    return window, frozenset(_neighbours(size, window) | set(flagged.compared_sizes))
 
 
 def confirm(
@@ -738,10 +757,8 @@ def _level_again(
     flagged: Finding, curve: Curve, bounds: Bounds, settings: ConfirmSettings
 ) -> tuple[Level, str | None]:
     """The level that a launch measured again reaches near the flagged size, and its fault."""
-    size = _flagged_size(flagged)
-    window = _window(size, settings)
+    window, needed = needed_sizes(flagged, settings)
     measured = [s for s in curve.sizes if s in window]
-    needed = _neighbours(size, window) | set(flagged.compared_sizes)
     missing = needed - set(curve.sizes)
     if missing:
         return Level.UNDEFINED, f"it lacks {_sizes(sorted(missing))}"
@@ -776,7 +793,10 @@ def _window(size: int, settings: ConfirmSettings) -> range:
     element = settings.element_bytes
     if size % element:
         raise NetproofError(f"{size} bytes is no multiple of an element of {element} bytes")
-    return range(max(1, math.ceil(size / 2 / element)) * element, 2 * size + 1, element)
+    last = 2 * size
+    if settings.most_bytes is not None:
+        last = min(last, max(settings.most_bytes, size + element))
+    return range(max(1, math.ceil(size / 2 / element)) * element, last + 1, element)
 
 
 def _neighbours(size: int, window: range) -> set[int]:

@@ -14,7 +14,8 @@ from netproof.benchmarks import (
 )
 from netproof.case import Case
 from netproof.errors import NetproofError
-from netproof.site import Partition, absences
+from netproof.judgement import Baseline
+from netproof.site import JUDGE_ENVIRONMENT, Partition, absences, baseline
 
 
 @dataclass(frozen=True, order=True)
@@ -29,10 +30,22 @@ class Absence:
 
 @dataclass(frozen=True)
 class Matrix:
-    """``cases`` that have to run, and ``absences`` that are no fault but have to be said."""
+    """``cases`` that have to run, and ``absences`` that are no fault but have to be said.
+
+    ``partitions``: what the site says of those that were asked for, by name; ``baseline``: the
+    configuration that scores are relative to, None where its partition was not asked for;
+    ``retired``: (partition, environment) that the site says are gone.
+    """
 
     cases: tuple[Case, ...]
     absences: tuple[Absence, ...]
+    partitions: dict[str, Partition]
+    baseline: Baseline | None
+    retired: frozenset[tuple[str, str]]
+
+    def configurations(self) -> frozenset[tuple[str, str]]:
+        """Every (partition, environment) that is to run."""
+        return frozenset((case.partition, case.environment) for case in self.cases)
 
 
 def matrix(
@@ -66,11 +79,12 @@ def matrix(
     }
     cases: list[Case] = []
     absent: list[Absence] = []
-    for name, entry in entries.items():
-        if partitions and name not in partitions:
-            continue
+    asked = {name: entry for name, entry in entries.items() if not partitions or name in partitions}
+    for name, entry in asked.items():
         partition = Partition.from_extras(entry["extras"])
         for environment in entry["environs"]:
+            if environment == JUDGE_ENVIRONMENT:
+                continue
             features = environments[environment].get("features", [])
             absent += [
                 Absence(name, environment, benchmark, reason)
@@ -81,7 +95,16 @@ def matrix(
                 cases += _netpipe_cases(where)
             if "imb" in features:
                 cases += _imb_cases(where, partition, all_functions=all_functions)
-    return Matrix(tuple(cases), tuple(absent))
+    named = baseline(list(asked.values()))
+    return Matrix(
+        tuple(cases),
+        tuple(absent),
+        {name: Partition.from_extras(entry["extras"]) for name, entry in asked.items()},
+        None if named is None else Baseline(*named),
+        frozenset(
+            (name, gone) for name, entry in asked.items() for gone in entry["extras"]["retired"]
+        ),
+    )
 
 
 def _netpipe_cases(where: tuple[str, str, str]) -> list[Case]:

@@ -14,7 +14,7 @@ from netproof.benchmarks import ImbFunction, imb_function, imb_sizes, link_facto
 from netproof.case import Case
 from netproof.curve import Curve
 from netproof.errors import NetproofError, ParseError
-from netproof.landmarks import Landmarks, LandmarkSettings, landmarks
+from netproof.landmarks import EagerLimit, Landmarks, LandmarkSettings, landmarks
 from netproof.launches import median_curve, spread
 from netproof.parse import imb, netpipe, text_of
 from netproof.site import Partition
@@ -65,6 +65,18 @@ class Launch:
     ranks: tuple[RankUse, ...]
     curve: Curve
 
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> Launch:
+        """The launch of plain values with its fields' names; KeyError where one is missing."""
+        return cls(
+            values["number"],
+            values["order"],
+            values["start"],
+            values["wall_s"],
+            tuple(RankUse(**rank) for rank in values["ranks"]),
+            curve_from_json(values["curve"]),
+        )
+
     def nodes(self) -> tuple[str, ...]:
         """The nodes it ran on, in rank order, each once."""
         return tuple(dict.fromkeys(use.node for use in self.ranks))
@@ -99,6 +111,38 @@ class Measured:
         """Plain values for ``json``; sizes in bytes, times in µs, bandwidths in MB/s."""
         return dataclasses.asdict(self)
 
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> Measured:
+        """The case of plain values that ``as_json`` gave; other keys beside them are left.
+
+        Raises NetproofError where something is missing or is no curve.
+        """
+        try:
+            landmark = dict(values["landmarks"])
+            limit = landmark["eager_limit"]
+            landmark["eager_limit"] = None if limit is None else EagerLimit(**limit)
+            landmark["undefined"] = tuple(map(tuple, landmark["undefined"]))
+            return cls(
+                Case(**values["case"]),
+                tuple(Launch.from_json(launch) for launch in values["launches"]),
+                curve_from_json(values["curve"]),
+                tuple(values["mad_us"]),
+                values["line_rate_mb_s"],
+                Landmarks(**landmark),
+            )
+        except (KeyError, TypeError) as error:
+            raise NetproofError(f"what was measured cannot be read: {error!r}") from error
+
+
+def curve_from_json(values: dict[str, Any]) -> Curve:
+    """The curve of plain values with its fields' names; KeyError where one is missing."""
+    bandwidth = values["bandwidth_mb_s"]
+    return Curve(
+        tuple(values["sizes"]),
+        tuple(values["time_us"]),
+        None if bandwidth is None else tuple(bandwidth),
+    )
+
 
 @dataclass(frozen=True)
 class Record:
@@ -111,9 +155,12 @@ class Record:
     limit_s: int
 
 
-def line_rate_mb_s(partition: Partition, case: Case) -> float | None:
-    """The most that a case's bandwidth can be in MB/s; None inside a node, without a link."""
-    if case.path == "inside":
+def line_rate_mb_s(partition: Partition, case: Case, *, mpi_over_tcp: bool) -> float | None:
+    """The most that a case's bandwidth can be in MB/s.
+
+    None inside a node, where there is no link, and for an MPI that does not go over TCP.
+    """
+    if case.path == "inside" or not (mpi_over_tcp or case.function == "tcp"):
         return None
     factor = 1.0
     if case.benchmark == "imb":
@@ -121,14 +168,8 @@ def line_rate_mb_s(partition: Partition, case: Case) -> float | None:
     return factor * units.line_rate_mb_s(partition.link_mbit_s, partition.mtu)
 
 
-def imb_case(
-    folder: Path, case: Case, function: ImbFunction, partition: Partition, launches: int
-) -> Measured:
-    """Read the launches of an IMB function from a job's folder.
-
-    Raises Incomplete where a launch, a size or a value is missing or wrong.
-    """
-    asked = imb_sizes(function, partition.max_message_bytes)
+def imb_reader(folder: Path, case: Case) -> Callable[[str], Curve]:
+    """Reads the curve that a step of an IMB function left in ``folder``, of this case only."""
 
     def read(step: str) -> Curve:
         path = folder / f"{step}.out"
@@ -148,24 +189,56 @@ def imb_case(
             )
         return table.curve()
 
-    return _measured(folder, case, case.function, partition, launches, asked, read)
+    return read
 
 
-def netpipe_case(
-    folder: Path, case: Case, subject: str, partition: Partition, launches: int
-) -> Measured:
-    """Read the launches of a NetPIPE variant from a job's folder.
-
-    Raises Incomplete where a launch, a size or a value is missing or wrong.
-    """
+def netpipe_reader(folder: Path, case: Case) -> Callable[[str], Curve]:
+    """Reads the curve that a step of a NetPIPE variant left in ``folder``."""
     bidirectional = case.direction == "bidirectional"
-    asked = netpipe.sizes(1, partition.max_message_bytes, 0)
 
     def read(step: str) -> Curve:
         path = folder / f"{step}.np"
         return netpipe.read_file(text_of(path), str(path), bidirectional=bidirectional).curve()
 
-    return _measured(folder, case, subject, partition, launches, asked, read)
+    return read
+
+
+def imb_case(
+    folder: Path,
+    case: Case,
+    function: ImbFunction,
+    partition: Partition,
+    launches: int,
+    *,
+    mpi_over_tcp: bool,
+) -> Measured:
+    """Read the launches of an IMB function from a job's folder.
+
+    Raises Incomplete where a launch, a size or a value is missing or wrong.
+    """
+    asked = imb_sizes(function, partition.max_message_bytes)
+    line_rate = line_rate_mb_s(partition, case, mpi_over_tcp=mpi_over_tcp)
+    read = imb_reader(folder, case)
+    return _measured(folder, case, case.function, partition, launches, asked, read, line_rate)
+
+
+def netpipe_case(
+    folder: Path,
+    case: Case,
+    subject: str,
+    partition: Partition,
+    launches: int,
+    *,
+    mpi_over_tcp: bool,
+) -> Measured:
+    """Read the launches of a NetPIPE variant from a job's folder.
+
+    Raises Incomplete where a launch, a size or a value is missing or wrong.
+    """
+    asked = netpipe.sizes(1, partition.max_message_bytes, 0)
+    line_rate = line_rate_mb_s(partition, case, mpi_over_tcp=mpi_over_tcp)
+    read = netpipe_reader(folder, case)
+    return _measured(folder, case, subject, partition, launches, asked, read, line_rate)
 
 
 def _measured(
@@ -176,13 +249,14 @@ def _measured(
     launches: int,
     asked: tuple[int, ...],
     read: Callable[[str], Curve],
+    line_rate: float | None,
 ) -> Measured:
     recorded = records(folder)
     done, reasons = [], []
     for number in range(1, launches + 1):
         step = f"{subject}.{number}"
         try:
-            done.append(_launch(folder, step, number, recorded, case, asked, read))
+            done.append(read_launch(folder, step, number, recorded, case, asked, read))
         except Incomplete as error:
             reasons += error.reasons
         except (NetproofError, OSError) as error:
@@ -191,14 +265,13 @@ def _measured(
         raise Incomplete(reasons)
     curves = [launch.curve for launch in done]
     median = median_curve(curves)
-    line_rate = line_rate_mb_s(partition, case)
     settings = LandmarkSettings(peak_from=partition.line_rate_from_bytes if line_rate else 0)
     return Measured(
         case, tuple(done), median, spread(curves), line_rate, landmarks(median, line_rate, settings)
     )
 
 
-def _launch(
+def read_launch(
     folder: Path,
     step: str,
     number: int,
@@ -207,6 +280,11 @@ def _launch(
     asked: tuple[int, ...],
     read: Callable[[str], Curve],
 ) -> Launch:
+    """One step of a job as launch ``number``: it ended well, where it should, with all sizes.
+
+    ``recorded``: what ``records`` says of the job; ``asked``: the sizes in bytes that it has to
+    have, and no others. Raises Incomplete with every reason, ParseError and OSError.
+    """
     entry = recorded.get(step)
     if entry is None:
         raise Incomplete(

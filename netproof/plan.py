@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,14 +13,14 @@ from netproof.benchmarks import (
     NETPIPE_PATHS,
     NETPIPE_PROTOCOLS,
     ImbFunction,
-    imb_sizes,
 )
+from netproof.parse import netpipe
 from netproof.site import Partition
 
 SHELL_FILES = tuple(sorted((Path(__file__).parent / "job").glob("*.sh")))
 """What a job script sources and starts; copied beside it."""
 
-SIZE_FILES = "sizes-from-*.txt"
+SIZE_FILES = "sizes-*.txt"
 """The files beside it that list the message sizes asked for."""
 
 RANK = ("bash", "./rank.sh")
@@ -51,17 +51,29 @@ def netpipe_subject(protocol: str, path: str, direction: str) -> str:
     return f"{protocol}-{path}-{direction}"
 
 
-def imb_size_file(function: ImbFunction) -> str:
+@dataclass(frozen=True)
+class Sweep:
+    """One call of NetPIPE: from ``lower`` to ``upper`` bytes, around each size ``perturbation``."""
+
+    lower: int
+    upper: int
+    perturbation: int
+
+    def sizes(self) -> tuple[int, ...]:
+        """The message sizes in bytes that NetPIPE measures for it."""
+        return netpipe.sizes(self.lower, self.upper, self.perturbation)
+
+
+def imb_size_file(function: str) -> str:
     """Name of the file that lists a function's message sizes for IMB's ``-msglen``."""
-    return f"sizes-from-{function.least_bytes}.txt"
+    return f"sizes-{function}.txt"
 
 
-def imb_size_files(functions: Sequence[ImbFunction], most_bytes: int) -> dict[str, str]:
-    """Name to text of the size lists that ``functions`` need."""
+def imb_size_files(sizes: Mapping[str, Sequence[int]]) -> dict[str, str]:
+    """Name to text of the lists of message sizes, from function to its sizes."""
     return {
-        imb_size_file(function): "".join(f"{size}\n" for size in imb_sizes(function, most_bytes))
-        for function in functions
-        if function.least_bytes is not None
+        imb_size_file(function): "".join(f"{size}\n" for size in listed)
+        for function, listed in sizes.items()
     }
 
 
@@ -80,7 +92,8 @@ def imb_steps(
     steps = []
     for function in functions:
         count, per_node = (2, 1) if function.pair else (ranks, partition.ranks_per_node)
-        sizes = ("-msglen", imb_size_file(function)) if function.least_bytes is not None else ()
+        sized = function.least_bytes is not None
+        sizes = ("-msglen", imb_size_file(function.name)) if sized else ()
         command = shlex.join(
             [
                 *srun,
@@ -99,9 +112,9 @@ def imb_steps(
     return tuple(steps)
 
 
-def netpipe_arguments(partition: Partition, direction: str) -> tuple[str, ...]:
-    """NetPIPE's options: sizes, round trips and direction; the same at both ends."""
-    arguments = ["-p", "0", "-u", str(partition.max_message_bytes)]
+def netpipe_arguments(partition: Partition, sweep: Sweep) -> tuple[str, ...]:
+    """NetPIPE's options: sizes and round trips; the same at both ends."""
+    arguments = ["-l", str(sweep.lower), "-u", str(sweep.upper), "-p", str(sweep.perturbation)]
     if partition.netpipe_repeats:
         arguments += ["-n", str(partition.netpipe_repeats)]
     return tuple(arguments)
@@ -117,28 +130,71 @@ def netpipe_steps(
     """
     variants = [(path, direction) for path in NETPIPE_PATHS for direction in NETPIPE_DIRECTIONS]
     random.Random(seed).shuffle(variants)
+    whole = Sweep(1, partition.max_message_bytes, 0)
     steps: list[Step] = []
     for path, direction in variants:
         for launch in range(1, launches + 1):
             for protocol in NETPIPE_PROTOCOLS:
                 subject = netpipe_subject(protocol, path, direction)
-                command = _netpipe_command(
-                    protocol, path, direction, f"{subject}.{launch}.np", len(steps), partition, srun
+                variant = (protocol, path, direction)
+                steps.append(
+                    _netpipe_step(subject, launch, variant, whole, len(steps), partition, srun)
                 )
-                steps.append(Step(subject, launch, command))
     return tuple(steps)
+
+
+def sweep_subject(subject: str, sweep: Sweep) -> str:
+    """Name of one of the sweeps that make a launch of a NetPIPE variant together."""
+    return f"{subject}-from-{sweep.lower}"
+
+
+def netpipe_sweep_steps(
+    sweeps: Mapping[tuple[str, str, str], Sequence[Sweep]],
+    launches: int,
+    partition: Partition,
+    srun: Sequence[str],
+    seed: int,
+) -> tuple[Step, ...]:
+    """Every launch of variants (protocol, path, direction) over sweeps of their own.
+
+    Launches are shuffled by ``seed``; the sweeps of one launch follow each other.
+    """
+    turns = [(variant, launch) for variant in sweeps for launch in range(1, launches + 1)]
+    random.Random(seed).shuffle(turns)
+    steps: list[Step] = []
+    for variant, launch in turns:
+        for sweep in sweeps[variant]:
+            subject = sweep_subject(netpipe_subject(*variant), sweep)
+            steps.append(
+                _netpipe_step(subject, launch, variant, sweep, len(steps), partition, srun)
+            )
+    return tuple(steps)
+
+
+def _netpipe_step(
+    subject: str,
+    launch: int,
+    variant: tuple[str, str, str],
+    sweep: Sweep,
+    order: int,
+    partition: Partition,
+    srun: Sequence[str],
+) -> Step:
+    output = f"{subject}.{launch}.np"
+    return Step(subject, launch, _netpipe_command(*variant, sweep, output, order, partition, srun))
 
 
 def _netpipe_command(
     protocol: str,
     path: str,
     direction: str,
+    sweep: Sweep,
     output: str,
     order: int,
     partition: Partition,
     srun: Sequence[str],
 ) -> str:
-    arguments = [*netpipe_arguments(partition, direction), "-o", output]
+    arguments = [*netpipe_arguments(partition, sweep), "-o", output]
     placement = [*_placement(2, 1 if path == "between" else 2)]
     if protocol == "mpi":
         if direction == "bidirectional":

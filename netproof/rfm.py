@@ -1,57 +1,76 @@
 """The ReFrame side of netproof; nothing else in the library imports ReFrame.
 
-A run has two kinds of tests. A *job* (``NetpipeJob``, ``ImbJob``) is a fixture: one Slurm job for
-each partition, environment and rank count, in which every launch of every function is a job step.
-A *check* (``NetpipeCheck``, ``ImbCheck``) belongs to one function and reads the files that the job
-left; the leaves in ``checks/`` derive from these and name only what they measure.
+A run has four kinds of tests, and the leaves in ``checks/`` derive from them:
 
-Attributes are due as follows. Class body: ``function`` (IMB), ``protocol`` (NetPIPE). After init:
-``valid_systems``, ``valid_prog_environs``, ``ranks``, ``reference``. Before setup: the references
-are there, or the test fails. Before run: a job's plan, its Slurm options, its files. Sanity: the
-case is complete, or every reason why not. Before performance: the variables.
+- *launches* (``NetpipeLaunches``, ``ImbLaunches``): one Slurm job for each partition, environment
+  and rank count, in which every launch of every function is a job step;
+- *checks* (``NetpipeCheck``, ``ImbCheck``): one for each function, over the files that the job
+  left: is it complete, and do its landmarks hold against the references;
+- *curves* (``NetpipeCurves``, ``ImbCurves``): one for each job, with the criteria along each
+  curve; sizes that they flag are measured again on the same nodes before they count;
+- *configurations* (``NetpipeConfigurations``, ``ImbConfigurations``): one for each rank count,
+  over the jobs of all partitions and environments, with the criteria that compare them.
+
+Attributes are due as follows. Class body: ``function`` (IMB), ``protocol`` (NetPIPE),
+``launched_by``. After init: ``valid_systems``, ``valid_prog_environs``, ``ranks``, ``reference``,
+dependencies. Before setup: the references are there, or the test fails. After setup: ``job_of``,
+and for curves whether there is something to measure again. Before run: a job's plan, its Slurm
+options, its files. Sanity: the case is complete and the criteria hold, or every reason why not.
+Before performance: the variables.
 """
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
 import random
 import shutil
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import reframe as rfm
 import reframe.utility.typecheck as typ
+import reframe.utility.udeps as udeps
 from reframe.core.backends import getlauncher
 from reframe.core.builtins import (
-    fixture,
     parameter,
     run_after,
     run_before,
     sanity_function,
     variable,
 )
-from reframe.core.exceptions import ReframeError, SanityError
+from reframe.core.exceptions import DependencyError, ReframeError, SanityError
 from reframe.core.runtime import runtime
 from reframe.utility.sanity import make_performance_function
 
-from netproof import measured, plan, session
+from netproof import again, judgement, measured, plan, session
 from netproof.benchmarks import (
-    IMB_FUNCTIONS,
     NETPIPE_DIRECTIONS,
     NETPIPE_PATHS,
+    NETPIPE_PROTOCOLS,
     ImbFunction,
     imb_function,
+    imb_sizes,
 )
 from netproof.case import Case
+from netproof.criteria import Finding, Level
 from netproof.errors import NetproofError
+from netproof.judgement import Baseline, Subject
 from netproof.site import (
+    JUDGE_ENVIRONMENT,
     PARTITION_KEYS,
     Partition,
+    baseline,
     fewest_ranks_feature,
     ranks_feature,
 )
 
 PLAN_FILE = "plan.json"
 """What a job was to run, in which order, beside its output."""
+
+KEPT_FILES = ["launches.*", "*.out", "*.err", "*.np", plan.SIZE_FILES, PLAN_FILE]
+"""What is kept of a job's folder."""
 
 VARIABLE_UNITS = {
     "latency_us": "us",
@@ -123,31 +142,22 @@ class Launched(rfm.RegressionTestPlugin):
     launches = variable(int, value=3)
 
 
-class Job(rfm.RunOnlyRegressionTest, Launched, Referenced):
-    """One Slurm job whose steps are the launches of several functions.
+class Steps(rfm.RegressionTestPlugin):
+    """A Slurm job whose script runs launches as job steps; one at a time in a contention domain.
 
     ``seed``: of the order they run in; 0 draws one.
     """
 
     seed = variable(int, value=0)
-    sourcesdir = None
-    executable = "bash"
-    executable_opts = ["launches.sh"]
-    exclusive_access = True
-    over_tcp = False
-    keep_files = ["launches.*", "*.out", "*.err", "*.np", plan.SIZE_FILES, PLAN_FILE]
 
-    def steps(self, partition: Partition, srun: list[str]) -> tuple[plan.Step, ...]:
-        """The job's launches in the order they run in."""
-        raise NetproofError(f"{type(self).__name__} says nothing of its steps")
+    def write_steps(
+        self, steps: Callable[[list[str], int], Sequence[plan.Step]], files: dict[str, str]
+    ) -> None:
+        """Write script, plan and ``files`` (name to text) into the stage folder.
 
-    def size_files(self, partition: Partition) -> dict[str, str]:
-        """Name to text of further files that the steps read."""
-        return {}
-
-    @run_before("run")
-    def plan_launches(self) -> None:
-        """Write the launches into the stage folder; srun starts the steps, not the script."""
+        ``steps`` gives the launches for srun's command and the seed. srun starts the steps, not
+        the script.
+        """
         partition = Partition.from_extras(self.current_partition.extras)
         stage = Path(self.stagedir)
         self.seed = self.seed or random.SystemRandom().randrange(1, 2**31)
@@ -160,14 +170,25 @@ class Job(rfm.RunOnlyRegressionTest, Launched, Referenced):
             f"--job-name=netproof-{partition.contention_domain}",
             "--dependency=singleton",
         ]
-        steps = self.steps(partition, srun)
+        planned = steps(srun, self.seed)
         for source in plan.SHELL_FILES:
             shutil.copy(source, stage)
-        for name, text in self.size_files(partition).items():
+        for name, text in files.items():
             (stage / name).write_text(text)
-        (stage / "launches.sh").write_text(plan.script(steps, partition, over_tcp=self.over_tcp))
-        planned = {"seed": self.seed, "steps": [step.name for step in steps]}
-        (stage / PLAN_FILE).write_text(json.dumps(planned, indent=1) + "\n")
+        (stage / "launches.sh").write_text(plan.script(planned, partition, over_tcp=self.over_tcp))
+        document = {"seed": self.seed, "steps": [step.name for step in planned]}
+        (stage / PLAN_FILE).write_text(json.dumps(document, indent=1) + "\n")
+
+
+class Job(rfm.RunOnlyRegressionTest, Launched, Referenced, Steps):
+    """One Slurm job whose steps are the launches of several functions."""
+
+    sourcesdir = None
+    executable = "bash"
+    executable_opts = ["launches.sh"]
+    exclusive_access = True
+    over_tcp = False
+    keep_files = KEPT_FILES
 
     @sanity_function
     def left_records(self) -> bool:
@@ -181,57 +202,157 @@ class Job(rfm.RunOnlyRegressionTest, Launched, Referenced):
         return True
 
 
-class NetpipeJob(Job):
+class NetpipeLaunches(Job):
     """TCP and MPI in turns on the same two nodes, between them and inside one, both directions."""
 
     num_tasks = 2
     num_tasks_per_node = 1
     over_tcp = True
+    valid_systems = ["*"]
+    valid_prog_environs = ["+netpipe-tcp +netpipe-mpi"]
 
-    def steps(self, partition: Partition, srun: list[str]) -> tuple[plan.Step, ...]:
+    @run_before("run")
+    def plan_launches(self) -> None:
         """All NetPIPE variants, TCP and MPI taking turns."""
-        return plan.netpipe_steps(self.launches, partition, srun, self.seed)
+        partition = Partition.from_extras(self.current_partition.extras)
+        self.write_steps(
+            lambda srun, seed: plan.netpipe_steps(self.launches, partition, srun, seed), {}
+        )
 
 
-class ImbJob(Job):
+def functions_here(
+    names: Sequence[str], ranks: int, rank_counts: Sequence[int]
+) -> list[ImbFunction]:
+    """The functions among ``names`` that a job of ``ranks`` runs where it has ``rank_counts``.
+
+    Those for two ranks go with the least count, and those for pairs with even ones.
+    """
+    functions = [imb_function(name) for name in names]
+    return [
+        function
+        for function in functions
+        if (ranks == min(rank_counts) or not function.pair)
+        and (ranks % 2 == 0 or not function.pairs)
+    ]
+
+
+class ImbLaunches(Job):
     """Functions of IMB-MPI1 on one rank count; those for two ranks go with the least count."""
 
     ranks = parameter(rank_counts())
-    functions = variable(
-        typ.List[str], value=[function.name for function in IMB_FUNCTIONS if function.default]
-    )
+    functions = variable(typ.List[str])
+    valid_prog_environs = ["+imb"]
+
+    @run_after("init")
+    def find_partitions(self) -> None:
+        """Run where the partition measures this rank count."""
+        self.valid_systems = [f"+{ranks_feature(self.ranks)}"]
 
     def functions_here(self) -> list[ImbFunction]:
         """Functions that this partition runs at this rank count."""
-        fewest = self.current_partition.extras["rank_counts"][0] == self.ranks
-        functions = [imb_function(name) for name in self.functions]
-        return [
-            function
-            for function in functions
-            if (fewest or not function.pair) and (self.ranks % 2 == 0 or not function.pairs)
-        ]
+        counts = self.current_partition.extras["rank_counts"]
+        return functions_here(self.functions, self.ranks, counts)
 
     @run_before("run")
-    def place_ranks(self) -> None:
-        """Fill each node with the partition's ranks a node."""
+    def plan_launches(self) -> None:
+        """All launches of all functions, shuffled; each node filled with its ranks."""
+        partition = Partition.from_extras(self.current_partition.extras)
         self.num_tasks = self.ranks
-        self.num_tasks_per_node = self.current_partition.extras["ranks_per_node"]
-
-    def steps(self, partition: Partition, srun: list[str]) -> tuple[plan.Step, ...]:
-        """All launches of all functions, shuffled."""
-        return plan.imb_steps(
-            self.functions_here(), self.ranks, self.launches, partition, srun, self.seed
+        self.num_tasks_per_node = partition.ranks_per_node
+        functions = self.functions_here()
+        files = plan.imb_size_files(
+            {
+                function.name: imb_sizes(function, partition.max_message_bytes)
+                for function in functions
+                if function.least_bytes is not None
+            }
+        )
+        self.write_steps(
+            lambda srun, seed: plan.imb_steps(
+                functions, self.ranks, self.launches, partition, srun, seed
+            ),
+            files,
         )
 
-    def size_files(self, partition: Partition) -> dict[str, str]:
-        """The message sizes for -msglen."""
-        return plan.imb_size_files(self.functions_here(), partition.max_message_bytes)
+
+class Reader(rfm.RegressionTestPlugin):
+    """Reads the cases that a job of ``launched_by`` left, in the class body a class of launches."""
+
+    launched_by: type[Job]
+
+    def launched(self, **parameters: int) -> str:
+        """Name of the job with these parameters."""
+        conditions = {
+            name: (lambda given, wanted=value: given == wanted)
+            for name, value in parameters.items()
+        }
+        (number,) = type(self).launched_by.get_variant_nums(**conditions)
+        return type(self).launched_by.variant_name(number)
+
+    def netpipe_case(self, job: Job, protocol: str, path: str, direction: str) -> measured.Measured:
+        """A NetPIPE variant as ``job`` measured it, or Incomplete."""
+        partition = Partition.from_extras(job.current_partition.extras)
+        per_node = 1 if path == "between" else 2
+        return measured.netpipe_case(
+            Path(job.stagedir),
+            Case(*_where(job), "netpipe", protocol, 2, per_node, path, direction),
+            plan.netpipe_subject(protocol, path, direction),
+            partition,
+            self.launches,
+            mpi_over_tcp=job.current_environ.extras["mpi_over_tcp"],
+        )
+
+    def imb_case(self, job: ImbLaunches, function: ImbFunction) -> measured.Measured:
+        """A function of IMB as ``job`` measured it, or Incomplete."""
+        partition = Partition.from_extras(job.current_partition.extras)
+        ranks, per_node = (2, 1) if function.pair else (job.ranks, partition.ranks_per_node)
+        return measured.imb_case(
+            Path(job.stagedir),
+            Case(*_where(job), "imb", function.name, ranks, per_node),
+            function,
+            partition,
+            self.launches,
+            mpi_over_tcp=job.current_environ.extras["mpi_over_tcp"],
+        )
+
+    def complete(self, job: Job) -> list[Subject]:
+        """Every case that ``job`` completed; what it did not is for the checks to tell."""
+        partition = Partition.from_extras(job.current_partition.extras)
+        known = job.current_environ.extras["known"]
+        found = []
+        for read in self.readers(job):
+            try:
+                case = read()
+            except measured.Incomplete:
+                continue
+            found.append(Subject(case, partition.switch, partition.settings(), known))
+        return found
 
 
-class OtherImbJob(ImbJob):
-    """The functions of IMB-MPI1 that are not part of a plain acceptance run."""
+class NetpipeReader(Reader):
+    """Reads all variants of NetPIPE."""
 
-    functions = [function.name for function in IMB_FUNCTIONS if not function.default]
+    def readers(self, job: Job) -> list[Callable[[], measured.Measured]]:
+        """A function for each case of ``job`` that reads it, or raises Incomplete."""
+        return [
+            lambda variant=variant: self.netpipe_case(job, *variant)
+            for variant in itertools.product(NETPIPE_PROTOCOLS, NETPIPE_PATHS, NETPIPE_DIRECTIONS)
+        ]
+
+
+class ImbReader(Reader):
+    """Reads all functions that a job of IMB ran."""
+
+    def readers(self, job: ImbLaunches) -> list[Callable[[], measured.Measured]]:
+        """A function for each case of ``job`` that reads it, or raises Incomplete."""
+        return [
+            lambda function=function: self.imb_case(job, function)
+            for function in job.functions_here()
+        ]
+
+
+def _where(test: rfm.RegressionTest) -> tuple[str, str, str]:
+    return (test.current_system.name, test.current_partition.name, test.current_environ.name)
 
 
 class Check(rfm.RunOnlyRegressionTest, Launched, Referenced):
@@ -253,23 +374,23 @@ class Check(rfm.RunOnlyRegressionTest, Launched, Referenced):
         """Stem of the names of the function's steps."""
         raise NetproofError(f"{type(self).__name__} names no function")
 
-    def read(self, folder: Path, partition: Partition) -> measured.Measured:
+    def job_name(self) -> str:
+        """Name of the job that measures the function."""
+        raise NetproofError(f"{type(self).__name__} names no job")
+
+    def read(self) -> measured.Measured:
         """The complete case, or Incomplete."""
         raise NetproofError(f"{type(self).__name__} reads nothing")
 
-    def case(self, ranks_per_node: int) -> Case:
-        """The case, once partition and environment are known."""
-        return Case(
-            self.current_system.name,
-            self.current_partition.name,
-            self.current_environ.name,
-            ranks_per_node=ranks_per_node,
-            **self.netproof_case,
-        )
+    @run_after("init")
+    def wait_for_job(self) -> None:
+        """Run once the job is done."""
+        self.depends_on(self.job_name(), udeps.by_case)
 
     @run_after("setup")
     def show_output(self) -> None:
         """Make the benchmark's own text the check's output."""
+        self.job_of = self.getdep(self.job_name())
         folder = Path(self.job_of.stagedir)
         self.executable_opts = [
             str(folder / f"{self.subject()}.{launch}.out") for launch in range(1, self.launches + 1)
@@ -278,14 +399,12 @@ class Check(rfm.RunOnlyRegressionTest, Launched, Referenced):
     @sanity_function
     def is_complete(self) -> bool:
         """All sizes and launches that were asked for are there, and nothing else."""
-        partition = Partition.from_extras(self.current_partition.extras)
-        folder = Path(self.job_of.stagedir)
         try:
-            self.measured = self.read(folder, partition)
+            self.measured = self.read()
         except measured.Incomplete as error:
             # ReFrame puts a cause's text behind the error's own.
             raise SanityError("; ".join(error.reasons)) from None
-        job_plan = json.loads((folder / PLAN_FILE).read_text())
+        job_plan = json.loads((Path(self.job_of.stagedir) / PLAN_FILE).read_text())
         self.netproof_measured = {
             "format": session.MEASURED_FORMAT,
             **self.measured.as_json(),
@@ -331,13 +450,12 @@ class Check(rfm.RunOnlyRegressionTest, Launched, Referenced):
             bounds.setdefault(name, (0, None, None, "us"))
 
 
-class NetpipeCheck(Check):
+class NetpipeCheck(Check, NetpipeReader):
     """NetPIPE over one protocol, on one path, in one direction."""
 
     protocol = variable(str)
     path = parameter(NETPIPE_PATHS)
     direction = parameter(NETPIPE_DIRECTIONS)
-    job_of = fixture(NetpipeJob, scope="environment")
     ranks = 2
     valid_systems = ["*"]
     valid_prog_environs = ["+netpipe-tcp +netpipe-mpi"]
@@ -358,28 +476,31 @@ class NetpipeCheck(Check):
         """Stem of the names of the variant's steps."""
         return plan.netpipe_subject(self.protocol, self.path, self.direction)
 
-    def read(self, folder: Path, partition: Partition) -> measured.Measured:
+    def job_name(self) -> str:
+        """Name of the job that measures the variant."""
+        return self.launched()
+
+    def read(self) -> measured.Measured:
         """The complete case, or Incomplete."""
-        case = self.case(ranks_per_node=1 if self.path == "between" else 2)
-        return measured.netpipe_case(folder, case, self.subject(), partition, self.launches)
+        return self.netpipe_case(self.job_of, self.protocol, self.path, self.direction)
 
 
-class ImbCheck(Check):
+class ImbCheck(Check, ImbReader):
     """One function of IMB-MPI1 at one rank count."""
 
     function = variable(str)
-    job_of = fixture(ImbJob, scope="environment")
+    job_ranks = parameter(rank_counts())
     valid_prog_environs = ["+imb"]
     tags = {"imb"}
 
     @run_after("init")
     def find_partitions(self) -> None:
         """Run where the partition measures this rank count."""
-        function, ranks = imb_function(self.function), self.job_of.ranks
-        self.ranks = 2 if function.pair else ranks
+        function = imb_function(self.function)
+        self.ranks = 2 if function.pair else self.job_ranks
         feature = fewest_ranks_feature if function.pair else ranks_feature
-        odd = function.pairs and ranks % 2
-        self.valid_systems = [] if odd else [f"+{feature(ranks)}"]
+        odd = function.pairs and self.job_ranks % 2
+        self.valid_systems = [] if odd else [f"+{feature(self.job_ranks)}"]
         self.netproof_case = {
             "benchmark": "imb",
             "function": self.function,
@@ -392,8 +513,259 @@ class ImbCheck(Check):
         """Stem of the names of the function's steps."""
         return self.function
 
-    def read(self, folder: Path, partition: Partition) -> measured.Measured:
+    def job_name(self) -> str:
+        """Name of the job that measures the function."""
+        return self.launched(ranks=self.job_ranks)
+
+    def read(self) -> measured.Measured:
         """The complete case, or Incomplete."""
-        function = imb_function(self.function)
-        case = self.case(1 if function.pair else partition.ranks_per_node)
-        return measured.imb_case(folder, case, function, partition, self.launches)
+        return self.imb_case(self.job_of, imb_function(self.function))
+
+
+class Curves(rfm.RunOnlyRegressionTest, Launched, Steps):
+    """The criteria along each curve of one job; what they flag is measured again and then counts.
+
+    Where nothing is flagged no Slurm job is submitted. Else there is one on the nodes of the job
+    that was judged. ``netproof_again`` holds what it measured, for the session's report.
+    ``again_launches``: how many of each case.
+    """
+
+    sourcesdir = None
+    executable = "bash"
+    executable_opts = ["launches.sh"]
+    exclusive_access = True
+    over_tcp = False
+    keep_files = KEPT_FILES
+    again_launches = variable(int, value=3)
+    netproof_again = variable(dict, value={}, loggable=True)
+
+    def job_name(self) -> str:
+        """Name of the job whose curves are judged."""
+        raise NetproofError(f"{type(self).__name__} names no job")
+
+    def plan_again(self) -> None:
+        """Write the script that measures the flagged cases again."""
+        raise NetproofError(f"{type(self).__name__} measures nothing again")
+
+    def read_again(self, subject: Subject, findings: tuple[Finding, ...]) -> again.MeasuredAgain:
+        """What the job measured again of a case."""
+        raise NetproofError(f"{type(self).__name__} reads nothing")
+
+    @run_after("init")
+    def wait_for_job(self) -> None:
+        """Run once the job is done."""
+        self.depends_on(self.job_name(), udeps.by_case)
+
+    @run_after("setup")
+    def find_flags(self) -> None:
+        """Judge the curves; stay where ReFrame runs unless one of them is flagged."""
+        self.job_of = self.getdep(self.job_name())
+        subjects = [] if self.is_dry_run() else self.complete(self.job_of)
+        # ReFrame writes a test's attributes as JSON, which has only text for keys.
+        self.findings = list(judgement.along_all(subjects).items())
+        self.flags = [
+            (subject, judgement.flagged(findings))
+            for subject, findings in self.findings
+            if judgement.flagged(findings)
+        ]
+        if not self.flags:
+            # The run's job has been made by now, for Slurm.
+            self.local = True
+            self._setup_run_job()
+            self.executable, self.executable_opts = "true", []
+
+    @run_before("run")
+    def measure_again(self) -> None:
+        """On the very nodes, in more launches, around every flagged size."""
+        if self.flags:
+            self.num_tasks = self.job_of.num_tasks
+            self.num_tasks_per_node = self.job_of.num_tasks_per_node
+            self.job.pin_nodes = list(self.job_of.job.nodelist)
+            self.plan_again()
+
+    @sanity_function
+    def curves_hold(self) -> bool:
+        """No criterion fails, or a sentence for each that does."""
+        several = [self.read_again(*flagged) for flagged in self.flags]
+        self.netproof_again = {
+            "format": session.MEASURED_FORMAT,
+            "cases": [measured_again.as_json() for measured_again in several],
+        }
+        measured_again = again.by_case(several)
+        rulings = [
+            ruling
+            for subject, findings in self.findings
+            for ruling in again.rule_all(subject, findings, measured_again.get(subject.case.key()))
+        ]
+        return _hold(rulings)
+
+
+def _hold(rulings: Sequence[judgement.Ruling]) -> bool:
+    failed = [ruling.why for ruling in rulings if ruling.level is Level.FAIL]
+    if failed:
+        raise SanityError("\n".join(failed))
+    return True
+
+
+class NetpipeCurves(Curves, NetpipeReader):
+    """The curves of one NetPIPE job."""
+
+    over_tcp = True
+    valid_systems = ["*"]
+    valid_prog_environs = ["+netpipe-tcp +netpipe-mpi"]
+    tags = {"netpipe"}
+
+    def job_name(self) -> str:
+        """Name of the job whose curves are judged."""
+        return self.launched()
+
+    def sweeps(self, subject: Subject, findings: tuple[Finding, ...]) -> tuple[plan.Sweep, ...]:
+        """The calls of NetPIPE that make one launch."""
+        return again.netpipe_sweeps(findings, subject.confirm_settings())
+
+    def plan_again(self) -> None:
+        """Write the script that measures the flagged cases again."""
+        partition = Partition.from_extras(self.current_partition.extras)
+        sweeps = {
+            (subject.case.function, subject.case.path, subject.case.direction): self.sweeps(
+                subject, findings
+            )
+            for subject, findings in self.flags
+        }
+        self.write_steps(
+            lambda srun, seed: plan.netpipe_sweep_steps(
+                sweeps, self.again_launches, partition, srun, seed
+            ),
+            {},
+        )
+
+    def read_again(self, subject: Subject, findings: tuple[Finding, ...]) -> again.MeasuredAgain:
+        """What the job measured again of a case."""
+        case, folder = subject.case, Path(self.stagedir)
+        name = plan.netpipe_subject(case.function, case.path, case.direction)
+        return again.read(
+            folder,
+            case,
+            [
+                (plan.sweep_subject(name, sweep), sweep.sizes())
+                for sweep in self.sweeps(subject, findings)
+            ],
+            self.again_launches,
+            measured.netpipe_reader(folder, case),
+            nodes=self.job.nodelist,
+            jobid=self.job.jobid,
+        )
+
+
+class ImbCurves(Curves, ImbReader):
+    """The curves of one IMB job."""
+
+    job_ranks = parameter(rank_counts())
+    valid_prog_environs = ["+imb"]
+    tags = {"imb"}
+
+    @run_after("init")
+    def find_partitions(self) -> None:
+        """Run where the partition measures this rank count."""
+        self.valid_systems = [f"+{ranks_feature(self.job_ranks)}"]
+
+    def job_name(self) -> str:
+        """Name of the job whose curves are judged."""
+        return self.launched(ranks=self.job_ranks)
+
+    def plan_again(self) -> None:
+        """Write the script that measures the flagged cases again."""
+        partition = Partition.from_extras(self.current_partition.extras)
+        functions = [imb_function(subject.case.function) for subject, _ in self.flags]
+        sizes = {
+            subject.case.function: judgement.dense_sizes(subject, findings)
+            for subject, findings in self.flags
+        }
+        self.write_steps(
+            lambda srun, seed: plan.imb_steps(
+                functions, self.job_ranks, self.again_launches, partition, srun, seed
+            ),
+            plan.imb_size_files(sizes),
+        )
+
+    def read_again(self, subject: Subject, findings: tuple[Finding, ...]) -> again.MeasuredAgain:
+        """What the job measured again of a case."""
+        folder = Path(self.stagedir)
+        return again.read(
+            folder,
+            subject.case,
+            [(subject.case.function, judgement.dense_sizes(subject, findings))],
+            self.again_launches,
+            measured.imb_reader(folder, subject.case),
+            nodes=self.job.nodelist,
+            jobid=self.job.jobid,
+        )
+
+
+class Configurations(rfm.RunOnlyRegressionTest, Launched):
+    """The criteria that compare configurations, over every job of one kind in the run.
+
+    It runs once, in ReFrame's own environment and on the first partition, when all jobs are done.
+    A run narrowed to some environments or checks does not have it.
+    """
+
+    local = True
+    sourcesdir = None
+    executable = "true"
+    valid_prog_environs = [JUDGE_ENVIRONMENT]
+
+    def job_name(self) -> str:
+        """Name of the jobs that are compared."""
+        raise NetproofError(f"{type(self).__name__} names no job")
+
+    @run_after("init")
+    def wait_for_all(self) -> None:
+        """Run once every job is done, on whatever partition."""
+        self.valid_systems = [runtime().system.partitions[0].fullname]
+        self.depends_on(self.job_name(), udeps.fully)
+
+    @sanity_function
+    def configurations_hold(self) -> bool:
+        """No criterion fails, or a sentence for each that does."""
+        jobs = self._jobs()
+        subjects = [subject for job in jobs for subject in self.complete(job)]
+        partitions = [
+            {"name": partition.name, "extras": partition.extras}
+            for partition in runtime().system.partitions
+        ]
+        named = baseline(partitions)
+        rulings = judgement.across(
+            subjects, None if named is None else Baseline(*named), lambda group: len(jobs)
+        )
+        return _hold([ruling for several in rulings.values() for ruling in several])
+
+    def _jobs(self) -> list[Job]:
+        jobs = []
+        for partition in runtime().system.partitions:
+            for environment in partition.environs:
+                with contextlib.suppress(DependencyError):
+                    jobs.append(
+                        self.getdep(self.job_name(), environ=environment.name, part=partition.name)
+                    )
+        return jobs
+
+
+class NetpipeConfigurations(Configurations, NetpipeReader):
+    """NetPIPE on all configurations."""
+
+    tags = {"netpipe"}
+
+    def job_name(self) -> str:
+        """Name of the jobs that are compared."""
+        return self.launched()
+
+
+class ImbConfigurations(Configurations, ImbReader):
+    """The functions of IMB on all configurations of one rank count."""
+
+    job_ranks = parameter(rank_counts())
+    tags = {"imb"}
+
+    def job_name(self) -> str:
+        """Name of the jobs that are compared."""
+        return self.launched(ranks=self.job_ranks)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import importlib.util
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 
 from netproof.benchmarks import FEATURES
 from netproof.errors import NetproofError
+from netproof.settings import Settings
 
 
 class SiteError(NetproofError):
@@ -81,6 +83,32 @@ def _reasons(value: dict[str, str]) -> str | None:
     return None
 
 
+def _criteria(value: dict[str, dict[str, Any]]) -> str | None:
+    try:
+        Settings.of_site(value, 0)
+    except NetproofError as error:
+        return str(error)
+    return None
+
+
+def _known(value: dict[str, str]) -> str | None:
+    for text, reason in value.items():
+        try:
+            re.compile(text)
+        except (re.error, TypeError) as error:
+            return f"{text!r} is no regular expression: {error}"
+        if not isinstance(reason, str) or not reason.strip():
+            return f"say what is known of {text!r}, in a sentence"
+    return None
+
+
+def _retired(value: dict[str, str]) -> str | None:
+    for environment, reason in value.items():
+        if not isinstance(reason, str) or not reason.strip():
+            return f"say why {environment!r} is gone, in a sentence"
+    return None
+
+
 PARTITION_KEYS = {
     "switch": Key(str, "the switch's name on site", obeys=_text),
     "nic": Key(str, "the nodes' network card", obeys=_text),
@@ -121,6 +149,23 @@ PARTITION_KEYS = {
     "step_limit_s": Key(
         int, "seconds after which one launch of a benchmark is ended", default=600, obeys=_positive
     ),
+    "baseline": Key(
+        str,
+        "the environment that scores of the whole system are relative to, on one of its partitions",
+        default="",
+    ),
+    "criteria": Key(
+        dict,
+        "what differs from the criteria's defaults: criterion to setting to value",
+        default={},
+        obeys=_criteria,
+    ),
+    "retired": Key(
+        dict,
+        "environments that the partition had and has no more, each with the reason",
+        default={},
+        obeys=_retired,
+    ),
 }
 
 ENVIRONMENT_KEYS = {
@@ -129,7 +174,20 @@ ENVIRONMENT_KEYS = {
     "absent": Key(
         dict, "benchmarks that the environment lacks, each with the reason", {}, _reasons
     ),
+    "known": Key(
+        dict,
+        "flaws of it that are known: an expression for cases, 'IMB Bcast .* ranks' for instance,"
+        " to the reason",
+        default={},
+        obeys=_known,
+    ),
+    "mpi_over_tcp": Key(
+        bool, "whether its MPI goes over TCP, whose line rate then bounds it", default=True
+    ),
 }
+
+JUDGE_ENVIRONMENT = "builtin"
+"""ReFrame's own environment, in which what compares configurations runs: it measures nothing."""
 
 
 @dataclass(frozen=True)
@@ -151,6 +209,11 @@ class Partition:
     imb_arguments: tuple[str, ...]
     line_rate_from_bytes: int
     step_limit_s: int
+    criteria: dict[str, dict[str, Any]]
+
+    def settings(self) -> Settings:
+        """The settings of the criteria here."""
+        return Settings.of_site(self.criteria, self.line_rate_from_bytes)
 
     @classmethod
     def from_extras(cls, extras: dict[str, Any]) -> Partition:
@@ -223,7 +286,28 @@ def load(path: Path) -> dict[str, Any]:
         for partition in system["partitions"]:
             place = f"partition {name}:{_name(path, partition, f'a partition of system {name}')}"
             _partition(path, place, partition, environments)
+        _one_baseline(path, name, system["partitions"])
     return configuration
+
+
+def baseline(partitions: list[dict[str, Any]]) -> tuple[str, str] | None:
+    """Partition and environment that scores are relative to; None where none of these has it."""
+    for partition in partitions:
+        if partition["extras"]["baseline"]:
+            return partition["name"], partition["extras"]["baseline"]
+    return None
+
+
+def _one_baseline(path: Path, system: str, partitions: list[dict[str, Any]]) -> None:
+    named = [entry for entry in partitions if entry["extras"]["baseline"]]
+    if len(named) != 1:
+        found = ", ".join(entry["name"] for entry in named) or "none does"
+        raise SiteError(
+            path,
+            f"system {system}",
+            "extras['baseline']",
+            f"one partition names the environment that scores are relative to, and {found}",
+        )
 
 
 def absences(environment_extras: dict[str, Any]) -> dict[str, str]:
@@ -280,9 +364,25 @@ def _partition(path: Path, place: str, partition: dict[str, Any], environments: 
             )
     extras = _complete(path, place, partition.get("extras", {}), PARTITION_KEYS)
     extras["contention_domain"] = extras["contention_domain"] or extras["switch"]
+    if extras["baseline"] and extras["baseline"] not in partition["environs"]:
+        raise SiteError(
+            path,
+            place,
+            "extras['baseline']",
+            f"{extras['baseline']!r} is none of its environs, {', '.join(partition['environs'])}",
+        )
+    for environ in extras["retired"]:
+        if environ in partition["environs"]:
+            raise SiteError(
+                path,
+                place,
+                "extras['retired']",
+                f"{environ!r} is among its environs: take it out of one of the two",
+            )
     for reason in _misfits(extras, partition.get("processor", {}).get("num_cpus")):
         raise SiteError(path, place, "rank_counts", reason)
     partition["extras"] = extras
+    partition["environs"] = [*partition["environs"], JUDGE_ENVIRONMENT]
     counts = extras["rank_counts"]
     partition["features"] = [
         *partition.get("features", []),

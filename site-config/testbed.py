@@ -27,7 +27,7 @@ def _environment(name, mpi, pmi, kind, variables, imb=False):
     }
 
 
-def _partition(name, descr, link_mbit_s, max_message_bytes, netpipe_repeats, imb_calls):
+def _partition(name, descr, link_mbit_s, max_message_bytes, netpipe_repeats, imb_calls, **more):
     return {
         "name": name,
         "descr": descr,
@@ -62,6 +62,7 @@ def _partition(name, descr, link_mbit_s, max_message_bytes, netpipe_repeats, imb
             # The emulated links let a burst of some KiB pass before they hold it to their rate.
             "line_rate_from_bytes": 131072,
             "step_limit_s": 180,
+            **more,
         },
     }
 
@@ -74,7 +75,15 @@ site_configuration = {
             "hostnames": [],
             "modules_system": "nomod",
             "partitions": [
-                _partition("gige", "Gigabit Ethernet switch, emulated", 1000, 524288, 10, 60),
+                _partition(
+                    "gige",
+                    "Gigabit Ethernet switch, emulated",
+                    1000,
+                    524288,
+                    10,
+                    60,
+                    baseline="mpich",
+                ),
                 _partition("fast-ethernet", "Fast Ethernet switch, emulated", 100, 131072, 4, 15),
             ],
         }

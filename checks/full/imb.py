@@ -1,15 +1,22 @@
 """Intel MPI Benchmarks: the functions beyond a plain acceptance run (-R, tag imb)."""
 
 import reframe as rfm
-from reframe.core.builtins import fixture
 
-from netproof.rfm import ImbCheck, OtherImbJob
+from netproof.benchmarks import OTHER_IMB
+from netproof.rfm import ImbCheck, ImbConfigurations, ImbCurves, ImbLaunches
+
+
+@rfm.simple_test
+class OtherImbJob(ImbLaunches):
+    """The functions, as the launches of one job for each environment and rank count."""
+
+    functions = OTHER_IMB
 
 
 class OtherImbCheck(ImbCheck):
-    """Shares one job with the other functions of this file."""
+    """Reads what that job measured."""
 
-    job_of = fixture(OtherImbJob, scope="environment")
+    launched_by = OtherImbJob
 
 
 @rfm.simple_test
@@ -70,3 +77,17 @@ class ImbReduce(OtherImbCheck):
 @rfm.simple_test
 class ImbReduceScatterBlock(OtherImbCheck):
     function = "Reduce_scatter_block"
+
+
+@rfm.simple_test
+class OtherImbSmoothness(ImbCurves):
+    """Inversions, jumps, dropouts, and the line rate."""
+
+    launched_by = OtherImbJob
+
+
+@rfm.simple_test
+class OtherImbComparison(ImbConfigurations):
+    """Envelope and score."""
+
+    launched_by = OtherImbJob

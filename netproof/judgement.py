@@ -1,0 +1,294 @@
+"""What the criteria say of measured cases: along each curve, and across configurations.
+
+The same functions judge inside a run and over a stored session. ``along`` needs one case, and
+for the loss of MPI its twin over TCP; ``across`` needs every configuration that ran a function.
+``rule`` turns a finding, and what measuring again said of it, into what the verdict makes of it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from netproof import criteria
+from netproof.benchmarks import imb_function
+from netproof.case import Case
+from netproof.criteria import Bounds, Confirmation, ConfirmSettings, Finding, Level
+from netproof.measured import Measured
+from netproof.settings import Settings
+
+CONFIRMED_BY_MEASURING = ("inversion", "jump", "dropout")
+"""The criteria whose flags are measured again before they count."""
+
+FLAGS = (Level.WARN, Level.FAIL)
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A complete case with what its site says of it.
+
+    ``switch``: its name; ``settings``: of the criteria; ``known``: flaws of the environment, from
+    an expression for whole cases as ``what`` has them to the reason. Compared by identity.
+    """
+
+    measured: Measured
+    switch: str
+    settings: Settings
+    known: Mapping[str, str]
+
+    @property
+    def case(self) -> Case:
+        """The case that was measured."""
+        return self.measured.case
+
+    def __str__(self) -> str:
+        """The case and the switch, as they stand at the head of every sentence."""
+        return f"{self.case} (switch {self.switch})"
+
+    def known_flaw(self) -> str | None:
+        """The reason why flags of this case are expected, None where they are not."""
+        what = self.case.what()
+        return next((why for text, why in self.known.items() if re.fullmatch(text, what)), None)
+
+    def confirm_settings(self) -> ConfirmSettings:
+        """How its flagged sizes are measured again; reductions go by elements of 4 bytes."""
+        most = max(self.measured.curve.sizes)
+        settings = dataclasses.replace(self.settings.confirm, most_bytes=max(most, 8))
+        if self.case.benchmark != "imb":
+            return settings
+        least = imb_function(self.case.function).least_bytes or 1
+        return dataclasses.replace(settings, element_bytes=least)
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """What the verdict makes of one finding.
+
+    ``level``: fail makes the case red, warn orange; shown and pass leave it as it is. ``why``:
+    the sentence to print.
+    """
+
+    finding: Finding
+    level: Level
+    why: str
+    confirmation: Confirmation | None = None
+
+
+def along(subject: Subject, tcp: Subject | None = None) -> tuple[Finding, ...]:
+    """What the criteria along a curve find: 3 to 6, 8, 9 and 11 of docs/criteria.md.
+
+    ``tcp``: for NetPIPE over MPI, the case over TCP of the same job, path and direction; None
+    where it was not complete. A function without message sizes has no curve to follow, and a
+    path inside a node no line rate.
+    """
+    measured, settings, where = subject.measured, subject.settings, str(subject)
+    findings: list[Finding] = []
+    if measured.curve.sizes != (0,):
+        findings += [
+            criteria.inversion(measured.curve, where=where, settings=settings.inversion),
+            criteria.jump(measured.curve, where=where, settings=settings.jump),
+            criteria.roughness(measured.curve, where=where, settings=settings.roughness),
+        ]
+    if measured.curve.bandwidth_mb_s is not None:
+        findings += criteria.dropout(measured.curve, where=where, settings=settings.dropout)
+        if measured.line_rate_mb_s is not None:
+            findings.append(
+                criteria.line_rate(
+                    measured.curve,
+                    measured.line_rate_mb_s,
+                    where=where,
+                    settings=settings.line_rate,
+                )
+            )
+    if (subject.case.benchmark, subject.case.function) == ("netpipe", "mpi"):
+        findings += _mpi_loss(subject, tcp)
+    seconds, used = 0.0, defaultdict(float)
+    for launch in measured.launches:
+        seconds += max(use.wall_s for use in launch.ranks)
+        for use in launch.ranks:
+            used[use.node] += use.cpu_s
+    findings += criteria.cpu_cost(used, seconds, where=where, settings=settings.cpu_cost)
+    return tuple(findings)
+
+
+def along_all(subjects: Sequence[Subject]) -> dict[Subject, tuple[Finding, ...]]:
+    """What ``along`` finds of each case, those over TCP being the twins of those over MPI."""
+    by_key = {subject.case.key(): subject for subject in subjects}
+    return {subject: along(subject, by_key.get(twin_key(subject.case))) for subject in subjects}
+
+
+def _mpi_loss(subject: Subject, tcp: Subject | None) -> tuple[Finding, ...]:
+    inside = subject.case.path == "inside"
+    settings = subject.settings.mpi_loss_inside if inside else subject.settings.mpi_loss
+    if tcp is None:
+        reason = "undefined: its run over TCP in the same job is not complete"
+        criterion = "MPI loss at the peak"
+        return (
+            Finding(criterion, Level.UNDEFINED, str(subject), f"{subject}: {criterion} {reason}"),
+        )
+    return criteria.mpi_loss(
+        subject.measured.curve,
+        tcp.measured.curve,
+        where=str(subject),
+        settings=settings,
+        at_every_size=dataclasses.replace(criteria.AT_EVERY_SIZE, least_size=settings.least_size),
+    )
+
+
+def twin_key(case: Case) -> tuple:
+    """The key of the case over TCP that a NetPIPE case over MPI is held against."""
+    return dataclasses.replace(case, function="tcp").key()
+
+
+def flagged(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Those findings whose sizes are to be measured again."""
+    return tuple(
+        finding
+        for finding in findings
+        if finding.criterion in CONFIRMED_BY_MEASURING and finding.level in FLAGS
+    )
+
+
+def dense_sizes(subject: Subject, findings: Sequence[Finding]) -> tuple[int, ...]:
+    """The sizes in bytes to measure again for several flags of one case, increasing."""
+    settings = subject.confirm_settings()
+    sizes = {size for finding in findings for size in criteria.dense_sizes(finding, settings)}
+    return tuple(sorted(sizes))
+
+
+def bounds_of(criterion: str, settings: Settings, *, inside: bool = False) -> Bounds:
+    """The bounds that a finding of that criterion was held against."""
+    name = {
+        "line rate": "line_rate",
+        "CPU cost": "cpu_cost",
+        "MPI loss at the peak": "mpi_loss_inside" if inside else "mpi_loss",
+    }.get(criterion, criterion)
+    if criterion == "MPI loss at a size":
+        return criteria.AT_EVERY_SIZE
+    return getattr(settings, name)
+
+
+def rule(subject: Subject, finding: Finding, confirmation: Confirmation | None) -> Ruling:
+    """What a finding means once it is known whether measuring again showed it too.
+
+    A flag that was to be measured again and was not counts as it stands: it is not forgiven.
+    What could not be judged fails where a bound was to be held. A flaw that the site knows of is
+    shown with the site's reason, unless it is an error of measurement.
+    """
+    ruling = _rule(subject, finding, confirmation)
+    flaw = subject.known_flaw()
+    if flaw is None or ruling.level not in FLAGS or finding.criterion == "line rate":
+        return ruling
+    if finding.level is Level.UNDEFINED:
+        return ruling
+    why = f"{ruling.why}; known: {flaw}"
+    return dataclasses.replace(ruling, level=Level.SHOWN, why=why)
+
+
+def _rule(subject: Subject, finding: Finding, confirmation: Confirmation | None) -> Ruling:
+    if finding.level is Level.UNDEFINED:
+        bounds = bounds_of(
+            finding.criterion, subject.settings, inside=subject.case.path == "inside"
+        )
+        asserted = bounds.warn is not None or bounds.fail is not None
+        return Ruling(finding, Level.FAIL if asserted else Level.SHOWN, finding.why)
+    if finding not in flagged([finding]):
+        return Ruling(finding, finding.level, finding.why)
+    if confirmation is None:
+        return Ruling(finding, finding.level, f"{finding.why}; it was not measured again")
+    if confirmation.level is Level.UNDEFINED:
+        return Ruling(finding, finding.level, f"{finding.why}; {confirmation.why}", confirmation)
+    why = f"{finding.why}; {_without(confirmation.why, finding.where)}"
+    return Ruling(finding, confirmation.level, why, confirmation)
+
+
+def _without(sentence: str, where: str) -> str:
+    return sentence.removeprefix(f"{where}: ")
+
+
+def group(case: Case) -> tuple:
+    """What configurations have in common whose curves are compared: function, ranks, path."""
+    return (case.benchmark, case.function, case.ranks, case.path, case.direction)
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The configuration that scores are relative to."""
+
+    partition: str
+    environment: str
+
+    def __str__(self) -> str:
+        return f"{self.partition} {self.environment}"
+
+
+def across(
+    subjects: Sequence[Subject],
+    baseline: Baseline | None,
+    owed: Callable[[tuple], int],
+) -> dict[tuple, tuple[Ruling, ...]]:
+    """What the criteria across configurations make of each case, by its key: 1 and 2.
+
+    ``baseline``: None where it is no part of what was to run; then there is no score, and that
+    is said. ``owed(group)``: how many configurations were to run that group; a lone one has no
+    envelope, which fails where others were owed.
+    """
+    by_group: dict[tuple, list[Subject]] = defaultdict(list)
+    for subject in subjects:
+        if subject.measured.curve.sizes != (0,):
+            by_group[group(subject.case)].append(subject)
+    rulings: dict[tuple, tuple[Ruling, ...]] = {}
+    for key, members in by_group.items():
+        envelope = _envelope(members, alone=owed(key) < 2)
+        for subject in members:
+            found = [ruling for ruling in envelope if ruling.finding.where == str(subject)]
+            red = [ruling.finding.size for ruling in found if ruling.level is Level.FAIL]
+            score = _score(subject, members, baseline, [size for size in red if size is not None])
+            rulings[subject.case.key()] = (*found, score)
+    return rulings
+
+
+def _envelope(members: Sequence[Subject], *, alone: bool) -> list[Ruling]:
+    curves = {str(subject): subject.measured.curve for subject in members}
+    rulings = []
+    for subject in members:
+        for finding in criteria.above_envelope(curves, subject.settings.envelope):
+            if finding.where != str(subject):
+                continue
+            if alone and finding.level is Level.UNDEFINED:
+                rulings.append(Ruling(finding, Level.SHOWN, finding.why))
+            else:
+                rulings.append(rule(subject, finding, None))
+    return rulings
+
+
+def _score(
+    subject: Subject, members: Sequence[Subject], baseline: Baseline | None, red: Sequence[int]
+) -> Ruling:
+    settings, where = subject.settings.score, str(subject)
+    if baseline is None:
+        finding = Finding(
+            "score",
+            Level.UNDEFINED,
+            where,
+            f"{where}: score undefined: the baseline is no part of this run",
+        )
+        return rule(subject, finding, None)
+    of_baseline = [
+        member
+        for member in members
+        if (member.case.partition, member.case.environment)
+        == (baseline.partition, baseline.environment)
+    ]
+    finding = criteria.score(
+        [launch.curve for launch in subject.measured.launches],
+        [launch.curve for member in of_baseline for launch in member.measured.launches],
+        where=where,
+        baseline=str(of_baseline[0].case) if of_baseline else str(baseline),
+        red_sizes=red,
+        settings=settings,
+    )
+    return rule(subject, finding, None)

@@ -1,0 +1,74 @@
+"""The settings of all criteria for one partition: the defaults, and what a site changes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from netproof import criteria
+from netproof.errors import NetproofError
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of every criterion, as a site may change them for a partition.
+
+    ``mpi_loss_inside`` is for two ranks of one node, where MPI copies through shared memory and
+    TCP through the kernel: shown, and asserted only where a site asks for it.
+    """
+
+    envelope: criteria.EnvelopeSettings = field(default_factory=criteria.EnvelopeSettings)
+    score: criteria.ScoreSettings = field(default_factory=criteria.ScoreSettings)
+    inversion: criteria.InversionSettings = field(default_factory=criteria.InversionSettings)
+    jump: criteria.JumpSettings = field(default_factory=criteria.JumpSettings)
+    roughness: criteria.RoughnessSettings = field(default_factory=criteria.RoughnessSettings)
+    dropout: criteria.DropoutSettings = field(default_factory=criteria.DropoutSettings)
+    line_rate: criteria.LineRateSettings = field(default_factory=criteria.LineRateSettings)
+    mpi_loss: criteria.MpiLossSettings = field(default_factory=criteria.MpiLossSettings)
+    mpi_loss_inside: criteria.MpiLossSettings = criteria.AT_EVERY_SIZE
+    cpu_cost: criteria.CpuCostSettings = field(default_factory=criteria.CpuCostSettings)
+    confirm: criteria.ConfirmSettings = field(default_factory=criteria.ConfirmSettings)
+
+    @classmethod
+    def of_site(
+        cls, changes: Mapping[str, Mapping[str, Any]], line_rate_from_bytes: int
+    ) -> Settings:
+        """The defaults with a partition's ``changes``: criterion to setting to value.
+
+        ``line_rate_from_bytes``: the least size for the line rate and the loss of MPI where the
+        changes give none. Raises NetproofError naming the criterion and the setting.
+        """
+        least_size = max(line_rate_from_bytes, criteria.LineRateSettings.least_size)
+        settings = cls(
+            line_rate=criteria.LineRateSettings(least_size=least_size),
+            mpi_loss=criteria.MpiLossSettings(least_size=least_size),
+        )
+        for name, values in changes.items():
+            settings = settings._with(name, values)
+        return settings
+
+    def _with(self, name: str, values: Mapping[str, Any]) -> Settings:
+        known = [field.name for field in dataclasses.fields(self)]
+        if name not in known:
+            raise NetproofError(f"{name!r} is no criterion; those are {', '.join(known)}")
+        if not isinstance(values, Mapping):
+            raise NetproofError(f"{name!r} is {values!r}, and has to be a dictionary of settings")
+        old = getattr(self, name)
+        names = {field.name: field for field in dataclasses.fields(old)}
+        for key, value in values.items():
+            if key not in names:
+                raise NetproofError(f"{name!r} has no setting {key!r}; it has {', '.join(names)}")
+            may_be_none = key in ("warn", "fail")
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            whole = isinstance(getattr(old, key), int) and not may_be_none
+            if not (number or (value is None and may_be_none)) or (
+                whole and not isinstance(value, int)
+            ):
+                kind = "a whole number" if whole else "a number"
+                raise NetproofError(
+                    f"{name!r}: {key!r} is {value!r}, and has to be {kind}"
+                    f"{' or None' if may_be_none else ''}"
+                )
+        return dataclasses.replace(self, **{name: dataclasses.replace(old, **values)})
