@@ -105,9 +105,15 @@ def studies(
     study: Annotated[
         str | None, typer.Argument(help="Name of a study; all if left out.", show_default=False)
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            "--session", help="Session report to show beside the studies.", show_default=False
+        ),
+    ] = None,
 ) -> None:
     """Show the figures of earlier studies, with losses and shares of the line rate computed."""
-    raise typer.Exit(literature.run(study))
+    raise typer.Exit(literature.run(study, report))
 
 
 def main() -> None:

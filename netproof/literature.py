@@ -2,7 +2,7 @@
 
 Each file of ``reference-values/literature`` holds one study: figures as printed there, with
 their source. Losses and shares of the line rate are never stored but computed here, by the
-code that judges a run.
+code that judges a run. Beside each study a session's own landmarks can stand, in its columns.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-from netproof import tables
+from netproof import session, tables
 from netproof.criteria import loss
 from netproof.curve import Curve
 from netproof.errors import NetproofError
 from netproof.landmarks import Landmarks, landmarks, line_rate_share
+from netproof.session import CheckResult, Session
 from netproof.units import MEBI, bandwidth_mb_s, line_rate_mb_s, mb_s, mbit_s, us
 
 DIRECTORY = Path(__file__).resolve().parents[1] / "reference-values" / "literature"
@@ -34,6 +35,10 @@ MBPS_BITS = {1_000_000: (1_000_000,), MEBI: (MEBI,), "unstated": (1_000_000, MEB
 RATE_KIB = (64, 16, 4, 1)
 UNITS = ("us", "MB/s", "Mbps", "%")
 RELATIONS = {"equal": "", "below": "< ", "about": "≈ "}
+TABLES_WIDTH = 132
+"""Columns that the widest table takes; on a narrower terminal lines wrap, and no number is cut."""
+ABSENT = "absent"
+"""What stands where a session has no figure; why it has none stands below the table."""
 
 T = TypeVar("T")
 
@@ -221,21 +226,33 @@ def load(name: str, directory: Path = DIRECTORY) -> Study:
     return study
 
 
-def show(study: str | None, console: Console, directory: Path = DIRECTORY) -> None:
+def show(
+    study: str | None,
+    console: Console,
+    directory: Path = DIRECTORY,
+    stored: Session | None = None,
+) -> None:
     """Print one study's tables, or all, with losses and shares of the line rate computed.
 
-    Raises NetproofError as ``load`` does.
+    ``stored``: a session whose landmarks stand beside them. Raises NetproofError as ``load``
+    does, and for a session without a case.
     """
+    beside = _Beside(stored) if stored else None
     for name in [study] if study else names(directory):
-        _print(load(name, directory), console)
+        _print(load(name, directory), console, beside)
 
 
-def run(study: str | None) -> int:
-    """The body of ``netproof literature``: prints, and returns the exit status."""
+def run(study: str | None, report: Path | None = None) -> int:
+    """The body of ``netproof literature``: prints, and returns the exit status.
+
+    ``report``: of a session to show beside the studies.
+    """
     try:
-        show(study, tables.console())
+        out = tables.console()
+        out.width = max(out.width, TABLES_WIDTH)
+        show(study, out, stored=session.load(report) if report else None)
     except NetproofError as error:
-        tables.console(stderr=True).print(Text(f"netproof: {error}", "red"))
+        tables.console(stderr=True).print(Text(f"netproof: {error}", "red"), soft_wrap=True)
         return 1
     return 0
 
@@ -436,7 +453,65 @@ def _mb_s(value: float, mbps: tuple[int, ...]) -> list[float]:
     return [mb_s(value * bits / 1e6) for bits in mbps]
 
 
-def _print(study: Study, console: Console) -> None:
+class _Beside:
+    """A session's landmarks for the studies' tables, with the reasons for those it lacks.
+
+    ``configurations``: partition and environment of each case, in the session's order.
+    """
+
+    def __init__(self, stored: Session) -> None:
+        self.path = stored.path
+        self._results: dict[tuple[str, ...], CheckResult] = {}
+        for result in stored.results:
+            case = result.case
+            if case is not None and case.ranks == 2:
+                # A case that ReFrame ran again stands as it ended.
+                self._results[
+                    case.partition,
+                    case.environment,
+                    case.benchmark,
+                    case.function,
+                    case.path,
+                    case.direction,
+                ] = result
+        self.configurations = tuple(dict.fromkeys(key[:2] for key in self._results))
+        if not self.configurations:
+            raise NetproofError(f"{stored.path}: has no case on two ranks to show beside a study")
+        self._reasons: list[str] = []
+
+    def landmark(self, name: str, configuration: tuple[str, str], *what: str) -> float | None:
+        """A case's landmark by its name; None where it is absent, and the reason is kept."""
+        result = self._results.get((*configuration, *what))
+        subject = f"{' '.join(configuration)} {_benchmark(*what)}"
+        if result is None:
+            self._reasons.append(f"{subject}: the session does not have it")
+            return None
+        if result.measured is None:
+            self._reasons.append(
+                f"{subject}: {result.result} in {result.phase or 'an unknown phase'}"
+            )
+            return None
+        found = result.measured["landmarks"]
+        if found[name] is None:
+            why = dict(found["undefined"])[name]
+            self._reasons.append(f"{subject}: {name}: {why}")
+        return found[name]
+
+    def extras(self, configuration: tuple[str, str]) -> dict[str, Any]:
+        """What the site says of a partition and an environment; empty if nothing was measured."""
+        for key, result in self._results.items():
+            if key[:2] == configuration and result.measured is not None:
+                return result.measured["partition_extras"] | result.measured["environment_extras"]
+        return {}
+
+    def reasons(self) -> list[Text]:
+        """A line for each figure that was absent since the last call."""
+        lines = [Text(f"{ABSENT}: {reason}") for reason in dict.fromkeys(self._reasons)]
+        self._reasons.clear()
+        return lines
+
+
+def _print(study: Study, console: Console, beside: _Beside | None) -> None:
     console.print(Text(f"{study.name}: {study.title}", "bold"))
     console.print(Text(study.source))
     if study.peaks:
@@ -453,35 +528,57 @@ def _print(study: Study, console: Console) -> None:
         console.print(Text(f"Mbps is {low} or {high} bit/s there: shares are given for both."))
     for note in study.notes:
         console.print(Text(note))
+    if beside:
+        console.print()
+        console.print(Text(f"beside it, {beside.path}", "bold"), soft_wrap=True)
+        if study.peaks:
+            console.print(_peaks_beside(beside))
+        if study.adapters:
+            console.print(_hardware_beside(beside))
+            for partition in dict.fromkeys(one for one, _ in beside.configurations):
+                console.print(_adapters_beside(beside, partition))
+        elif study.figures:
+            console.print(_figures_beside(study, beside))
+        for line in beside.reasons():
+            console.print(line, soft_wrap=True)
     console.print()
 
 
 def _table(*columns: str, left: int = 1) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for number, column in enumerate(columns):
-        table.add_column(column, justify="left" if number < left else "right")
+        justify = "left" if number < left else "right"
+        table.add_column(column, justify=justify, overflow="fold")
     return table
 
 
-def _peaks_table(study: Study) -> Table:
-    table = _table(
+def _peaks_columns() -> Table:
+    return _table(
         "where",
         "network",
         "MPI Mbps",
+        "bytes",
         "TCP Mbps",
+        "bytes",
         "MPI loss",
-        "MPI of line rate",
-        "TCP of line rate",
+        "MPI of\nline rate",
+        "TCP of\nline rate",
         "MPI µs",
         "TCP µs",
         left=2,
     )
+
+
+def _peaks_table(study: Study) -> Table:
+    table = _peaks_columns()
     for row in study.peaks:
         table.add_row(
             row.where,
             row.network,
             f"{row.mpi.peak:g}",
+            str(row.mpi.size_printed),
             f"{row.tcp.peak:g}",
+            str(row.tcp.size_printed),
             f"{row.loss:.1%}",
             _shares(row.shares(row.mpi, study.mbps), assumed=not row.mtu_stated),
             _shares(row.shares(row.tcp, study.mbps), assumed=not row.mtu_stated),
@@ -493,8 +590,137 @@ def _peaks_table(study: Study) -> Table:
     return table
 
 
+def _peaks_beside(beside: _Beside) -> Table:
+    """Each configuration as the e325 table has its networks: NetPIPE, one way."""
+    table = _peaks_columns()
+    for path, where in (("between", "between nodes"), ("inside", "in a node")):
+        for one in beside.configurations:
+            mpi, tcp = (
+                {
+                    name: beside.landmark(name, one, "netpipe", protocol, path, "oneway")
+                    for name in ("peak_mb_s", "peak_size", "latency_us")
+                }
+                for protocol in ("mpi", "tcp")
+            )
+            lost = None
+            if mpi["peak_mb_s"] is not None and tcp["peak_mb_s"] is not None:
+                lost = loss(mpi["peak_mb_s"], tcp["peak_mb_s"])
+            shares = ("-", "-")
+            if path == "between":
+                mpi_share, tcp_share = (
+                    beside.landmark("line_rate_share", one, "netpipe", protocol, path, "oneway")
+                    for protocol in ("mpi", "tcp")
+                )
+                shares = (_cell(mpi_share, ".1%"), _cell(tcp_share, ".1%"))
+            table.add_row(
+                where,
+                " ".join(one),
+                _mbps_cell(mpi["peak_mb_s"]),
+                _cell(mpi["peak_size"], "d"),
+                _mbps_cell(tcp["peak_mb_s"]),
+                _cell(tcp["peak_size"], "d"),
+                _cell(lost, ".1%"),
+                *shares,
+                _cell(mpi["latency_us"], ".2f"),
+                _cell(tcp["latency_us"], ".2f"),
+            )
+    table.caption = "NetPIPE, one way; Mbps of 10⁶ bit/s"
+    return table
+
+
+def _hardware_beside(beside: _Beside) -> Table:
+    table = _hardware_columns()
+    for one in beside.configurations:
+        extras = beside.extras(one)
+        cells = (extras.get(key, ABSENT) for key in ("nic", "driver", "mtu", "mpi", "switch"))
+        table.add_row(" ".join(one), *map(str, cells))
+    return table
+
+
+def _adapters_beside(beside: _Beside, partition: str) -> Table:
+    """A partition's environments as the adapter page has its cards: NetPIPE over MPI, both ways."""
+    several = [one for one in beside.configurations if one[0] == partition]
+    table = _table(f"{partition}, each way, MB/s", *(environment for _, environment in several))
+
+    def values(name: str) -> list[float | None]:
+        what = ("netpipe", "mpi", "between", "bidirectional")
+        return [beside.landmark(name, one, *what) for one in several]
+
+    table.add_row("latency µs", *(_cell(value, ".1f") for value in values("latency_us")))
+    peaks = values("peak_mb_s")
+    table.add_row("peak", *(_cell(value, ".1f") for value in peaks))
+    table.add_row("peak at", *(_cell(value, "d") for value in values("peak_size")))
+    for kib in RATE_KIB:
+        rates = values(f"rate_{kib}_kib_mb_s")
+        table.add_row(f"at {kib} KB", *(_cell(value, ".1f") for value in rates))
+    links = [beside.extras(one).get("link_mbit_s") for one in several]
+    table.add_row(
+        "peak of link",
+        *(
+            _cell(None if peak is None else line_rate_share(peak, mb_s(link)), ".1%")
+            for peak, link in zip(peaks, links, strict=True)
+        ),
+    )
+    shares = values("line_rate_share")
+    table.add_row("peak of line rate", *(_cell(share, ".1%") for share in shares))
+    table.caption = "NetPIPE MPI, bidirectional; 1 KB = 1024 bytes"
+    return table
+
+
+def _figures_beside(study: Study, beside: _Beside) -> Table:
+    """Latency and largest bandwidth of each configuration, in the study's units.
+
+    A study that prints NetPIPE's own Mbps measured TCP, one in MB/s measured MPI.
+    """
+    table = _figures_columns()
+    subjects = (
+        [("netpipe", "tcp", "between", "oneway")]
+        if study.run
+        else [
+            ("imb", "PingPong", "between", "oneway"),
+            ("netpipe", "mpi", "between", "oneway"),
+        ]
+    )
+    for one in beside.configurations:
+        for what in subjects:
+            subject = f"{' '.join(one)}, {_benchmark(*what)}"
+            latency = _cell(beside.landmark("latency_us", one, *what), ".2f", " µs")
+            table.add_row(f"{subject}: latency", latency, "-", "-")
+            peak = beside.landmark("peak_mb_s", one, *what)
+            share = beside.landmark("line_rate_share", one, *what)
+            link = beside.extras(one).get("link_mbit_s")
+            of_link = None if peak is None else line_rate_share(peak, mb_s(link))
+            table.add_row(
+                f"{subject}: largest bandwidth",
+                _mbps_cell(peak, study.mbps[0], " Mbps")
+                if study.run
+                else _cell(peak, ".1f", " MB/s"),
+                _cell(of_link, ".1%"),
+                _cell(share, ".1%"),
+            )
+    return table
+
+
+def _benchmark(benchmark: str, function: str, path: str, direction: str) -> str:
+    if benchmark == "imb":
+        return f"IMB {function}"
+    return f"NetPIPE {function.upper()} {path} {direction}"
+
+
+def _cell(value: float | None, form: str, unit: str = "") -> str:
+    return ABSENT if value is None else f"{value:{form}}{unit}"
+
+
+def _mbps_cell(rate_mb_s: float | None, bits: int = 1_000_000, unit: str = "") -> str:
+    return _cell(None if rate_mb_s is None else mbit_s(rate_mb_s) * 1e6 / bits, ".0f", unit)
+
+
+def _hardware_columns() -> Table:
+    return _table("", "card", "driver", "MTU", "MPI", "switch", left=6)
+
+
 def _hardware_table(adapters: Adapters) -> Table:
-    table = _table("", "card", "driver", "MTU", "MPI", "switch", left=6)
+    table = _hardware_columns()
     for one in adapters.columns:
         table.add_row(one.name, one.card, one.driver, str(one.mtu or "-"), one.mpi, one.switch)
     return table
@@ -536,8 +762,12 @@ def _run_table(run: Run, mbps_bits: int) -> Table:
     return table
 
 
+def _figures_columns() -> Table:
+    return _table("figure", "value", "of link", "of line rate")
+
+
 def _figures_table(study: Study) -> Table:
-    table = _table("figure", "value", "of link", "of line rate")
+    table = _figures_columns()
     for figure in study.figures:
         unit = "µs" if figure.unit == "us" else figure.unit
         table.add_row(
