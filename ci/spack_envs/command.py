@@ -1,0 +1,333 @@
+"""The verbs of ci/spack-envs; exit status 0: all is well, 1: something is not, 2: no use trying."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NoReturn
+
+from rich import box
+from rich.table import Table as Columns
+from rich.text import Text
+from ruamel.yaml import YAML
+
+from ci.spack_envs import build, consistency, program
+from netproof import spack
+from netproof.errors import NetproofError
+from netproof.spack import Combination
+from netproof.tables import console
+
+ENVIRONMENT_TEXT = """\
+spack:
+  include:
+  # The site's externals, which come before all else.
+  - path: ../../site/chosen.yaml
+    optional: true
+  - ../../mpi/{mpi}.yaml
+  - ../../compiler/{compiler}.yaml
+  - ../../common.yaml
+  # The MPI library is a root too, since the view shows roots only and has to have its mpiexec.
+  specs: [$mpi, $apps]
+  view:
+    default:
+      root: view
+      link: roots
+"""
+NO_SITE = "none"
+
+
+def main(arguments: list[str]) -> int:
+    """Runs one verb."""
+    options = _parser().parse_args(arguments)
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        return options.verb(options)
+    except NetproofError as error:
+        print(f"spack-envs: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("spack-envs: interrupted; run it again to go on", file=sys.stderr)
+        return 130
+
+
+def show(options: argparse.Namespace) -> int:
+    """Prints the table of combinations with the state of each."""
+    table = spack.table(options.folder)
+    site = spack.chosen_site(options.folder)
+    columns = Columns(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("environment", "state", "built", "site", "MPI", "compiler", "hash"):
+        columns.add_column(heading)
+    remarks = []
+    for combination in table.build:
+        found = spack.state(combination, options.folder, site)
+        if found.reason and found.word != "not built":
+            remarks.append(f"{combination.name}: {found.reason}")
+        cells = ["", "", "", "", ""]
+        if found.record:
+            library = spack.mpi(combination, found.record.site, options.folder).package
+            built = found.record.packages[library]
+            compilers = {entry["compiler"] for entry in found.record.packages.values()} - {""}
+            cells = [
+                found.record.built,
+                found.record.site or NO_SITE,
+                built["spec"] + (" (external)" if "external" in built else ""),
+                ", ".join(sorted(compilers)),
+                built["hash"][:7],
+            ]
+        columns.add_row(combination.name, found.word, *cells)
+    out = console()
+    out.print(columns)
+    remarks += [f"{pair.name} is excluded: {why}" for pair, why in table.excluded.items()]
+    for remark in remarks:
+        out.print(Text(remark), soft_wrap=True)
+    return 0
+
+
+def build_all(options: argparse.Namespace) -> int:
+    """Builds environments, several at a time, and says what became of each."""
+    table = spack.table(options.folder)
+    chosen = [table.named(name) for name in options.names] or list(table.build)
+    _insist_on_consistency(options.folder)
+    if options.slurm is not None:
+        return _in_a_job(options)
+    found = program.find()
+    if options.site:
+        _choose(options.site, options.folder)
+    _make_site_file(options.folder)
+    at_a_time = min(len(chosen), options.jobs)
+    print(
+        f"spack-envs: {len(chosen)} environments by Spack {found.version},"
+        f" site {spack.chosen_site(options.folder) or NO_SITE}",
+        flush=True,
+    )
+
+    def one(combination: Combination) -> build.Outcome:
+        outcome = build.build(
+            combination,
+            found,
+            max(1, options.jobs // at_a_time),
+            options.folder,
+            options.locks,
+        )
+        print(f"{outcome.name}: {outcome.what}, {outcome.seconds:.0f} s", flush=True)
+        return outcome
+
+    with ThreadPoolExecutor(at_a_time) as pool:
+        try:
+            outcomes = list(pool.map(one, chosen))
+        except KeyboardInterrupt:
+            found.end()
+            pool.shutdown(cancel_futures=True)
+            raise
+    print()
+    for outcome in outcomes:
+        print(f"{outcome.name}: {outcome.what}; log: {outcome.log}")
+        if outcome.error:
+            print(f"    {outcome.error}")
+    return 1 if any(outcome.error for outcome in outcomes) else 0
+
+
+def check(options: argparse.Namespace) -> int:
+    """Holds table, folders and files against one another, then tries what is built."""
+    faults = list(consistency.faults(options.folder))
+    print(f"files: {len(faults)} faults")
+    if not faults:
+        table = spack.table(options.folder)
+        for combination in [table.named(name) for name in options.names] or table.build:
+            found = spack.state(combination, options.folder)
+            print(f"{combination.name}: {found.word}")
+            if found.word in ("stale", "failed"):
+                faults.append(f"{combination.name}: {found.reason}")
+            elif found.word == "built":
+                faults += _smoke(combination, options.folder)
+    for fault in faults:
+        print(f"FAULT {fault}")
+    return 1 if faults else 0
+
+
+def add(options: argparse.Namespace) -> int:
+    """Adds a combination to the table, and its environment."""
+    combination = Combination(options.mpi, options.compiler)
+    table = spack.table(options.folder)
+    if combination in table.excluded:
+        raise NetproofError(f"{combination.name} is excluded: {table.excluded[combination]}")
+    if combination in table.build:
+        raise NetproofError(f"{combination.name} is in the table already")
+    for kind, name in (("mpi", options.mpi), ("compiler", options.compiler)):
+        path = options.folder / kind / f"{name}.yaml"
+        if not path.exists():
+            names = ", ".join(sorted(other.stem for other in path.parent.glob("*.yaml")))
+            raise NetproofError(
+                f"there is no {path}; there are {names}. docs/spack.md has its form"
+            )
+    own = spack.environment_folder(combination, options.folder)
+    own.mkdir(exist_ok=True)
+    (own / "spack.yaml").write_text(
+        ENVIRONMENT_TEXT.format(mpi=options.mpi, compiler=options.compiler), encoding="utf-8"
+    )
+    yaml = YAML()
+    yaml.width = 100
+    path = options.folder / "matrix.yaml"
+    content = yaml.load(path.read_text(encoding="utf-8"))
+    if options.mpi in content["build"]:
+        content["build"][options.mpi].append(options.compiler)
+    else:
+        content["build"].insert(len(content["build"]), options.mpi, [options.compiler])
+    with path.open("w", encoding="utf-8") as written:
+        yaml.dump(content, written)
+    print(f"{combination.name} is in {path}; ci/spack-envs build {combination.name} builds it")
+    return 0
+
+
+def clean(options: argparse.Namespace) -> int:
+    """Forgets what was built."""
+    table = spack.table(options.folder)
+    for combination in [table.named(name) for name in options.names] or table.build:
+        done = build.clean(combination, options.folder)
+        print(f"{combination.name}: {'view, lock and records removed' if done else 'was clean'}")
+    print("what Spack installed stays in its store; `spack gc` removes what nothing needs")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="ci/spack-envs", description="Spack environments, one for each MPI and compiler."
+    )
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        default=spack.FOLDER,
+        metavar="DIR",
+        help="where table and environments are (default: %(default)s)",
+    )
+    verbs = parser.add_subparsers(required=True, metavar="VERB")
+
+    def verb(name: str, work: object, text: str, names: bool = True) -> argparse.ArgumentParser:
+        added = verbs.add_parser(name, help=text, description=text)
+        added.set_defaults(verb=work)
+        if names:
+            added.add_argument("names", nargs="*", metavar="NAME", help="all if left out")
+        return added
+
+    verb("list", show, "the table, and the state of each environment", names=False)
+    building = verb("build", build_all, "build environments; goes on where it was interrupted")
+    building.add_argument(
+        "--jobs",
+        type=_positive,
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help="processes in all, shared by the environments at work (default: %(default)s)",
+    )
+    building.add_argument(
+        "--site",
+        default=os.environ.get("NETPROOF_SPACK_SITE", ""),
+        metavar="NAME",
+        help=f"take the externals of site/NAME; {NO_SITE}: no site's (default: as last time)",
+    )
+    building.add_argument(
+        "--locks", type=Path, metavar="DIR", help="keep lock files in DIR, and use those kept there"
+    )
+    building.add_argument(
+        "--slurm", metavar="OPTIONS", help="build in a Slurm job with these options of sbatch"
+    )
+    verb("check", check, "hold the files against one another; try what is built")
+    adding = verb("add", add, "add a combination to the table", names=False)
+    adding.add_argument("mpi", metavar="MPI")
+    adding.add_argument("compiler", metavar="COMPILER")
+    verb("clean", clean, "forget what was built; Spack's store stays as it is")
+    return parser
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 up")
+    return int(text)
+
+
+def _interrupt(number: int, frame: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _insist_on_consistency(folder: Path) -> None:
+    found = list(consistency.faults(folder))
+    if found:
+        raise NetproofError("; ".join(found))
+
+
+def _choose(site: str, folder: Path) -> None:
+    """Remembers whose externals the environments take."""
+    path = folder / "site" / "chosen"
+    if site == NO_SITE:
+        path.unlink(missing_ok=True)
+        return
+    if not (folder / "site" / site / "packages.yaml").exists():
+        names = sorted(other.parent.name for other in path.parent.glob("*/packages.yaml"))
+        raise NetproofError(
+            f"there is no {folder / 'site' / site / 'packages.yaml'}; sites: {', '.join(names)}"
+        )
+    path.write_text(f"{site}\n", encoding="utf-8")
+
+
+def _make_site_file(folder: Path) -> None:
+    """Writes what the environments include: the chosen site's packages.yaml, paths filled in."""
+    path, site = folder / "site" / spack.CHOSEN, spack.chosen_site(folder)
+    if not site:
+        path.unlink(missing_ok=True)
+        return
+    source = folder / "site" / site / "packages.yaml"
+    text = f"# ci/spack-envs made this of {site}/packages.yaml; edit that one.\n"
+    path.write_text(
+        text + spack.in_project(source.read_text(encoding="utf-8"), folder), encoding="utf-8"
+    )
+
+
+def _in_a_job(options: argparse.Namespace) -> int:
+    """The same command as a Slurm job that is waited for; its output is shown at the end."""
+    sbatch = shutil.which("sbatch")
+    if sbatch is None:
+        raise NetproofError("there is no sbatch on PATH: --slurm needs Slurm")
+    log = options.folder / "slurm-build.log"
+    log.unlink(missing_ok=True)
+    script = Path(__file__).resolve().parents[1] / "spack-envs"
+    command = [str(script), "--folder", str(options.folder), "build", *options.names]
+    command += ["--jobs", str(options.jobs)]
+    if options.site:
+        command += ["--site", options.site]
+    if options.locks:
+        command += ["--locks", str(options.locks.resolve())]
+    ended = subprocess.run(
+        [
+            sbatch,
+            "--wait",
+            "--job-name=spack-envs",
+            "--nodes=1",
+            f"--cpus-per-task={options.jobs}",
+            f"--output={log}",
+            *shlex.split(options.slurm),
+            f"--wrap={shlex.join(command)}",
+        ],
+        check=False,
+    ).returncode
+    if not log.exists():
+        raise NetproofError(f"the job left no {log}; sbatch ended with {ended}")
+    print(log.read_text(encoding="utf-8"), end="")
+    return ended
+
+
+def _smoke(combination: Combination, folder: Path) -> list[str]:
+    """Runs the packages' own smoke tests; faults that they show."""
+    found = program.find()
+    own = spack.environment_folder(combination, folder)
+    log = own / spack.RECORDS / "smoke.log"
+    log.write_text("", encoding="utf-8")
+    if found.run(log, "-e", str(own), "test", "run", "--fail-first", "netpipe"):
+        return [f"{combination.name}: {build.first_error(log)} (log: {log})"]
+    print(f"{combination.name}: smoke tests passed")
+    return []

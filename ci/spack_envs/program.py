@@ -1,0 +1,68 @@
+"""The spack on PATH: found, recent enough, run with its output in a log."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import signal
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from netproof.errors import NetproofError
+
+LEAST_VERSION = (1, 1)
+HOW_TO_GET_IT = (
+    "get Spack 1.1 or newer as its own documentation says"
+    " (https://spack.readthedocs.io, Getting Started), source its share/spack/setup-env.sh, and"
+    " run this again"
+)
+
+
+class NoSpackError(NetproofError):
+    """There is no Spack that could be used; the text says how to get one."""
+
+
+@dataclass(frozen=True)
+class Spack:
+    """A spack program and its version."""
+
+    path: str
+    version: str
+    _running: set[subprocess.Popen[bytes]] = field(default_factory=set, compare=False)
+
+    def run(self, log: Path, *arguments: str) -> int:
+        """Runs a spack command, its output at the end of ``log``; returns its exit status."""
+        with log.open("a", encoding="utf-8") as output:
+            print(f"$ spack {' '.join(arguments)}", file=output, flush=True)
+            process = subprocess.Popen(
+                [self.path, "--color=never", *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+            self._running.add(process)
+            try:
+                return process.wait()
+            finally:
+                self._running.discard(process)
+
+    def end(self) -> None:
+        """Interrupts what is running, so that Spack ends its own builds and lets its locks go."""
+        for process in list(self._running):
+            process.send_signal(signal.SIGINT)
+
+
+def find() -> Spack:
+    """The spack on PATH. Raises NoSpackError if there is none, or it is too old."""
+    path = shutil.which("spack")
+    if path is None:
+        raise NoSpackError(f"there is no spack on PATH: {HOW_TO_GET_IT}")
+    shown = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
+    found = re.match(r"(\d+)\.(\d+)\S*", shown.stdout)
+    if shown.returncode or not found:
+        said = (shown.stderr or shown.stdout).strip().splitlines() or ["nothing"]
+        raise NoSpackError(f"{path} --version says {said[-1]!r}, no version: {HOW_TO_GET_IT}")
+    if (int(found[1]), int(found[2])) < LEAST_VERSION:
+        raise NoSpackError(f"{path} is Spack {found[0]}, which is too old: {HOW_TO_GET_IT}")
+    return Spack(path, found[0])
