@@ -10,6 +10,7 @@ import typer
 
 from netproof import baseline, judging, literature
 from netproof.parse import command as parse_command
+from netproof.store import command as store_command
 
 app = typer.Typer(
     help="Acceptance testing for cluster interconnects.",
@@ -98,6 +99,20 @@ def references(
             per_size=per_size,
         )
     )
+
+
+StoreOption = Annotated[
+    Path,
+    typer.Option("--store", envvar="NETPROOF_STORE", help="Folder of the store."),
+]
+
+
+@app.command("ingest")
+def ingest(
+    reports: Annotated[list[Path], typer.Argument(help="Session reports.")], store: StoreOption
+) -> None:
+    """Bring session reports into the store: exit 0 all are in, 1 some refused, 2 no store."""
+    raise typer.Exit(store_command.run(reports, store))
 
 
 @app.command("literature")

@@ -1,0 +1,251 @@
+"""What the store holds: its tables and their columns, as data.
+
+A session's files lie under ``system=…/month=…/session=…``, so that ``system``, ``month`` and
+``session`` are columns of every table for whatever reads the path, and of no file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+FORMAT = 1
+"""Format of the store; raised when a column is renamed, dropped or changes its meaning."""
+
+PATH_COLUMNS = {
+    "system": "ReFrame's system",
+    "month": "month in which the session began, `2026-11`, UTC",
+    "session": "name of the session: its start in UTC, and the first part of its uuid",
+}
+
+_TEXT, _COUNT, _NUMBER, _BYTES = pa.string(), pa.int32(), pa.float64(), pa.int64()
+_TIME = pa.timestamp("us")
+_MAP = pa.map_(pa.string(), pa.string())
+_TEXTS = pa.list_(pa.string())
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its Arrow type, and what it means, with its unit.
+
+    ``nullable``: whether it can be unknown or undefined.
+    """
+
+    type: pa.DataType
+    meaning: str
+    nullable: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table: what a row is, and its columns by name."""
+
+    row: str
+    columns: Mapping[str, Column]
+
+    def schema(self) -> pa.Schema:
+        """The Arrow schema, without the columns of the path."""
+        return pa.schema(
+            [
+                pa.field(name, column.type, nullable=column.nullable)
+                for name, column in self.columns.items()
+            ]
+        )
+
+
+KEY = {
+    "benchmark": Column(_TEXT, "`imb` or `netpipe`"),
+    "function": Column(_TEXT, "function of IMB, or `tcp` or `mpi`"),
+    "ranks": Column(_COUNT, "ranks"),
+    "path": Column(_TEXT, "`between` nodes or `inside` one"),
+    "direction": Column(_TEXT, "`oneway` or `bidirectional`"),
+    "partition": Column(_TEXT, "ReFrame's partition: the switch"),
+    "environment": Column(_TEXT, "ReFrame's environment: the MPI library"),
+}
+"""What tells the cases of a session apart; rows are sorted by these, in this order."""
+
+_OUTCOME = {
+    "result": Column(_TEXT, "ReFrame's: `pass`, `fail`, `fail_deps`, `xfail`, `xpass`, …"),
+    "phase": Column(_TEXT, "phase of ReFrame's pipeline in which it failed, or empty"),
+    "reason": Column(_TEXT, "why it failed, or empty"),
+    "seconds": Column(_NUMBER, "what ReFrame took for it, s"),
+    "nodes": Column(_TEXTS, "nodes that Slurm gave the test; of a case, where it was judged"),
+    "folder": Column(_TEXT, "where the output was left; null for what never began", True),
+}
+
+_FILES = pa.list_(
+    pa.struct([("kind", pa.string()), ("path", pa.string()), ("sha256", pa.string())])
+)
+
+_EAGER_LIMIT = pa.struct(
+    [
+        ("size_below", pa.int64()),
+        ("time_below_us", pa.float64()),
+        ("rate_below_mb_s", pa.float64()),
+        ("size_above", pa.int64()),
+        ("time_above_us", pa.float64()),
+        ("rate_above_mb_s", pa.float64()),
+        ("step_us", pa.float64()),
+    ]
+)
+
+LANDMARKS = {
+    "latency_us": Column(_NUMBER, "median one-way time of short messages, µs", True),
+    "peak_mb_s": Column(_NUMBER, "largest bandwidth, MB/s", True),
+    "peak_size": Column(_BYTES, "size at which it is reached, bytes", True),
+    "half_power_size": Column(_BYTES, "least size with half of it, bytes", True),
+    "rate_1_kib_mb_s": Column(_NUMBER, "bandwidth at 1 KiB, MB/s", True),
+    "rate_4_kib_mb_s": Column(_NUMBER, "bandwidth at 4 KiB, MB/s", True),
+    "rate_16_kib_mb_s": Column(_NUMBER, "bandwidth at 16 KiB, MB/s", True),
+    "rate_64_kib_mb_s": Column(_NUMBER, "bandwidth at 64 KiB, MB/s", True),
+    "line_rate_share": Column(_NUMBER, "peak over the line rate, 1 is all of it", True),
+    "eager_limit": Column(_EAGER_LIMIT, "both sides of the eager limit; µs, MB/s, bytes", True),
+    "undefined": Column(_MAP, "landmarks that are not defined, each with the reason", True),
+}
+
+TABLES: dict[str, Table] = {
+    "sessions": Table(
+        "a session, with what is known of where it came from",
+        {
+            "uuid": Column(_TEXT, "ReFrame's uuid of the session"),
+            "started": Column(_TIME, "start, UTC"),
+            "ended": Column(_TIME, "end, UTC"),
+            "host": Column(_TEXT, "machine that ReFrame ran on"),
+            "user": Column(_TEXT, "who ran it"),
+            "command": Column(_TEXT, "the command line"),
+            "cases": Column(_COUNT, "cases, whatever came of them"),
+            "measured": Column(_COUNT, "cases that are complete"),
+            "labels": Column(_MAP, "what `reframe --session-extras` gave"),
+            "reframe": Column(_TEXT, "version of ReFrame"),
+            "netproof": Column(_TEXT, "version of netproof", True),
+            "slurm": Column(_TEXT, "version of Slurm", True),
+            "mpi": Column(_MAP, "environments, each with its MPI library as the site names it"),
+            "git_revision": Column(_TEXT, "revision of the checkout", True),
+            "git_changed": Column(pa.bool_(), "whether it had changes beyond that", True),
+            "files": Column(_FILES, "configuration and references: kind, path, sha256"),
+            "differences": Column(_TEXTS, "in what nodes of one partition differ, in sentences"),
+            "unknown": Column(_MAP, "provenance that could not be had, each with the reason"),
+            "report": Column(_TEXT, "path of the report when it was ingested"),
+            "report_sha256": Column(_TEXT, "SHA-256 of the report"),
+            "session_info": Column(_TEXT, "what ReFrame's report says of the session, JSON"),
+        },
+    ),
+    "cases": Table(
+        "a case of a session; what was not measured has nulls from `jobid` on",
+        {
+            **KEY,
+            "ranks_per_node": Column(_COUNT, "ranks on each node", True),
+            "number": Column(_COUNT, "place in the report, from 1"),
+            "check": Column(_TEXT, "ReFrame's name of the check"),
+            "attempts": Column(_COUNT, "how often ReFrame ran it; the last one stands"),
+            **_OUTCOME,
+            "jobid": Column(_TEXT, "Slurm's number of the job that measured it", True),
+            "seed": Column(_BYTES, "seed of the order of the job's launches", True),
+            "launches": Column(_COUNT, "launches", True),
+            "switch": Column(_TEXT, "the switch as the site names it", True),
+            "nic": Column(_TEXT, "the card as the site names it", True),
+            "driver": Column(_TEXT, "its driver as the site names it", True),
+            "link_mbit_s": Column(_NUMBER, "link rate, Mbit/s of 10⁶", True),
+            "mtu": Column(_COUNT, "MTU, bytes", True),
+            "mpi": Column(_TEXT, "the MPI library as the site names it", True),
+            "line_rate_mb_s": Column(_NUMBER, "most that the bandwidth can be, MB/s", True),
+            **LANDMARKS,
+            "partition_extras": Column(
+                _TEXT, "all that the site says of the partition, JSON", True
+            ),
+            "environment_extras": Column(_TEXT, "and of the environment, JSON", True),
+            "measured_format": Column(_COUNT, "format of the report's record of the case", True),
+            "further": Column(_TEXT, "what else the report has of the case, JSON"),
+        },
+    ),
+    "launches": Table(
+        "a launch of a case",
+        {
+            **KEY,
+            "launch": Column(_COUNT, "which of the case's launches, from 1"),
+            "position": Column(_COUNT, "place among all launches of its job, from 1"),
+            "started": Column(_TIME, "start, UTC"),
+            "wall_s": Column(_NUMBER, "seconds with starting and ending the job step"),
+            "ranks_used": Column(
+                pa.list_(
+                    pa.struct(
+                        [
+                            ("rank", pa.int32()),
+                            ("node", pa.string()),
+                            ("wall_s", pa.float64()),
+                            ("cpu_s", pa.float64()),
+                        ]
+                    )
+                ),
+                "each rank: its node, its seconds, its CPU seconds",
+            ),
+        },
+    ),
+    "curves": Table(
+        "a size of a launch of a case",
+        {
+            **KEY,
+            "ranks_per_node": Column(_COUNT, "ranks on each node"),
+            "launch": Column(_COUNT, "which of the case's launches, from 1"),
+            "size_bytes": Column(_BYTES, "size of one message, bytes; 0 for Barrier"),
+            "time_us": Column(_NUMBER, "one-way or per-call time, µs"),
+            "bandwidth_mb_s": Column(
+                _NUMBER, "MB/s, each way for NetPIPE; null where the function has none", True
+            ),
+        },
+    ),
+    "again": Table(
+        "a size of a launch of a case that was measured again around flagged sizes",
+        {
+            **KEY,
+            "ranks_per_node": Column(_COUNT, "ranks on each node"),
+            "test": Column(_TEXT, "ReFrame's name of the test that measured it"),
+            "jobid": Column(_TEXT, "Slurm's number of its job"),
+            "launch": Column(_COUNT, "which of the complete launches, from 1"),
+            "size_bytes": Column(_BYTES, "size of one message, bytes"),
+            "time_us": Column(_NUMBER, "one-way or per-call time, µs"),
+            "bandwidth_mb_s": Column(_NUMBER, "as in `curves`", True),
+        },
+    ),
+    "tests": Table(
+        "what ReFrame ran beside the cases: jobs that measure, and tests that judge many cases",
+        {
+            "number": Column(_COUNT, "place in the report, from 1"),
+            "test": Column(_TEXT, "ReFrame's name of the test"),
+            "partition": KEY["partition"],
+            "environment": KEY["environment"],
+            **_OUTCOME,
+            "again_faults": Column(_TEXTS, "why launches that were measured again do not count"),
+            "further": Column(_TEXT, "what else the report has of the test, JSON"),
+        },
+    ),
+    "nodes": Table(
+        "a node in a job, as it was found before the first launch",
+        {
+            "partition": KEY["partition"],
+            "environment": KEY["environment"],
+            "job": Column(_TEXT, "ReFrame's name of the job"),
+            "jobid": Column(_TEXT, "Slurm's number of the job"),
+            "node": Column(_TEXT, "name of the node"),
+            "kernel": Column(_TEXT, "kernel release and build", True),
+            "architecture": Column(_TEXT, "`x86_64`, …", True),
+            "cpu": Column(_TEXT, "model of the CPU", True),
+            "cpus": Column(_COUNT, "CPUs that the kernel has", True),
+            "interface": Column(_TEXT, "the interface that is measured over"),
+            "nic": Column(_TEXT, "the card: its PCI name or numbers", True),
+            "driver": Column(_TEXT, "its driver", True),
+            "driver_version": Column(_TEXT, "the driver's version", True),
+            "firmware": Column(_TEXT, "the card's firmware", True),
+            "bus": Column(_TEXT, "the card's place on the bus", True),
+            "link_mbit_s": Column(_COUNT, "link rate, Mbit/s of 10⁶", True),
+            "mtu": Column(_COUNT, "MTU, bytes", True),
+            "offloads": Column(_MAP, "`ethtool -k`"),
+            "coalescing": Column(_MAP, "`ethtool -c`"),
+            "sysctls": Column(_MAP, "of TCP and of sockets"),
+            "programs": Column(_MAP, "benchmarks and MPI libraries: SHA-256 and path"),
+            "absent": Column(_MAP, "what could not be had, each with the reason"),
+        },
+    ),
+}

@@ -1,0 +1,61 @@
+"""The body of ``netproof ingest``: takes reports in one by one and says what came of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from netproof import tables
+from netproof.errors import NetproofError
+from netproof.store.folder import Store
+from netproof.store.ingest import Ingested, ingest
+
+MOST_DIFFERENCES = 10
+"""Differences between nodes that are printed; the store has all of them."""
+
+
+def run(reports: Sequence[Path], folder: Path) -> int:
+    """Ingest ``reports`` into the store in ``folder``, made if need be, and print each outcome.
+
+    Returns the exit status: 0 all are in, 1 some were refused and the others are in, 2 there
+    is no store to bring them to.
+    """
+    out, err = tables.console(), tables.console(stderr=True)
+    try:
+        store = Store.create(folder)
+    except NetproofError as error:
+        err.print(Text(f"netproof: {error}", "red"), soft_wrap=True)
+        return 2
+    refused = 0
+    for report in reports:
+        try:
+            _print(ingest(store, report), out)
+        except NetproofError as error:
+            refused += 1
+            err.print(Text(f"refused {error}", "red"), soft_wrap=True)
+    if refused:
+        err.print(Text(f"{refused} of {len(reports)} reports refused", "red"), soft_wrap=True)
+    return 1 if refused else 0
+
+
+def _print(done: Ingested, out: Console) -> None:
+    came = "ingested" if done.new else "there already"
+    out.print(
+        Text(
+            f"{came}: session {done.stored.name} of {done.stored.system}, {done.measured} of"
+            f" {done.cases} cases measured"
+        ),
+        soft_wrap=True,
+    )
+    if not done.new:
+        return
+    for difference in done.differences[:MOST_DIFFERENCES]:
+        out.print(Text(f"  nodes differ: {difference}", "yellow"), soft_wrap=True)
+    beyond = len(done.differences) - MOST_DIFFERENCES
+    if beyond > 0:
+        out.print(Text(f"  nodes differ in {beyond} more; see sessions.differences", "yellow"))
+    if "nodes" in done.unknown:
+        out.print(Text(f"  nodes not known: {done.unknown['nodes']}", "yellow"), soft_wrap=True)

@@ -1,0 +1,84 @@
+"""Bringing reports into a store: each whole, or refused with the reason."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from netproof import session
+from netproof.errors import NetproofError
+from netproof.store import rows
+from netproof.store.folder import Store, StoredSession
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """What came of a report: its session, whether it is ``new``, and what to say of it.
+
+    ``cases``, ``measured``: how many it has, and how many of them are complete;
+    ``differences``, ``unknown``: as in ``provenance.OfSession``.
+    """
+
+    stored: StoredSession
+    new: bool
+    cases: int
+    measured: int
+    differences: tuple[str, ...]
+    unknown: dict[str, str]
+
+
+def ingest(store: Store, report: Path) -> Ingested:
+    """Put a session's report into the store; again changes nothing.
+
+    Raises NetproofError, with the store as it was, where the report is damaged, is still being
+    written, or is another than the one that the store has of this session.
+    """
+    stored, tables, sha256 = _read(report)
+    new = store.put(stored, tables)
+    (header,) = tables["sessions"].to_pylist(maps_as_pydicts="strict")
+    if not new:
+        place = store.path(stored) / "sessions.parquet"
+        try:
+            (there,) = pq.read_table(place, columns=["report_sha256"]).to_pylist()
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise NetproofError(
+                f"{place}: is damaged: {error}; move {place.parent} out of the store and ingest"
+                " again"
+            ) from error
+        if there["report_sha256"] != sha256:
+            raise NetproofError(
+                f"{report}: the store has session {stored.name} from another report"
+                f" (SHA-256 {there['report_sha256'][:12]}…, this one has {sha256[:12]}…), and a"
+                " stored session never changes"
+            )
+    return Ingested(
+        stored,
+        new,
+        header["cases"],
+        header["measured"],
+        tuple(header["differences"]),
+        header["unknown"],
+    )
+
+
+def _read(report: Path) -> tuple[StoredSession, dict[str, pa.Table], str]:
+    read = session.load(report)
+    try:
+        content = report.read_bytes()
+        sha256 = hashlib.sha256(content).hexdigest()
+        document = json.loads(content)
+        if document["session_info"] != read.info:
+            raise NetproofError(f"{report}: changes while it is read; ingest it again")
+        stored = rows.place(read)
+        return stored, rows.tables(read, document, sha256), sha256
+    except NetproofError as error:
+        # A fault within the report is named by its case or column.
+        named = str(error) if str(error).startswith(f"{report}:") else f"{report}: {error}"
+        raise NetproofError(named) from error
+    except (OSError, AttributeError, KeyError, TypeError, ValueError) as error:
+        raise NetproofError(f"{report}: is no whole report of ReFrame's: {error!r}") from error

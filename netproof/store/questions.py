@@ -1,0 +1,208 @@
+"""What is asked of a store, through DuckDB; files of other sessions are not opened.
+
+Every answer is an Arrow table or what the rest of netproof works on. ``connect`` is for all
+other questions, in SQL.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from netproof.case import Case
+from netproof.criteria import READABLE, ScoreSettings
+from netproof.errors import NetproofError
+from netproof.judgement import Baseline
+from netproof.session import Session
+from netproof.store import rows
+from netproof.store.columns import KEY, LANDMARKS, PATH_COLUMNS, TABLES
+from netproof.store.folder import Store, StoredSession
+
+MEMORY_LIMIT = "768MB"
+"""Memory of DuckDB; what needs more is put on disk while the question runs."""
+
+MOST_THREADS = 8
+"""Threads of DuckDB, at most: more make small files no faster and take memory each."""
+
+
+def connect(
+    store: Store,
+    sessions: Sequence[StoredSession] | None = None,
+    *,
+    system: str | None = None,
+) -> duckdb.DuckDBPyConnection:
+    """A connection that has each table of the store as a view of its name.
+
+    ``sessions``: only these, else all, or all of ``system``. Raises NetproofError where there
+    is none. DuckDB's errors while reading are ``duckdb.Error``.
+    """
+    if sessions is None:
+        pattern = f"system={system or '*'}/month=*/session=*"
+        if next(store.folder.glob(pattern), None) is None:
+            raise NetproofError(f"{store.folder}: holds no session; 'netproof ingest' brings one")
+        places = [f"{store.folder}/{pattern}"]
+    else:
+        places = [str(store.path(stored)) for stored in sessions]
+    connection = duckdb.connect(
+        config={
+            "memory_limit": MEMORY_LIMIT,
+            "threads": min(os.cpu_count() or 1, MOST_THREADS),
+            "temp_directory": tempfile.gettempdir(),
+            # Nothing is fetched from anywhere.
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+        }
+    )
+    types = ", ".join(f"'{column}': VARCHAR" for column in PATH_COLUMNS)
+    for table in TABLES:
+        files = ", ".join(_quoted(f"{place}/{table}.parquet") for place in places)
+        connection.execute(
+            f"create view {table} as select * from read_parquet([{files}],"
+            f" hive_partitioning = true, hive_types = {{{types}}})"
+        )
+    return connection
+
+
+def load(store: Store, stored: StoredSession) -> Session:
+    """A stored session as ``session.load`` read its report; its ``path`` is in the store.
+
+    Of a case that ReFrame ran several times it has the last. Raises NetproofError where a file
+    is missing or damaged.
+    """
+    folder = store.path(stored)
+    tables = {}
+    for name, table in TABLES.items():
+        path = folder / f"{name}.parquet"
+        try:
+            tables[name] = pq.read_table(path, partitioning=None)
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise _damaged(path, error) from error
+        if tables[name].schema != table.schema():
+            raise _damaged(path, "its columns are not the store's")
+    return rows.session(folder, tables)
+
+
+def curves(store: Store, stored: StoredSession) -> pa.Table:
+    """Every case's curve in one session: medians over its launches.
+
+    Columns: those of the key, ``size_bytes``, ``time_us``, ``mad_us``, ``bandwidth_mb_s``,
+    ``launches``; sorted by key and size. Times in µs, bandwidths in MB/s.
+    """
+    key = ", ".join(KEY)
+    return _ask(
+        connect(store, [stored]),
+        f"select {key}, size_bytes, {_MEDIANS} from curves"
+        f" group by {key}, size_bytes order by {key}, size_bytes",
+    )
+
+
+def history(store: Store, case: Case) -> pa.Table:
+    """One case's curve in every session of its system: medians over the launches of each.
+
+    Columns: ``session``, ``size_bytes``, ``time_us``, ``mad_us``, ``bandwidth_mb_s``,
+    ``launches``; sorted by session, which is by time, and size.
+    """
+    return _ask(
+        connect(store, system=case.system),
+        f"select session, size_bytes, {_MEDIANS} from curves where {_SAME_CASE}"
+        " group by session, size_bytes order by session, size_bytes",
+        _values(case),
+    )
+
+
+def landmarks(store: Store, system: str, case: Case | None = None) -> pa.Table:
+    """The landmarks of one case, or of all, in every session of a system, one row for each.
+
+    Columns: ``session``, those of the key, ``result``, and the landmarks; sorted by key and
+    session. A case that was not complete has a row, and no landmarks.
+    """
+    columns = ", ".join(["session", *KEY, "result", *LANDMARKS])
+    where = f" where {_SAME_CASE}" if case else ""
+    return _ask(
+        connect(store, system=system),
+        f"select {columns} from cases{where} order by {', '.join(KEY)}, session",
+        _values(case) if case else [],
+    )
+
+
+def scores(store: Store, stored: StoredSession, baseline: Baseline) -> pa.Table:
+    """Each case's score in one session against the ``baseline``.
+
+    The value of criterion 2, as ``criteria.score`` has it, without the interval: the geometric
+    mean over the common sizes of baseline over case. Columns: those of the key, ``score``, null
+    where it is not defined, ``sizes``, ``least_bytes`` and ``largest_bytes``: the count and the
+    ends of the common sizes.
+    """
+    key = ", ".join(KEY)
+    matched = ("benchmark", "function", "ranks", "path", "direction")
+    on = " and ".join(f"it.{name} = base.{name}" for name in matched)
+    return _ask(
+        connect(store, [stored]),
+        f"""
+        with medians as (
+            select {key}, size_bytes, median(time_us) as time_us,
+                bool_and(time_us between $shortest and $longest) as judged
+            from curves where size_bytes >= $least group by {key}, size_bytes
+        ), fit as (
+            select {key}, bool_and(judged) as fit from medians group by {key}
+        ), pairs as (
+            select it.*, base.time_us as base_us
+            from medians it
+            join fit using ({key})
+            join medians base on {on} and it.size_bytes = base.size_bytes
+                and base.partition = $partition and base.environment = $environment
+            join fit base_fit on {on.replace("it.", "base_fit.")}
+                and base_fit.partition = $partition and base_fit.environment = $environment
+            where fit.fit and base_fit.fit
+        )
+        select {", ".join(f"cases.{name}" for name in KEY)},
+            exp(avg(ln(base_us / time_us))) as score, count(size_bytes) as sizes,
+            min(size_bytes) as least_bytes, max(size_bytes) as largest_bytes
+        from cases left join pairs using ({key})
+        group by all order by all
+        """,
+        {
+            "least": ScoreSettings().least_size,
+            "shortest": READABLE[0],
+            "longest": READABLE[1],
+            "partition": baseline.partition,
+            "environment": baseline.environment,
+        },
+    )
+
+
+_MEDIANS = (
+    "median(time_us) as time_us, mad(time_us) as mad_us,"
+    " median(bandwidth_mb_s) as bandwidth_mb_s, count(*)::integer as launches"
+)
+_SAME_CASE = " and ".join(f"{name} = ?" for name in KEY)
+
+
+def _values(case: Case) -> list[object]:
+    return [getattr(case, name) for name in KEY]
+
+
+def _ask(connection: duckdb.DuckDBPyConnection, query: str, parameters: object = None) -> pa.Table:
+    try:
+        return connection.sql(query, params=parameters).to_arrow_table()
+    except duckdb.Error as error:
+        raise NetproofError(f"the store cannot be read: {error}") from error
+    finally:
+        connection.close()
+
+
+def _damaged(path: Path, error: object) -> NetproofError:
+    return NetproofError(
+        f"{path}: is damaged: {error}; move {path.parent} out of the store and ingest the"
+        " session's report again"
+    )
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,470 @@
+"""From a session's report to the store's tables, and back to what the verdict reads."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from netproof import launches, provenance
+from netproof.again import MeasuredAgain
+from netproof.case import Case
+from netproof.curve import Curve
+from netproof.errors import NetproofError
+from netproof.measured import Launch, Measured, curve_from_json
+from netproof.session import MEASURED_FORMAT, CheckResult, Session
+from netproof.store.columns import KEY, LANDMARKS, TABLES
+from netproof.store.folder import StoredSession
+
+Rows = dict[str, list[dict[str, Any]]]
+"""Table to its rows, each a column to its value."""
+
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_PARTITION_COLUMNS = ("switch", "nic", "driver", "link_mbit_s", "mtu")
+
+_REFRAME_KEYS = {
+    *("cmdline", "config_files", "data_version", "hostname", "log_files", "num_aborted"),
+    *("num_cases", "num_failures", "num_skipped", "prefix_output", "prefix_stage", "session_uuid"),
+    *("time_elapsed", "time_end", "time_end_unix", "time_start", "time_start_unix", "user"),
+    *("uuid", "version", "workdir"),
+}
+"""Keys of ``session_info`` that are ReFrame's own; all others were given as session extras."""
+
+_MEASURED_KEYS = {
+    *("format", "case", "launches", "curve", "mad_us", "line_rate_mb_s", "landmarks"),
+    *("partition_extras", "environment_extras", "seed", "jobid"),
+}
+_RESULT_KEYS = {
+    *("name", "system", "partition", "environment", "result", "phase", "reason", "seconds"),
+    *("nodes", "folder", "case", "measured"),
+}
+
+
+def place(stored: Session) -> StoredSession:
+    """Where a session belongs in a store.
+
+    Raises NetproofError where its report lacks uuid or start, or holds no results, or those of
+    several systems.
+    """
+    systems = sorted({result.system for result in stored.results})
+    if len(systems) != 1:
+        raise NetproofError(
+            f"{stored.path}: holds results of {len(systems)} systems"
+            f" ({', '.join(systems) or 'none'}), and a session is of one"
+        )
+    uuid = stored.info.get("uuid")
+    if not isinstance(uuid, str) or not _UUID.fullmatch(uuid):
+        raise NetproofError(f"{stored.path}: session_info: uuid: {uuid!r} is no uuid")
+    start = _moment(stored, "time_start_unix")
+    return StoredSession(f"{start:%Y%m%dT%H%M%S}-{uuid[:8]}", systems[0])
+
+
+def tables(stored: Session, report: Mapping[str, Any], sha256: str) -> dict[str, pa.Table]:
+    """The store's tables of a session.
+
+    ``report``: the document that ``stored`` was read from; ``sha256``: of the file. Raises
+    NetproofError, naming the case or the column, where something is missing or is not what it
+    should be, and for a session in which cases passed and none was measured: a dry run.
+    """
+    rows: Rows = {name: [] for name in TABLES}
+    attempts: dict[tuple[Any, ...], int] = {}
+    final: dict[tuple[Any, ...], tuple[int, CheckResult]] = {}
+    for number, result in enumerate(stored.results, 1):
+        if result.case is None:
+            rows["tests"].append(_test(number, result))
+            continue
+        # A case that ReFrame ran again stands as it ended.
+        key = result.case.key()
+        attempts[key] = attempts.get(key, 0) + 1
+        final[key] = (number, result)
+    results = [result for _, result in final.values()]
+    if not results:
+        raise NetproofError(f"{stored.path}: holds no case")
+    if not any(result.measured for result in results) and any(
+        result.result == "pass" for result in results
+    ):
+        raise NetproofError(
+            f"{stored.path}: cases passed and nothing was measured: a dry run is not stored"
+        )
+    for number, result in sorted(final.values(), key=lambda entry: _order(entry[1])):
+        _case(rows, number, attempts[result.case.key()], result)
+    _again(rows, report)
+    gathered = provenance.of_report(report, str(stored.path))
+    rows["nodes"] = [_node(entry) for entry in gathered.nodes]
+    rows["sessions"] = [_session(stored, results, gathered, sha256)]
+    return {name: _table(name, rows[name], stored.path) for name in TABLES}
+
+
+def session(folder: Path, read: Mapping[str, pa.Table]) -> Session:
+    """The session that ``tables`` were made of, as ``session.load`` read it.
+
+    Of a case that ReFrame ran several times it has the last. ``folder`` is what its ``path``
+    says.
+    """
+    curves: dict[tuple[Any, ...], dict[int, list[dict[str, Any]]]] = {}
+    for row in _rows(read["curves"]):
+        curves.setdefault(_key(row), {}).setdefault(row["launch"], []).append(row)
+    ran: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in _rows(read["launches"]):
+        ran.setdefault(_key(row), []).append(row)
+    (header,) = _rows(read["sessions"])
+    numbered = [(row["number"], _test_result(row, folder)) for row in _rows(read["tests"])]
+    for row in _rows(read["cases"]):
+        key = _key(row)
+        numbered.append(
+            (row["number"], _case_result(row, ran.get(key, []), curves.get(key, {}), folder))
+        )
+    ordered = tuple(result for _, result in sorted(numbered, key=lambda entry: entry[0]))
+    return Session(folder, json.loads(header["session_info"]), ordered)
+
+
+def _order(result: CheckResult) -> tuple[Any, ...]:
+    return tuple(getattr(result.case, name) for name in KEY)
+
+
+def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in KEY)
+
+
+def _rows(table: pa.Table) -> Iterable[dict[str, Any]]:
+    columns = {
+        name: table.column(name).to_pylist(maps_as_pydicts="strict") for name in table.column_names
+    }
+    for values in zip(*columns.values(), strict=True):
+        yield dict(zip(columns, values, strict=True))
+
+
+def _moment(stored: Session, key: str) -> datetime:
+    value = stored.info.get(key)
+    try:
+        return datetime.fromtimestamp(value, UTC).replace(tzinfo=None)
+    except (TypeError, ValueError, OverflowError, OSError) as error:
+        raise NetproofError(
+            f"{stored.path}: session_info: {key}: {value!r} is no time in seconds"
+        ) from error
+
+
+def _session(
+    stored: Session,
+    results: list[CheckResult],
+    gathered: provenance.OfSession,
+    sha256: str,
+) -> dict[str, Any]:
+    info = stored.info
+    absent = [key for key in ("hostname", "user", "cmdline", "version") if key not in info]
+    if absent:
+        raise NetproofError(f"{stored.path}: session_info: {absent[0]} is missing")
+    software = gathered.software
+    libraries = {
+        result.environment: result.measured["environment_extras"].get("mpi")
+        for result in results
+        if result.measured
+    }
+    return {
+        "uuid": info["uuid"],
+        "started": _moment(stored, "time_start_unix"),
+        "ended": _moment(stored, "time_end_unix"),
+        "host": info["hostname"],
+        "user": info["user"],
+        "command": info["cmdline"],
+        "cases": len(results),
+        "measured": sum(result.measured is not None for result in results),
+        "labels": {key: _word(value) for key, value in info.items() if key not in _REFRAME_KEYS},
+        "reframe": info["version"],
+        "netproof": software.netproof if software else None,
+        "slurm": software.slurm if software else None,
+        "mpi": {name: library for name, library in sorted(libraries.items()) if library},
+        "git_revision": software.git_revision if software else None,
+        "git_changed": software.git_changed if software else None,
+        "files": [dataclasses.asdict(file) for file in software.files] if software else [],
+        "differences": list(gathered.differences),
+        "unknown": dict(gathered.unknown),
+        "report": str(stored.path.resolve()),
+        "report_sha256": sha256,
+        "session_info": json.dumps(info),
+    }
+
+
+def _word(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _outcome(result: CheckResult) -> dict[str, Any]:
+    return {
+        "result": result.result,
+        "phase": result.phase,
+        "reason": result.reason,
+        "seconds": result.seconds,
+        "nodes": list(result.nodes),
+        "folder": result.folder,
+    }
+
+
+def _further(result: CheckResult, measured: Mapping[str, Any]) -> str:
+    """What later versions of the report have and the tables have no column for."""
+    beyond = {
+        "result": {
+            field.name: getattr(result, field.name)
+            for field in dataclasses.fields(result)
+            if field.name not in _RESULT_KEYS
+        },
+        "measured": {key: value for key, value in measured.items() if key not in _MEASURED_KEYS},
+    }
+    return json.dumps({kind: values for kind, values in beyond.items() if values})
+
+
+def _test(number: int, result: CheckResult) -> dict[str, Any]:
+    return {
+        "number": number,
+        "test": result.name,
+        "partition": result.partition,
+        "environment": result.environment,
+        **_outcome(result),
+        "again_faults": [],
+        "further": _further(result, {}),
+    }
+
+
+def _again(rows: Rows, report: Mapping[str, Any]) -> None:
+    """Add what tests measured again; their rows are those of ``tests``, by number."""
+    tests = {row["number"]: row for row in rows["tests"]}
+    documents = [test for run in report["runs"] for test in run["testcases"]]
+    for number, document in enumerate(documents, 1):
+        record = document.get("netproof_again")
+        if not record:
+            continue
+        name = document["display_name"]
+        if record.get("format") != MEASURED_FORMAT or number not in tests:
+            raise NetproofError(f"{name}: what was measured again is of an unknown format")
+        for values in record["cases"]:
+            measured = MeasuredAgain.from_json(values)
+            tests[number]["again_faults"] += measured.faults
+            case = measured.case
+            same = {
+                **{column: getattr(case, column) for column in KEY},
+                "ranks_per_node": case.ranks_per_node,
+                "test": name,
+                "jobid": measured.jobid,
+            }
+            for launch, curve in enumerate(measured.launches, 1):
+                rows["again"] += _points({**same, "launch": launch}, curve)
+
+
+def _node(entry: provenance.NodeInJob) -> dict[str, Any]:
+    return {
+        "partition": entry.partition,
+        "environment": entry.environment,
+        "job": entry.job,
+        "jobid": entry.jobid,
+        **dataclasses.asdict(entry.node),
+    }
+
+
+def _case(rows: Rows, number: int, attempts: int, result: CheckResult) -> None:
+    case, values = result.case, result.measured
+    key = {name: getattr(case, name) for name in KEY}
+    row = dict.fromkeys(TABLES["cases"].columns) | {
+        **key,
+        "ranks_per_node": case.ranks_per_node or None,
+        "number": number,
+        "check": result.name,
+        "attempts": attempts,
+        **_outcome(result),
+        "further": _further(result, values or {}),
+    }
+    if values is not None:
+        try:
+            measured = _whole(case, values)
+            row |= _measured_columns(measured, values)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise NetproofError(f"{case}: what was measured cannot be read: {error!r}") from error
+        for launch in measured.launches:
+            _launch(rows, key, case.ranks_per_node, launch)
+    rows["cases"].append(row)
+
+
+def _whole(case: Case, values: Mapping[str, Any]) -> Measured:
+    """The case as it was measured; NetproofError where its parts contradict each other."""
+    try:
+        measured = Measured.from_json(values)
+    except NetproofError as error:
+        raise NetproofError(f"{case}: {error}") from error
+    if measured.case != case:
+        raise NetproofError(f"{case}: what was measured is of {measured.case}")
+    numbers = [launch.number for launch in measured.launches]
+    if numbers != list(range(1, len(numbers) + 1)):
+        raise NetproofError(f"{case}: its launches are numbered {numbers}")
+    curves = [launch.curve for launch in measured.launches]
+    spread = launches.spread(curves)
+    if launches.median_curve(curves) != measured.curve or spread != measured.mad_us:
+        raise NetproofError(f"{case}: its curve is not the median of its launches")
+    return measured
+
+
+def _measured_columns(measured: Measured, values: Mapping[str, Any]) -> dict[str, Any]:
+    extras, environment = values["partition_extras"], values["environment_extras"]
+    landmarks = dataclasses.asdict(measured.landmarks)
+    return {
+        "jobid": values["jobid"],
+        "seed": values["seed"],
+        "launches": len(measured.launches),
+        **{name: extras[name] for name in _PARTITION_COLUMNS},
+        "mpi": environment["mpi"],
+        "line_rate_mb_s": measured.line_rate_mb_s,
+        **{name: landmarks[name] for name in LANDMARKS},
+        "undefined": dict(landmarks["undefined"]),
+        "partition_extras": json.dumps(extras),
+        "environment_extras": json.dumps(environment),
+        "measured_format": values["format"],
+    }
+
+
+def _launch(rows: Rows, key: Mapping[str, Any], ranks_per_node: int, launch: Launch) -> None:
+    rows["launches"].append(
+        {
+            **key,
+            "launch": launch.number,
+            "position": launch.order,
+            "started": datetime.fromtimestamp(launch.start, UTC).replace(tzinfo=None),
+            "wall_s": launch.wall_s,
+            "ranks_used": [dataclasses.asdict(use) for use in launch.ranks],
+        }
+    )
+    same = {**key, "ranks_per_node": ranks_per_node, "launch": launch.number}
+    rows["curves"] += _points(same, launch.curve)
+
+
+def _points(same: Mapping[str, Any], curve: Curve) -> list[dict[str, Any]]:
+    bandwidths = curve.bandwidth_mb_s or (None,) * len(curve.sizes)
+    return [
+        {**same, "size_bytes": size, "time_us": time, "bandwidth_mb_s": bandwidth}
+        for size, time, bandwidth in zip(curve.sizes, curve.time_us, bandwidths, strict=True)
+    ]
+
+
+def _table(name: str, rows: list[dict[str, Any]], path: Path) -> pa.Table:
+    schema = TABLES[name].schema()
+    arrays = []
+    for field in schema:
+        values = [row[field.name] for row in rows]
+        try:
+            array = pa.array(values, field.type)
+        except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
+            raise NetproofError(f"{path}: {name}.{field.name}: {error}") from error
+        if array.null_count and not field.nullable:
+            raise NetproofError(f"{path}: {name}.{field.name}: a value is missing")
+        if pa.types.is_floating(field.type) and not all(
+            value is None or math.isfinite(value) for value in values
+        ):
+            raise NetproofError(f"{path}: {name}.{field.name}: a value is not finite")
+        arrays.append(array)
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _test_result(row: Mapping[str, Any], folder: Path) -> CheckResult:
+    return _result(row, row["test"], folder.parents[1].name.partition("=")[2], None, None)
+
+
+def _result(
+    row: Mapping[str, Any],
+    name: str,
+    system: str,
+    case: Case | None,
+    measured: dict[str, Any] | None,
+) -> CheckResult:
+    return CheckResult(
+        name=name,
+        system=system,
+        partition=row["partition"],
+        environment=row["environment"],
+        result=row["result"],
+        phase=row["phase"],
+        reason=row["reason"],
+        seconds=row["seconds"],
+        nodes=tuple(row["nodes"]),
+        folder=row["folder"],
+        case=case,
+        measured=measured,
+        **json.loads(row["further"]).get("result", {}),
+    )
+
+
+def _case_result(
+    row: Mapping[str, Any],
+    ran: list[dict[str, Any]],
+    curves: Mapping[int, list[dict[str, Any]]],
+    folder: Path,
+) -> CheckResult:
+    system = folder.parents[1].name.partition("=")[2]
+    case = Case(
+        system,
+        row["partition"],
+        row["environment"],
+        row["benchmark"],
+        row["function"],
+        row["ranks"],
+        row["ranks_per_node"] or 0,
+        row["path"],
+        row["direction"],
+    )
+    measured = _measured(row, case, ran, curves) if row["measured_format"] is not None else None
+    return _result(row, row["check"], system, case, measured)
+
+
+def _measured(
+    row: Mapping[str, Any],
+    case: Case,
+    ran: list[dict[str, Any]],
+    curves: Mapping[int, list[dict[str, Any]]],
+) -> dict[str, Any]:
+    done = [
+        {
+            "number": launch["launch"],
+            "order": launch["position"],
+            "start": launch["started"].replace(tzinfo=UTC).timestamp(),
+            "wall_s": launch["wall_s"],
+            "ranks": launch["ranks_used"],
+            "curve": _curve(curves[launch["launch"]]),
+        }
+        for launch in ran
+    ]
+    read = [curve_from_json(launch["curve"]) for launch in done]
+    landmarks = {name: row[name] for name in LANDMARKS}
+    landmarks["undefined"] = [list(item) for item in row["undefined"].items()]
+    return {
+        "format": row["measured_format"],
+        "case": dataclasses.asdict(case),
+        "launches": done,
+        "curve": _lists(launches.median_curve(read)),
+        "mad_us": list(launches.spread(read)),
+        "line_rate_mb_s": row["line_rate_mb_s"],
+        "landmarks": landmarks,
+        "partition_extras": json.loads(row["partition_extras"]),
+        "environment_extras": json.loads(row["environment_extras"]),
+        "seed": row["seed"],
+        "jobid": row["jobid"],
+        **json.loads(row["further"]).get("measured", {}),
+    }
+
+
+def _curve(points: list[dict[str, Any]]) -> dict[str, Any]:
+    bandwidths = [point["bandwidth_mb_s"] for point in points]
+    return {
+        "sizes": [point["size_bytes"] for point in points],
+        "time_us": [point["time_us"] for point in points],
+        "bandwidth_mb_s": None if bandwidths[0] is None else bandwidths,
+    }
+
+
+def _lists(curve: Curve) -> dict[str, Any]:
+    return {
+        name: None if values is None else list(values)
+        for name, values in dataclasses.asdict(curve).items()
+    }
