@@ -242,27 +242,41 @@ def across(
             by_group[group(subject.case)].append(subject)
     rulings: dict[tuple, tuple[Ruling, ...]] = {}
     for key, members in by_group.items():
-        envelope = _envelope(members, alone=owed(key) < 2)
         for subject in members:
-            found = [ruling for ruling in envelope if ruling.finding.where == str(subject)]
-            red = [ruling.finding.size for ruling in found if ruling.level is Level.FAIL]
-            score = _score(subject, members, baseline, [size for size in red if size is not None])
-            rulings[subject.case.key()] = (*found, score)
+            found = _envelope(subject, members, alone=owed(key) < 2)
+            red = [
+                ruling.finding.size
+                for ruling in found
+                if ruling.level is Level.FAIL and ruling.finding.size is not None
+            ]
+            score = _score(subject, members, baseline, red)
+            rulings[subject.case.key()] = (*_folded(found), score)
     return rulings
 
 
-def _envelope(members: Sequence[Subject], *, alone: bool) -> list[Ruling]:
-    curves = {str(subject): subject.measured.curve for subject in members}
+def _envelope(subject: Subject, members: Sequence[Subject], *, alone: bool) -> list[Ruling]:
+    curves = {str(member): member.measured.curve for member in members}
     rulings = []
-    for subject in members:
-        for finding in criteria.above_envelope(curves, subject.settings.envelope):
-            if finding.where != str(subject):
-                continue
-            if alone and finding.level is Level.UNDEFINED:
-                rulings.append(Ruling(finding, Level.SHOWN, finding.why))
-            else:
-                rulings.append(rule(subject, finding, None))
+    for finding in criteria.above_envelope(curves, subject.settings.envelope):
+        if finding.where != str(subject):
+            continue
+        if alone and finding.level is Level.UNDEFINED:
+            rulings.append(Ruling(finding, Level.SHOWN, finding.why))
+        else:
+            rulings.append(rule(subject, finding, None))
     return rulings
+
+
+def _folded(rulings: Sequence[Ruling]) -> list[Ruling]:
+    """One ruling a level: that on the size that is furthest off, with the other sizes named."""
+    folded = []
+    for level in dict.fromkeys(ruling.level for ruling in rulings):
+        several = [ruling for ruling in rulings if ruling.level is level]
+        worst = max(several, key=lambda ruling: ruling.finding.value or 0)
+        sizes = ", ".join(str(ruling.finding.size) for ruling in several)
+        more = f"; so it is at {len(several)} sizes: {sizes} bytes" if len(several) > 1 else ""
+        folded.append(dataclasses.replace(worst, why=worst.why + more))
+    return folded
 
 
 def _score(

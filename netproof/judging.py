@@ -12,6 +12,9 @@ from netproof.errors import NetproofError
 from netproof.matrix import matrix
 from netproof.verdict import CANNOT_JUDGE, judge
 
+EARLIER_SESSIONS = 10
+"""How many earlier sessions a configuration is remembered for once it is gone."""
+
 
 def run(report: Path | None, *, system: str | None, full: bool) -> int:
     """Print the verdict on a session and return its exit status.
@@ -28,15 +31,37 @@ def run(report: Path | None, *, system: str | None, full: bool) -> int:
             [partition] if partition else [],
             all_functions=full,
         )
-        judged = judge(owed, stored)
+        earlier, unread = _earlier(stored, name)
+        judged = judge(owed, stored, earlier)
     except NetproofError as error:
         out = tables.console(stderr=True)
         out.print(Text(f"netproof: cannot judge: {error}", "red"), soft_wrap=True)
         return CANNOT_JUDGE
     out = tables.console()
     tables.print_verdict(judged, out)
+    for reason in unread:
+        out.print(Text(f"not compared with an earlier session: {reason}"), soft_wrap=True)
     out.print(Text(f"session {stored.path}"), soft_wrap=True)
     return judged.status
+
+
+def _earlier(stored: session.Session, system: str) -> tuple[list[session.Session], list[str]]:
+    """The newest other sessions of the system in the folder of reports, and what is unreadable."""
+    found, unread = [], []
+    folder = os.environ.get("RFM_REPORT_FILE")
+    for path in session.reports(Path(folder).parent) if folder else []:
+        if len(found) == EARLIER_SESSIONS:
+            break
+        if path.resolve() == stored.path.resolve():
+            continue
+        try:
+            other = session.load(path)
+        except NetproofError as error:
+            unread.append(str(error))
+            continue
+        if any(result.system == system for result in other.results):
+            found.append(other)
+    return found, unread
 
 
 def _reports() -> Path:

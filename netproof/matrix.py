@@ -32,14 +32,17 @@ class Absence:
 class Matrix:
     """``cases`` that have to run, and ``absences`` that are no fault but have to be said.
 
-    ``partitions``: what the site says of those that were asked for, by name; ``baseline``: the
+    ``whole``: whether all partitions were asked for; ``partitions``: what the site says of those
+    that were, by name; ``known``: the flaws of each environment that are known; ``baseline``: the
     configuration that scores are relative to, None where its partition was not asked for;
     ``retired``: (partition, environment) that the site says are gone.
     """
 
     cases: tuple[Case, ...]
     absences: tuple[Absence, ...]
+    whole: bool
     partitions: dict[str, Partition]
+    known: dict[str, dict[str, str]]
     baseline: Baseline | None
     retired: frozenset[tuple[str, str]]
 
@@ -99,7 +102,9 @@ def matrix(
     return Matrix(
         tuple(cases),
         tuple(absent),
+        not partitions,
         {name: Partition.from_extras(entry["extras"]) for name, entry in asked.items()},
+        {name: entry["extras"]["known"] for name, entry in environments.items()},
         None if named is None else Baseline(*named),
         frozenset(
             (name, gone) for name, entry in asked.items() for gone in entry["extras"]["retired"]

@@ -189,6 +189,7 @@ class Job(rfm.RunOnlyRegressionTest, Launched, Referenced, Steps):
     exclusive_access = True
     over_tcp = False
     keep_files = KEPT_FILES
+    netproof_kind = variable(str, value="launches", loggable=True)
 
     @sanity_function
     def left_records(self) -> bool:
@@ -367,6 +368,7 @@ class Check(rfm.RunOnlyRegressionTest, Launched, Referenced):
     executable = "cat"
     require_reference = True
     ranks = variable(int, loggable=True)
+    netproof_kind = variable(str, value="check", loggable=True)
     netproof_case = variable(dict, value={}, loggable=True)
     netproof_measured = variable(dict, value={}, loggable=True)
 
@@ -537,6 +539,7 @@ class Curves(rfm.RunOnlyRegressionTest, Launched, Steps):
     over_tcp = False
     keep_files = KEPT_FILES
     again_launches = variable(int, value=3)
+    netproof_kind = variable(str, value="curves", loggable=True)
     netproof_again = variable(dict, value={}, loggable=True)
 
     def job_name(self) -> str:
@@ -713,6 +716,7 @@ class Configurations(rfm.RunOnlyRegressionTest, Launched):
     sourcesdir = None
     executable = "true"
     valid_prog_environs = [JUDGE_ENVIRONMENT]
+    netproof_kind = variable(str, value="configurations", loggable=True)
 
     def job_name(self) -> str:
         """Name of the jobs that are compared."""

@@ -20,7 +20,10 @@ class CheckResult:
 
     ``case`` None for a job, which is no case of its own; ``measured`` None where the case was
     not complete, else the plain values of ``measured.Measured``. ``result`` is ReFrame's:
-    pass, fail, fail_deps, xfail, xpass, skip or abort.
+    pass, fail, fail_deps, xfail, xpass, skip or abort. ``kind``: launches, check, curves or
+    configurations, as netproof.rfm has them. ``again``: the plain values of
+    ``again.MeasuredAgain`` for each case that curves had flagged, None where the test does not
+    measure again or came not that far.
     """
 
     name: str
@@ -35,6 +38,8 @@ class CheckResult:
     folder: str
     case: Case | None
     measured: dict[str, Any] | None
+    kind: str = "launches"
+    again: tuple[dict[str, Any], ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -46,14 +51,19 @@ class Session:
     results: tuple[CheckResult, ...]
 
 
+def reports(folder: Path) -> list[Path]:
+    """Paths of the reports in ``folder``, the newest first."""
+    return sorted(folder.glob("run-*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
+
+
 def newest(folder: Path) -> Path:
     """Path of the newest report in ``folder``; NetproofError where there is none."""
-    reports = sorted(folder.glob("run-*.json"), key=lambda path: path.stat().st_mtime)
-    if not reports:
+    found = reports(folder)
+    if not found:
         raise NetproofError(
             f"{folder}: there is no report of a session; name one, or run 'reframe -c checks -r'"
         )
-    return reports[-1]
+    return found[0]
 
 
 def load(path: Path) -> Session:
@@ -83,11 +93,13 @@ def load(path: Path) -> Session:
 def _result(test: dict[str, Any]) -> CheckResult:
     described = test.get("netproof_case") or None
     measured = test.get("netproof_measured") or None
-    if measured and measured.get("format") != MEASURED_FORMAT:
-        raise NetproofError(
-            f"{test['display_name']}: what was measured is of format {measured.get('format')},"
-            f" and this netproof reads {MEASURED_FORMAT}"
-        )
+    again = test.get("netproof_again") or None
+    for document in (measured, again):
+        if document and document.get("format") != MEASURED_FORMAT:
+            raise NetproofError(
+                f"{test['display_name']}: what was measured is of format {document.get('format')},"
+                f" and this netproof reads {MEASURED_FORMAT}"
+            )
     case = None
     if described:
         # Ranks a node are the partition's, known where the test came that far.
@@ -112,4 +124,6 @@ def _result(test: dict[str, Any]) -> CheckResult:
         folder=test["outputdir"] if test["result"] == "pass" else test["stagedir"],
         case=case,
         measured=measured,
+        kind=test.get("netproof_kind") or ("check" if described else "launches"),
+        again=tuple(again["cases"]) if again else None,
     )

@@ -11,7 +11,7 @@ import copy
 import importlib.util
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -209,7 +209,7 @@ class Partition:
     imb_arguments: tuple[str, ...]
     line_rate_from_bytes: int
     step_limit_s: int
-    criteria: dict[str, dict[str, Any]]
+    criteria: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def settings(self) -> Settings:
         """The settings of the criteria here."""

@@ -1,13 +1,21 @@
-"""The verdict on a session: what was owed, what ran, and what of it passed."""
+"""The verdict on a session: what was owed, what ran, what the criteria and references say of it."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from netproof import again, judgement
+from netproof.again import MeasuredAgain
 from netproof.case import Case
+from netproof.criteria import Finding, Level
 from netproof.errors import NetproofError
+from netproof.judgement import Ruling, Subject
 from netproof.matrix import Absence, Matrix
+from netproof.measured import Measured
 from netproof.session import CheckResult, Session
+from netproof.settings import Settings
 
 PASSED, FAILED, CANNOT_JUDGE = 0, 1, 2
 """Exit statuses of whatever judges a session."""
@@ -17,21 +25,54 @@ _GOOD_RESULTS = ("pass", "xfail")
 
 @dataclass(frozen=True)
 class Judged:
-    """One case: ``passed``, and in a sentence why not, or what was expected of it."""
+    """One case.
+
+    ``faults``: in a sentence each, why it was not measured or does not hold against its
+    references; ``expected``: why a failure of it was expected, or empty; ``rulings``: what became
+    of every finding of the criteria; ``measured``: None where it was not complete; ``again``: what
+    was measured again of it.
+    """
 
     case: Case
     result: CheckResult | None
-    passed: bool
-    reason: str
+    faults: tuple[str, ...]
+    expected: str = ""
+    rulings: tuple[Ruling, ...] = ()
+    measured: Measured | None = None
+    again: MeasuredAgain | None = None
+
+    def said(self, level: Level) -> tuple[str, ...]:
+        """The sentences of the rulings of that level."""
+        return tuple(ruling.why for ruling in self.rulings if ruling.level is level)
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing is against it."""
+        return not self.faults and not self.said(Level.FAIL)
+
+    def flags(self) -> tuple[Ruling, ...]:
+        """The rulings on flags that were measured again, whatever came of it."""
+        return tuple(ruling for ruling in self.rulings if ruling.confirmation is not None)
+
+    def score(self) -> Finding | None:
+        """The score against the baseline; None where there is none."""
+        for ruling in self.rulings:
+            if ruling.finding.criterion == "score" and ruling.finding.value is not None:
+                return ruling.finding
+        return None
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """All cases in the matrix' order, what the site says is absent, and faults beyond a case."""
+    """All cases in the matrix' order, what the site says is absent, and faults beyond a case.
+
+    ``notes``: what was not asserted, or could not be, in a sentence each.
+    """
 
     cases: tuple[Judged, ...]
     absences: tuple[Absence, ...]
     faults: tuple[str, ...]
+    notes: tuple[str, ...]
 
     @property
     def status(self) -> int:
@@ -40,9 +81,10 @@ class Verdict:
         return PASSED if passed else FAILED
 
 
-def judge(matrix: Matrix, session: Session) -> Verdict:
-    """Judge a session against the matrix that it owes.
+def judge(matrix: Matrix, session: Session, earlier: Sequence[Session] = ()) -> Verdict:
+    """Judge a session against the matrix that it owes, and by all criteria.
 
+    ``earlier``: sessions of the same system, whose configurations must not have vanished.
     Raises NetproofError where it cannot be judged: an empty matrix, or results of another
     system than the matrix asks for.
     """
@@ -55,30 +97,110 @@ def judge(matrix: Matrix, session: Session) -> Verdict:
             f"{session.path}: holds results of {', '.join(sorted(others))}, not of {system}"
         )
     ran: dict[tuple, CheckResult] = {}
-    faults = []
     for result in session.results:
         if result.case is not None:
             # A case that ReFrame ran again stands as it ended.
             ran[result.case.key()] = result
-        elif result.result not in _GOOD_RESULTS:
-            faults.append(
-                f"{result.system}:{result.partition} {result.environment} job {result.name}:"
-                f" {_why(result)}"
+    owed = {case.key(): case for case in matrix.cases}
+    cases = [*matrix.cases, *(result.case for key, result in ran.items() if key not in owed)]
+    subjects = {key: _subject(result, matrix) for key, result in ran.items() if result.measured}
+    measured_again = again.by_case(
+        MeasuredAgain.from_json(values)
+        for result in session.results
+        for values in result.again or ()
+    )
+    rulings = _rulings(list(subjects.values()), measured_again, matrix)
+    judged = []
+    for case in cases:
+        result, key = ran.get(case.key()), case.key()
+        faults, expected = _faults(result)
+        complete = subjects[key].measured if key in subjects else None
+        judged.append(
+            Judged(
+                case,
+                result,
+                faults,
+                expected,
+                rulings.get(key, ()),
+                complete,
+                measured_again.get(key),
             )
-    judged = [_judged(case, ran.pop(case.key(), None)) for case in matrix.cases]
-    judged += [_judged(result.case, result) for result in ran.values()]
-    return Verdict(tuple(judged), matrix.absences, tuple(faults))
+        )
+    faults = [*_beyond_cases(session), *_vanished(matrix, earlier)]
+    notes = []
+    if matrix.baseline is None:
+        notes.append("no scores: the baseline's partition is no part of what was asked for")
+    return Verdict(tuple(judged), matrix.absences, tuple(faults), tuple(notes))
 
 
-def _judged(case: Case, result: CheckResult | None) -> Judged:
+def _subject(result: CheckResult, matrix: Matrix) -> Subject:
+    """The case with the site's settings as they are now, or as they were if it is not owed."""
+    measured = Measured.from_json(result.measured)
+    extras = result.measured["partition_extras"]
+    here = matrix.partitions.get(measured.case.partition)
+    if here is not None:
+        known = matrix.known.get(measured.case.environment, {})
+        return Subject(measured, here.switch, here.settings(), known)
+    settings = Settings.of_site(extras.get("criteria", {}), extras["line_rate_from_bytes"])
+    return Subject(measured, extras["switch"], settings, {})
+
+
+def _rulings(
+    subjects: Sequence[Subject], measured_again: dict[tuple, MeasuredAgain], matrix: Matrix
+) -> dict[tuple, tuple[Ruling, ...]]:
+    owed = Counter(judgement.group(case) for case in matrix.cases)
+    across = judgement.across(subjects, matrix.baseline, lambda group: owed[group])
+    return {
+        subject.case.key(): (
+            *again.rule_all(subject, findings, measured_again.get(subject.case.key())),
+            *across.get(subject.case.key(), ()),
+        )
+        for subject, findings in judgement.along_all(subjects).items()
+    }
+
+
+def _beyond_cases(session: Session) -> list[str]:
+    """Why jobs, and tests that judge several cases, did not come to their end.
+
+    What the latter found is not among it: the criteria are judged here again.
+    """
+    faults = []
+    for result in session.results:
+        judges = result.kind in ("curves", "configurations")
+        if result.case is not None or result.result in _GOOD_RESULTS:
+            continue
+        if judges and (result.result == "fail_deps" or result.phase == "sanity"):
+            continue
+        where = f"{result.system}:{result.partition} {result.environment}"
+        faults.append(f"{where} {result.name}: {_why(result)}")
+    return faults
+
+
+def _vanished(matrix: Matrix, earlier: Sequence[Session]) -> list[str]:
+    here = matrix.configurations()
+    gone: dict[tuple[str, str], Session] = {}
+    for session in earlier:
+        for result in session.results:
+            where = (result.partition, result.environment)
+            asked = matrix.whole or result.partition in matrix.partitions
+            if result.case is not None and asked and where not in here | matrix.retired:
+                gone.setdefault(where, session)
+    system = matrix.cases[0].system
+    return [
+        f"{system}:{partition} {environment}: ran in {session.path}, and the configuration has it"
+        " no more: put it back, or say why it is gone in the partition's extras['retired']"
+        for (partition, environment), session in gone.items()
+    ]
+
+
+def _faults(result: CheckResult | None) -> tuple[tuple[str, ...], str]:
     if result is None:
-        return Judged(case, None, False, "did not run: the session does not have it")
+        return ("did not run: the session does not have it",), ""
     if result.result not in _GOOD_RESULTS:
-        return Judged(case, result, False, _why(result))
+        return (_why(result),), ""
     if result.measured is None:
-        return Judged(case, result, False, "passed for ReFrame, but left no measurement")
-    reason = "fails as expected" if result.result == "xfail" else ""
-    return Judged(case, result, True, reason)
+        return ("passed for ReFrame, but left no measurement",), ""
+    return (), "fails as expected" if result.result == "xfail" else ""
 
 
 def _why(result: CheckResult) -> str:
