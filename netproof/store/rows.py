@@ -19,7 +19,7 @@ from netproof.case import Case
 from netproof.curve import Curve
 from netproof.errors import NetproofError
 from netproof.measured import Launch, Measured, curve_from_json
-from netproof.session import MEASURED_FORMAT, CheckResult, Session
+from netproof.session import CheckResult, Session
 from netproof.store.columns import KEY, LANDMARKS, TABLES
 from netproof.store.folder import StoredSession
 
@@ -37,13 +37,16 @@ _REFRAME_KEYS = {
 }
 """Keys of ``session_info`` that are ReFrame's own; all others were given as session extras."""
 
+KIND_OF_CASES = "check"
+"""Kind of the tests that judge one case each."""
+
 _MEASURED_KEYS = {
     *("format", "case", "launches", "curve", "mad_us", "line_rate_mb_s", "landmarks"),
     *("partition_extras", "environment_extras", "seed", "jobid"),
 }
 _RESULT_KEYS = {
     *("name", "system", "partition", "environment", "result", "phase", "reason", "seconds"),
-    *("nodes", "folder", "case", "measured"),
+    *("nodes", "folder", "case", "measured", "kind", "again"),
 }
 
 
@@ -79,6 +82,8 @@ def tables(stored: Session, report: Mapping[str, Any], sha256: str) -> dict[str,
     for number, result in enumerate(stored.results, 1):
         if result.case is None:
             rows["tests"].append(_test(number, result))
+            for values in result.again or ():
+                _again(rows, number, values)
             continue
         # A case that ReFrame ran again stands as it ended.
         key = result.case.key()
@@ -95,7 +100,6 @@ def tables(stored: Session, report: Mapping[str, Any], sha256: str) -> dict[str,
         )
     for number, result in sorted(final.values(), key=lambda entry: _order(entry[1])):
         _case(rows, number, attempts[result.case.key()], result)
-    _again(rows, report)
     gathered = provenance.of_report(report, str(stored.path))
     rows["nodes"] = [_node(entry) for entry in gathered.nodes]
     rows["sessions"] = [_session(stored, results, gathered, sha256)]
@@ -108,19 +112,26 @@ def session(folder: Path, read: Mapping[str, pa.Table]) -> Session:
     Of a case that ReFrame ran several times it has the last. ``folder`` is what its ``path``
     says.
     """
-    curves: dict[tuple[Any, ...], dict[int, list[dict[str, Any]]]] = {}
-    for row in _rows(read["curves"]):
-        curves.setdefault(_key(row), {}).setdefault(row["launch"], []).append(row)
+    system = folder.parents[1].name.partition("=")[2]
+    curves = _by_launch(read["curves"], KEY)
     ran: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in _rows(read["launches"]):
         ran.setdefault(_key(row), []).append(row)
+    again: dict[int, list[dict[str, Any]]] = {}
+    again_curves = _by_launch(read["again_curves"], ("test_number", *KEY))
+    for row in _rows(read["again"]):
+        done = again_curves.get((row["test_number"], *_key(row)), {})
+        again.setdefault(row["test_number"], []).append(_again_values(row, done, system))
     (header,) = _rows(read["sessions"])
-    numbered = [(row["number"], _test_result(row, folder)) for row in _rows(read["tests"])]
+    numbered = []
+    for row in _rows(read["tests"]):
+        several = tuple(again.get(row["number"], ())) if row["measures_again"] else None
+        result = _result(row, row["test"], system, None, None, kind=row["kind"], again=several)
+        numbered.append((row["number"], result))
     for row in _rows(read["cases"]):
         key = _key(row)
-        numbered.append(
-            (row["number"], _case_result(row, ran.get(key, []), curves.get(key, {}), folder))
-        )
+        result = _case_result(row, ran.get(key, []), curves.get(key, {}), system)
+        numbered.append((row["number"], result))
     ordered = tuple(result for _, result in sorted(numbered, key=lambda entry: entry[0]))
     return Session(folder, json.loads(header["session_info"]), ordered)
 
@@ -224,37 +235,33 @@ def _test(number: int, result: CheckResult) -> dict[str, Any]:
     return {
         "number": number,
         "test": result.name,
+        "kind": result.kind,
         "partition": result.partition,
         "environment": result.environment,
         **_outcome(result),
-        "again_faults": [],
+        "measures_again": result.again is not None,
         "further": _further(result, {}),
     }
 
 
-def _again(rows: Rows, report: Mapping[str, Any]) -> None:
-    """Add what tests measured again; their rows are those of ``tests``, by number."""
-    tests = {row["number"]: row for row in rows["tests"]}
-    documents = [test for run in report["runs"] for test in run["testcases"]]
-    for number, document in enumerate(documents, 1):
-        record = document.get("netproof_again")
-        if not record:
-            continue
-        name = document["display_name"]
-        if record.get("format") != MEASURED_FORMAT or number not in tests:
-            raise NetproofError(f"{name}: what was measured again is of an unknown format")
-        for values in record["cases"]:
-            measured = MeasuredAgain.from_json(values)
-            tests[number]["again_faults"] += measured.faults
-            case = measured.case
-            same = {
-                **{column: getattr(case, column) for column in KEY},
-                "ranks_per_node": case.ranks_per_node,
-                "test": name,
-                "jobid": measured.jobid,
-            }
-            for launch, curve in enumerate(measured.launches, 1):
-                rows["again"] += _points({**same, "launch": launch}, curve)
+def _again(rows: Rows, number: int, values: Mapping[str, Any]) -> None:
+    measured = MeasuredAgain.from_json(values)
+    same = {
+        **{name: getattr(measured.case, name) for name in KEY},
+        "ranks_per_node": measured.case.ranks_per_node,
+        "test_number": number,
+    }
+    rows["again"].append(
+        {
+            **same,
+            "jobid": measured.jobid,
+            "nodes": list(measured.nodes),
+            "launches": len(measured.launches),
+            "faults": list(measured.faults),
+        }
+    )
+    for launch, curve in enumerate(measured.launches, 1):
+        rows["again_curves"] += _points({**same, "launch": launch}, curve)
 
 
 def _node(entry: provenance.NodeInJob) -> dict[str, Any]:
@@ -269,6 +276,8 @@ def _node(entry: provenance.NodeInJob) -> dict[str, Any]:
 
 def _case(rows: Rows, number: int, attempts: int, result: CheckResult) -> None:
     case, values = result.case, result.measured
+    if result.kind != KIND_OF_CASES or result.again is not None:
+        raise NetproofError(f"{case}: is the case of a test of kind {result.kind!r}")
     key = {name: getattr(case, name) for name in KEY}
     row = dict.fromkeys(TABLES["cases"].columns) | {
         **key,
@@ -368,16 +377,15 @@ def _table(name: str, rows: list[dict[str, Any]], path: Path) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _test_result(row: Mapping[str, Any], folder: Path) -> CheckResult:
-    return _result(row, row["test"], folder.parents[1].name.partition("=")[2], None, None)
-
-
 def _result(
     row: Mapping[str, Any],
     name: str,
     system: str,
     case: Case | None,
     measured: dict[str, Any] | None,
+    *,
+    kind: str,
+    again: tuple[dict[str, Any], ...] | None,
 ) -> CheckResult:
     return CheckResult(
         name=name,
@@ -392,6 +400,8 @@ def _result(
         folder=row["folder"],
         case=case,
         measured=measured,
+        kind=kind,
+        again=again,
         **json.loads(row["further"]).get("result", {}),
     )
 
@@ -400,22 +410,41 @@ def _case_result(
     row: Mapping[str, Any],
     ran: list[dict[str, Any]],
     curves: Mapping[int, list[dict[str, Any]]],
-    folder: Path,
+    system: str,
 ) -> CheckResult:
-    system = folder.parents[1].name.partition("=")[2]
-    case = Case(
-        system,
-        row["partition"],
-        row["environment"],
-        row["benchmark"],
-        row["function"],
-        row["ranks"],
-        row["ranks_per_node"] or 0,
-        row["path"],
-        row["direction"],
-    )
+    case = _read_case(row, system)
     measured = _measured(row, case, ran, curves) if row["measured_format"] is not None else None
-    return _result(row, row["check"], system, case, measured)
+    return _result(row, row["check"], system, case, measured, kind=KIND_OF_CASES, again=None)
+
+
+def _read_case(row: Mapping[str, Any], system: str) -> Case:
+    return Case(
+        system, **{name: row[name] for name in KEY}, ranks_per_node=row["ranks_per_node"] or 0
+    )
+
+
+def _again_values(
+    row: Mapping[str, Any], done: Mapping[int, list[dict[str, Any]]], system: str
+) -> dict[str, Any]:
+    return {
+        "case": dataclasses.asdict(_read_case(row, system)),
+        "launches": [_curve(points) for points in done.values()],
+        "faults": row["faults"],
+        "nodes": row["nodes"],
+        "jobid": row["jobid"],
+    }
+
+
+def _by_launch(
+    table: pa.Table, names: Iterable[str]
+) -> dict[tuple[Any, ...], dict[int, list[dict[str, Any]]]]:
+    """Rows of a table of curves by ``names``, then by launch, as they are sorted."""
+    names = tuple(names)
+    found: dict[tuple[Any, ...], dict[int, list[dict[str, Any]]]] = {}
+    for row in _rows(table):
+        key = tuple(row[name] for name in names)
+        found.setdefault(key, {}).setdefault(row["launch"], []).append(row)
+    return found
 
 
 def _measured(
