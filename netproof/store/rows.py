@@ -6,11 +6,13 @@ import dataclasses
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from netproof import launches, provenance
@@ -25,6 +27,9 @@ from netproof.store.folder import StoredSession
 
 Rows = dict[str, list[dict[str, Any]]]
 """Table to its rows, each a column to its value."""
+
+Curves = dict[tuple[Any, ...], dict[int, dict[str, Any]]]
+"""Key to launch to the plain values of a curve."""
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _PARTITION_COLUMNS = ("switch", "nic", "driver", "link_mbit_s", "mtu")
@@ -113,7 +118,7 @@ def session(folder: Path, read: Mapping[str, pa.Table]) -> Session:
     says.
     """
     system = folder.parents[1].name.partition("=")[2]
-    curves = _by_launch(read["curves"], KEY)
+    curves = _by_launch(read["curves"], tuple(KEY))
     ran: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in _rows(read["launches"]):
         ran.setdefault(_key(row), []).append(row)
@@ -144,12 +149,35 @@ def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(row[name] for name in KEY)
 
 
-def _rows(table: pa.Table) -> Iterable[dict[str, Any]]:
-    columns = {
-        name: table.column(name).to_pylist(maps_as_pydicts="strict") for name in table.column_names
-    }
-    for values in zip(*columns.values(), strict=True):
-        yield dict(zip(columns, values, strict=True))
+def _rows(table: pa.Table) -> Iterator[dict[str, Any]]:
+    names = table.column_names
+    for values in zip(*(_values(table.column(name)) for name in names), strict=True):
+        yield dict(zip(names, values, strict=True))
+
+
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    """A column as Python values; by way of numpy, which is ten times as fast as Arrow here."""
+    array = column.combine_chunks()
+    if pa.types.is_map(array.type) or pa.types.is_struct(array.type):
+        return array.to_pylist(maps_as_pydicts="strict")
+    if pa.types.is_list(array.type):
+        # Lists of this store have no nulls: their columns are not nullable.
+        offsets = array.offsets.to_numpy().tolist()
+        within = array.values
+        if pa.types.is_struct(within.type):
+            names = within.type.names
+            fields = [_values(pa.chunked_array([within.field(name)])) for name in names]
+            flat = [dict(zip(names, values, strict=True)) for values in zip(*fields, strict=True)]
+        else:
+            flat = _values(pa.chunked_array([within]))
+        return [flat[start:end] for start, end in pairwise(offsets)]
+    number = pa.types.is_integer(array.type) or pa.types.is_floating(array.type)
+    if not (number and array.null_count):
+        return array.to_numpy(zero_copy_only=False).tolist()
+    # numpy has no integers that are unknown, and no null beside NaN.
+    known = array.is_valid().to_numpy(zero_copy_only=False).tolist()
+    filled = array.fill_null(0).to_numpy().tolist()
+    return [value if there else None for value, there in zip(filled, known, strict=True)]
 
 
 def _moment(stored: Session, key: str) -> datetime:
@@ -409,7 +437,7 @@ def _result(
 def _case_result(
     row: Mapping[str, Any],
     ran: list[dict[str, Any]],
-    curves: Mapping[int, list[dict[str, Any]]],
+    curves: Mapping[int, dict[str, Any]],
     system: str,
 ) -> CheckResult:
     case = _read_case(row, system)
@@ -424,26 +452,42 @@ def _read_case(row: Mapping[str, Any], system: str) -> Case:
 
 
 def _again_values(
-    row: Mapping[str, Any], done: Mapping[int, list[dict[str, Any]]], system: str
+    row: Mapping[str, Any], done: Mapping[int, dict[str, Any]], system: str
 ) -> dict[str, Any]:
     return {
         "case": dataclasses.asdict(_read_case(row, system)),
-        "launches": [_curve(points) for points in done.values()],
+        "launches": list(done.values()),
         "faults": row["faults"],
         "nodes": row["nodes"],
         "jobid": row["jobid"],
     }
 
 
-def _by_launch(
-    table: pa.Table, names: Iterable[str]
-) -> dict[tuple[Any, ...], dict[int, list[dict[str, Any]]]]:
-    """Rows of a table of curves by ``names``, then by launch, as they are sorted."""
-    names = tuple(names)
-    found: dict[tuple[Any, ...], dict[int, list[dict[str, Any]]]] = {}
-    for row in _rows(table):
-        key = tuple(row[name] for name in names)
-        found.setdefault(key, {}).setdefault(row["launch"], []).append(row)
+def _by_launch(table: pa.Table, names: Sequence[str]) -> Curves:
+    """Curves of a table by ``names``, then by launch."""
+    columns = [table.column(name).combine_chunks() for name in (*names, "launch")]
+    begins = np.zeros(table.num_rows, dtype=bool)
+    begins[:1] = True
+    for column in columns:
+        codes = column.dictionary_encode().indices.to_numpy()
+        begins[1:] |= codes[1:] != codes[:-1]
+    firsts = np.flatnonzero(begins)
+    starts = firsts.tolist()
+    keys = zip(
+        *(_values(pa.chunked_array([column.take(pa.array(firsts))])) for column in columns),
+        strict=True,
+    )
+    sizes, times, bandwidths = (
+        _values(table.column(name)) for name in ("size_bytes", "time_us", "bandwidth_mb_s")
+    )
+    found: Curves = {}
+    ends = [*starts, table.num_rows][1:]
+    for (*key, launch), start, end in zip(keys, starts, ends, strict=True):
+        found.setdefault(tuple(key), {})[launch] = {
+            "sizes": sizes[start:end],
+            "time_us": times[start:end],
+            "bandwidth_mb_s": None if bandwidths[start] is None else bandwidths[start:end],
+        }
     return found
 
 
@@ -451,7 +495,7 @@ def _measured(
     row: Mapping[str, Any],
     case: Case,
     ran: list[dict[str, Any]],
-    curves: Mapping[int, list[dict[str, Any]]],
+    curves: Mapping[int, dict[str, Any]],
 ) -> dict[str, Any]:
     done = [
         {
@@ -460,7 +504,7 @@ def _measured(
             "start": launch["started"].replace(tzinfo=UTC).timestamp(),
             "wall_s": launch["wall_s"],
             "ranks": launch["ranks_used"],
-            "curve": _curve(curves[launch["launch"]]),
+            "curve": curves[launch["launch"]],
         }
         for launch in ran
     ]
@@ -483,17 +527,10 @@ def _measured(
     }
 
 
-def _curve(points: list[dict[str, Any]]) -> dict[str, Any]:
-    bandwidths = [point["bandwidth_mb_s"] for point in points]
-    return {
-        "sizes": [point["size_bytes"] for point in points],
-        "time_us": [point["time_us"] for point in points],
-        "bandwidth_mb_s": None if bandwidths[0] is None else bandwidths,
-    }
-
-
 def _lists(curve: Curve) -> dict[str, Any]:
+    bandwidths = curve.bandwidth_mb_s
     return {
-        name: None if values is None else list(values)
-        for name, values in dataclasses.asdict(curve).items()
+        "sizes": list(curve.sizes),
+        "time_us": list(curve.time_us),
+        "bandwidth_mb_s": None if bandwidths is None else list(bandwidths),
     }

@@ -1,0 +1,478 @@
+"""Makes stores of many nights, and times the questions that reports and histories ask of them.
+
+A night has 6 switches, 7 environments, 8 functions, 3 rank counts, 24 sizes and 3 launches:
+72,576 rows of curves. The times are made up; everything else, the writing included, is the
+store's own code. docs/store.md has the results.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import multiprocessing
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from netproof.case import Case
+from netproof.judgement import Baseline
+from netproof.store import Store, StoredSession, questions
+from netproof.store.columns import KEY, TABLES
+from netproof.store.folder import MARKER
+
+SYSTEM = "generated"
+SWITCHES = ("edge-a", "edge-b", "fast-ethernet", "gige", "roce", "spine")
+ENVIRONMENTS = ("impi-gcc", "impi-icx", "mpich-clang", "mpich-gcc", "mvapich", "ompi-clang", "ompi")
+FUNCTIONS = (
+    *("Allgather", "Allreduce", "Alltoall", "Bcast", "Exchange", "PingPong"),
+    *("Reduce_scatter", "Sendrecv"),
+)
+WITH_BANDWIDTH = ("Exchange", "PingPong", "Sendrecv")
+RANKS = (16, 32, 64)
+RANKS_PER_NODE = 2
+SIZES = 2 ** np.arange(24)
+LAUNCHES = 3
+NOISE = 0.02
+FIRST_NIGHT = datetime(2023, 11, 21, 1, 0, 0)
+
+CASES = tuple(itertools.product(FUNCTIONS, RANKS, SWITCHES, ENVIRONMENTS))
+"""In the order of the store's rows."""
+
+ROWS_A_NIGHT = len(CASES) * LAUNCHES * len(SIZES)
+BASELINE = Baseline("gige", "ompi")
+FOLLOWED = Case(SYSTEM, "roce", "mpich-gcc", "imb", "Alltoall", 32, RANKS_PER_NODE)
+REPEATS = 5
+BYTES_IN_MIB = 2**20
+
+
+def stored(night: int) -> StoredSession:
+    """The place of a night's session."""
+    start = FIRST_NIGHT + timedelta(days=night)
+    return StoredSession(f"{start:%Y%m%dT%H%M%S}-{night:08x}", SYSTEM)
+
+
+class Nights:
+    """Tables of night after night: what never changes is made once."""
+
+    def __init__(self) -> None:
+        self.random = np.random.default_rng(20061)
+        self.constant = {
+            "cases": self._key(1),
+            "launches": self._key(LAUNCHES),
+            "curves": self._key(LAUNCHES * len(SIZES)),
+        }
+        latency = {name: 4.0 + 3.0 * n for n, name in enumerate(SWITCHES)}
+        steps = {name: 1.0 + n for n, name in enumerate(FUNCTIONS)}
+        self.typical = np.array(
+            [
+                steps[function]
+                * (np.log2(ranks) * latency[switch] + SIZES / (120.0 * (1 + len(environment) / 9)))
+                for function, ranks, switch, environment in CASES
+            ]
+        )
+        self.with_bandwidth = np.array([case[0] in WITH_BANDWIDTH for case in CASES])
+
+    def _key(self, repeats: int) -> dict[str, pa.Array]:
+        function, ranks, switch, environment = zip(*CASES, strict=True)
+        several = {
+            "benchmark": ["imb"] * len(CASES),
+            "function": function,
+            "ranks": ranks,
+            "path": ["between"] * len(CASES),
+            "direction": ["oneway"] * len(CASES),
+            "partition": switch,
+            "environment": environment,
+            "ranks_per_node": [RANKS_PER_NODE] * len(CASES),
+        }
+        taken = pa.array(np.repeat(np.arange(len(CASES)), repeats))
+        columns = TABLES["cases"].columns
+        return {
+            name: pa.array(values, columns[name].type).take(taken)
+            for name, values in several.items()
+        }
+
+    def tables(self, night: int) -> dict[str, pa.Table]:
+        """The store's tables of one night."""
+        place = stored(night)
+        shape = (len(CASES), LAUNCHES, len(SIZES))
+        noise = self.random.lognormal(0.0, NOISE, shape)
+        # IMB prints two decimals.
+        times = np.round(self.typical[:, np.newaxis, :] * noise, 2)
+        middle = np.median(times, axis=1)
+        rates = np.where(self.with_bandwidth[:, np.newaxis], SIZES / middle, np.nan)
+        return {
+            "sessions": self._sessions(place),
+            "cases": self._cases(place, middle, rates),
+            "launches": self._launches(place),
+            "curves": self._curves(times),
+            "tests": _table("tests", {}),
+            "again": _table("again", {}),
+            "again_curves": _table("again_curves", {}),
+            "nodes": self._nodes(),
+        }
+
+    def _sessions(self, place: StoredSession) -> pa.Table:
+        uuid = f"{place.name[-8:]}-0000-4000-8000-000000000000"
+        return _table(
+            "sessions",
+            {
+                "uuid": [uuid],
+                "started": [place.start],
+                "ended": [place.start + timedelta(hours=5)],
+                "host": ["login-1"],
+                "user": ["nightly"],
+                "command": ["reframe -c checks -r"],
+                "cases": [len(CASES)],
+                "measured": [len(CASES)],
+                "labels": [{}],
+                "reframe": ["4.10.4"],
+                "mpi": [{name: name for name in ENVIRONMENTS}],
+                "files": [[]],
+                "differences": [[]],
+                "unknown": [{}],
+                "report": [f"run-{place.name}.json"],
+                "report_sha256": ["0" * 64],
+                "session_info": [json.dumps({"uuid": uuid})],
+            },
+        )
+
+    def _cases(self, place: StoredSession, middle: np.ndarray, rates: np.ndarray) -> pa.Table:
+        count = len(CASES)
+        peak = np.max(rates, axis=1)
+        defined = ~np.isnan(peak)
+        at = np.argmax(np.nan_to_num(rates), axis=1)
+        half = np.argmax(np.nan_to_num(rates) >= np.nan_to_num(peak)[:, np.newaxis] / 2, axis=1)
+        names = [f"Imb{function} %ranks={ranks}" for function, ranks, _, _ in CASES]
+        switches = [switch for _, _, switch, _ in CASES]
+        libraries = [environment for _, _, _, environment in CASES]
+        masked = {
+            "peak_mb_s": peak,
+            "peak_size": SIZES[at],
+            "half_power_size": SIZES[half],
+            **{
+                f"rate_{kib}_kib_mb_s": rates[:, 10 + n * 2] for n, kib in enumerate((1, 4, 16, 64))
+            },
+            "line_rate_share": peak / 125.0,
+        }
+        return _table(
+            "cases",
+            {
+                **self.constant["cases"],
+                "number": np.arange(1, count + 1, dtype=np.int32),
+                "check": names,
+                "attempts": [1] * count,
+                "result": ["pass"] * count,
+                "phase": [""] * count,
+                "reason": [""] * count,
+                "seconds": np.round(self.random.uniform(1, 2, count), 3),
+                "nodes": [["login-1"]] * count,
+                "folder": [f"/scratch/output/{place.name}/{name}" for name in names],
+                "jobid": [str(100000 + n) for n in range(count)],
+                "seed": self.random.integers(1, 2**31, count),
+                "launches": [LAUNCHES] * count,
+                "switch": switches,
+                "nic": ["card"] * count,
+                "driver": ["driver 1.2"] * count,
+                "link_mbit_s": [1000.0] * count,
+                "mtu": [1500] * count,
+                "mpi": libraries,
+                "line_rate_mb_s": [125.0] * count,
+                "latency_us": np.median(middle[:, :6], axis=1),
+                **{
+                    name: pa.array(values, mask=~defined).cast(TABLES["cases"].columns[name].type)
+                    for name, values in masked.items()
+                },
+                "undefined": [{}] * count,
+                "partition_extras": [json.dumps({"switch": switch}) for switch in switches],
+                "environment_extras": [json.dumps({"mpi": library}) for library in libraries],
+                "measured_format": [1] * count,
+                "further": ["{}"] * count,
+            },
+        )
+
+    def _launches(self, place: StoredSession) -> pa.Table:
+        rows = len(CASES) * LAUNCHES
+        counts = np.repeat([ranks for _, ranks, _, _ in CASES], LAUNCHES)
+        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+        used = int(offsets[-1])
+        rank = (np.arange(used) - np.repeat(offsets[:-1], counts)).astype(np.int32)
+        names = pa.array([f"node-{n}" for n in range(max(RANKS) // RANKS_PER_NODE)])
+        wall = np.repeat(np.round(self.random.uniform(2, 5, rows), 3), counts)
+        structs = pa.StructArray.from_arrays(
+            [
+                pa.array(rank),
+                names.take(pa.array(rank // RANKS_PER_NODE)),
+                pa.array(wall),
+                pa.array(np.round(wall * self.random.uniform(0.9, 1.0, used), 3)),
+            ],
+            fields=list(TABLES["launches"].columns["ranks_used"].type.value_type),
+        )
+        began = np.datetime64(place.start, "us") + np.arange(rows) * np.timedelta64(5_000_000, "us")
+        return _table(
+            "launches",
+            {
+                **self.constant["launches"],
+                "launch": np.tile(np.arange(1, LAUNCHES + 1, dtype=np.int32), len(CASES)),
+                "position": self.random.permutation(rows).astype(np.int32),
+                "started": began,
+                "wall_s": self.random.uniform(2, 5, rows),
+                "ranks_used": pa.ListArray.from_arrays(pa.array(offsets), structs),
+            },
+        )
+
+    def _curves(self, times: np.ndarray) -> pa.Table:
+        sizes = np.tile(SIZES, len(CASES) * LAUNCHES)
+        without = np.repeat(~self.with_bandwidth, LAUNCHES * len(SIZES))
+        flat = times.ravel()
+        launch = np.repeat(np.arange(1, LAUNCHES + 1, dtype=np.int32), len(SIZES))
+        return _table(
+            "curves",
+            {
+                **self.constant["curves"],
+                "launch": np.tile(launch, len(CASES)),
+                "size_bytes": sizes,
+                "time_us": flat,
+                "bandwidth_mb_s": pa.array(sizes / flat, mask=without),
+            },
+        )
+
+    def _nodes(self) -> pa.Table:
+        found = list(itertools.product(SWITCHES, ENVIRONMENTS, range(max(RANKS) // RANKS_PER_NODE)))
+        settings = {f"net.ipv4.setting_{n}": "4096 131072 33554432" for n in range(28)}
+        features = {f"feature-{n}": "off [fixed]" for n in range(60)}
+        return _table(
+            "nodes",
+            {
+                "partition": [switch for switch, _, _ in found],
+                "environment": [environment for _, environment, _ in found],
+                "job": ["ImbLaunches"] * len(found),
+                "jobid": ["100000"] * len(found),
+                "node": [f"node-{node}" for _, _, node in found],
+                "kernel": ["6.1.0-26-amd64"] * len(found),
+                "interface": ["eth1"] * len(found),
+                "mtu": [1500] * len(found),
+                "offloads": [features] * len(found),
+                "coalescing": [{}] * len(found),
+                "sysctls": [settings] * len(found),
+                "programs": [{"IMB-MPI1": "0" * 64}] * len(found),
+                "absent": [{}] * len(found),
+            },
+        )
+
+
+def _table(name: str, given: dict[str, Any]) -> pa.Table:
+    """A table of the store; columns that are not given are null, or the table is empty."""
+    rows = len(next(iter(given.values()))) if given else 0
+    columns = TABLES[name].columns
+    return pa.Table.from_arrays(
+        [
+            pa.array(given[column], columns[column].type)
+            if column in given
+            else pa.nulls(rows, columns[column].type)
+            for column in columns
+        ],
+        schema=TABLES[name].schema(),
+    )
+
+
+def make(folder: Path, nights: int, seconds: float) -> int:
+    """Add nights until there are ``nights`` or ``seconds`` are over; returns how many there are."""
+    started = time.monotonic()
+    store = Store.create(folder)
+    generator = Nights()
+    there = len(store.sessions())
+    while there < nights and time.monotonic() - started < seconds:
+        # As if each night had a generator of its own, so that stores made in parts are alike.
+        generator.random = np.random.default_rng(there)
+        store.put(stored(there), generator.tables(there))
+        there += 1
+    return there
+
+
+def report_of_newest(folder: Path) -> Any:
+    """All that a report shows of the newest session: its cases with launches and curves."""
+    store = Store(folder)
+    return questions.load(store, store.newest())
+
+
+def history_of_one(folder: Path) -> Any:
+    """The curve of one case in every session."""
+    return questions.history(Store(folder), FOLLOWED)
+
+
+def scores_of_newest(folder: Path) -> Any:
+    """The score of every case of the newest session."""
+    store = Store(folder)
+    return questions.scores(store, store.newest(), BASELINE)
+
+
+def _everything(folder: Path) -> Any:
+    import pandas
+
+    return pandas.concat(
+        pandas.read_parquet(path, partitioning=None).assign(
+            session=path.parent.name.partition("=")[2]
+        )
+        for path in sorted(folder.glob("system=*/month=*/session=*/curves.parquet"))
+    )
+
+
+def _last(folder: Path) -> Any:
+    import pandas
+
+    path = max(folder.glob("system=*/month=*/session=*/curves.parquet"))
+    return pandas.read_parquet(path, partitioning=None)
+
+
+def _medians(frame: Any) -> Any:
+    return frame.groupby([*KEY, "size_bytes"], observed=True).time_us.median().reset_index()
+
+
+def _scores(frame: Any) -> Any:
+    medians = _medians(frame[frame.size_bytes >= 4])
+    match = ["benchmark", "function", "ranks", "path", "direction", "size_bytes"]
+    base = medians[
+        (medians.partition == BASELINE.partition) & (medians.environment == BASELINE.environment)
+    ]
+    pairs = medians.merge(base[[*match, "time_us"]], on=match, suffixes=("", "_base"))
+    pairs["ratio"] = np.log(pairs.time_us_base / pairs.time_us)
+    return np.exp(pairs.groupby(list(KEY)).ratio.mean()).reset_index()
+
+
+def pandas_report(folder: Path) -> Any:
+    """The naive way to the report: read all, keep the newest, take medians."""
+    frame = _everything(folder)
+    return _medians(frame[frame.session == frame.session.max()])
+
+
+def pandas_history(folder: Path) -> Any:
+    """The naive way to the history: read all, keep the case, take medians."""
+    frame = _everything(folder)
+    for name in KEY:
+        frame = frame[frame[name] == getattr(FOLLOWED, name)]
+    return frame.groupby(["session", "size_bytes"]).time_us.median().reset_index()
+
+
+def pandas_scores(folder: Path) -> Any:
+    """The naive way to the scores: read all, keep the newest, divide."""
+    frame = _everything(folder)
+    return _scores(frame[frame.session == frame.session.max()])
+
+
+def pandas_report_of_file(folder: Path) -> Any:
+    """The report by pandas that reads only the newest session's file."""
+    return _medians(_last(folder))
+
+
+def pandas_scores_of_file(folder: Path) -> Any:
+    """The scores by pandas that reads only the newest session's file."""
+    return _scores(_last(folder))
+
+
+QUESTIONS: dict[str, tuple[Callable[[Path], Any], ...]] = {
+    "report of the newest session": (report_of_newest, pandas_report, pandas_report_of_file),
+    "history of one case": (history_of_one, pandas_history),
+    "scores of a whole session": (scores_of_newest, pandas_scores, pandas_scores_of_file),
+}
+WAYS = ("netproof", "pandas, all files", "pandas, newest file")
+
+
+def _forget(folder: Path) -> None:
+    """Take the store's files out of the page cache."""
+    for path in folder.rglob("*.parquet"):
+        descriptor = os.open(path, os.O_RDONLY)
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.close(descriptor)
+
+
+def _timed(question: Callable[[Path], Any], folder: Path, results: Any) -> None:
+    started = time.perf_counter()
+    answer = question(folder)
+    seconds = time.perf_counter() - started
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    results.put((seconds, peak, len(getattr(answer, "results", answer))))
+
+
+def measure(question: Callable[[Path], Any], folder: Path, *, cold: bool) -> tuple[float, int, int]:
+    """Seconds, peak memory in bytes and rows of one question in a fresh process."""
+    if cold:
+        _forget(folder)
+    context = multiprocessing.get_context("spawn")
+    results = context.SimpleQueue()
+    process = context.Process(target=_timed, args=(question, folder, results))
+    process.start()
+    process.join()
+    if process.exitcode != 0:
+        raise RuntimeError(f"{question.__name__} ended with {process.exitcode}")
+    return results.get()
+
+
+def ask(folder: Path, *, naive: bool) -> list[dict[str, Any]]:
+    """Every question in every way: the median of warm repeats, and one with cold files."""
+    found = []
+    for name, ways in QUESTIONS.items():
+        for way, question in zip(WAYS, ways, strict=False):
+            ours = way == WAYS[0]
+            if not (ours or naive):
+                continue
+            cold = measure(question, folder, cold=True) if ours else None
+            warm = [measure(question, folder, cold=False) for _ in range(REPEATS if ours else 1)]
+            found.append(
+                {
+                    "question": name,
+                    "way": way,
+                    "seconds": round(median(seconds for seconds, _, _ in warm), 3),
+                    "slowest_s": round(max(seconds for seconds, _, _ in warm), 3),
+                    "cold_s": round(cold[0], 3) if cold else None,
+                    "peak_mib": round(max(peak for _, peak, _ in warm) / BYTES_IN_MIB),
+                    "rows": warm[0][2],
+                }
+            )
+            print(json.dumps(found[-1]), file=sys.stderr, flush=True)
+    return found
+
+
+def main() -> int:
+    """Make a store, or ask one; prints JSON."""
+    parser = argparse.ArgumentParser(prog="ci/store-benchmark", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    making = commands.add_parser("make", help="add nights to a generated store")
+    making.add_argument("store", type=Path)
+    making.add_argument("--nights", type=int, required=True)
+    making.add_argument("--seconds", type=float, default=float("inf"), help="stop after these")
+    asking = commands.add_parser("ask", help="time the questions")
+    asking.add_argument("store", type=Path)
+    asking.add_argument("--pandas", action="store_true", help="beside the naive way")
+    arguments = parser.parse_args()
+    if arguments.command == "make":
+        there = make(arguments.store, arguments.nights, arguments.seconds)
+        print(f"{there} nights, {there * ROWS_A_NIGHT} rows of curves")
+        return 0
+    if not (arguments.store / MARKER).exists():
+        print(f"ci/store-benchmark: {arguments.store} is no store; make one first", file=sys.stderr)
+        return 2
+    nights = len(Store(arguments.store).sessions())
+    size = sum(path.stat().st_size for path in arguments.store.rglob("*.parquet"))
+    asked = ask(arguments.store, naive=arguments.pandas)
+    document = {
+        "nights": nights,
+        "rows": nights * ROWS_A_NIGHT,
+        "store_mib": round(size / BYTES_IN_MIB),
+        "questions": asked,
+    }
+    print(json.dumps(document, indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
