@@ -216,14 +216,17 @@ class ReferenceFile:
             if name not in own:
                 late.append(self._inserted(node, name, _entry_text(entry)))
                 continue
-            _, value = own[name]
+            variable, value = own[name]
             if value.anchor in self._shared:
                 raise NetproofError(
                     f"{self.path}:{value.start_mark.line + 1}: &{value.anchor} is defined here and"
                     " used elsewhere; write the entry out in both places"
                 )
-            self._insist_on_no_comments(value)
-            edits.append(_Edit(_start(value), _end(value), _entry_text(entry)))
+            self._insist_on_no_comments(value, after=variable)
+            start, gap = _start(value), ""
+            if "\n" in self.text[_end(variable) : start]:
+                start, gap = len(self.text[:start].rstrip()), " "
+            edits.append(_Edit(start, _end(value), gap + _entry_text(entry)))
         for name, below in update.below.items():
             if name in own:
                 child_key, child = own[name]
@@ -322,8 +325,8 @@ class ReferenceFile:
                 " lost; move what it names to a key of its own at the top, that begins with a dot"
             )
 
-    def _insist_on_no_comments(self, node: Any) -> None:
-        text = self.text[_start(node) : _end(node)]
+    def _insist_on_no_comments(self, node: Any, after: Any = None) -> None:
+        text = self.text[_start(node) if after is None else _end(after) : _end(node)]
         if "\n" in text and "#" in text:
             raise NetproofError(
                 f"{self.path}:{node.start_mark.line + 1}: the comments between these lines would be"
@@ -351,9 +354,21 @@ class ReferenceFile:
 
 def diff(path: Path, before: str, after: str) -> list[str]:
     """Lines of a unified diff without their line ends; none where the texts are equal."""
+    old, new = before.splitlines(), after.splitlines()
     shown = os.path.relpath(path)
-    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), shown, shown)
-    return [line.rstrip("\r\n") for line in lines]
+    # unified_diff would take lines that are frequent, as they are here, for junk.
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    lines = []
+    for group in matcher.get_grouped_opcodes(3):
+        (_, first, _, new_first, _), (_, _, last, _, new_last) = group[0], group[-1]
+        lines.append(f"@@ -{_range(first, last)} +{_range(new_first, new_last)} @@")
+        for tag, start, end, new_start, new_end in group:
+            if tag == "equal":
+                lines += [f" {line}" for line in old[start:end]]
+            else:
+                lines += [f"-{line}" for line in old[start:end]]
+                lines += [f"+{line}" for line in new[new_start:new_end]]
+    return [f"--- {shown}", f"+++ {shown}", *lines] if lines else []
 
 
 def write(path: Path, text: str) -> None:
@@ -376,6 +391,12 @@ def write(path: Path, text: str) -> None:
             raise
     except OSError as error:
         raise NetproofError(f"{path}: cannot be written: {error}") from error
+
+
+def _range(start: int, end: int) -> str:
+    """Lines from ``start`` (from 0) to before ``end`` as a hunk's head has them."""
+    length = end - start
+    return f"{start + bool(length)},{length}"
 
 
 def _load(text: str, path: Path) -> dict[str, Any]:
