@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from netproof import criteria
@@ -226,24 +226,22 @@ class Baseline:
 
 
 def across(
-    subjects: Sequence[Subject],
-    baseline: Baseline | None,
-    owed: Callable[[tuple], int],
+    subjects: Sequence[Subject], baseline: Baseline | None
 ) -> dict[tuple, tuple[Ruling, ...]]:
     """What the criteria across configurations make of each case, by its key: 1 and 2.
 
-    ``baseline``: None where it is no part of what was to run; then there is no score, and that
-    is said. ``owed(group)``: how many configurations were to run that group; a lone one has no
-    envelope, which fails where others were owed.
+    ``baseline``: None where it is no part of what was to run; then there is no score. A lone
+    configuration has no envelope: that is undefined, and red only if another one was owed and
+    did not run, which is for the matrix to tell.
     """
     by_group: dict[tuple, list[Subject]] = defaultdict(list)
     for subject in subjects:
         if subject.measured.curve.sizes != (0,):
             by_group[group(subject.case)].append(subject)
     rulings: dict[tuple, tuple[Ruling, ...]] = {}
-    for key, members in by_group.items():
+    for members in by_group.values():
         for subject in members:
-            found = _envelope(subject, members, alone=owed(key) < 2)
+            found = _envelope(subject, members)
             red = [
                 ruling.finding.size
                 for ruling in found
@@ -254,13 +252,13 @@ def across(
     return rulings
 
 
-def _envelope(subject: Subject, members: Sequence[Subject], *, alone: bool) -> list[Ruling]:
+def _envelope(subject: Subject, members: Sequence[Subject]) -> list[Ruling]:
     curves = {str(member): member.measured.curve for member in members}
     rulings = []
     for finding in criteria.above_envelope(curves, subject.settings.envelope):
         if finding.where != str(subject):
             continue
-        if alone and finding.level is Level.UNDEFINED:
+        if len(members) == 1 and finding.level is Level.UNDEFINED:
             rulings.append(Ruling(finding, Level.SHOWN, finding.why))
         else:
             rulings.append(rule(subject, finding, None))

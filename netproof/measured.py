@@ -81,15 +81,6 @@ class Launch:
         """The nodes it ran on, in rank order, each once."""
         return tuple(dict.fromkeys(use.node for use in self.ranks))
 
-    def cpu_per_node(self) -> dict[str, float]:
-        """CPU seconds used on each node for each second of the benchmark."""
-        shares: dict[str, float] = {}
-        for use in self.ranks:
-            shares[use.node] = shares.get(use.node, 0.0) + (
-                use.cpu_s / use.wall_s if use.wall_s else 0.0
-            )
-        return shares
-
 
 @dataclass(frozen=True)
 class Measured:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -127,10 +126,43 @@ def judge(matrix: Matrix, session: Session, earlier: Sequence[Session] = ()) -> 
             )
         )
     faults = [*_beyond_cases(session), *_vanished(matrix, earlier)]
+    return Verdict(tuple(judged), matrix.absences, tuple(faults), tuple(_notes(matrix, judged)))
+
+
+def _notes(matrix: Matrix, cases: Sequence[Judged]) -> list[str]:
+    """What the criteria across configurations could not say."""
     notes = []
+    alone = [
+        str(judged.case)
+        for judged in cases
+        for ruling in judged.rulings
+        if (ruling.finding.criterion, ruling.finding.level) == ("envelope", Level.UNDEFINED)
+    ]
+    if alone:
+        notes.append(
+            f"{len(alone)} cases have no envelope, since no other configuration measured the same:"
+            f" {'; '.join(alone[:3])}{' and others' if len(alone) > 3 else ''}"
+        )
     if matrix.baseline is None:
         notes.append("no scores: the baseline's partition is no part of what was asked for")
-    return Verdict(tuple(judged), matrix.absences, tuple(faults), tuple(notes))
+        return notes
+    where = (matrix.baseline.partition, matrix.baseline.environment)
+    owed = {
+        judgement.group(case)
+        for case in matrix.cases
+        if (case.partition, case.environment) == where
+    }
+    ran = {
+        judgement.group(judged.case)
+        for judged in cases
+        if judged.measured and (judged.case.partition, judged.case.environment) == where
+    }
+    if owed - ran:
+        missing = len(owed - ran)
+        notes.append(
+            f"no scores for {missing} functions: the baseline {matrix.baseline} did not run them"
+        )
+    return notes
 
 
 def _subject(result: CheckResult, matrix: Matrix) -> Subject:
@@ -148,8 +180,7 @@ def _subject(result: CheckResult, matrix: Matrix) -> Subject:
 def _rulings(
     subjects: Sequence[Subject], measured_again: dict[tuple, MeasuredAgain], matrix: Matrix
 ) -> dict[tuple, tuple[Ruling, ...]]:
-    owed = Counter(judgement.group(case) for case in matrix.cases)
-    across = judgement.across(subjects, matrix.baseline, lambda group: owed[group])
+    across = judgement.across(subjects, matrix.baseline)
     return {
         subject.case.key(): (
             *again.rule_all(subject, findings, measured_again.get(subject.case.key())),

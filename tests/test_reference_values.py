@@ -48,8 +48,9 @@ def leaves() -> dict[str, str]:
                     if isinstance(line, ast.Assign)
                     and ast.unparse(line.targets[0]) in ("function", "protocol")
                 ]
-                assert len(named) == 1, f"{path}: {node.name} names what it measures"
-                found[named[0]] = node.name
+                assert len(named) <= 1, f"{path}: {node.name} names what it measures"
+                for name in named:
+                    found[name] = node.name
     return found
 
 

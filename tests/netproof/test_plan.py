@@ -55,7 +55,7 @@ def test_the_seed_alone_decides_the_order():
 def test_ranks_fill_the_nodes():
     step = plan.imb_steps([imb_function("Alltoall")], 8, 1, PARTITION, SRUN, seed=1)[0]
     assert "--nodes=4 --ntasks=8 --ntasks-per-node=2" in step.command
-    assert step.command.endswith("IMB-MPI1 -npmin 8 -msglen sizes-from-1.txt -time 0.1 Alltoall")
+    assert step.command.endswith("IMB-MPI1 -npmin 8 -msglen sizes-Alltoall.txt -time 0.1 Alltoall")
 
 
 def test_a_function_for_two_ranks_runs_between_two_nodes():
@@ -69,12 +69,9 @@ def test_barrier_is_asked_for_no_sizes():
     assert "-msglen" not in step.command
 
 
-def test_size_files_start_where_the_function_can():
-    files = plan.imb_size_files([imb_function("Bcast"), imb_function("Allreduce")], 16)
-    assert files == {
-        "sizes-from-1.txt": "1\n2\n4\n8\n16\n",
-        "sizes-from-4.txt": "4\n8\n16\n",
-    }
+def test_each_function_has_a_file_of_its_sizes():
+    files = plan.imb_size_files({"Bcast": (1, 2, 4), "Allreduce": (255, 256)})
+    assert files == {"sizes-Bcast.txt": "1\n2\n4\n", "sizes-Allreduce.txt": "255\n256\n"}
 
 
 def test_tcp_and_mpi_take_turns_within_each_variant():
@@ -102,7 +99,31 @@ def test_each_tcp_launch_has_a_port_of_its_own():
 def test_bidirectional_tcp_raises_its_buffers_above_the_largest_message():
     steps = plan.netpipe_steps(1, PARTITION, SRUN, seed=1)
     both = next(step for step in steps if step.subject == "tcp-between-bidirectional")
-    assert both.command.endswith("-2 -b 8192 -p 0 -u 4096 -n 10 -o tcp-between-bidirectional.1.np")
+    assert both.command.endswith(
+        "-2 -b 8192 -l 1 -u 4096 -p 0 -n 10 -o tcp-between-bidirectional.1.np"
+    )
+
+
+SWEEPS = {
+    ("tcp", "between", "oneway"): (plan.Sweep(8, 64, 1), plan.Sweep(5, 5, 0)),
+    ("mpi", "inside", "bidirectional"): (plan.Sweep(1024, 4096, 1),),
+}
+
+
+def test_the_sweeps_of_a_launch_follow_each_other():
+    steps = plan.netpipe_sweep_steps(SWEEPS, 3, PARTITION, SRUN, seed=3)
+    names = [step.name for step in steps]
+    for launch in (1, 2, 3):
+        first = names.index(f"tcp-between-oneway-from-8.{launch}")
+        assert names[first + 1] == f"tcp-between-oneway-from-5.{launch}"
+    assert len(names) == len(set(names)) == 9
+
+
+def test_a_sweep_is_asked_for_with_its_limits():
+    steps = plan.netpipe_sweep_steps(SWEEPS, 1, PARTITION, SRUN, seed=3)
+    command = next(s.command for s in steps if s.subject == "mpi-inside-bidirectional-from-1024")
+    assert "NPmpi -2 -a -l 1024 -u 4096 -p 1 -n 10" in command
+    assert '--nodelist="${nodes[0]}"' in command
 
 
 @pytest.mark.parametrize("over_tcp", [False, True])

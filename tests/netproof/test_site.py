@@ -34,6 +34,7 @@ CONFIGURATION = {
                         "nodes": 4,
                         "ranks_per_node": 2,
                         "rank_counts": [4, 8],
+                        "baseline": "mpich",
                     },
                 }
             ],

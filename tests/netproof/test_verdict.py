@@ -17,6 +17,11 @@ from netproof.verdict import FAILED, PASSED, judge
 SESSIONS = Path(__file__).resolve().parents[1] / "data" / "sessions"
 
 
+def matrix_of(*cases: Case) -> Matrix:
+    """A matrix that owes these cases, and of which nothing more is known."""
+    return Matrix(cases, (), True, {}, {}, None, frozenset())
+
+
 @pytest.fixture(scope="module")
 def passed() -> Session:
     """A session in which all that ran passed."""
@@ -26,7 +31,7 @@ def passed() -> Session:
 @pytest.fixture(scope="module")
 def owed(passed) -> Matrix:
     """The matrix that it owed."""
-    return Matrix(tuple(r.case for r in passed.results if r.case is not None), ())
+    return matrix_of(*(r.case for r in passed.results if r.case is not None))
 
 
 def altered(stored: Session, job: bool, **changes) -> Session:
@@ -40,7 +45,7 @@ def altered(stored: Session, job: bool, **changes) -> Session:
 def failures(matrix: Matrix, stored: Session) -> list[str]:
     verdict = judge(matrix, stored)
     assert verdict.status == FAILED
-    return [judged.reason for judged in verdict.cases if not judged.passed] + list(verdict.faults)
+    return [fault for judged in verdict.cases for fault in judged.faults] + list(verdict.faults)
 
 
 def test_a_session_with_all_that_it_owed_passes(owed, passed):
@@ -52,8 +57,8 @@ def test_a_session_with_all_that_it_owed_passes(owed, passed):
 def test_a_case_that_is_missing_fails(owed, passed):
     more = Case("testbed", "gige", "intelmpi", "imb", "Alltoall", 4, 1)
     verdict = judge(dataclasses.replace(owed, cases=(*owed.cases, more)), passed)
-    assert [j.reason for j in verdict.cases if j.case == more] == [
-        "did not run: the session does not have it"
+    assert [j.faults for j in verdict.cases if j.case == more] == [
+        ("did not run: the session does not have it",)
     ]
     assert verdict.status == FAILED
 
@@ -87,7 +92,7 @@ def test_whatever_is_no_pass_fails(owed, passed, result, reason):
 def test_an_expected_failure_passes_and_says_so(owed, passed):
     verdict = judge(owed, altered(passed, job=False, result="xfail"))
     assert verdict.status == PASSED
-    assert "fails as expected" in [judged.reason for judged in verdict.cases]
+    assert "fails as expected" in [judged.expected for judged in verdict.cases]
 
 
 def test_results_of_another_system_cannot_be_judged(owed, passed):
@@ -97,13 +102,13 @@ def test_results_of_another_system_cannot_be_judged(owed, passed):
 
 def test_a_session_that_owed_nothing_cannot_be_judged(passed):
     with pytest.raises(NetproofError, match="nothing was to be measured"):
-        judge(Matrix((), ()), passed)
+        judge(matrix_of(), passed)
 
 
 def test_a_failed_case_beyond_the_matrix_fails_too():
     faulty = session.load(SESSIONS / "faulty.json")
     wanted = Case("testbed", "gige", "mpich", "imb", "PingPong", 2, 1)
-    verdict = judge(Matrix((wanted,), ()), faulty)
+    verdict = judge(matrix_of(wanted), faulty)
     assert verdict.status == FAILED
     failed = {judged.case.function for judged in verdict.cases if not judged.passed}
     assert failed == {"Bcast", "Allreduce", "Barrier"}
@@ -112,9 +117,9 @@ def test_a_failed_case_beyond_the_matrix_fails_too():
 def test_the_reason_of_a_failed_case_names_its_file():
     faulty = session.load(SESSIONS / "faulty.json")
     barrier = next(r.case for r in faulty.results if r.case and r.case.function == "Barrier")
-    (reason,) = (
-        judged.reason
-        for judged in judge(Matrix((barrier,), ()), faulty).cases
+    ((reason,),) = (
+        judged.faults
+        for judged in judge(matrix_of(barrier), faulty).cases
         if judged.case.function == "Barrier"
     )
     assert "Barrier.1.err: Barrier.1 was ended at its limit of 6 s" in reason
