@@ -67,8 +67,8 @@ def ingest(store: Store, report: Path) -> Ingested:
 
 
 def _read(report: Path) -> tuple[StoredSession, dict[str, pa.Table], str]:
-    read = session.load(report)
     try:
+        read = session.load(report)
         content = report.read_bytes()
         sha256 = hashlib.sha256(content).hexdigest()
         document = json.loads(content)

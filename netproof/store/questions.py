@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -36,11 +37,13 @@ def connect(
     sessions: Sequence[StoredSession] | None = None,
     *,
     system: str | None = None,
+    tables: Iterable[str] = tuple(TABLES),
 ) -> duckdb.DuckDBPyConnection:
-    """A connection that has each table of the store as a view of its name.
+    """A connection that has tables of the store as views of their names.
 
     ``sessions``: only these, else all, or all of ``system``. Raises NetproofError where there
-    is none. DuckDB's errors while reading are ``duckdb.Error``.
+    is none, and where a file cannot be read; later, when a question is put to it, such a file
+    is a ``duckdb.Error``.
     """
     if sessions is None:
         pattern = f"system={system or '*'}/month=*/session=*"
@@ -60,11 +63,12 @@ def connect(
         }
     )
     types = ", ".join(f"'{column}': VARCHAR" for column in PATH_COLUMNS)
-    for table in TABLES:
+    for table in tables:
         files = ", ".join(_quoted(f"{place}/{table}.parquet") for place in places)
-        connection.execute(
+        _read(
+            connection.execute,
             f"create view {table} as select * from read_parquet([{files}],"
-            f" hive_partitioning = true, hive_types = {{{types}}})"
+            f" hive_partitioning = true, hive_types = {{{types}}})",
         )
     return connection
 
@@ -96,7 +100,7 @@ def curves(store: Store, stored: StoredSession) -> pa.Table:
     """
     key = ", ".join(KEY)
     return _ask(
-        connect(store, [stored]),
+        connect(store, [stored], tables=["curves"]),
         f"select {key}, size_bytes, {_MEDIANS} from curves"
         f" group by {key}, size_bytes order by {key}, size_bytes",
     )
@@ -109,7 +113,7 @@ def history(store: Store, case: Case) -> pa.Table:
     ``launches``; sorted by session, which is by time, and size.
     """
     return _ask(
-        connect(store, system=case.system),
+        connect(store, system=case.system, tables=["curves"]),
         f"select session, size_bytes, {_MEDIANS} from curves where {_SAME_CASE}"
         " group by session, size_bytes order by session, size_bytes",
         _values(case),
@@ -125,7 +129,7 @@ def landmarks(store: Store, system: str, case: Case | None = None) -> pa.Table:
     columns = ", ".join(["session", *KEY, "result", *LANDMARKS])
     where = f" where {_SAME_CASE}" if case else ""
     return _ask(
-        connect(store, system=system),
+        connect(store, system=system, tables=["cases"]),
         f"select {columns} from cases{where} order by {', '.join(KEY)}, session",
         _values(case) if case else [],
     )
@@ -143,7 +147,7 @@ def scores(store: Store, stored: StoredSession, baseline: Baseline) -> pa.Table:
     matched = ("benchmark", "function", "ranks", "path", "direction")
     on = " and ".join(f"it.{name} = base.{name}" for name in matched)
     return _ask(
-        connect(store, [stored]),
+        connect(store, [stored], tables=["cases", "curves"]),
         f"""
         with medians as (
             select {key}, size_bytes, median(time_us) as time_us,
@@ -189,12 +193,15 @@ def _values(case: Case) -> list[object]:
 
 
 def _ask(connection: duckdb.DuckDBPyConnection, query: str, parameters: object = None) -> pa.Table:
+    with connection:
+        return _read(lambda: connection.sql(query, params=parameters).to_arrow_table())
+
+
+def _read(ask: Callable[..., Any], *arguments: object) -> Any:
     try:
-        return connection.sql(query, params=parameters).to_arrow_table()
+        return ask(*arguments)
     except duckdb.Error as error:
         raise NetproofError(f"the store cannot be read: {error}") from error
-    finally:
-        connection.close()
 
 
 def _damaged(path: Path, error: object) -> NetproofError:

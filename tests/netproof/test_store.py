@@ -1,0 +1,370 @@
+"""The store has what the reports had, takes a session once, and refuses damaged reports whole."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+import random
+import re
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from netproof import session
+from netproof.errors import NetproofError
+from netproof.store import Store, StoredSession, questions
+from netproof.store.columns import FORMAT, KEY, PATH_COLUMNS, TABLES
+from netproof.store.command import run
+from netproof.store.folder import INCOMING, MARKER
+from netproof.store.ingest import ingest
+
+ROOT = Path(__file__).resolve().parents[2]
+SESSIONS = ROOT / "tests" / "data" / "sessions"
+PASSED, FAULTY = SESSIONS / "passed.json", SESSIONS / "faulty.json"
+PASSED_NAME = "20261120T233238-d1f0d2ad"
+
+
+@pytest.fixture
+def store(tmp_path) -> Store:
+    return Store.create(tmp_path / "store")
+
+
+def content(store: Store) -> dict[str, bytes]:
+    """All files of the store that readers look at."""
+    return {
+        str(path.relative_to(store.folder)): path.read_bytes()
+        for path in store.folder.rglob("*")
+        if path.is_file() and INCOMING not in path.parts
+    }
+
+
+def altered(tmp_path: Path, change, report: Path = PASSED) -> Path:
+    """A recorded report with its document changed."""
+    document = json.loads(report.read_text())
+    change(document)
+    path = tmp_path / "altered.json"
+    path.write_text(json.dumps(document))
+    return path
+
+
+def measured_test(document: dict) -> dict:
+    return next(test for test in document["runs"][0]["testcases"] if test.get("netproof_measured"))
+
+
+def plain(stored: session.Session) -> list[dict]:
+    """A session's results as JSON would have them."""
+    return json.loads(json.dumps([dataclasses.asdict(result) for result in stored.results]))
+
+
+@pytest.mark.parametrize("report", [PASSED, FAULTY], ids=["passed", "faulty"])
+def test_a_stored_session_is_the_one_that_the_report_had(store, report):
+    done = ingest(store, report)
+    there, reported = questions.load(store, done.stored), session.load(report)
+    assert there.info == reported.info
+    assert plain(there) == plain(reported)
+
+
+def test_what_was_measured_again_comes_back(store, tmp_path):
+    def flag(document):
+        job = document["runs"][0]["testcases"][0]
+        measured = measured_test(document)["netproof_measured"]
+        launches = [launch["curve"] for launch in measured["launches"]]
+        job["netproof_kind"] = "curves"
+        job["netproof_again"] = {
+            "format": session.MEASURED_FORMAT,
+            "cases": [
+                {
+                    "case": measured["case"],
+                    "launches": launches,
+                    "faults": ["again.2: ended with status 1"],
+                    "nodes": ["gige-1", "gige-2"],
+                    "jobid": "17",
+                },
+                {
+                    "case": {**measured["case"], "function": "Sendrecv"},
+                    "launches": [],
+                    "faults": ["again.1: ended with status 1"],
+                    "nodes": ["gige-1", "gige-2"],
+                    "jobid": "17",
+                },
+            ],
+        }
+
+    report = altered(tmp_path, flag)
+    done = ingest(store, report)
+    assert plain(questions.load(store, done.stored)) == plain(session.load(report))
+    with questions.connect(store) as connection:
+        rows = connection.sql("select function, jobid, launches, faults from again").fetchall()
+        points = connection.sql("select function, count(*) from again_curves group by 1").fetchall()
+    first = measured_test(json.loads(report.read_text()))["netproof_case"]["function"]
+    faults = [["again.2: ended with status 1"], ["again.1: ended with status 1"]]
+    assert rows == [(first, "17", 1, faults[0]), ("Sendrecv", "17", 0, faults[1])]
+    sizes = measured_test(json.loads(PASSED.read_text()))["netproof_measured"]["curve"]["sizes"]
+    assert points == [(first, len(sizes))]
+
+
+def test_there_is_a_row_for_each_case_launch_and_size(store):
+    done = ingest(store, FAULTY)
+    results = [result for result in session.load(FAULTY).results if result.case]
+    expected = {
+        (*(getattr(result.case, name) for name in KEY), launch["number"], size): time
+        for result in results
+        if result.measured
+        for launch in result.measured["launches"]
+        for size, time in zip(launch["curve"]["sizes"], launch["curve"]["time_us"], strict=True)
+    }
+    rows = pq.read_table(store.path(done.stored) / "curves.parquet", partitioning=None).to_pylist()
+    found = {
+        (*(row[name] for name in KEY), row["launch"], row["size_bytes"]): row["time_us"]
+        for row in rows
+    }
+    assert found == expected
+    assert len(rows) == len(expected)
+    assert done.cases == len(results)
+    assert done.measured == sum(result.measured is not None for result in results)
+
+
+def test_a_case_that_failed_has_its_reason_and_no_landmarks(store):
+    ingest(store, FAULTY)
+    with questions.connect(store) as connection:
+        (row,) = connection.sql(
+            "select result, phase, reason, latency_us, launches from cases"
+            " where function = 'Barrier'"
+        ).fetchall()
+    assert (row[0], row[1], row[3], row[4]) == ("fail", "sanity", None, None)
+    assert "ended at its limit of 6 s" in row[2]
+
+
+def test_of_a_case_that_ran_twice_the_last_one_stands(store, tmp_path):
+    def rerun(document):
+        first = document["runs"][0]
+        again = copy.deepcopy(first)
+        for test in first["testcases"]:
+            test["result"], test["fail_phase"] = "fail", "sanity"
+            test["netproof_measured"] = {}
+        document["runs"].append(again)
+
+    report = altered(tmp_path, rerun)
+    done = ingest(store, report)
+    assert (done.cases, done.measured) == (3, 3)
+    with questions.connect(store) as connection:
+        assert connection.sql("select attempts, result from cases").fetchall() == [(2, "pass")] * 3
+
+
+def test_ingesting_twice_changes_nothing(store):
+    assert ingest(store, PASSED).new
+    before = content(store)
+    again = ingest(store, PASSED)
+    assert not again.new
+    assert content(store) == before
+
+
+def test_another_report_of_a_stored_session_is_refused(store, tmp_path):
+    ingest(store, PASSED)
+    before = content(store)
+
+    def slower(document):
+        document["session_info"]["time_elapsed"] += 1
+
+    with pytest.raises(NetproofError, match=r"the store has session .* from another report"):
+        ingest(store, altered(tmp_path, slower))
+    assert content(store) == before
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda d: d["session_info"].pop("uuid"), "uuid: None is no uuid"),
+        (lambda d: d["session_info"].update(uuid="../../etc"), "is no uuid"),
+        (lambda d: d["session_info"].pop("time_start_unix"), "time_start_unix: None is no time"),
+        (lambda d: d["session_info"].pop("user"), "user is missing"),
+        (lambda d: d["runs"][0]["testcases"].pop(), "its header counts others"),
+        (
+            lambda d: measured_test(d).update(system="other"),
+            "results of 2 systems",
+        ),
+        (
+            lambda d: measured_test(d)["netproof_measured"]["launches"].pop(),
+            "a case without a launch|not the median of its launches",
+        ),
+        (
+            lambda d: measured_test(d)["netproof_measured"]["case"].update(ranks=3),
+            "what was measured is of",
+        ),
+        (
+            lambda d: measured_test(d)["netproof_measured"]["curve"]["time_us"].pop(),
+            "cannot hold",
+        ),
+        (
+            lambda d: measured_test(d)["netproof_measured"]["mad_us"].__setitem__(0, 7.5),
+            "not the median of its launches",
+        ),
+        (
+            lambda d: measured_test(d)["netproof_measured"]["landmarks"].update(peak_size="big"),
+            r"cases\.peak_size",
+        ),
+        (
+            lambda d: measured_test(d)["netproof_measured"]["landmarks"].update(
+                latency_us=float("nan")
+            ),
+            r"cases\.latency_us: a value is not finite",
+        ),
+        (
+            lambda d: measured_test(d)["netproof_measured"]["partition_extras"].pop("mtu"),
+            "KeyError.'mtu'",
+        ),
+        (
+            lambda d: [t.update(netproof_measured={}) for t in d["runs"][0]["testcases"]],
+            "a dry run is not stored",
+        ),
+    ],
+)
+def test_a_damaged_report_is_refused_with_the_reason_and_the_others_go_in(
+    tmp_path, capfd, change, reason
+):
+    damaged = altered(tmp_path, change)
+    folder = tmp_path / "store"
+    assert run([FAULTY, damaged], folder) == 1
+    told = capfd.readouterr().err
+    assert f"refused {damaged}: " in told
+    assert re.search(reason, told), told
+    assert [stored.name for stored in Store(folder).sessions()] == ["20261120T232229-7117da51"]
+    assert run([PASSED, damaged], folder) == 1
+    assert len(Store(folder).sessions()) == 2
+
+
+def test_a_report_cut_anywhere_is_refused(store, tmp_path):
+    whole = PASSED.read_bytes().rstrip()
+    for share in (0.0, 0.2, 0.5, 0.9, 0.9999):
+        cut = tmp_path / "cut.json"
+        cut.write_bytes(whole[: int(len(whole) * share)])
+        with pytest.raises(NetproofError, match=r"cut\.json: is no whole report"):
+            ingest(store, cut)
+    assert store.sessions() == ()
+
+
+def test_whatever_is_changed_in_a_report_it_goes_in_whole_or_is_refused(tmp_path):
+    whole = json.loads(PASSED.read_text())
+    values = [None, -1, 0.5, "", "x", [], {}, True, float("nan"), 1e308, 2**70]
+    refusals = []
+    for seed in range(80):
+        chance = random.Random(seed)
+        document = copy.deepcopy(whole)
+        place = document
+        while True:
+            key = chance.choice(list(place) if isinstance(place, dict) else range(len(place)))
+            inner = place[key]
+            if not isinstance(inner, dict | list) or not inner or chance.random() < 0.1:
+                place[key] = chance.choice(values)
+                break
+            place = inner
+        report = tmp_path / "changed.json"
+        report.write_text(json.dumps(document))
+        store = Store.create(tmp_path / f"store-{seed}")
+        try:
+            done = ingest(store, report)
+        except NetproofError as error:
+            refusals.append(str(error))
+            assert store.sessions() == ()
+        else:
+            there = questions.load(store, done.stored)
+            assert plain(there) == plain(session.load(report))
+    assert all(refusal.startswith(f"{report}: ") for refusal in refusals)
+    assert refusals
+
+
+def test_a_store_is_made_only_where_nothing_else_is(tmp_path):
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(NetproofError, match=r"is no store and not empty, it has 'thesis\.tex'"):
+        Store.create(tmp_path)
+    assert run([PASSED], tmp_path) == 2
+
+
+def test_a_folder_that_is_no_store_is_not_read(tmp_path):
+    with pytest.raises(NetproofError, match=f"is no store, it has no {MARKER}"):
+        Store(tmp_path)
+    (tmp_path / MARKER).write_text(json.dumps({"format": FORMAT + 1}))
+    with pytest.raises(NetproofError, match=f"is a store of format {FORMAT + 1}"):
+        Store(tmp_path)
+
+
+def test_sessions_are_in_order_of_their_start_and_found_by_how_they_begin(store):
+    for report in (PASSED, FAULTY):
+        ingest(store, report)
+    names = [stored.name for stored in store.sessions()]
+    assert names == ["20261120T232229-7117da51", PASSED_NAME]
+    assert store.newest() == store.find("newest") == StoredSession(PASSED_NAME, "testbed")
+    assert store.find("20261120T2332").name == PASSED_NAME
+    with pytest.raises(NetproofError, match="2 sessions begin with '20261120'"):
+        store.find("20261120")
+    with pytest.raises(NetproofError, match="has no session '2031'"):
+        store.find("2031")
+    with pytest.raises(NetproofError, match="holds no session of system other"):
+        store.newest("other")
+
+
+def test_an_empty_month_hides_no_session(store):
+    done = ingest(store, PASSED)
+    (store.path(done.stored).parents[1] / "month=2030-01").mkdir()
+    assert store.newest() == done.stored
+
+
+def test_several_systems_share_a_store(store, tmp_path):
+    def elsewhere(document):
+        document["session_info"]["uuid"] = "0" * 8 + "-0000-4000-8000-" + "0" * 12
+        for test in document["runs"][0]["testcases"]:
+            test["system"] = "other"
+            if test.get("netproof_measured"):
+                test["netproof_measured"]["case"]["system"] = "other"
+
+    ingest(store, PASSED)
+    ingest(store, altered(tmp_path, elsewhere))
+    assert [stored.system for stored in store.sessions("other")] == ["other"]
+    assert {stored.system for stored in store.sessions()} == {"other", "testbed"}
+    with questions.connect(store) as connection:
+        counted = connection.sql("select system, count(*) from cases group by all").fetchall()
+    assert sorted(counted) == [("other", 3), ("testbed", 3)]
+
+
+def test_a_damaged_file_of_the_store_is_named(store):
+    done = ingest(store, PASSED)
+    path = store.path(done.stored) / "curves.parquet"
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(NetproofError, match=r"curves\.parquet: is damaged: .*; move .* ingest"):
+        questions.load(store, done.stored)
+    with pytest.raises(NetproofError, match="the store cannot be read"):
+        questions.curves(store, done.stored)
+
+
+def test_session_extras_are_labels(store, tmp_path):
+    report = altered(tmp_path, lambda document: document["session_info"].update(kernel="6.1"))
+    ingest(store, report)
+    with questions.connect(store) as connection:
+        assert connection.sql("select labels['kernel'] from sessions").fetchall() == [("6.1",)]
+
+
+def test_any_reader_of_parquet_reads_it(store):
+    import pyarrow.dataset as ds
+
+    ingest(store, PASSED)
+    ingest(store, FAULTY)
+    files = sorted(map(str, store.folder.glob("system=*/month=*/session=*/curves.parquet")))
+    dataset = ds.dataset(files, partitioning="hive", partition_base_dir=str(store.folder))
+    assert set(dataset.schema.names) == {*TABLES["curves"].columns, *PATH_COLUMNS}
+    assert set(dataset.to_table().column("session").to_pylist()) == {
+        stored.name for stored in store.sessions()
+    }
+
+
+def test_the_documentation_has_every_table_and_column():
+    text = (ROOT / "docs" / "store.md").read_text()
+    for name, table in TABLES.items():
+        section = text.split(f"\n### `{name}`\n", 1)[1].split("\n##", 1)[0]
+        told = re.findall(r"(?m)^\| (.+?) \| (.+?) \| (.+?) \|$", section)[2:]
+        assert [row[0].strip("`") for row in told] == list(table.columns), name
+        for row, (column, described) in zip(told, table.columns.items(), strict=True):
+            assert row[2] == described.meaning, f"{name}.{column}"
+    for column, meaning in PATH_COLUMNS.items():
+        assert f"| `{column}` | {meaning} |" in text
