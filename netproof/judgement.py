@@ -202,7 +202,10 @@ def _rule(subject: Subject, finding: Finding, confirmation: Confirmation | None)
     if confirmation.level is Level.UNDEFINED:
         return Ruling(finding, finding.level, f"{finding.why}; {confirmation.why}", confirmation)
     why = f"{finding.why}; {_without(confirmation.why, finding.where)}"
-    return Ruling(finding, confirmation.level, why, confirmation)
+    # Closer steps may show worse than what was flagged; that is not what was to be confirmed.
+    milder = Level.WARN if Level.WARN in (finding.level, confirmation.level) else finding.level
+    level = milder if confirmation.confirmed else Level.SHOWN
+    return Ruling(finding, level, why, confirmation)
 
 
 def _without(sentence: str, where: str) -> str:
