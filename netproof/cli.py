@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from netproof import baseline, judging, literature
+from netproof import baseline, export, judging, literature
 from netproof.parse import command as parse_command
 from netproof.store import command as store_command
 
@@ -113,6 +113,19 @@ def ingest(
 ) -> None:
     """Bring session reports into the store: exit 0 all are in, 1 some refused, 2 no store."""
     raise typer.Exit(store_command.run(reports, store))
+
+
+@app.command("export")
+def export_session(
+    store: StoreOption,
+    form: Annotated[export.Format, typer.Option("--format", help="What to write.")],
+    folder: Annotated[Path, typer.Option("--to", help="A new or empty folder.")],
+    session: Annotated[
+        str, typer.Argument(help="Name of the session, how it begins, or newest.")
+    ] = "newest",
+) -> None:
+    """Write a stored session as CSV, JSON, or NetPIPE's files with gnuplot scripts."""
+    raise typer.Exit(export.run(store, session, form, folder))
 
 
 @app.command("literature")

@@ -37,13 +37,13 @@ def connect(
     sessions: Sequence[StoredSession] | None = None,
     *,
     system: str | None = None,
-    tables: Iterable[str] = tuple(TABLES),
+    only: Iterable[str] = tuple(TABLES),
 ) -> duckdb.DuckDBPyConnection:
     """A connection that has tables of the store as views of their names.
 
-    ``sessions``: only these, else all, or all of ``system``. Raises NetproofError where there
-    is none, and where a file cannot be read; later, when a question is put to it, such a file
-    is a ``duckdb.Error``.
+    ``sessions``: only these, else all, or all of ``system``; ``only``: these tables. Raises
+    NetproofError where there is no session, and where a file cannot be read; later, when a
+    question is put to it, such a file is a ``duckdb.Error``.
     """
     if sessions is None:
         pattern = f"system={system or '*'}/month=*/session=*"
@@ -63,7 +63,7 @@ def connect(
         }
     )
     types = ", ".join(f"'{column}': VARCHAR" for column in PATH_COLUMNS)
-    for table in tables:
+    for table in only:
         files = ", ".join(_quoted(f"{place}/{table}.parquet") for place in places)
         _read(
             connection.execute,
@@ -73,23 +73,31 @@ def connect(
     return connection
 
 
+def tables(store: Store, stored: StoredSession) -> dict[str, pa.Table]:
+    """All tables of one session, by name, without the columns of the path.
+
+    Raises NetproofError where a file is missing or damaged.
+    """
+    folder = store.path(stored)
+    read = {}
+    for name, table in TABLES.items():
+        path = folder / f"{name}.parquet"
+        try:
+            read[name] = pq.read_table(path, partitioning=None)
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise _damaged(path, error) from error
+        if read[name].schema != table.schema():
+            raise _damaged(path, "its columns are not the store's")
+    return read
+
+
 def load(store: Store, stored: StoredSession) -> Session:
     """A stored session as ``session.load`` read its report; its ``path`` is in the store.
 
     Of a case that ReFrame ran several times it has the last. Raises NetproofError where a file
     is missing or damaged.
     """
-    folder = store.path(stored)
-    tables = {}
-    for name, table in TABLES.items():
-        path = folder / f"{name}.parquet"
-        try:
-            tables[name] = pq.read_table(path, partitioning=None)
-        except (OSError, ValueError, pa.ArrowException) as error:
-            raise _damaged(path, error) from error
-        if tables[name].schema != table.schema():
-            raise _damaged(path, "its columns are not the store's")
-    return rows.session(folder, tables)
+    return rows.session(store.path(stored), tables(store, stored))
 
 
 def curves(store: Store, stored: StoredSession) -> pa.Table:
@@ -100,7 +108,7 @@ def curves(store: Store, stored: StoredSession) -> pa.Table:
     """
     key = ", ".join(KEY)
     return _ask(
-        connect(store, [stored], tables=["curves"]),
+        connect(store, [stored], only=["curves"]),
         f"select {key}, size_bytes, {_MEDIANS} from curves"
         f" group by {key}, size_bytes order by {key}, size_bytes",
     )
@@ -113,7 +121,7 @@ def history(store: Store, case: Case) -> pa.Table:
     ``launches``; sorted by session, which is by time, and size.
     """
     return _ask(
-        connect(store, system=case.system, tables=["curves"]),
+        connect(store, system=case.system, only=["curves"]),
         f"select session, size_bytes, {_MEDIANS} from curves where {_SAME_CASE}"
         " group by session, size_bytes order by session, size_bytes",
         _values(case),
@@ -129,7 +137,7 @@ def landmarks(store: Store, system: str, case: Case | None = None) -> pa.Table:
     columns = ", ".join(["session", *KEY, "result", *LANDMARKS])
     where = f" where {_SAME_CASE}" if case else ""
     return _ask(
-        connect(store, system=system, tables=["cases"]),
+        connect(store, system=system, only=["cases"]),
         f"select {columns} from cases{where} order by {', '.join(KEY)}, session",
         _values(case) if case else [],
     )
@@ -147,7 +155,7 @@ def scores(store: Store, stored: StoredSession, baseline: Baseline) -> pa.Table:
     matched = ("benchmark", "function", "ranks", "path", "direction")
     on = " and ".join(f"it.{name} = base.{name}" for name in matched)
     return _ask(
-        connect(store, [stored], tables=["cases", "curves"]),
+        connect(store, [stored], only=["cases", "curves"]),
         f"""
         with medians as (
             select {key}, size_bytes, median(time_us) as time_us,

@@ -120,20 +120,20 @@ def session(folder: Path, read: Mapping[str, pa.Table]) -> Session:
     system = folder.parents[1].name.partition("=")[2]
     curves = _by_launch(read["curves"], tuple(KEY))
     ran: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for row in _rows(read["launches"]):
+    for row in records(read["launches"]):
         ran.setdefault(_key(row), []).append(row)
     again: dict[int, list[dict[str, Any]]] = {}
     again_curves = _by_launch(read["again_curves"], ("test_number", *KEY))
-    for row in _rows(read["again"]):
+    for row in records(read["again"]):
         done = again_curves.get((row["test_number"], *_key(row)), {})
         again.setdefault(row["test_number"], []).append(_again_values(row, done, system))
-    (header,) = _rows(read["sessions"])
+    (header,) = records(read["sessions"])
     numbered = []
-    for row in _rows(read["tests"]):
+    for row in records(read["tests"]):
         several = tuple(again.get(row["number"], ())) if row["measures_again"] else None
         result = _result(row, row["test"], system, None, None, kind=row["kind"], again=several)
         numbered.append((row["number"], result))
-    for row in _rows(read["cases"]):
+    for row in records(read["cases"]):
         key = _key(row)
         result = _case_result(row, ran.get(key, []), curves.get(key, {}), system)
         numbered.append((row["number"], result))
@@ -149,7 +149,8 @@ def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(row[name] for name in KEY)
 
 
-def _rows(table: pa.Table) -> Iterator[dict[str, Any]]:
+def records(table: pa.Table) -> Iterator[dict[str, Any]]:
+    """A table's rows as plain values, maps as dicts."""
     names = table.column_names
     for values in zip(*(_values(table.column(name)) for name in names), strict=True):
         yield dict(zip(names, values, strict=True))
