@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -101,24 +101,20 @@ class Reference:
 
 
 @dataclass(frozen=True)
-class Remark:
-    """What a person should know of a case, or of one of its variables (None: of all)."""
-
-    variable: str | None
-    text: str
-
-
-@dataclass(frozen=True)
 class CaseBaseline:
     """A case's new entries by variable, and what is to be said of it.
 
-    ``check`` is the class of its check. ``outside``: a median lies beyond the bounds that stand.
+    ``check`` is the class of its check. ``reason``: why the case makes no references, empty where
+    it does. ``left``: why a variable's entry stays as it is; ``kept``: which bounds stay though
+    the entry changes. ``outside``: a median lies beyond the bounds that stand, or there are none.
     """
 
     check: str
     case: Case
-    entries: dict[str, Entry]
-    remarks: tuple[Remark, ...]
+    entries: dict[str, Entry] = field(default_factory=dict)
+    reason: str = ""
+    left: dict[str, str] = field(default_factory=dict)
+    kept: dict[str, str] = field(default_factory=dict)
     outside: bool = False
 
 
@@ -133,7 +129,7 @@ def derive(
     to five digits, and a size's to whole bytes. A share of the line rate gets no upper bound
     above 102 %. Raises NetproofError with the reason where they make none.
     """
-    unit = VARIABLE_UNITS.get(variable, "us")
+    unit = _unit(variable)
     middle = median(values)
     if not (math.isfinite(middle) and middle > 0):
         raise NetproofError(f"a median of {middle:g} {unit} takes no relative bounds")
@@ -212,50 +208,62 @@ def baseline(
             cases.setdefault(key, result)
     made = []
     for key, first in cases.items():
-        check = first.name.split()[0]
-        case = first.case
+        case, check = first.case, first.name.split()[0]
         here = [several.get(key) for several in results]
         reason = _unfit(sessions, here)
         if reason:
-            made.append(CaseBaseline(check, case, {}, (Remark(None, reason),)))
+            made.append(CaseBaseline(check, case, reason=reason))
             continue
-        measured = [result.measured for result in here]
         try:
             standing = references.find(check, case)
         except NotThere as error:
-            remark = Remark(None, f"no reference: {error}; add it with null for bounds")
-            made.append(CaseBaseline(check, case, {}, (remark,), outside=True))
+            reason = f"{error}; add it with null for bounds"
+            made.append(CaseBaseline(check, case, reason=reason, outside=True))
             continue
-        values, remarks = _values(measured, per_size=per_size)
-        entries, outside = {}, False
-        for variable, several in values.items():
-            stands = standing.get(variable)
-            if stands is not None and stands[0] == XFAIL:
-                remarks.append(Remark(variable, f"left as it is: {XFAIL}, {stands[1]}"))
-                continue
-            try:
-                derived = derive(several, variable, settings)
-            except NetproofError as error:
-                remarks.append(Remark(variable, f"left as it is: {error}"))
-                continue
-            if stands is not None and stands[3] != derived.unit:
+        for variable, stands in standing.items():
+            unit = (stands[2] if stands[0] == XFAIL else stands)[3]
+            if unit != _unit(variable):
                 raise NetproofError(
-                    f"{references.path}: {check}, {case}, {variable}: the unit is {stands[3]!r} and"
-                    f" the check reports {derived.unit!r}"
+                    f"{references.path}: {check}, {case}, {variable}: the unit is {unit!r}, and"
+                    f" the check reports {_unit(variable)!r}"
                 )
-            if stands is not None and not allow_looser:
-                try:
-                    derived, text = tightened(derived, Reference(*stands))
-                except NetproofError as error:
-                    remarks.append(Remark(variable, f"left as it is: {error}"))
-                    outside = True
-                    continue
-                if text:
-                    remarks.append(Remark(variable, text))
-            if derived.entry() != stands:
-                entries[variable] = derived.entry()
-        made.append(CaseBaseline(check, case, entries, tuple(remarks), outside))
+        values, left = _values([result.measured for result in here], per_size=per_size)
+        made.append(_made(check, case, standing, values, left, settings, allow_looser))
     return made
+
+
+def _made(
+    check: str,
+    case: Case,
+    standing: Mapping[str, Entry],
+    values: Mapping[str, Sequence[float]],
+    left: Mapping[str, str],
+    settings: BaselineSettings,
+    allow_looser: bool,
+) -> CaseBaseline:
+    """A case's entries from the sessions' values; ``left`` are the variables without some."""
+    entries, left, kept, outside = {}, dict(left), {}, False
+    for variable, several in values.items():
+        stands = standing.get(variable)
+        if stands is not None and stands[0] == XFAIL:
+            left[variable] = f"{XFAIL}, {stands[1]}"
+            continue
+        try:
+            derived = derive(several, variable, settings)
+        except NetproofError as error:
+            left[variable] = str(error)
+            continue
+        if stands is not None and not allow_looser:
+            try:
+                derived, text = tightened(derived, Reference(*stands))
+            except NetproofError as error:
+                left[variable], outside = str(error), True
+                continue
+            if text:
+                kept[variable] = text
+        if derived.entry() != stands:
+            entries[variable] = derived.entry()
+    return CaseBaseline(check, case, entries, left=left, kept=kept, outside=outside)
 
 
 def run(
@@ -342,12 +350,12 @@ def _unfit(sessions: Sequence[Session], results: Sequence[CheckResult | None]) -
     """Why a case makes no references; empty where it does."""
     for stored, result in zip(sessions, results, strict=True):
         if result is None:
-            return f"no reference: {stored.path.name} does not have it"
+            return f"{stored.path.name} does not have it"
         if result.result not in _GOOD_RESULTS:
             phase = f" in {result.phase}" if result.phase else ""
-            return f"no reference: {result.result}{phase} in {stored.path.name}"
+            return f"{result.result}{phase} in {stored.path.name}"
         if result.measured is None:
-            return f"no reference: nothing was measured in {stored.path.name}"
+            return f"nothing was measured in {stored.path.name}"
     first = results[0].measured
     for stored, result in zip(sessions[1:], results[1:], strict=True):
         for extras in ("partition_extras", "environment_extras"):
@@ -355,7 +363,7 @@ def _unfit(sessions: Sequence[Session], results: Sequence[CheckResult | None]) -
             for key in before.keys() | now.keys():
                 if before.get(key) != now.get(key):
                     return (
-                        f"no reference: {key} was {before.get(key)!r} in"
+                        f"{key} was {before.get(key)!r} in"
                         f" {sessions[0].path.name} and {now.get(key)!r} in {stored.path.name}"
                     )
     return ""
@@ -363,18 +371,22 @@ def _unfit(sessions: Sequence[Session], results: Sequence[CheckResult | None]) -
 
 def _values(
     measured: Sequence[Mapping[str, Any]], *, per_size: bool
-) -> tuple[dict[str, list[float]], list[Remark]]:
-    """Each variable's value in every session; a remark for one that only some of them define."""
+) -> tuple[dict[str, list[float]], dict[str, str]]:
+    """Each variable's value in every session; a reason for one that only some of them define."""
     several = [_of_session(one, per_size=per_size) for one in measured]
-    values, remarks = {}, []
+    values, left = {}, {}
     for variable in dict.fromkeys(name for one in several for name in one):
         found = [one[variable] for one in several if variable in one]
         if len(found) == len(several):
             values[variable] = found
         else:
-            text = f"left as it is: {len(found)} of {len(several)} sessions define it"
-            remarks.append(Remark(variable, text))
-    return values, remarks
+            left[variable] = f"{len(found)} of {len(several)} sessions define it"
+    return values, left
+
+
+def _unit(variable: str) -> str:
+    """The unit of a performance variable; those that are no landmark are times at a size."""
+    return VARIABLE_UNITS.get(variable, "us")
 
 
 def _of_session(measured: Mapping[str, Any], *, per_size: bool) -> dict[str, float]:
@@ -410,24 +422,25 @@ def _system_of(sessions: Sequence[Session]) -> str:
 def _remarks(made: Iterable[CaseBaseline]) -> list[Text]:
     lines = []
     for one in made:
-        of_case = [remark.text for remark in one.remarks if remark.variable is None]
-        lines += [Text(f"{one.case}: {text}", "yellow") for text in of_case]
-        of_variables = [remark for remark in one.remarks if remark.variable is not None]
-        if of_variables:
+        if one.reason:
+            lines.append(Text(f"{one.case}: no references: {one.reason}", "yellow"))
+        elif one.left or one.kept:
             lines.append(Text(f"{one.case}:"))
             lines += [
-                Text(f"  {remark.variable}: {remark.text}", "yellow") for remark in of_variables
+                Text(f"  {variable}: left as it is: {reason}", "yellow")
+                for variable, reason in one.left.items()
             ]
+            lines += [Text(f"  {variable}: {text}") for variable, text in one.kept.items()]
     return lines
 
 
 def _summary(sessions: Sequence[Session], made: Sequence[CaseBaseline]) -> str:
     changed = sum(len(one.entries) for one in made)
-    left = sum(remark.text.startswith("left as it is") for one in made for remark in one.remarks)
-    without = sum(remark.variable is None for one in made for remark in one.remarks)
+    left = sum(len(one.left) for one in made)
+    without = sum(bool(one.reason) for one in made)
     return (
-        f"{len(sessions)} sessions, {len(made)} cases: {changed} references change, {left} are left"
-        f" as they are for the reasons above, {without} cases make none"
+        f"{len(sessions)} sessions, {len(made)} cases, {without} of them without references;"
+        f" {changed} entries change, {left} are left as they are"
     )
 
 

@@ -182,7 +182,7 @@ class TestCommand:
         baseline(*RECORDED, "--write")
         status, out, err = baseline(*RECORDED, "--write")
         assert (status, out) == (0, "")
-        assert "0 references change" in err
+        assert "0 entries change" in err
         assert "testbed.yaml stays as it is" in err
 
     def test_a_spread_above_the_limit_is_said_and_its_entry_stays(self, here):
@@ -284,7 +284,7 @@ class TestBoundsThatStand:
         standing("[5, null, 0.05, ms]")
         status, out, err = baseline(*RECORDED, "--write")
         assert (status, out) == (2, "")
-        assert "the unit is 'ms' and the check reports 'us'" in err
+        assert "the unit is 'ms', and the check reports 'us'" in err
 
 
 class TestCasesThatMakeNone:
@@ -296,7 +296,7 @@ class TestCasesThatMakeNone:
         status, _, err = baseline(*changed(here, fail), "--write")
         assert status == 0
         assert (
-            "testbed:gige mpich IMB PingPong 2 ranks: no reference: fail in performance in"
+            "testbed:gige mpich IMB PingPong 2 ranks: no references: fail in performance in"
             " run-2.json" in err
         )
         assert found(here / "testbed.yaml")["latency_us"] == [0, None, None, "us"]
@@ -308,9 +308,9 @@ class TestCasesThatMakeNone:
                 testcases.remove(on_gige(testcases))
 
         _, out, err = baseline(*changed(here, lose))
-        assert "IMB PingPong 2 ranks: no reference: run-3.json does not have it" in err
+        assert "IMB PingPong 2 ranks: no references: run-3.json does not have it" in err
         assert "6.195" not in out
-        assert "1 cases make none" in err
+        assert "10 cases, 1 of them without references" in err
 
     def test_a_case_that_was_measured_in_another_configuration(self, here):
         def renew(number, testcases):
@@ -318,7 +318,7 @@ class TestCasesThatMakeNone:
                 on_gige(testcases)["netproof_measured"]["partition_extras"]["mtu"] = 9000
 
         _, _, err = baseline(*changed(here, renew))
-        assert "no reference: mtu was 1500 in run-1.json and 9000 in run-2.json" in err
+        assert "no references: mtu was 1500 in run-1.json and 9000 in run-2.json" in err
 
     def test_a_variable_that_one_session_does_not_define(self, here):
         def lose(number, testcases):
@@ -333,7 +333,7 @@ class TestCasesThatMakeNone:
         file.write_text(file.read_text().replace("ImbPingPong:", "ImbPongPing:"))
         status, _, err = baseline(*RECORDED)
         assert status == 1
-        assert "no reference: " in err
+        assert "no references: " in err
         assert "testbed.yaml: has no ImbPingPong; add it with null for bounds" in err
 
 
