@@ -21,6 +21,7 @@ from ci.spack_envs.program import Spack
 from netproof import spack
 from netproof.errors import NetproofError
 from netproof.spack import RECORD_FORMAT, RECORDS, Combination, Record
+from netproof.spack_files import SpackFileError
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ def build(
             if program.run(log, "-e", str(own), "install", "-j", str(jobs)):
                 raise NetproofError(first_error(log))
             _require_programs(combination, folder)
+            packages = _roots(own / "spack.lock", spack.mpi(combination, site, folder).package)
             seconds = round(time.monotonic() - begun, 1)
             record = Record(
                 site,
@@ -70,7 +72,7 @@ def build(
                 program.version,
                 spack.sha256(own / "spack.lock"),
                 files,
-                lock.roots(own / "spack.lock"),
+                packages,
             )
             _write(
                 own / RECORDS / "built.json",
@@ -153,6 +155,13 @@ def _require_programs(combination: Combination, folder: Path) -> None:
         path = spack.view(combination, folder) / "bin" / name
         if not os.access(path, os.X_OK):
             raise NetproofError(f"Spack installed all, and still there is no {path}")
+
+
+def _roots(lock_file: Path, mpi_package: str) -> dict[str, dict[str, str]]:
+    found = lock.roots(lock_file)
+    if mpi_package not in found:
+        raise SpackFileError(lock_file, "roots", f"has no {mpi_package}, only {', '.join(found)}")
+    return found
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:

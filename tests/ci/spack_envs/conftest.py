@@ -1,0 +1,94 @@
+"""A copy of spack-envs/ to try things on, and a stand-in for the spack program."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+FILES_ONLY = shutil.ignore_patterns(
+    ".netproof", ".spack-env", "view", "._view", "spack.lock", "chosen", "chosen.yaml"
+)
+
+STAND_IN = """#!/bin/bash
+# Does what ci/spack-envs needs of spack, with locks that the real one wrote in /srv/cluster.
+[ "$1" = --version ] && { echo "${STAND_IN_VERSION-1.1.0 (2e907202)}"; exit; }
+shift
+own=$2 verb=$3
+echo "$(basename "$own") $verb" >>"$STAND_IN_CALLS"
+case $verb in
+concretize)
+    case $own in
+    *mpich*) lock=mpich-gcc ;;
+    *) lock=openmpi-clang ;;
+    esac
+    sed "s,/srv/cluster/,${own%/spack-envs/*}/," "$STAND_IN_DATA/$lock.lock" >"$own/spack.lock"
+    ;;
+install)
+    case " ${STAND_IN_FAILS-} " in
+    *" $(basename "$own") "*)
+        cat "$STAND_IN_DATA/failed-install.log"
+        exit 1
+        ;;
+    esac
+    mkdir -p "$own/view/bin"
+    for name in NPtcp NPmpi IMB-MPI1; do
+        printf '#!/bin/bash\\n' >"$own/view/bin/$name"
+        chmod +x "$own/view/bin/$name"
+    done
+    ;;
+esac
+"""
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """spack-envs/ as it is in the repository, with nothing built."""
+    copied = tmp_path / "project" / "spack-envs"
+    shutil.copytree(ROOT / "spack-envs", copied, ignore=FILES_ONLY)
+    # Where site/debian12 has its MPI libraries.
+    for name in ("mpich", "openmpi5"):
+        (copied.parent / ".opt" / name).mkdir(parents=True)
+    return copied
+
+
+@pytest.fixture
+def spack_envs(folder: Path, tmp_path: Path) -> Command:
+    """``spack_envs(*arguments, **settings)``: ci/spack-envs on the copy, without any spack."""
+
+    def run(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "PATH": f"{tmp_path}/bin:/usr/bin:/bin", **settings}
+        return subprocess.run(
+            [ROOT / "ci" / "spack-envs", "--folder", folder, *arguments],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return run
+
+
+@pytest.fixture
+def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
+    """A stand-in for spack on PATH; called, it tells which verbs it was given."""
+    program = tmp_path / "bin" / "spack"
+    program.parent.mkdir()
+    program.write_text(STAND_IN)
+    program.chmod(0o755)
+    calls = tmp_path / "calls"
+    calls.touch()
+    monkeypatch.setenv("STAND_IN_CALLS", str(calls))
+    monkeypatch.setenv("STAND_IN_DATA", str(ROOT / "tests" / "data" / "spack"))
+    return lambda: calls.read_text().splitlines()

@@ -1,0 +1,332 @@
+"""ci/spack-envs says what is there, builds what is not, goes on where it stopped, hides nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from ci.spack_envs import build, lock
+from netproof import spack
+from netproof.spack_files import SpackFileError
+
+ROOT = Path(__file__).resolve().parents[3]
+DATA = ROOT / "tests" / "data" / "spack"
+ONE = "mpich-gcc"
+
+
+def state(folder: Path, name: str) -> spack.State:
+    return spack.state(spack.table(folder).named(name), folder)
+
+
+def test_without_spack_one_sentence_says_how_to_get_it(spack_envs):
+    ran = spack_envs("build")
+    assert ran.returncode == 2
+    assert ran.stderr == (
+        "spack-envs: there is no spack on PATH: get Spack 1.1 or newer as its own documentation"
+        " says (https://spack.readthedocs.io, Getting Started), source its"
+        " share/spack/setup-env.sh, and run this again\n"
+    )
+
+
+@pytest.mark.parametrize("version", ["0.23.1 (2bfcc69)", "1.0.2"])
+def test_too_old_a_spack_is_told_the_same(spack_envs, stand_in, version):
+    ran = spack_envs("build", STAND_IN_VERSION=version)
+    assert ran.returncode == 2
+    assert f"is Spack {version.split()[0]}, which is too old: get Spack 1.1 or newer" in ran.stderr
+    assert stand_in() == []
+
+
+def test_a_spack_that_tells_no_version_is_refused(spack_envs, stand_in):
+    ran = spack_envs("build", STAND_IN_VERSION="")
+    assert ran.returncode == 2
+    assert "says 'nothing', no version: get Spack 1.1" in ran.stderr
+
+
+def test_list_needs_no_spack_and_shows_what_is_excluded(spack_envs):
+    ran = spack_envs("list")
+    assert ran.returncode == 0
+    assert "openmpi-clang   not built" in ran.stdout
+    assert "intelmpi-aocc is excluded: Intel supports its MPI with its own" in ran.stdout
+
+
+def test_check_needs_no_spack_where_nothing_is_built(spack_envs, folder):
+    assert spack_envs("check").returncode == 0
+    (folder / "mpi" / "mpich.yaml").unlink()
+    ran = spack_envs("check")
+    assert ran.returncode == 1
+    assert "FAULT matrix.yaml names mpich, and there is no mpi/mpich.yaml" in ran.stdout
+
+
+def test_a_build_is_recorded_with_specs_compiler_hash_and_variants(spack_envs, stand_in, folder):
+    ran = spack_envs("build", ONE, "--site", "debian12")
+    assert ran.returncode == 0, ran.stderr
+    assert f"{ONE}: built; log: " in ran.stdout
+    record = state(folder, ONE).record
+    assert (record.site, record.spack) == ("debian12", "1.1.0")
+    netpipe = record.packages["netpipe"]
+    assert (netpipe["spec"], netpipe["compiler"]) == ("netpipe@3.7.2", "gcc@12.2.0")
+    assert record.packages["mpich"]["hash"] == "tn5ogggmkxnwb6mwomptwf3nyamlquwm"
+    assert "~fortran" in record.packages["mpich"]["variants"]
+    assert "netmod=ofi" in record.packages["mpich"]["variants"]
+
+
+def test_list_shows_what_was_built(spack_envs, stand_in, folder):
+    spack_envs("build", ONE, "--site", "debian12")
+    (row,) = [row for row in spack_envs("list").stdout.splitlines() if row.startswith(f" {ONE} ")]
+    built = state(folder, ONE).record.built
+    assert row.split() == [
+        ONE, "built", built, "debian12", "mpich@5.0.2", "(external)", "gcc@12.2.0", "tn5oggg",
+    ]  # fmt: skip
+
+
+def test_what_is_built_is_not_built_again(spack_envs, stand_in):
+    spack_envs("build", ONE)
+    before = stand_in()
+    ran = spack_envs("build", ONE)
+    assert (ran.returncode, stand_in()) == (0, before)
+    assert f"{ONE}: was built" in ran.stdout
+
+
+def test_one_that_fails_leaves_the_others_and_its_first_error_is_shown(
+    spack_envs, stand_in, folder
+):
+    ran = spack_envs("build", "--jobs", "2", STAND_IN_FAILS="openmpi-gcc")
+    assert ran.returncode == 1
+    words = [state(folder, pair.name).word for pair in spack.table(folder).build]
+    assert words == ["failed", "built", "built", "built"]
+    log = folder / "envs" / "openmpi-gcc" / ".netproof" / "build.log"
+    error = "<command-line>: fatal error: missing.h: No such file or directory"
+    assert f"openmpi-gcc: failed; log: {log}\n    {error}\n" in ran.stdout
+    assert DATA.joinpath("failed-install.log").read_text() in log.read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("==> Error: Failed to concretize\n1. no mpich\n", "Error: Failed to concretize"),
+        ("==> Concretized 3 specs\nKilled\n", "Killed"),
+        ("", "spack said nothing"),
+    ],
+)
+def test_where_spack_marks_no_line_the_first_error_or_the_last_word_is_shown(tmp_path, text, error):
+    log = tmp_path / "build.log"
+    log.write_text(text)
+    assert build.first_error(log) == error
+
+
+def test_a_failure_is_shown_until_it_is_built(spack_envs, stand_in):
+    spack_envs("build", ONE, STAND_IN_FAILS=ONE)
+    assert f"{ONE}: failed 20" in spack_envs("list").stdout
+    assert spack_envs("check").returncode == 1
+    assert spack_envs("build", ONE).returncode == 0
+    assert spack_envs("check").returncode == 0
+
+
+def test_interrupted_after_concretizing_it_installs_by_the_same_lock(spack_envs, stand_in):
+    spack_envs("build", ONE, STAND_IN_FAILS=ONE)
+    spack_envs("build", ONE)
+    assert stand_in() == [f"{ONE} concretize", f"{ONE} install", f"{ONE} install"]
+
+
+@pytest.mark.parametrize(
+    ("name", "affected"),
+    [
+        ("common.yaml", {"openmpi-gcc", "openmpi-clang", "mpich-gcc", "mpich-clang"}),
+        ("mpi/mpich.yaml", {"mpich-gcc", "mpich-clang"}),
+        ("compiler/clang.yaml", {"openmpi-clang", "mpich-clang"}),
+        ("envs/mpich-gcc/spack.yaml", {"mpich-gcc"}),
+    ],
+)
+def test_a_changed_file_makes_stale_what_is_made_of_it(
+    spack_envs, stand_in, folder, name, affected
+):
+    spack_envs("build")
+    with (folder / name).open("a") as file:
+        file.write("# changed\n")
+    stale = {
+        pair.name: state(folder, pair.name).reason
+        for pair in spack.table(folder).build
+        if state(folder, pair.name).word == "stale"
+    }
+    assert stale == dict.fromkeys(affected, f"{name} has changed since it was built")
+    assert spack_envs("check").returncode == 1
+
+
+def test_stale_is_concretized_anew(spack_envs, stand_in, folder):
+    spack_envs("build", ONE)
+    with (folder / "common.yaml").open("a") as file:
+        file.write("# changed\n")
+    spack_envs("build", ONE)
+    assert stand_in() == [f"{ONE} concretize", f"{ONE} install"] * 2
+    assert state(folder, ONE).word == "built"
+
+
+def test_a_program_that_is_gone_makes_stale(spack_envs, stand_in, folder):
+    spack_envs("build", ONE)
+    program = folder / "envs" / ONE / "view" / "bin" / "IMB-MPI1"
+    program.unlink()
+    assert state(folder, ONE) == spack.State(
+        "stale", f"{program} is not there any more", state(folder, ONE).record
+    )
+
+
+def test_a_lock_that_was_made_by_hand_makes_stale(spack_envs, stand_in, folder):
+    spack_envs("build", ONE)
+    (folder / "envs" / ONE / "spack.lock").write_text("{}")
+    assert state(folder, ONE).reason == "its spack.lock is not the one that was built"
+
+
+def test_the_chosen_site_is_included_with_absolute_paths_and_remembered(
+    spack_envs, stand_in, folder
+):
+    spack_envs("build", ONE, "--site", "debian12")
+    chosen = (folder / "site" / "chosen.yaml").read_text()
+    assert f"prefix: {folder.parent}/.opt/mpich\n" in chosen
+    assert "${project}" not in chosen
+    ran = spack_envs("build", ONE)
+    assert "site debian12" in ran.stdout
+    assert f"{ONE}: was built" in ran.stdout
+
+
+def test_another_site_makes_stale(spack_envs, stand_in, folder):
+    spack_envs("build", ONE, "--site", "debian12")
+    assert f"{ONE}: built," in spack_envs("build", ONE, "--site", "none").stdout
+    assert state(folder, ONE).record.site == ""
+    assert not (folder / "site" / "chosen.yaml").exists()
+
+
+def test_a_site_that_is_not_there_is_refused(spack_envs, stand_in):
+    ran = spack_envs("build", "--site", "debain12")
+    assert ran.returncode == 2
+    assert "site/debain12/packages.yaml; sites: debian12" in ran.stderr
+
+
+def test_lock_files_are_kept_and_used_again_while_the_files_are_the_same(
+    spack_envs, stand_in, folder, tmp_path
+):
+    locks = tmp_path / "locks"
+    spack_envs("build", ONE, "--locks", str(locks))
+    own = folder / "envs" / ONE / "spack.lock"
+    assert (locks / ONE / "spack.lock").read_bytes() == own.read_bytes()
+    spack_envs("clean", ONE)
+    spack_envs("build", ONE, "--locks", str(locks))
+    assert stand_in() == [f"{ONE} concretize", f"{ONE} install", f"{ONE} install"]
+    with (folder / "common.yaml").open("a") as file:
+        file.write("# changed\n")
+    spack_envs("build", ONE, "--locks", str(locks))
+    assert stand_in()[3:] == [f"{ONE} concretize", f"{ONE} install"]
+
+
+def test_clean_leaves_the_environments_file_only(spack_envs, stand_in, folder):
+    spack_envs("build", ONE)
+    spack_envs("clean", ONE)
+    assert [path.name for path in (folder / "envs" / ONE).iterdir()] == ["spack.yaml"]
+    assert state(folder, ONE).word == "not built"
+
+
+def test_add_makes_an_environment_and_a_word_in_the_table(spack_envs, folder):
+    assert spack_envs("add", "mvapich", "gcc").returncode == 0
+    assert spack_envs("add", "mpich", "oneapi").returncode == 0
+    names = [pair.name for pair in spack.table(folder).build]
+    assert {"mvapich-gcc", "mpich-oneapi"} < set(names)
+    assert spack_envs("check").returncode == 0
+    before = (ROOT / "spack-envs" / "matrix.yaml").read_text().splitlines()
+    after = (folder / "matrix.yaml").read_text().splitlines()
+    assert [line for line in before if line not in after] == ["  mpich: [gcc, clang]"]
+
+
+@pytest.mark.parametrize(
+    ("mpi", "compiler", "said"),
+    [
+        ("intelmpi", "nvhpc", "intelmpi-nvhpc is excluded: Intel supports"),
+        ("mpich", "gcc", "mpich-gcc is in the table already"),
+        ("lam", "gcc", "mpi/lam.yaml; there are intelmpi, mpich, mvapich, openmpi"),
+    ],
+)
+def test_add_refuses_what_cannot_be(spack_envs, folder, mpi, compiler, said):
+    ran = spack_envs("add", mpi, compiler)
+    assert ran.returncode == 2
+    assert said in ran.stderr
+    assert len(spack.table(folder).build) == 4
+
+
+def test_a_name_that_the_table_lacks_is_refused(spack_envs):
+    for verb in ("build", "check", "clean"):
+        ran = spack_envs(verb, "lam-pgi")
+        assert ran.returncode == 2
+        assert "does not build 'lam-pgi'; it has openmpi-gcc, openmpi-clang" in ran.stderr
+
+
+def test_on_request_it_builds_in_a_slurm_job_and_shows_what_the_job_said(
+    spack_envs, stand_in, folder, tmp_path
+):
+    sbatch = tmp_path / "bin" / "sbatch"
+    sbatch.write_text(
+        '#!/bin/bash\nprintf "%s\\n" "$@" >"$SBATCH_SAW"\n'
+        "for a; do case $a in --wrap=*) w=${a#--wrap=} ;; --output=*) o=${a#--output=} ;; esac;"
+        ' done\nbash -c "$w" >"$o" 2>&1\n'
+    )
+    sbatch.chmod(0o755)
+    saw = tmp_path / "saw"
+    ran = spack_envs(
+        "build", ONE, "--jobs", "3", "--slurm", "--partition=build --time=2:00:00",
+        SBATCH_SAW=str(saw),
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    assert {"--wait", "--cpus-per-task=3", "--partition=build", "--time=2:00:00"} <= set(
+        saw.read_text().splitlines()
+    )
+    assert f"{ONE}: built; log: " in ran.stdout
+    assert state(folder, ONE).word == "built"
+
+
+def test_without_slurm_a_job_is_refused(spack_envs, tmp_path):
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    for name in ("dirname", "readlink"):
+        (bare / name).symlink_to(shutil.which(name))
+    ran = spack_envs("build", "--slurm", "", PATH=str(bare))
+    assert ran.returncode == 2
+    assert "there is no sbatch on PATH: --slurm needs Slurm" in ran.stderr
+
+
+def test_an_interrupted_build_ends_spack_and_says_so(folder, tmp_path, stand_in):
+    program = tmp_path / "bin" / "spack"
+    ended = tmp_path / "ended"
+    program.write_text(
+        program.read_text().replace(
+            "case $verb in\n",
+            f"trap 'touch {ended}; exit 1' INT\n"
+            "touch $STAND_IN_CALLS.began\nwhile :; do sleep 0.1; done\ncase $verb in\n",
+        )
+    )
+    process = subprocess.Popen(
+        [ROOT / "ci" / "spack-envs", "--folder", folder, "build", ONE],
+        env={**os.environ, "PATH": f"{tmp_path}/bin:/usr/bin:/bin"},
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    while not Path(os.environ["STAND_IN_CALLS"] + ".began").exists():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 130
+    assert "interrupted; run it again to go on" in said
+    assert ended.exists()
+    assert state(folder, ONE).word != "built"
+
+
+def test_a_lock_of_another_form_is_refused(tmp_path):
+    path = tmp_path / "spack.lock"
+    path.write_text(json.dumps({"roots": [{"hash": "abc"}], "concrete_specs": {}}))
+    with pytest.raises(SpackFileError, match="is no lock of Spack 1"):
+        lock.roots(path)

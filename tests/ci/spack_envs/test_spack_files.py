@@ -1,0 +1,160 @@
+"""Table, fragments, includes and environments agree, and no file says what nobody reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ci.spack_envs import command, consistency
+from netproof import spack
+from netproof.spack_files import SCHEMAS, SpackFileError, includes, load
+
+ROOT = Path(__file__).resolve().parents[3]
+FOLDER = ROOT / "spack-envs"
+KINDS = {
+    "matrix.yaml": "table",
+    "common.yaml": "common",
+    "repo/spack_repo/netproof/repo.yaml": "repo",
+    **{f"mpi/{path.name}": "mpi" for path in FOLDER.glob("mpi/*.yaml")},
+    **{f"compiler/{path.name}": "compiler" for path in FOLDER.glob("compiler/*.yaml")},
+    **{f"site/{path.parent.name}/{path.name}": "site" for path in FOLDER.glob("site/*/*.yaml")},
+    **{
+        f"envs/{path.parent.name}/{path.name}": "environment"
+        for path in FOLDER.glob("envs/*/*")
+        if path.name == "spack.yaml"
+    },
+}
+each_file = pytest.mark.parametrize("name", sorted(KINDS))
+
+
+def faults(folder: Path) -> str:
+    return "\n".join(consistency.faults(folder))
+
+
+def changed(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text, f"{path} has no {old!r}"
+    path.write_text(text.replace(old, new, 1))
+
+
+def test_the_files_in_the_repository_agree():
+    assert faults(FOLDER) == ""
+
+
+@each_file
+def test_each_file_fits_the_schema_of_the_parts_that_are_used(name):
+    load(FOLDER / name, KINDS[name])
+
+
+@each_file
+def test_an_unknown_key_fails(name, folder):
+    path = folder / name
+    path.write_text(path.read_text() + "\nsurprise: 1\n")
+    with pytest.raises(SpackFileError, match="surprise"):
+        load(path, KINDS[name])
+
+
+@pytest.mark.parametrize("name", [n for n in KINDS if KINDS[n] in ("mpi", "compiler", "site")])
+def test_an_unknown_key_of_a_package_fails(name, folder):
+    path = folder / name
+    changed(path, "packages:\n", "packages:\n  surprise: {requires: ['@1']}\n")
+    with pytest.raises(SpackFileError, match=r"packages\.surprise: .*'requires' was unexpected"):
+        load(path, KINDS[name])
+
+
+@each_file
+def test_every_kind_of_yaml_is_checked(name):
+    assert KINDS[name] in SCHEMAS
+
+
+def test_no_yaml_lies_about_unchecked():
+    there = {
+        str(path.relative_to(FOLDER))
+        for path in FOLDER.rglob("*.yaml")
+        if not {"view", "._view", ".spack-env"} & set(path.parts) and path.name != spack.CHOSEN
+    }
+    assert there == set(KINDS)
+
+
+def test_the_default_is_open_mpi_and_mpich_by_gcc_and_clang():
+    assert [combination.name for combination in spack.table(FOLDER).build] == [
+        "openmpi-gcc",
+        "openmpi-clang",
+        "mpich-gcc",
+        "mpich-clang",
+    ]
+
+
+@pytest.mark.parametrize("combination", spack.table(FOLDER).build, ids=lambda pair: pair.name)
+def test_each_include_resolves_and_only_the_site_is_optional(combination):
+    environment = spack.environment_folder(combination, FOLDER) / "spack.yaml"
+    for path, optional in includes(environment):
+        assert optional == (path.name == spack.CHOSEN)
+        assert optional or path.exists(), path
+
+
+@pytest.mark.parametrize("combination", spack.table(FOLDER).build, ids=lambda pair: pair.name)
+def test_each_environment_is_as_add_would_write_it(combination):
+    environment = spack.environment_folder(combination, FOLDER) / "spack.yaml"
+    assert environment.read_text() == command.ENVIRONMENT_TEXT.format(
+        mpi=combination.mpi, compiler=combination.compiler
+    )
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("mpi/*.yaml")), ids=lambda path: path.stem)
+def test_each_mpi_pins_one_version_and_comments_on_its_variants(path):
+    content = load(path, "mpi")
+    package = content["definitions"][0]["mpi"][0]
+    (requirement,) = content["packages"][package]["require"]
+    assert requirement.startswith("@")
+    comments = [line for line in path.read_text().splitlines() if line.startswith("#")]
+    for variant in requirement.split()[1:]:
+        name = variant.split("=")[0].lstrip("+~")
+        assert any(name in line for line in comments), variant
+    assert len(comments) >= 4
+
+
+def test_a_combination_without_an_environment_is_named(folder):
+    changed(folder / "matrix.yaml", "mpich: [gcc, clang]", "mpich: [gcc, clang, nvhpc]")
+    assert "matrix.yaml builds mpich-nvhpc, and there is no envs/mpich-nvhpc" in faults(folder)
+
+
+def test_an_environment_that_the_table_lacks_is_named(folder):
+    changed(folder / "matrix.yaml", "mpich: [gcc, clang]", "mpich: [gcc]")
+    assert "envs/mpich-clang is there, and matrix.yaml does not build it" in faults(folder)
+
+
+def test_a_name_without_a_fragment_is_named(folder):
+    (folder / "compiler" / "nvhpc.yaml").unlink()
+    assert "matrix.yaml names nvhpc, and there is no compiler/nvhpc.yaml" in faults(folder)
+
+
+def test_an_environment_of_the_wrong_fragments_is_named(folder):
+    changed(folder / "envs" / "mpich-gcc" / "spack.yaml", "compiler/gcc", "compiler/clang")
+    assert "has to be site/chosen.yaml, mpi/mpich.yaml, compiler/gcc.yaml" in faults(folder)
+
+
+def test_a_combination_both_built_and_excluded_is_named(folder):
+    changed(folder / "matrix.yaml", "build:\n", "build:\n  intelmpi: [clang]\n")
+    assert "build.intelmpi: clang is excluded below it" in faults(folder)
+
+
+def test_an_exclusion_has_a_reason(folder):
+    changed(folder / "matrix.yaml", "aocc: *intel", "aocc: ''")
+    assert "excluded.intelmpi.aocc" in faults(folder)
+
+
+def test_a_feature_that_no_benchmark_brings_is_named(folder):
+    changed(folder / "common.yaml", "netproof_features: [imb]", "netproof_features: [omb]")
+    assert "netproof_features are ['omb', 'netpipe-tcp', 'netpipe-mpi']" in faults(folder)
+
+
+def test_an_mpi_without_a_pmi_flavour_is_named(folder):
+    changed(folder / "mpi" / "openmpi.yaml", "      netproof_pmi: pmix\n", "")
+    assert "packages.openmpi.package_attributes: has no netproof_pmi" in faults(folder)
+
+
+def test_a_key_twice_is_an_error(folder):
+    changed(folder / "matrix.yaml", "build:\n", "build:\n  mpich: [gcc]\n")
+    assert "duplicate key" in faults(folder)
