@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -109,3 +110,32 @@ def test_an_environment_that_is_not_activated_is_named(verdict, monkeypatch):
     status, said = verdict(str(RECORDED / "passed.json"))
     assert status == 2
     assert "RFM_CONFIG_PATH is not set; run '. ci/activate'" in said
+
+
+def test_both_curves_of_what_was_measured_again_are_shown(verdict):
+    status, said = verdict(str(RECORDED / "sick.json"), "--system", "testbed:gige")
+    assert status == 1
+    assert "bytes first µs again 1 µs again 2 µs again 3 µs" in said
+    assert re.search(r"\* 49152 [\d.]+ [\d.]+ [\d.]+ [\d.]+ 49153 - ", said)
+
+
+def test_an_environment_that_vanished_from_the_configuration_fails(verdict, tmp_path, monkeypatch):
+    earlier, later = tmp_path / "run-1.json", tmp_path / "run-2.json"
+    for report in (earlier, later):
+        shutil.copy(RECORDED / "passed.json", report)
+    site = tmp_path / "site"
+    shutil.copytree(ROOT / "site-config", site)
+    text = (site / "testbed.py").read_text()
+    assert text.count(', "intelmpi"]') == 1
+    (site / "testbed.py").write_text(text.replace(', "intelmpi"]', "]"))
+    monkeypatch.setenv("RFM_CONFIG_PATH", str(site))
+    status, said = verdict(str(later))
+    assert status == 1
+    assert f"FAIL testbed:gige intelmpi: ran in {earlier}, and the configuration has it no" in said
+
+
+def test_an_earlier_report_that_cannot_be_read_is_told(verdict, tmp_path):
+    (tmp_path / "run-1.json").write_text("{")
+    _, said = verdict(str(RECORDED / "passed.json"))
+    assert "not compared with an earlier session: " in said
+    assert "run-1.json: is no whole report" in said

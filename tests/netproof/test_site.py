@@ -190,3 +190,41 @@ def test_the_documentation_names_every_key():
     text = (ROOT / "docs" / "site.md").read_text()
     for key in (*site.PARTITION_KEYS, *site.ENVIRONMENT_KEYS):
         assert f"`{key}`" in text
+
+
+@pytest.mark.parametrize(
+    ("extras", "reason"),
+    [
+        ({"baseline": "openmpi"}, "extras['baseline']: 'openmpi' is none of its environs, mpich"),
+        ({"baseline": ""}, "one partition names the environment that scores are relative to"),
+        ({"criteria": {"jumps": {}}}, "extras['criteria']: 'jumps' is no criterion; those are"),
+        ({"retired": {"lam": " "}}, "extras['retired']: say why 'lam' is gone, in a sentence"),
+        ({"retired": {"mpich": "old"}}, "extras['retired']: 'mpich' is among its environs"),
+    ],
+)
+def test_what_the_verdict_needs_of_a_partition_is_checked(tmp_path, configuration, extras, reason):
+    configuration["systems"][0]["partitions"][0]["extras"] |= extras
+    with pytest.raises(site.SiteError) as caught:
+        site.load(written(tmp_path, configuration))
+    assert reason in str(caught.value)
+
+
+def test_only_one_partition_of_a_system_has_the_baseline(tmp_path, configuration):
+    partitions = configuration["systems"][0]["partitions"]
+    partitions.append(copy.deepcopy(partitions[0]) | {"name": "nexus"})
+    with pytest.raises(site.SiteError, match="scores are relative to, and gige, nexus"):
+        site.load(written(tmp_path, configuration))
+
+
+@pytest.mark.parametrize(
+    ("known", "reason"),
+    [
+        ({"NetPIPE (": "why"}, "'NetPIPE (' is no regular expression"),
+        ({"NetPIPE .*": ""}, "say what is known of 'NetPIPE .*', in a sentence"),
+    ],
+)
+def test_a_known_flaw_is_an_expression_and_a_reason(tmp_path, configuration, known, reason):
+    configuration["environments"][0]["extras"]["known"] = known
+    with pytest.raises(site.SiteError) as caught:
+        site.load(written(tmp_path, configuration))
+    assert f"environment mpich: extras['known']: {reason}" in str(caught.value)

@@ -9,7 +9,9 @@ import pytest
 
 from netproof import session
 from netproof.case import Case
+from netproof.criteria import Level
 from netproof.errors import NetproofError
+from netproof.judgement import Baseline
 from netproof.matrix import Matrix
 from netproof.session import Session
 from netproof.verdict import FAILED, PASSED, judge
@@ -123,3 +125,79 @@ def test_the_reason_of_a_failed_case_names_its_file():
         if judged.case.function == "Barrier"
     )
     assert "Barrier.1.err: Barrier.1 was ended at its limit of 6 s" in reason
+
+
+class TestCriteria:
+    """On a switch with a small buffer."""
+
+    @pytest.fixture
+    def sick(self) -> Session:
+        return session.load(SESSIONS / "sick.json")
+
+    @pytest.fixture
+    def owed_of_sick(self, sick) -> Matrix:
+        return matrix_of(*(r.case for r in sick.results if r.case is not None))
+
+    def test_a_confirmed_flag_fails_the_case_and_names_the_switch(self, sick, owed_of_sick):
+        verdict = judge(owed_of_sick, sick)
+        assert verdict.status == FAILED
+        failing = [reason for judged in verdict.cases for reason in judged.said(Level.FAIL)]
+        assert any("(switch gige): from 32768 to 49152 bytes" in reason for reason in failing)
+        assert all(judged.again for judged in verdict.cases)
+
+    def test_what_the_tests_of_the_run_found_is_not_told_twice(self, sick, owed_of_sick):
+        assert judge(owed_of_sick, sick).faults == ()
+
+    def test_a_test_that_could_not_measure_again_is_a_fault_and_its_flags_stand(
+        self, sick, owed_of_sick
+    ):
+        results = [
+            dataclasses.replace(r, result="fail", phase="run", reason="sbatch: error", again=None)
+            if r.kind == "curves"
+            else r
+            for r in sick.results
+        ]
+        verdict = judge(owed_of_sick, dataclasses.replace(sick, results=tuple(results)))
+        assert len(verdict.faults) == 2
+        assert all("Smoothness: fail in run: sbatch: error" in fault for fault in verdict.faults)
+        failing = [reason for judged in verdict.cases for reason in judged.said(Level.FAIL)]
+        assert any(reason.endswith("; it was not measured again") for reason in failing)
+
+    def test_what_the_baseline_did_not_run_has_no_score_and_that_is_said(self, sick, owed_of_sick):
+        more = Case("testbed", "gige", "openmpi5", "netpipe", "tcp", 2, 1)
+        matrix = dataclasses.replace(
+            owed_of_sick,
+            cases=(*owed_of_sick.cases, more),
+            baseline=Baseline("gige", "openmpi5"),
+        )
+        verdict = judge(matrix, sick)
+        assert (
+            "no scores for 1 functions: the baseline gige openmpi5 did not run them"
+            in verdict.notes
+        )
+        assert {j.score() for j in verdict.cases} == {None}
+
+
+class TestVanished:
+    """A configuration that an earlier session had."""
+
+    @pytest.fixture
+    def without_intelmpi(self, passed) -> Matrix:
+        return matrix_of(Case("testbed", "gige", "mpich", "imb", "PingPong", 2, 1))
+
+    def test_it_fails_the_verdict_and_names_where_it_ran(self, without_intelmpi, passed):
+        verdict = judge(without_intelmpi, passed, [passed])
+        assert verdict.status == FAILED
+        (fault,) = verdict.faults
+        assert fault.startswith("testbed:gige intelmpi: ran in ")
+        assert "put it back, or say why it is gone in the partition's extras['retired']" in fault
+
+    def test_one_that_the_site_says_is_gone_is_not_missed(self, without_intelmpi, passed):
+        matrix = dataclasses.replace(without_intelmpi, retired=frozenset({("gige", "intelmpi")}))
+        assert judge(matrix, passed, [passed]).faults == ()
+
+    def test_one_of_a_partition_that_was_not_asked_for_is_not_missed(
+        self, without_intelmpi, passed
+    ):
+        matrix = dataclasses.replace(without_intelmpi, whole=False)
+        assert judge(matrix, passed, [passed]).faults == ()

@@ -1,0 +1,248 @@
+"""What the criteria make of recorded cases: along a curve, across configurations, in the end."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from netproof import again, judgement, session
+from netproof.again import MeasuredAgain
+from netproof.criteria import Finding, JumpSettings, Level, MpiLossSettings, ScoreSettings
+from netproof.judgement import Baseline, Subject
+from netproof.measured import Measured
+from netproof.settings import Settings
+
+SESSIONS = Path(__file__).resolve().parents[1] / "data" / "sessions"
+TESTBED = Settings.of_site(
+    {name: {"least_size": 4096} for name in ("envelope", "inversion", "jump", "dropout")}, 131072
+)
+MPICH = Baseline("gige", "mpich")
+
+
+@pytest.fixture(scope="module")
+def sick() -> dict[str, Subject]:
+    """NetPIPE between two nodes of a switch with a small buffer, by environment and protocol."""
+    stored = session.load(SESSIONS / "sick.json")
+    cases = [Measured.from_json(result.measured) for result in stored.results if result.measured]
+    return {
+        f"{measured.case.environment} {measured.case.function}": Subject(
+            measured, "gige", TESTBED, {}
+        )
+        for measured in cases
+    }
+
+
+@pytest.fixture(scope="module")
+def measured_again() -> dict[tuple, MeasuredAgain]:
+    """What was measured again of them in the same run."""
+    stored = session.load(SESSIONS / "sick.json")
+    return again.by_case(
+        MeasuredAgain.from_json(values)
+        for result in stored.results
+        for values in result.again or ()
+    )
+
+
+def with_settings(subject: Subject, **settings) -> Subject:
+    changed = dataclasses.replace(subject.settings, **settings)
+    return dataclasses.replace(subject, settings=changed)
+
+
+def found(findings: tuple[Finding, ...], criterion: str) -> Finding:
+    (finding,) = (finding for finding in findings if finding.criterion == criterion)
+    return finding
+
+
+def slower(subject: Subject, factor: float, environment: str) -> Subject:
+    """The case as another environment would have it that takes ``factor`` times as long."""
+
+    def stretched(curve):
+        return dataclasses.replace(curve, time_us=tuple(factor * t for t in curve.time_us))
+
+    measured = subject.measured
+    changed = dataclasses.replace(
+        measured,
+        case=dataclasses.replace(measured.case, environment=environment),
+        curve=stretched(measured.curve),
+        launches=tuple(
+            dataclasses.replace(launch, curve=stretched(launch.curve))
+            for launch in measured.launches
+        ),
+    )
+    return dataclasses.replace(subject, measured=changed)
+
+
+class TestAlong:
+    def test_a_sick_switch_is_flagged_where_its_buffer_ends(self, sick):
+        jump = found(judgement.along(sick["mpich tcp"]), "jump")
+        assert (jump.level, jump.size, jump.compared_sizes) == (Level.FAIL, 49152, (32768,))
+
+    def test_a_sentence_names_all_that_one_needs_to_find_the_place(self, sick):
+        why = found(judgement.along(sick["mpich tcp"]), "jump").why
+        assert why.startswith("testbed:gige mpich NetPIPE tcp between oneway (switch gige): ")
+        for named in ("49152 bytes", "16.5 times", "above 10 is flagged"):
+            assert named in why
+
+    def test_the_loss_of_mpi_is_over_tcp_of_the_same_job(self, sick):
+        both = judgement.along_all(list(sick.values()))
+        loss = found(both[sick["mpich mpi"]], "MPI loss at the peak")
+        mpi, tcp = (
+            max(
+                rate
+                for size, rate in zip(curve.sizes, curve.bandwidth_mb_s, strict=True)
+                if size >= 131072
+            )
+            for curve in (sick["mpich mpi"].measured.curve, sick["mpich tcp"].measured.curve)
+        )
+        assert loss.value == pytest.approx(1 - mpi / tcp)
+
+    def test_without_tcp_the_loss_of_mpi_is_undefined_and_fails(self, sick):
+        subject = sick["mpich mpi"]
+        loss = found(judgement.along(subject, None), "MPI loss at the peak")
+        assert loss.level is Level.UNDEFINED
+        assert judgement.rule(subject, loss, None).level is Level.FAIL
+
+    def test_what_is_undefined_and_not_asserted_is_shown(self, sick):
+        subject = with_settings(sick["mpich mpi"], mpi_loss=MpiLossSettings(warn=None, fail=None))
+        loss = found(judgement.along(subject, None), "MPI loss at the peak")
+        assert judgement.rule(subject, loss, None).level is Level.SHOWN
+
+    def test_the_line_rate_is_held_where_there_is_one(self, sick):
+        between = judgement.along(sick["mpich tcp"])
+        assert found(between, "line rate").level is Level.PASS
+        inside = dataclasses.replace(
+            sick["mpich tcp"],
+            measured=dataclasses.replace(sick["mpich tcp"].measured, line_rate_mb_s=None),
+        )
+        assert "line rate" not in [finding.criterion for finding in judgement.along(inside)]
+
+    def test_a_function_without_sizes_has_no_curve_to_judge(self, sick):
+        curve = dataclasses.replace(
+            sick["mpich tcp"].measured.curve, sizes=(0,), time_us=(7.0,), bandwidth_mb_s=None
+        )
+        barrier = dataclasses.replace(
+            sick["mpich tcp"], measured=dataclasses.replace(sick["mpich tcp"].measured, curve=curve)
+        )
+        assert {finding.criterion for finding in judgement.along(barrier)} == {"CPU cost"}
+
+    def test_cpu_seconds_are_of_each_node(self, sick):
+        costs = [f for f in judgement.along(sick["mpich tcp"]) if f.criterion == "CPU cost"]
+        assert len(costs) == 2
+        assert all(0 < cost.value < 2 for cost in costs)
+
+
+class TestRule:
+    def test_a_confirmed_flag_counts(self, sick, measured_again):
+        subject = sick["mpich tcp"]
+        rulings = again.rule_all(
+            subject, judgement.along(subject), measured_again[subject.case.key()]
+        )
+        (jump,) = (ruling for ruling in rulings if ruling.finding.criterion == "jump")
+        assert jump.level is Level.FAIL
+        assert "confirmed: 3 of 3 launches around 49152 bytes show it again" in jump.why
+        assert "on gige-1, gige-2, job " in jump.why
+
+    def test_a_flag_that_was_not_measured_again_counts_as_it_stands(self, sick):
+        jump = found(judgement.along(sick["mpich tcp"]), "jump")
+        ruling = judgement.rule(sick["mpich tcp"], jump, None)
+        assert ruling.level is Level.FAIL
+        assert ruling.why.endswith("; it was not measured again")
+
+    def test_an_unconfirmed_flag_is_shown_and_is_not_red(self, sick, measured_again):
+        subject = sick["mpich tcp"]
+        jump = found(judgement.along(subject), "jump")
+        measured = measured_again[subject.case.key()]
+        smooth = dataclasses.replace(
+            measured,
+            launches=tuple(
+                dataclasses.replace(curve, time_us=tuple(float(size) for size in curve.sizes))
+                for curve in measured.launches
+            ),
+        )
+        confirmation = again.confirmation(subject, jump, smooth)
+        ruling = judgement.rule(subject, jump, confirmation)
+        assert ruling.level is Level.SHOWN
+        assert "unconfirmed: 0 of 3 launches" in ruling.why
+
+    def test_too_few_launches_confirm_nothing_and_forgive_nothing(self, sick, measured_again):
+        subject = sick["mpich tcp"]
+        jump = found(judgement.along(subject), "jump")
+        measured = measured_again[subject.case.key()]
+        lost = dataclasses.replace(
+            measured, launches=measured.launches[:1], faults=("launch 2 hung", "launch 3 hung")
+        )
+        ruling = judgement.rule(subject, jump, again.confirmation(subject, jump, lost))
+        assert ruling.level is Level.FAIL
+        assert "not judged, which takes 3" in ruling.why
+        assert ruling.why.endswith("launch 2 hung; launch 3 hung")
+
+    def test_a_warning_stays_one_whatever_closer_sizes_show(self, sick, measured_again):
+        subject = with_settings(sick["mpich tcp"], jump=JumpSettings(warn=4, fail=100))
+        jump = found(judgement.along(subject), "jump")
+        assert jump.level is Level.WARN
+        strict = dataclasses.replace(
+            again.confirmation(subject, jump, measured_again[subject.case.key()]), level=Level.FAIL
+        )
+        assert judgement.rule(subject, jump, strict).level is Level.WARN
+
+    def test_a_known_flaw_is_shown_with_its_reason(self, sick):
+        known = dataclasses.replace(
+            sick["mpich tcp"], known={"NetPIPE tcp .*": "ticket 812: the buffer is small"}
+        )
+        ruling = judgement.rule(known, found(judgement.along(known), "jump"), None)
+        assert ruling.level is Level.SHOWN
+        assert ruling.why.endswith("; known: ticket 812: the buffer is small")
+
+    def test_a_known_flaw_of_another_case_excuses_nothing(self, sick):
+        known = dataclasses.replace(sick["mpich tcp"], known={"NetPIPE tcp": "no whole case"})
+        ruling = judgement.rule(known, found(judgement.along(known), "jump"), None)
+        assert ruling.level is Level.FAIL
+
+    def test_more_than_a_link_carries_is_excused_by_nothing(self, sick):
+        measured = dataclasses.replace(sick["mpich tcp"].measured, line_rate_mb_s=10.0)
+        known = dataclasses.replace(sick["mpich tcp"], measured=measured, known={".*": "known"})
+        ruling = judgement.rule(known, found(judgement.along(known), "line rate"), None)
+        assert ruling.level is Level.FAIL
+
+
+class TestAcross:
+    def test_the_baseline_against_itself_scores_one(self, sick):
+        rulings = judgement.across(list(sick.values()), MPICH)[sick["mpich tcp"].case.key()]
+        (score,) = (r.finding for r in rulings if r.finding.criterion == "score")
+        assert score.value == pytest.approx(1)
+
+    def test_a_configuration_far_above_the_envelope_is_red_with_every_size(self, sick):
+        bad = slower(sick["mpich tcp"], 25, "openmpi4")
+        rulings = judgement.across([sick["mpich tcp"], sick["intelmpi tcp"], bad], MPICH)
+        (red,) = (r for r in rulings[bad.case.key()] if r.level is Level.FAIL)
+        assert red.finding.criterion == "envelope"
+        sizes = [s for s in bad.measured.curve.sizes if s >= 4096]
+        assert f"; so it is at {len(sizes)} sizes: {', '.join(map(str, sizes))} bytes" in red.why
+
+    def test_a_red_case_keeps_its_score_and_wears_the_mark(self, sick):
+        bad = slower(sick["mpich tcp"], 25, "openmpi4")
+        rulings = judgement.across([sick["mpich tcp"], bad], MPICH)[bad.case.key()]
+        (score,) = (r.finding for r in rulings if r.finding.criterion == "score")
+        assert score.value == pytest.approx(1 / 25)
+        assert "red at 4096, 6144" in score.why
+
+    def test_a_lone_configuration_has_no_envelope(self, sick):
+        (envelope, _) = judgement.across([sick["mpich tcp"]], MPICH)[sick["mpich tcp"].case.key()]
+        assert envelope.finding.level is Level.UNDEFINED
+        assert "is the only configuration" in envelope.why
+
+    @pytest.mark.parametrize("baseline", [None, Baseline("gige", "openmpi5")])
+    def test_without_a_baseline_a_score_that_is_asserted_fails(self, sick, baseline):
+        shown = judgement.across([sick["mpich tcp"]], baseline)[sick["mpich tcp"].case.key()][-1]
+        assert shown.level is Level.SHOWN
+        asserted = with_settings(sick["mpich tcp"], score=ScoreSettings(fail=0.5))
+        failed = judgement.across([asserted], baseline)[asserted.case.key()][-1]
+        assert failed.level is Level.FAIL
+        assert "the baseline" in failed.why
+
+    def test_cases_of_different_functions_are_not_compared(self, sick):
+        rulings = judgement.across([sick["mpich tcp"], sick["mpich mpi"]], MPICH)
+        for several in rulings.values():
+            assert several[0].finding.level is Level.UNDEFINED
