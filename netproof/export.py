@@ -125,7 +125,8 @@ def gnuplot_text(
         f"set xlabel {_quoted(x_label)}\n"
         "set ylabel 'Throughput (Mbps of 2^20 bit/s)'\n"
         "set logscale x\n"
-        "set key bottom right\n"
+        "set format x '%g'\n"
+        "set key outside right top\n"
         "set grid\n"
         f"plot \\\n{plots}\n"
     )
@@ -172,7 +173,7 @@ def _json(store: Store, stored: StoredSession) -> tuple[dict[str, str], int]:
 
 def _netpipe(store: Store, stored: StoredSession) -> tuple[dict[str, str], int]:
     texts: dict[str, str] = {}
-    medians: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+    medians: dict[tuple[str, str, str], dict[str, str]] = defaultdict(dict)
     left_out = 0
     for result in questions.load(store, stored).results:
         if result.case is None or result.measured is None:
@@ -189,35 +190,39 @@ def _netpipe(store: Store, stored: StoredSession) -> tuple[dict[str, str], int]:
         }
         for name, curve in curves.items():
             texts[name] = netpipe_text(curve, bidirectional=bidirectional)
-        medians[case.path, case.direction][str(case)] = f"{stem}.np"
+        line = f"{case.environment} {case.benchmark} {case.function}"
+        medians[case.partition, case.path, case.direction][line] = f"{stem}.np"
     if not texts:
         raise NetproofError(
             f"session {stored.name}: has no case of NetPIPE, {' or '.join(LIKE_NETPIPE)} that is"
             " complete"
         )
-    for (path, direction), curves in medians.items():
-        texts |= _scripts(stored, f"{path}-{direction}", curves)
+    for group, curves in medians.items():
+        texts |= _scripts(stored, group, curves)
     return texts, left_out
 
 
-def _scripts(stored: StoredSession, group: str, curves: Mapping[str, str]) -> dict[str, str]:
-    path, _, direction = group.partition("-")
+def _scripts(
+    stored: StoredSession, group: tuple[str, str, str], curves: Mapping[str, str]
+) -> dict[str, str]:
+    partition, path, direction = group
+    name = "-".join(group)
     both = ", both directions counted" if direction == "bidirectional" else ""
-    what = f"{stored.system} {stored.name}: {path} nodes{both}"
+    where = f"{stored.system}:{partition}, {path} nodes{both}, session {stored.name}"
     return {
-        f"throughput-{group}.gp": gnuplot_text(
+        f"throughput-{name}.gp": gnuplot_text(
             curves,
-            title=f"Throughput over size, {what}",
+            title=f"Throughput over size, {where}",
             columns="1:2",
             x_label="Size (bytes)",
-            output=f"throughput-{group}.svg",
+            output=f"throughput-{name}.svg",
         ),
-        f"signature-{group}.gp": gnuplot_text(
+        f"signature-{name}.gp": gnuplot_text(
             curves,
-            title=f"Network signature, {what}",
+            title=f"Network signature, {where}",
             columns="3:2",
             x_label="Time (s)",
-            output=f"signature-{group}.svg",
+            output=f"signature-{name}.svg",
         ),
     }
 
