@@ -184,6 +184,18 @@ ENVIRONMENT_KEYS = {
     "mpi_over_tcp": Key(
         bool, "whether its MPI goes over TCP, whose line rate then bounds it", default=True
     ),
+    "built": Key(
+        dict,
+        "how Spack built it: each package's spec, compiler, hash and variants; netproof.spack"
+        " fills it in",
+        default={},
+    ),
+    "unusable": Key(
+        str,
+        "why nothing can be measured with it now, a build that is missing or stale for instance:"
+        " its cases fail with that",
+        default="",
+    ),
 }
 
 JUDGE_ENVIRONMENT = "builtin"

@@ -16,7 +16,9 @@ from typing import Any
 from netproof.errors import NetproofError
 from netproof.spack_files import SpackFileError, includes, load
 
-FOLDER = Path(__file__).resolve().parents[1] / "spack-envs"
+PROJECT = Path(__file__).resolve().parents[1]
+FOLDER = Path(os.environ.get("NETPROOF_SPACK_ENVS") or PROJECT / "spack-envs").resolve()
+"""Table, fragments, environments and what was built of them. A setting: clones can share one."""
 RECORDS = ".netproof"
 """Folder in an environment's own for what was noted of its build."""
 RECORD_FORMAT = 1
@@ -150,13 +152,13 @@ def mpi(combination: Combination, site: str, folder: Path = FOLDER) -> Mpi:
         attributes["netproof_label"],
         attributes["netproof_kind"],
         attributes["netproof_pmi"],
-        tuple((name, in_project(value, folder)) for name, value in variables.items()),
+        tuple((name, in_project(value)) for name, value in variables.items()),
     )
 
 
-def in_project(text: str, folder: Path = FOLDER) -> str:
+def in_project(text: str) -> str:
     """``text`` with the checkout's path for ``${project}``: Spack's externals are absolute."""
-    return text.replace("${project}", str(folder.resolve().parent))
+    return text.replace("${project}", str(PROJECT))
 
 
 def benchmarks(folder: Path = FOLDER) -> dict[str, list[str]]:

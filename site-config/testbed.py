@@ -2,7 +2,12 @@
 
 from pathlib import Path
 
+from netproof import spack
+
 _opt = Path(__file__).resolve().parents[1] / ".opt"
+
+# Those of spack-envs/ that ci/spack-envs has begun to build on this machine, whatever came of it.
+_from_spack = spack.attempted()
 
 # Below some KiB a time is that of the two cores below, which take turns between tasks: 80 µs for a
 # rank that sleeps. From there on it is that of the link.
@@ -48,7 +53,7 @@ def _partition(
         "scheduler": "slurm",
         "launcher": "srun",
         "access": [f"--partition={name}"],
-        "environs": ["openmpi4", "openmpi5", "mpich", "intelmpi"],
+        "environs": ["openmpi4", "openmpi5", "mpich", "intelmpi", *_from_spack],
         "max_jobs": 4,
         "time_limit": "30m",
         "processor": {"num_cpus": 4},
@@ -164,5 +169,6 @@ site_configuration = {
             ],
             imb=True,
         ),
+        *spack.environments(),
     ],
 }

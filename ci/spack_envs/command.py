@@ -46,6 +46,7 @@ NO_SITE = "none"
 def main(arguments: list[str]) -> int:
     """Runs one verb."""
     options = _parser().parse_args(arguments)
+    options.folder = spack.FOLDER
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         return options.verb(options)
@@ -200,13 +201,6 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="ci/spack-envs", description="Spack environments, one for each MPI and compiler."
     )
-    parser.add_argument(
-        "--folder",
-        type=Path,
-        default=spack.FOLDER,
-        metavar="DIR",
-        help="where table and environments are (default: %(default)s)",
-    )
     verbs = parser.add_subparsers(required=True, metavar="VERB")
 
     def verb(name: str, work: object, text: str, names: bool = True) -> argparse.ArgumentParser:
@@ -283,9 +277,7 @@ def _make_site_file(folder: Path) -> None:
         return
     source = folder / "site" / site / "packages.yaml"
     text = f"# ci/spack-envs made this of {site}/packages.yaml; edit that one.\n"
-    path.write_text(
-        text + spack.in_project(source.read_text(encoding="utf-8"), folder), encoding="utf-8"
-    )
+    path.write_text(text + spack.in_project(source.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def _in_a_job(options: argparse.Namespace) -> int:
@@ -296,7 +288,7 @@ def _in_a_job(options: argparse.Namespace) -> int:
     log = options.folder / "slurm-build.log"
     log.unlink(missing_ok=True)
     script = Path(__file__).resolve().parents[1] / "spack-envs"
-    command = [str(script), "--folder", str(options.folder), "build", *options.names]
+    command = [str(script), "build", *options.names]
     command += ["--jobs", str(options.jobs)]
     if options.site:
         command += ["--site", options.site]

@@ -100,7 +100,7 @@ def test_the_sites_run_time_variables_are_the_environments(folder):
     openmpi = Combination("openmpi", "gcc")
     build(folder, openmpi)
     found = environment(folder, openmpi.name)
-    assert ["OPAL_PREFIX", f"{folder.parent}/.opt/openmpi5"] in found["env_vars"]
+    assert ["OPAL_PREFIX", f"{ROOT}/.opt/openmpi5"] in found["env_vars"]
 
 
 def test_one_that_is_not_built_stays_and_says_what_to_do(folder):

@@ -31,7 +31,7 @@ concretize)
     *mpich*) lock=mpich-gcc ;;
     *) lock=openmpi-clang ;;
     esac
-    sed "s,/srv/cluster/,${own%/spack-envs/*}/," "$STAND_IN_DATA/$lock.lock" >"$own/spack.lock"
+    sed "s,/srv/cluster/,$STAND_IN_PROJECT/," "$STAND_IN_DATA/$lock.lock" >"$own/spack.lock"
     ;;
 install)
     case " ${STAND_IN_FAILS-} " in
@@ -55,11 +55,8 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """spack-envs/ as it is in the repository, with nothing built."""
-    copied = tmp_path / "project" / "spack-envs"
+    copied = tmp_path / "spack-envs"
     shutil.copytree(ROOT / "spack-envs", copied, ignore=FILES_ONLY)
-    # Where site/debian12 has its MPI libraries.
-    for name in ("mpich", "openmpi5"):
-        (copied.parent / ".opt" / name).mkdir(parents=True)
     return copied
 
 
@@ -68,9 +65,14 @@ def spack_envs(folder: Path, tmp_path: Path) -> Command:
     """``spack_envs(*arguments, **settings)``: ci/spack-envs on the copy, without any spack."""
 
     def run(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "PATH": f"{tmp_path}/bin:/usr/bin:/bin", **settings}
+        environment = {
+            **os.environ,
+            "NETPROOF_SPACK_ENVS": str(folder),
+            "PATH": f"{tmp_path}/bin:/usr/bin:/bin",
+            **settings,
+        }
         return subprocess.run(
-            [ROOT / "ci" / "spack-envs", "--folder", folder, *arguments],
+            [ROOT / "ci" / "spack-envs", *arguments],
             env=environment,
             capture_output=True,
             text=True,
@@ -90,5 +92,6 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], li
     calls = tmp_path / "calls"
     calls.touch()
     monkeypatch.setenv("STAND_IN_CALLS", str(calls))
+    monkeypatch.setenv("STAND_IN_PROJECT", str(ROOT))
     monkeypatch.setenv("STAND_IN_DATA", str(ROOT / "tests" / "data" / "spack"))
     return lambda: calls.read_text().splitlines()

@@ -188,7 +188,7 @@ def test_the_chosen_site_is_included_with_absolute_paths_and_remembered(
 ):
     spack_envs("build", ONE, "--site", "debian12")
     chosen = (folder / "site" / "chosen.yaml").read_text()
-    assert f"prefix: {folder.parent}/.opt/mpich\n" in chosen
+    assert f"prefix: {ROOT}/.opt/mpich\n" in chosen
     assert "${project}" not in chosen
     ran = spack_envs("build", ONE)
     assert "site debian12" in ran.stdout
@@ -308,8 +308,12 @@ def test_an_interrupted_build_ends_spack_and_says_so(folder, tmp_path, stand_in)
         )
     )
     process = subprocess.Popen(
-        [ROOT / "ci" / "spack-envs", "--folder", folder, "build", ONE],
-        env={**os.environ, "PATH": f"{tmp_path}/bin:/usr/bin:/bin"},
+        [ROOT / "ci" / "spack-envs", "build", ONE],
+        env={
+            **os.environ,
+            "NETPROOF_SPACK_ENVS": str(folder),
+            "PATH": f"{tmp_path}/bin:/usr/bin:/bin",
+        },
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
