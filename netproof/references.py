@@ -159,7 +159,13 @@ class ReferenceFile:
             update.variables.update(variables)
         edits: list[_Edit] = []
         for check, update in wanted.items():
-            key, node = next(item for item in self._root.value if item[0].value == check)
+            # Of a key that is there twice, YAML takes the last.
+            found = [item for item in self._root.value if item[0].value == check]
+            if not found:
+                raise NetproofError(
+                    f"{self.path}: {check} comes from a merge (<<); give it a key of its own"
+                )
+            key, node = found[-1]
             if isinstance(node, _Alias):
                 self._replace(key, node, update, edits)
             else:

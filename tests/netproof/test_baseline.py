@@ -398,10 +398,12 @@ def test_a_run_is_judged_by_what_was_derived_and_a_bound_too_tight_fails_it(test
         reports.append(here / f"run-{number}.json")
         ran = run(here, *reframe, RFM_REPORT_FILE=str(reports[-1]))
         assert ran.returncode == 0, ran.stdout
-    # Three runs in a row tell little of the spread, and a busy machine has much.
     status, _, err = baseline(*reports, "--write", "--floor", 0.9, "--spread-limit", 0.2)
     assert status == 0, err
     file = here / "testbed.yaml"
+    # Short messages take three times as long while the machine is busy; the link's rate is shaped.
+    noisy = r"(latency_us|\w+_size|rate_\w+|line_rate_share): \[[^,]+, [^,]+, [^,]+, "
+    file.write_text(re.sub(noisy, r"\1: [0, null, null, ", file.read_text()))
     value, lower, upper, unit = found(file)["peak_mb_s"]
     assert lower <= -0.9, err
     ran = run(here, *reframe, RFM_REFERENCE_PREFIX=str(here))

@@ -222,6 +222,10 @@ def test_a_check_that_is_an_alias_of_another_gets_its_own(file):
             ":1: &c is defined here and used elsewhere; move what it names",
         ),
         (
+            "a: &a\n  C: {$index: [ranks], 2: {}}\n<<: *a\n",
+            ": C comes from a merge (<<); give it a key of its own",
+        ),
+        (
             "C:\n  $index: [ranks]\n  2:\n    latency_us: &l [9, null, 0.4, us]\nD: {x: *l}\n",
             ":4: &l is defined here and used elsewhere; write the entry out",
         ),
@@ -239,6 +243,14 @@ def test_a_place_that_cannot_be_edited_alone_is_refused_with_a_remedy(file, text
     with pytest.raises(NetproofError) as error:
         file(text).edited({("C", pingpong()): NEW})
     assert "testbed.yaml" + said in str(error.value)
+
+
+def test_of_a_check_that_is_there_twice_the_last_is_edited_as_it_is_the_one_found(file):
+    text = file(HEAD + "C: {$index: [ranks], 2: {}}\nC:\n  $index: [ranks]\n  2: *all\n").edited(
+        {("C", pingpong()): NEW}
+    )
+    assert reframes(text, "C", pingpong()) == NEW
+    assert "C: {$index: [ranks], 2: {}}\n" in text
 
 
 @pytest.mark.parametrize(
