@@ -112,11 +112,15 @@ def imb_steps(
     return tuple(steps)
 
 
-def netpipe_arguments(partition: Partition, sweep: Sweep) -> tuple[str, ...]:
+def netpipe_arguments(
+    partition: Partition, protocol: str, path: str, sweep: Sweep
+) -> tuple[str, ...]:
     """NetPIPE's options: sizes and round trips; the same at both ends."""
     arguments = ["-l", str(sweep.lower), "-u", str(sweep.upper), "-p", str(sweep.perturbation)]
-    if partition.netpipe_repeats:
-        arguments += ["-n", str(partition.netpipe_repeats)]
+    through_memory = (protocol, path) == ("mpi", "inside")
+    repeats = partition.netpipe_mpi_inside_repeats if through_memory else partition.netpipe_repeats
+    if repeats:
+        arguments += ["-n", str(repeats)]
     return tuple(arguments)
 
 
@@ -194,7 +198,7 @@ def _netpipe_command(
     partition: Partition,
     srun: Sequence[str],
 ) -> str:
-    arguments = [*netpipe_arguments(partition, sweep), "-o", output]
+    arguments = [*netpipe_arguments(partition, protocol, path, sweep), "-o", output]
     placement = [*_placement(2, 1 if path == "between" else 2)]
     if protocol == "mpi":
         if direction == "bidirectional":

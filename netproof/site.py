@@ -133,6 +133,13 @@ PARTITION_KEYS = {
         default=0,
         obeys=lambda value: None if value >= 0 else f"{value} is below 0",
     ),
+    "netpipe_mpi_inside_repeats": Key(
+        int,
+        "the same for MPI inside a node, whose messages take less than a microsecond: too few"
+        " round trips measure by how much one rank starts after the other",
+        default=0,
+        obeys=lambda value: None if value >= 0 else f"{value} is below 0",
+    ),
     "imb_arguments": Key(
         list,
         "further arguments of IMB-MPI1, for instance its time limits",
@@ -218,6 +225,7 @@ class Partition:
     max_message_bytes: int
     contention_domain: str
     netpipe_repeats: int
+    netpipe_mpi_inside_repeats: int
     imb_arguments: tuple[str, ...]
     line_rate_from_bytes: int
     step_limit_s: int

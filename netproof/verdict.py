@@ -236,7 +236,7 @@ def _faults(result: CheckResult | None) -> tuple[tuple[str, ...], str]:
 
 def _why(result: CheckResult) -> str:
     if result.result == "skip":
-        return f"was skipped: {result.reason or 'ReFrame gives no reason'}"
+        return f"was skipped: {result.reason or 'the reason is in what ReFrame printed'}"
     if result.result == "fail_deps":
         return "did not run, since the job that measures for it failed"
     # ReFrame repeats some reasons on lines of their own.

@@ -76,6 +76,7 @@ def _partition(
             # Both switches are emulated by the same two cores.
             "contention_domain": "testbed",
             "netpipe_repeats": netpipe_repeats,
+            "netpipe_mpi_inside_repeats": 100,
             # Calls of a size: so many, or what one megabyte allows.
             "imb_arguments": ["-iter", f"{imb_calls},1"],
             # The emulated links let a burst of some KiB pass before they hold it to their rate.

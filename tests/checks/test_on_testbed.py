@@ -181,6 +181,7 @@ def test_what_did_not_run_fails_the_verdict(run, small):
     judged = run(small, "netproof", "verdict", "run-0.json", "--system", "testbed:gige")
     assert judged.returncode == 1
     assert "testbed:gige mpich IMB Alltoall 4 ranks: did not run" in judged.stdout
+    assert "no scores for 23 functions: the baseline gige mpich did not run them" in judged.stdout
 
 
 def test_a_crash_or_a_hang_leaves_the_other_functions_standing(faulty):
@@ -290,6 +291,25 @@ def test_a_class_without_references_fails(run, tmp_path):
     flat = " ".join(judged.stdout.split())
     assert "testbed.yaml has no ImbPingPong for testbed:gige, intelmpi" in flat
     assert "object at 0x" not in flat
+
+
+def test_a_value_that_raises_fails_its_check(run, tmp_path):
+    text = (ROOT / "checks" / "imb.py").read_text()
+    leaf = '    function = "PingPong"\n'
+    assert text.count(leaf) == 1
+    broken = """
+    @run_after("sanity")
+    def lose_the_curve(self):
+        self.measured = None
+"""
+    (tmp_path / "checks").mkdir()
+    hooks = "from reframe.core.builtins import run_after\n"
+    (tmp_path / "checks" / "imb.py").write_text(hooks + text.replace(leaf, leaf + broken))
+    ran = run(tmp_path, *reframe("-p", "intelmpi", "-n", "ImbPingPong", checks=tmp_path / "checks"))
+    assert ran.returncode != 0
+    judged = run(tmp_path, "netproof", "verdict", "run-0.json", "--system", "testbed:gige")
+    assert judged.returncode == 1
+    assert "intelmpi IMB PingPong 2 ranks: fail in performance: attribute error" in judged.stdout
 
 
 def test_a_partition_that_is_down_fails_the_verdict(run, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -79,3 +80,85 @@ def test_what_the_references_do_not_name_fails_before_anything_runs(
     reason = re.search("testbed.yaml has no ImbPingPong for testbed:gige, .*", ran.stdout)[0]
     assert missing in reason
     assert "object at 0x" not in reason
+
+
+def altered_checks(folder: Path, *changes: tuple[str, str]) -> Path:
+    """A copy of checks/imb.py in a folder of its own, with texts replaced."""
+    text = (ROOT / "checks" / "imb.py").read_text()
+    for old, new in changes:
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    folder.mkdir()
+    (folder / "imb.py").write_text(text)
+    return folder
+
+
+HOOKS = (
+    "import reframe as rfm\n",
+    "import reframe as rfm\nfrom reframe.core.builtins import run_after\n",
+)
+SKIPPED = (
+    "    functions = DEFAULT_IMB\n",
+    """    functions = DEFAULT_IMB
+
+    @run_after("setup")
+    def maintain(self):
+        self.skip_if(self.current_environ.name in NAMES, "maintenance")
+""",
+)
+FEWER = """import runpy
+site_configuration = runpy.run_path("SITE")["site_configuration"]
+for partition in site_configuration["systems"][0]["partitions"]:
+    partition["environs"].remove("intelmpi")
+"""
+
+
+def skipping(folder: Path, *environments: str) -> Path:
+    old, new = SKIPPED
+    return altered_checks(folder, HOOKS, (old, new.replace("NAMES", str(environments))))
+
+
+def test_all_skipped_is_not_passed(run, tmp_path):
+    checks = skipping(tmp_path / "checks", "mpich", "intelmpi")
+    ran = run(tmp_path, *GIGE, str(checks), "-r")
+    assert ran.returncode == 0, ran.stdout
+    judged = run(tmp_path, *VERDICT)
+    assert judged.returncode == 1
+    assert "0 of 62 cases passed" in judged.stdout
+
+
+def test_what_waits_for_a_job_that_was_skipped_is_not_passed(run, tmp_path):
+    """A dry run does for the jobs that are not skipped."""
+    checks = skipping(tmp_path / "checks", "mpich")
+    ran = run(tmp_path, *GIGE, str(checks), "--dry-run")
+    assert ran.returncode == 0, ran.stdout
+    judged = run(tmp_path, *VERDICT)
+    assert judged.returncode == 1
+    said = unwrapped(judged.stdout)
+    assert "FAIL testbed:gige mpich ImbJob %ranks=4: was skipped: " in said
+    assert "FAIL testbed:gige mpich IMB Alltoall 4 ranks: was skipped: " in said
+    assert "FAIL testbed:gige builtin ImbComparison %job_ranks=4: was skipped: " in said
+
+
+def test_an_environment_that_vanished_is_missed(run, tmp_path):
+    """The two runs are dry ones: what matters is what their reports name."""
+    dry = ("reframe", "--system", "testbed:gige", "-c", str(ROOT / "checks"), "--dry-run")
+    site = tmp_path / "site"
+    site.mkdir()
+    shutil.copy(ROOT / "site-config" / "settings.py", site)
+    original = ROOT / "site-config" / "testbed.py"
+    (site / "testbed.py").write_text(FEWER.replace("SITE", str(original)))
+    for number, folder in ((1, original.parent), (2, site)):
+        report = str(tmp_path / f"run-{number}.json")
+        ran = run(tmp_path, *dry, RFM_CONFIG_PATH=str(folder), RFM_REPORT_FILE=report)
+        assert ran.returncode == 0, ran.stdout
+    judged = run(
+        tmp_path,
+        *("netproof", "verdict", "run-2.json", "--system", "testbed:gige"),
+        RFM_CONFIG_PATH=str(site),
+    )
+    assert judged.returncode == 1
+    assert (
+        f"FAIL testbed:gige intelmpi: ran in {tmp_path}/run-1.json, and the configuration has it"
+        in unwrapped(judged.stdout)
+    )

@@ -25,6 +25,7 @@ PARTITION = Partition(
     max_message_bytes=4096,
     contention_domain="Summit",
     netpipe_repeats=10,
+    netpipe_mpi_inside_repeats=100,
     imb_arguments=("-time", "0.1"),
     line_rate_from_bytes=0,
     step_limit_s=60,
@@ -122,7 +123,7 @@ def test_the_sweeps_of_a_launch_follow_each_other():
 def test_a_sweep_is_asked_for_with_its_limits():
     steps = plan.netpipe_sweep_steps(SWEEPS, 1, PARTITION, SRUN, seed=3)
     command = next(s.command for s in steps if s.subject == "mpi-inside-bidirectional-from-1024")
-    assert "NPmpi -2 -a -l 1024 -u 4096 -p 1 -n 10" in command
+    assert "NPmpi -2 -a -l 1024 -u 4096 -p 1 -n 100 " in command
     assert '--nodelist="${nodes[0]}"' in command
 
 

@@ -80,7 +80,7 @@ def test_a_job_that_failed_fails_the_session_even_if_its_checks_passed(owed, pas
 @pytest.mark.parametrize(
     ("result", "reason"),
     [
-        ("skip", "was skipped: ReFrame gives no reason"),
+        ("skip", "was skipped: the reason is in what ReFrame printed"),
         ("fail_deps", "did not run, since the job that measures for it failed"),
         ("abort", "abort in an unknown phase: "),
         ("xpass", "xpass in an unknown phase: "),

@@ -1,0 +1,79 @@
+"""A switch with a small buffer is found, confirmed and named; the real ReFrame, the real Slurm."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from netproof import session
+
+pytestmark = [pytest.mark.testbed, pytest.mark.usefixtures("sick_testbed")]
+
+ROOT = Path(__file__).resolve().parents[2]
+TESTBED = ROOT / "ci" / "testbed" / "testbed"
+SICK = ROOT / "docs" / "criteria" / "sick-switch.yaml"
+
+
+def testbed(*verb: str) -> None:
+    done = subprocess.run([TESTBED, *verb], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def sick_testbed(testbed_as_found: None) -> Iterator[None]:
+    """The switch gige with a small buffer, and the default testbed again afterwards."""
+    testbed("down")
+    testbed("up", "--topology", str(SICK))
+    yield
+    testbed("down")
+    testbed("up")
+
+
+@pytest.fixture(scope="module")
+def folder(run, tmp_path_factory) -> Path:
+    """Folder of a run of one environment's jobs on two ranks."""
+    folder = tmp_path_factory.mktemp("sick")
+    run(
+        folder,
+        *("reframe", "--system", "testbed:gige", "-c", str(ROOT / "checks"), "-p", "mpich"),
+        *("-n", "ImbPingPong|ImbSmoothness.*ranks=2", "-r"),
+    )
+    return folder
+
+
+def curves(folder: Path) -> session.CheckResult:
+    (result,) = (
+        result for result in session.load(folder / "run-0.json").results if result.kind == "curves"
+    )
+    return result
+
+
+def test_the_run_itself_ends_red_with_the_place(folder):
+    result = curves(folder)
+    assert (result.result, result.phase) == ("fail", "sanity")
+    assert "testbed:gige mpich IMB " in result.reason
+    assert "(switch gige): " in result.reason
+    assert " confirmed: " in result.reason
+
+
+def test_flagged_sizes_were_measured_again_closely_on_the_same_nodes(folder):
+    launched = next(
+        result
+        for result in session.load(folder / "run-0.json").results
+        if result.kind == "launches"
+    )
+    for again in curves(folder).again:
+        assert tuple(again["nodes"]) == launched.nodes
+        assert len(again["launches"]) == 3
+        for curve in again["launches"]:
+            assert len(curve["sizes"]) >= 8
+
+
+def test_the_verdict_on_the_stored_session_is_the_same(run, folder):
+    judged = run(folder, "netproof", "verdict", "run-0.json", "--system", "testbed:gige")
+    assert judged.returncode == 1
+    assert "(switch gige): " in judged.stdout
+    assert " confirmed: 3 of 3 launches" in judged.stdout
