@@ -360,7 +360,7 @@ def _unfit(sessions: Sequence[Session], results: Sequence[CheckResult | None]) -
     for stored, result in zip(sessions[1:], results[1:], strict=True):
         for extras in ("partition_extras", "environment_extras"):
             before, now = first[extras], result.measured[extras]
-            for key in before.keys() | now.keys():
+            for key in sorted(before.keys() | now.keys()):
                 if before.get(key) != now.get(key):
                     return (
                         f"{key} was {before.get(key)!r} in"
