@@ -115,6 +115,16 @@ def test_each_mpi_pins_one_version_and_comments_on_its_variants(path):
     assert len(comments) >= 4
 
 
+def test_the_documentation_names_every_attribute_and_every_verb():
+    text = (ROOT / "docs" / "spack.md").read_text()
+    packages = SCHEMAS["site"]["properties"]["packages"]
+    (package,) = packages["patternProperties"].values()
+    for attribute in package["properties"]["package_attributes"]["properties"]:
+        assert f"`{attribute}`" in text
+    for verb in ("list", "build", "check", "add", "clean"):
+        assert f"| `ci/spack-envs {verb}" in text
+
+
 def test_a_combination_without_an_environment_is_named(folder):
     changed(folder / "matrix.yaml", "mpich: [gcc, clang]", "mpich: [gcc, clang, nvhpc]")
     assert "matrix.yaml builds mpich-nvhpc, and there is no envs/mpich-nvhpc" in faults(folder)
