@@ -177,7 +177,7 @@ def benchmarks(folder: Path = FOLDER) -> dict[str, list[str]]:
 def inputs(combination: Combination, site: str, folder: Path = FOLDER) -> dict[str, str]:
     """Files that an environment is made of, as paths in ``folder``, each to its SHA-256.
 
-    Raises SpackFileError for one that is not there.
+    Raises SpackFileError for one that is not there, or is elsewhere.
     """
     environment = environment_folder(combination, folder) / "spack.yaml"
     chosen = (folder / "site" / CHOSEN).resolve()
@@ -189,6 +189,9 @@ def inputs(combination: Combination, site: str, folder: Path = FOLDER) -> dict[s
     )
     if site:
         paths.append(folder / "site" / site / "packages.yaml")
+    for path in paths:
+        if not path.resolve().is_relative_to(folder.resolve()):
+            raise SpackFileError(environment, "include", f"{path} is not in {folder}")
     return {str(path.resolve().relative_to(folder.resolve())): sha256(path) for path in paths}
 
 
@@ -277,10 +280,14 @@ def _record(own: Path) -> Record | None:
     path = own / RECORDS / "built.json"
     if not path.exists():
         return None
-    content = json.loads(path.read_text(encoding="utf-8"))
-    if content.pop("format", None) != RECORD_FORMAT:
-        raise SpackFileError(path, "format", f"is not {RECORD_FORMAT}; build the environment again")
-    return Record(**content)
+    remedy = f"run ci/spack-envs clean {own.name}, and build it again"
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if content.pop("format", None) != RECORD_FORMAT:
+            raise SpackFileError(path, "format", f"is not {RECORD_FORMAT}; {remedy}")
+        return Record(**content)
+    except (ValueError, TypeError) as error:
+        raise SpackFileError(path, "", f"is no record of a build, {error}; {remedy}") from error
 
 
 def _stale(combination: Combination, folder: Path, record: Record, site: str) -> str:

@@ -144,7 +144,25 @@ def test_a_record_of_another_format_is_an_error(folder):
     build(folder)
     path = folder / "envs" / "mpich-gcc" / spack.RECORDS / "built.json"
     path.write_text(path.read_text().replace('"format": 1', '"format": 0'))
-    with pytest.raises(SpackFileError, match="format: is not 1; build the environment again"):
+    with pytest.raises(SpackFileError, match="format: is not 1; run ci/spack-envs clean mpich-gcc"):
+        spack.environments(folder)
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"format": 1}', '{"format": 1, "more": 2}'])
+def test_what_is_no_record_is_an_error(folder, text):
+    build(folder)
+    (folder / "envs" / "mpich-gcc" / spack.RECORDS / "built.json").write_text(text)
+    with pytest.raises(
+        SpackFileError, match="is no record of a build, .*; run ci/spack-envs clean"
+    ):
+        spack.environments(folder)
+
+
+def test_an_include_from_elsewhere_is_an_error(folder):
+    build(folder)
+    path = folder / "envs" / "mpich-gcc" / "spack.yaml"
+    path.write_text(path.read_text().replace("../../common.yaml", "/etc/hostname"))
+    with pytest.raises(SpackFileError, match="include: /etc/hostname is not in "):
         spack.environments(folder)
 
 
