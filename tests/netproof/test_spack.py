@@ -153,7 +153,7 @@ def test_what_is_no_record_is_an_error(folder, text):
     build(folder)
     (folder / "envs" / "mpich-gcc" / spack.RECORDS / "built.json").write_text(text)
     with pytest.raises(
-        SpackFileError, match="is no record of a build, .*; run ci/spack-envs clean"
+        SpackFileError, match=r"is no record of a build, .*; run ci/spack-envs clean"
     ):
         spack.environments(folder)
 
