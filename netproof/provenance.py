@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import importlib.metadata
+import shlex
 import shutil
 import subprocess
 from collections import defaultdict
@@ -30,6 +31,9 @@ NODE_HEADER = "netproof-node\t1"
 NODE_END = "end"
 NODE_FILES = "node.*.txt"
 """What the job's nodes print, a file each, named after the node."""
+
+NODE_STEP_LIMIT_S = 60
+"""Seconds after which the step that describes the nodes is ended; it takes about one."""
 
 KIND_CONFIGURATION, KIND_REFERENCES = "configuration", "references"
 
@@ -152,6 +156,20 @@ def software(configuration: Path, references: Path, checkout: Path) -> Software:
     )
 
 
+def node_step(interface: str) -> str:
+    """Shell text, within a job's script, of the step in which every node writes its file.
+
+    ``interface``: that of the partition. It ends after ``NODE_STEP_LIMIT_S`` and never ends the
+    script: what is missing then is for ``of_job`` to tell. ``node.sh`` has to be in the folder.
+    """
+    everywhere = (
+        '--nodes="$SLURM_JOB_NUM_NODES" --ntasks="$SLURM_JOB_NUM_NODES" --ntasks-per-node=1'
+        " --output=node.%N.txt --error=node.%N.err"
+    )
+    limit = f"timeout --signal=TERM --kill-after=5 {NODE_STEP_LIMIT_S}"
+    return f"{limit} srun --mpi=none {everywhere} bash ./node.sh {shlex.quote(interface)}"
+
+
 def of_job(folder: Path, nodes: Sequence[str], ran_with: Software) -> dict[str, Any]:
     """Plain values for the report: the software, and every node of a job.
 
@@ -167,8 +185,7 @@ def of_job(folder: Path, nodes: Sequence[str], ran_with: Software) -> dict[str, 
     missing, foreign = sorted(set(nodes) - set(found)), sorted(set(found) - set(nodes))
     if missing:
         raise ProvenanceError(
-            f"{folder}: no {NODE_FILES} of {', '.join(missing)}; see the errors of the job's first"
-            " step"
+            f"{folder}: no {NODE_FILES} of {', '.join(missing)}; see its node.*.err"
         )
     if foreign:
         raise ProvenanceError(f"{folder}: {', '.join(foreign)} wrote a file and is not of the job")

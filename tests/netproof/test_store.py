@@ -22,7 +22,7 @@ from netproof.store.ingest import ingest
 
 ROOT = Path(__file__).resolve().parents[2]
 SESSIONS = ROOT / "tests" / "data" / "sessions"
-PASSED, FAULTY = SESSIONS / "passed.json", SESSIONS / "faulty.json"
+PASSED, FAULTY, SICK = (SESSIONS / f"{name}.json" for name in ("passed", "faulty", "sick"))
 PASSED_NAME = "20261120T233238-d1f0d2ad"
 
 
@@ -58,7 +58,7 @@ def plain(stored: session.Session) -> list[dict]:
     return json.loads(json.dumps([dataclasses.asdict(result) for result in stored.results]))
 
 
-@pytest.mark.parametrize("report", [PASSED, FAULTY], ids=["passed", "faulty"])
+@pytest.mark.parametrize("report", [PASSED, FAULTY, SICK], ids=lambda report: report.stem)
 def test_a_stored_session_is_the_one_that_the_report_had(store, report):
     done = ingest(store, report)
     there, reported = questions.load(store, done.stored), session.load(report)
@@ -66,43 +66,29 @@ def test_a_stored_session_is_the_one_that_the_report_had(store, report):
     assert plain(there) == plain(reported)
 
 
-def test_what_was_measured_again_comes_back(store, tmp_path):
-    def flag(document):
-        job = document["runs"][0]["testcases"][0]
-        measured = measured_test(document)["netproof_measured"]
-        launches = [launch["curve"] for launch in measured["launches"]]
-        job["netproof_kind"] = "curves"
-        job["netproof_again"] = {
-            "format": session.MEASURED_FORMAT,
-            "cases": [
-                {
-                    "case": measured["case"],
-                    "launches": launches,
-                    "faults": ["again.2: ended with status 1"],
-                    "nodes": ["gige-1", "gige-2"],
-                    "jobid": "17",
-                },
-                {
-                    "case": {**measured["case"], "function": "Sendrecv"},
-                    "launches": [],
-                    "faults": ["again.1: ended with status 1"],
-                    "nodes": ["gige-1", "gige-2"],
-                    "jobid": "17",
-                },
-            ],
-        }
+def test_what_was_measured_again_has_rows_of_its_own(store):
+    ingest(store, SICK)
+    several = [entry for result in session.load(SICK).results for entry in result.again or ()]
+    assert several
+    with questions.connect(store) as connection:
+        rows = connection.sql("select launches, len(nodes), faults from again").fetchall()
+        (points,) = connection.sql("select count(*) from again_curves").fetchall()
+    assert rows == [(len(entry["launches"]), 2, entry["faults"]) for entry in several]
+    assert points == (sum(len(curve["sizes"]) for entry in several for curve in entry["launches"]),)
 
-    report = altered(tmp_path, flag)
+
+def test_a_case_that_could_not_be_measured_again_has_its_faults(store, tmp_path):
+    def lose(document):
+        for test in document["runs"][0]["testcases"]:
+            for entry in (test.get("netproof_again") or {}).get("cases", ()):
+                entry["launches"], entry["faults"] = [], ["tcp.1: ended with status 1"]
+
+    report = altered(tmp_path, lose, SICK)
     done = ingest(store, report)
     assert plain(questions.load(store, done.stored)) == plain(session.load(report))
     with questions.connect(store) as connection:
-        rows = connection.sql("select function, jobid, launches, faults from again").fetchall()
-        points = connection.sql("select function, count(*) from again_curves group by 1").fetchall()
-    first = measured_test(json.loads(report.read_text()))["netproof_case"]["function"]
-    faults = [["again.2: ended with status 1"], ["again.1: ended with status 1"]]
-    assert rows == [(first, "17", 1, faults[0]), ("Sendrecv", "17", 0, faults[1])]
-    sizes = measured_test(json.loads(PASSED.read_text()))["netproof_measured"]["curve"]["sizes"]
-    assert points == [(first, len(sizes))]
+        found = connection.sql("select distinct launches, faults from again").fetchall()
+    assert found == [(0, ["tcp.1: ended with status 1"])]
 
 
 def test_there_is_a_row_for_each_case_launch_and_size(store):
