@@ -191,6 +191,13 @@ class Job(rfm.RunOnlyRegressionTest, Launched, Referenced, Steps):
     keep_files = KEPT_FILES
     netproof_kind = variable(str, value="launches", loggable=True)
 
+    @run_after("setup")
+    def insist_on_programs(self) -> None:
+        """Fail before anything is submitted with an environment that the site calls unusable."""
+        unusable = self.current_environ.extras["unusable"]
+        if unusable:
+            raise ReframeError(unusable)
+
     @sanity_function
     def left_records(self) -> bool:
         """The job came to its steps; what each of them did is for the checks to judge."""

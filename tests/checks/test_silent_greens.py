@@ -162,3 +162,28 @@ def test_an_environment_that_vanished_is_missed(run, tmp_path):
         f"FAIL testbed:gige intelmpi: ran in {tmp_path}/run-1.json, and the configuration has it"
         in unwrapped(judged.stdout)
     )
+
+
+UNUSABLE = """import runpy
+site_configuration = runpy.run_path("SITE")["site_configuration"]
+for environment in site_configuration["environments"]:
+    if environment["name"] == "mpich":
+        environment["extras"]["unusable"] = "mpich is not built: run make"
+"""
+
+
+def test_an_environment_that_cannot_be_used_fails_with_the_reason(run, tmp_path):
+    site = tmp_path / "site"
+    site.mkdir()
+    shutil.copy(ROOT / "site-config" / "settings.py", site)
+    original = ROOT / "site-config" / "testbed.py"
+    (site / "testbed.py").write_text(UNUSABLE.replace("SITE", str(original)))
+    selected = ("-p", "mpich", "-n", "ImbPingPong", "-r")
+    ran = run(tmp_path, *GIGE, str(ROOT / "checks"), *selected, RFM_CONFIG_PATH=str(site))
+    assert ran.returncode != 0
+    judged = run(tmp_path, *VERDICT, RFM_CONFIG_PATH=str(site))
+    assert judged.returncode == 1
+    said = unwrapped(judged.stdout)
+    assert "mpich ImbJob %ranks=2: fail in setup: " in said
+    assert "mpich is not built: run make" in said
+    assert "mpich IMB PingPong 2 ranks: did not run, since the job that measures for it" in said
