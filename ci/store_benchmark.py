@@ -310,6 +310,11 @@ def history_of_one(folder: Path) -> Any:
     return questions.history(Store(folder), FOLLOWED)
 
 
+def landmarks_of_all(folder: Path) -> Any:
+    """Two landmarks of every case in every session, as a nightly looks for changes in them."""
+    return questions.landmarks(Store(folder), SYSTEM, ["latency_us", "peak_mb_s"])
+
+
 def scores_of_newest(folder: Path) -> Any:
     """The score of every case of the newest session."""
     store = Store(folder)
@@ -382,6 +387,7 @@ def pandas_scores_of_file(folder: Path) -> Any:
 QUESTIONS: dict[str, tuple[Callable[[Path], Any], ...]] = {
     "report of the newest session": (report_of_newest, pandas_report, pandas_report_of_file),
     "history of one case": (history_of_one, pandas_history),
+    "two landmarks of all cases": (landmarks_of_all,),
     "scores of a whole session": (scores_of_newest, pandas_scores, pandas_scores_of_file),
 }
 WAYS = ("netproof", "pandas, all files", "pandas, newest file")

@@ -128,17 +128,24 @@ def history(store: Store, case: Case) -> pa.Table:
     )
 
 
-def landmarks(store: Store, system: str, case: Case | None = None) -> pa.Table:
-    """The landmarks of one case, or of all, in every session of a system, one row for each.
+def landmarks(
+    store: Store, system: str, names: Sequence[str], case: Case | None = None
+) -> pa.Table:
+    """Some landmarks of one case, or of all, in every session of a system.
 
-    Columns: ``session``, those of the key, ``result``, and the landmarks; sorted by key and
-    session. A case that was not complete has a row, and no landmarks.
+    ``names``: those of ``columns.LANDMARKS`` that are wanted; each is read at its price. Columns:
+    ``session``, those of the key, ``result``, and the landmarks; in order of the sessions, which
+    is by time. A case that was not complete has a row, and no landmarks. Raises NetproofError
+    for a name that is no landmark.
     """
-    columns = ", ".join(["session", *KEY, "result", *LANDMARKS])
+    for name in names:
+        if name not in LANDMARKS:
+            raise NetproofError(f"{name!r} is no landmark; those are {', '.join(LANDMARKS)}")
+    columns = ", ".join(["session", *KEY, "result", *names])
     where = f" where {_SAME_CASE}" if case else ""
     return _ask(
         connect(store, system=system, only=["cases"]),
-        f"select {columns} from cases{where} order by {', '.join(KEY)}, session",
+        f"select {columns} from cases{where} order by session",
         _values(case) if case else [],
     )
 

@@ -120,16 +120,26 @@ def test_a_history_has_the_case_in_every_session_in_order_of_time(store):
 
 
 def test_landmarks_of_all_sessions_are_those_of_the_reports(store):
-    rows = questions.landmarks(store, "testbed").to_pylist()
-    assert len(rows) == 3 * 6
+    plain = [name for name in LANDMARKS if name not in ("eager_limit", "undefined")]
+    rows = questions.landmarks(store, "testbed", plain).to_pylist()
+    sessions = [stored.name for stored in store.sessions()]
+    assert [row["session"] for row in rows] == [name for name in sessions for _ in range(6)]
     newest = store.newest()
     for row in rows:
         if row["session"] == newest.name:
             case = measured(store, newest)[keyed(row)]
-            plain = [name for name in LANDMARKS if name not in ("eager_limit", "undefined")]
             assert [row[name] for name in plain] == [
                 getattr(case.landmarks, name) for name in plain
             ]
+
+
+def test_landmarks_of_one_case_are_its_own(store):
+    case = next(iter(measured(store, store.newest()).values())).case
+    rows = questions.landmarks(store, "testbed", ["peak_mb_s"], case).to_pylist()
+    assert [row["session"] for row in rows] == [stored.name for stored in store.sessions()]
+    assert {keyed(row) for row in rows} == {tuple(getattr(case, name) for name in KEY)}
+    with pytest.raises(NetproofError, match="'speed' is no landmark; those are latency_us"):
+        questions.landmarks(store, "testbed", ["speed"])
 
 
 def test_scores_are_those_of_the_criteria(store):
@@ -182,7 +192,7 @@ def test_a_question_about_one_session_opens_no_other(store):
     assert questions.curves(store, newest).num_rows > 0
     assert questions.scores(store, newest, BASELINE).num_rows == 6
     with pytest.raises(NetproofError, match="the store cannot be read"):
-        questions.landmarks(store, "testbed")
+        questions.landmarks(store, "testbed", ["latency_us"])
 
 
 def test_any_question_can_be_put_in_sql(store):
