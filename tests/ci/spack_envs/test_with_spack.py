@@ -83,7 +83,7 @@ def test_two_environments_are_built_and_pass_their_smoke_tests(built):
 @pytest.mark.parametrize("name", BUILT)
 def test_the_checks_measure_on_what_was_built(built, run, tmp_path, name):
     command = ["reframe", "--system", "testbed:gige", "-S", "launches=1", "-p", name]
-    checks = ["-c", str(ROOT / "checks"), "-n", "Imb|Netpipe(Tcp|Mpi)"]
+    checks = ["-c", str(ROOT / "checks"), "-x", "Smoothness"]
     ran = run(tmp_path, *command, *checks, "-r", NETPROOF_SPACK_ENVS=str(built))
     assert ran.returncode == 0, ran.stdout + ran.stderr
     report = session.load(tmp_path / "run-0.json")

@@ -1,0 +1,60 @@
+"""A Spack environment that a site lists and that is not built fails the run; nothing shrinks."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from netproof import session, spack
+
+ROOT = Path(__file__).resolve().parents[2]
+SITE = f"""import runpy
+site_configuration = runpy.run_path("{ROOT}/site-config/testbed.py")["site_configuration"]
+(system,) = site_configuration["systems"]
+system["partitions"] = system["partitions"][:1]
+system["partitions"][0]["environs"] = ["mpich-gcc"]
+system["partitions"][0]["extras"]["baseline"] = "mpich-gcc"
+"""
+SETTINGS = """from pathlib import Path
+from netproof import site
+site_configuration = site.gather(Path(__file__).parent)
+"""
+REASON = (
+    "the Spack environment mpich-gcc is not built: it has not been built;"
+    " run ci/spack-envs build mpich-gcc"
+)
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> dict[str, str]:
+    """A site that lists a Spack environment, and a spack-envs/ with nothing built."""
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "testbed.py").write_text(SITE)
+    (site / "settings.py").write_text(SETTINGS)
+    names = (spack.RECORDS, ".spack-env", "view", "._view", "spack.lock", "chosen", "chosen.yaml")
+    envs = tmp_path / "spack-envs"
+    shutil.copytree(ROOT / "spack-envs", envs, ignore=shutil.ignore_patterns(*names))
+    return {"RFM_CONFIG_PATH": str(site), "NETPROOF_SPACK_ENVS": str(envs)}
+
+
+def test_its_jobs_fail_in_setup_with_the_reason_and_its_cases_are_owed(run, tmp_path, settings):
+    command = ("reframe", "--system", "testbed:gige", "-c", str(ROOT / "checks"), "-r")
+    ran = run(tmp_path, *command, **settings)
+    assert ran.returncode != 0
+    report = session.load(tmp_path / "run-0.json")
+    jobs = [result for result in report.results if result.result == "fail"]
+    assert len(jobs) == 3
+    assert ran.stdout.count(f"Reason: reframe error: {REASON}") == 3
+    assert "Failing phase: setup" in ran.stdout
+    judged = run(tmp_path, "netproof", "verdict", "run-0.json", **settings)
+    assert judged.returncode == 1
+    owed = re.search(r"(\d+) of (\d+) cases passed", judged.stdout)
+    assert owed
+    assert owed[1] == "0"
+    failed = re.findall(r"(?m)^FAIL testbed:gige mpich-gcc (?:IMB|NetPIPE) ", judged.stdout)
+    assert len(failed) == int(owed[2])
+    assert judged.stdout.count(f"fail in setup: reframe error: {REASON}") == 3
