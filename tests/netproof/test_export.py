@@ -9,8 +9,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from netproof import session
+from netproof.cli import app
 from netproof.curve import Curve
 from netproof.errors import NetproofError
 from netproof.export import Format, export, netpipe_text, run
@@ -118,6 +120,17 @@ def test_gnuplot_plots_every_script(stored, tmp_path):
         )
         assert done.stderr == ""
         assert "intelmpi netpipe tcp" in script.with_suffix(".svg").read_text()
+
+
+def test_the_commands_find_the_store_by_the_environment(tmp_path):
+    command = CliRunner(env={"NETPROOF_STORE": str(tmp_path / "store")})
+    assert command.invoke(app, ["ingest", str(PASSED)]).exit_code == 0
+    out = tmp_path / "out"
+    assert command.invoke(app, ["export", "--format", "json", "--to", str(out)]).exit_code == 0
+    assert len(list(out.iterdir())) == 1
+    nowhere = CliRunner(env={"NETPROOF_STORE": None}).invoke(app, ["ingest", str(PASSED)])
+    assert nowhere.exit_code == 2
+    assert "NETPROOF_STORE" in nowhere.output
 
 
 def test_nothing_is_written_over(stored, tmp_path, capsys):
