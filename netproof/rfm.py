@@ -57,6 +57,7 @@ from netproof.case import Case
 from netproof.criteria import Finding, Level
 from netproof.errors import NetproofError
 from netproof.judgement import Baseline, Subject
+from netproof.references import VARIABLE_UNITS
 from netproof.site import (
     JUDGE_ENVIRONMENT,
     PARTITION_KEYS,
@@ -71,19 +72,6 @@ PLAN_FILE = "plan.json"
 
 KEPT_FILES = ["launches.*", "*.out", "*.err", "*.np", plan.SIZE_FILES, PLAN_FILE]
 """What is kept of a job's folder."""
-
-VARIABLE_UNITS = {
-    "latency_us": "us",
-    "peak_mb_s": "MB/s",
-    "peak_size": "B",
-    "half_power_size": "B",
-    "rate_1_kib_mb_s": "MB/s",
-    "rate_4_kib_mb_s": "MB/s",
-    "rate_16_kib_mb_s": "MB/s",
-    "rate_64_kib_mb_s": "MB/s",
-    "line_rate_share": "%",
-}
-"""Performance variables that need a reference each; those per size, ``time_us_<bytes>``, do not."""
 
 
 def rank_counts() -> list[int]:
@@ -596,6 +584,8 @@ class Curves(rfm.RunOnlyRegressionTest, Launched, Steps):
     @sanity_function
     def curves_hold(self) -> bool:
         """No criterion fails, or a sentence for each that does."""
+        if not self.findings:
+            raise SanityError("no case is complete, so there is no curve to judge")
         several = [self.read_again(*flagged) for flagged in self.flags]
         self.netproof_again = {
             "format": session.MEASURED_FORMAT,
@@ -739,6 +729,8 @@ class Configurations(rfm.RunOnlyRegressionTest, Launched):
     def configurations_hold(self) -> bool:
         """No criterion fails, or a sentence for each that does."""
         subjects = [subject for job in self._jobs() for subject in self.complete(job)]
+        if not subjects:
+            raise SanityError("no case is complete, so there is nothing to compare")
         partitions = [
             {"name": partition.name, "extras": partition.extras}
             for partition in runtime().system.partitions

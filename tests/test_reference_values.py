@@ -20,18 +20,11 @@ from netproof.benchmarks import IMB_FUNCTIONS, imb_function, imb_sizes
 from netproof.case import Case
 from netproof.matrix import matrix
 from netproof.parse import netpipe
+from netproof.references import VARIABLE_UNITS
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = sorted((ROOT / "reference-values").glob("*.yaml"))
 CONFIGURATION = site.gather(ROOT / "site-config")
-
-
-def assigned(path: Path, name: str) -> Any:
-    """The literal that a module assigns to ``name``; netproof.rfm is importable in a run only."""
-    for node in ast.parse(path.read_text()).body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
-            return ast.literal_eval(node.value)
-    raise KeyError(f"{path} assigns no {name}")
 
 
 def leaves() -> dict[str, str]:
@@ -54,7 +47,6 @@ def leaves() -> dict[str, str]:
     return found
 
 
-LANDMARK_UNITS = assigned(ROOT / "netproof" / "rfm.py", "VARIABLE_UNITS")
 LEAVES = leaves()
 
 
@@ -127,17 +119,17 @@ class TestReferenceFile:
             assert 0 <= value < math.inf, f"{place}: {name}: {entry}"
             for bound in (lower, upper):
                 assert bound is None or isinstance(bound, int | float), f"{place}: {name}: {entry}"
-            assert unit == LANDMARK_UNITS.get(name, "us"), f"{place}: {name}: {entry}"
+            assert unit == VARIABLE_UNITS.get(name, "us"), f"{place}: {name}: {entry}"
 
     def test_each_variable_is_a_landmark_or_the_time_at_a_size(self, path):
         for place, name, _ in entries(path):
-            assert name in LANDMARK_UNITS or re.fullmatch(r"time_us_\d+", name), f"{place}: {name}"
+            assert name in VARIABLE_UNITS or re.fullmatch(r"time_us_\d+", name), f"{place}: {name}"
 
     def test_each_size_with_a_bound_is_one_that_the_partition_measures(self, path):
         references = yaml.safe_load(path.read_text())
         for case in matrix(CONFIGURATION, path.stem, all_functions=True).cases:
             measured = {f"time_us_{size}" for size in sizes(case)}
-            assert set(found_by(case, references)) - set(LANDMARK_UNITS) <= measured, case
+            assert set(found_by(case, references)) - set(VARIABLE_UNITS) <= measured, case
 
     def test_bounds_are_ones_that_a_value_can_meet(self, path):
         for place, name, (value, lower, upper, _) in entries(path):
@@ -151,7 +143,7 @@ class TestReferenceFile:
     def test_every_case_that_its_system_owes_finds_all_landmarks(self, path):
         references = yaml.safe_load(path.read_text())
         for case in matrix(CONFIGURATION, path.stem, all_functions=True).cases:
-            assert set(found_by(case, references)) >= set(LANDMARK_UNITS), case
+            assert set(found_by(case, references)) >= set(VARIABLE_UNITS), case
 
     def test_no_netpipe_bound_lets_a_link_carry_more_than_its_rate(self, path):
         references = yaml.safe_load(path.read_text())
