@@ -130,12 +130,18 @@ class Launched(rfm.RegressionTestPlugin):
     launches = variable(int, value=3)
 
 
-class Steps(rfm.RegressionTestPlugin):
+class Steps(rfm.RunOnlyRegressionTest, Launched):
     """A Slurm job whose script runs launches as job steps; one at a time in a contention domain.
 
-    ``seed``: of the order they run in; 0 draws one.
+    ``seed``: of the order they run in; 0 draws one. ``over_tcp``: NetPIPE over TCP is among them.
     """
 
+    sourcesdir = None
+    executable = "bash"
+    executable_opts = ["launches.sh"]
+    exclusive_access = True
+    over_tcp = False
+    keep_files = KEPT_FILES
     seed = variable(int, value=0)
 
     def write_steps(
@@ -168,15 +174,9 @@ class Steps(rfm.RegressionTestPlugin):
         (stage / PLAN_FILE).write_text(json.dumps(document, indent=1) + "\n")
 
 
-class Job(rfm.RunOnlyRegressionTest, Launched, Referenced, Steps):
+class Job(Steps, Referenced):
     """One Slurm job whose steps are the launches of several functions."""
 
-    sourcesdir = None
-    executable = "bash"
-    executable_opts = ["launches.sh"]
-    exclusive_access = True
-    over_tcp = False
-    keep_files = KEPT_FILES
     netproof_kind = variable(str, value="launches", loggable=True)
 
     @run_after("setup")
@@ -519,7 +519,7 @@ class ImbCheck(Check, ImbReader):
         return self.imb_case(self.job_of, imb_function(self.function))
 
 
-class Curves(rfm.RunOnlyRegressionTest, Launched, Steps):
+class Curves(Steps):
     """The criteria along each curve of one job; what they flag is measured again and then counts.
 
     Where nothing is flagged no Slurm job is submitted. Else there is one on the nodes of the job
@@ -527,12 +527,6 @@ class Curves(rfm.RunOnlyRegressionTest, Launched, Steps):
     ``again_launches``: how many of each case.
     """
 
-    sourcesdir = None
-    executable = "bash"
-    executable_opts = ["launches.sh"]
-    exclusive_access = True
-    over_tcp = False
-    keep_files = KEPT_FILES
     again_launches = variable(int, value=3)
     netproof_kind = variable(str, value="curves", loggable=True)
     netproof_again = variable(dict, value={}, loggable=True)
