@@ -2,6 +2,7 @@
 
 # ruff: noqa: F403, F405 (a package file takes Spack's language by star)
 
+import socket
 import subprocess
 import time
 
@@ -45,13 +46,23 @@ class Netpipe(MakefilePackage):
     def test_loopback(self):
         """NPtcp sends to itself over loopback and writes a curve."""
         nptcp = str(self.prefix.bin.NPtcp)
-        receiver = subprocess.Popen([nptcp, "-P", "5003", "-u", "64"])
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = str(free.getsockname()[1])
+        receiver = subprocess.Popen([nptcp, "-P", port, "-u", "64"])
+        sender = [nptcp, "-h", "127.0.0.1", "-P", port, "-u", "64", "-o", "np.out"]
         try:
-            time.sleep(1)
-            sender = Executable(nptcp)
-            sender("-h", "127.0.0.1", "-P", "5003", "-u", "64", "-o", "np.out")
+            # The receiver may not listen yet.
+            for _ in range(20):
+                time.sleep(0.5)
+                if subprocess.run(sender, timeout=60).returncode == 0:
+                    break
+            else:
+                raise RuntimeError(f"{' '.join(sender)} failed 20 times")
         finally:
             receiver.terminate()
             receiver.wait()
         with open("np.out") as curve:
-            assert len(curve.read().split()) % 3 == 0, "three columns: bytes, Mbps, seconds"
+            columns = [len(line.split()) for line in curve]
+        assert columns, "np.out is empty"
+        assert set(columns) == {3}, "three columns: bytes, Mbps, seconds"
