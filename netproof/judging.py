@@ -1,19 +1,34 @@
-"""The body of ``netproof verdict``: finds configuration and session, judges, prints."""
+"""The body of ``netproof verdict``, and what else begins with a session and its configuration."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.text import Text
 
 from netproof import session, site, tables
 from netproof.errors import NetproofError
-from netproof.matrix import matrix
-from netproof.verdict import CANNOT_JUDGE, judge
+from netproof.matrix import Matrix, matrix
+from netproof.store import Store, questions
+from netproof.verdict import CANNOT_JUDGE, Verdict, judge
 
 EARLIER_SESSIONS = 10
 """How many earlier sessions a configuration is remembered for once it is gone."""
+
+
+@dataclass(frozen=True)
+class JudgedSession:
+    """A session with the matrix that it owed and the verdict on it.
+
+    ``unread``: why an earlier session could not be looked into, a sentence each.
+    """
+
+    session: session.Session
+    matrix: Matrix
+    verdict: Verdict
+    unread: tuple[str, ...]
 
 
 def run(report: Path | None, *, system: str | None, full: bool) -> int:
@@ -23,26 +38,50 @@ def run(report: Path | None, *, system: str | None, full: bool) -> int:
     takes the session's own, or ``SYSTEM:PARTITION`` for what was to run on one partition.
     """
     try:
-        stored = session.load(report or session.newest(_reports()))
-        name, _, partition = (system or _system_of(stored)).partition(":")
-        owed = matrix(
-            site.gather(_site_folder()),
-            name,
-            [partition] if partition else [],
-            all_functions=full,
-        )
-        earlier, unread = _earlier(stored, name)
-        judged = judge(owed, stored, earlier)
+        judged = judge_session(find(report), system=system, full=full)
     except NetproofError as error:
         out = tables.console(stderr=True)
         out.print(Text(f"netproof: cannot judge: {error}", "red"), soft_wrap=True)
         return CANNOT_JUDGE
     out = tables.console()
-    tables.print_verdict(judged, out)
-    for reason in unread:
+    tables.print_verdict(judged.verdict, out)
+    for reason in judged.unread:
         out.print(Text(f"not compared with an earlier session: {reason}"), soft_wrap=True)
-    out.print(Text(f"session {stored.path}"), soft_wrap=True)
-    return judged.status
+    out.print(Text(f"session {judged.session.path}"), soft_wrap=True)
+    return judged.verdict.status
+
+
+def find(name: Path | None, store: Path | None = None) -> session.Session:
+    """The session that a command was given: a report's path, or its name in a store.
+
+    ``name`` None takes the newest report of the folder that RFM_REPORT_FILE names. A file that is
+    there is the report; anything else is looked up in ``store``, as ``Store.find`` does. Raises
+    NetproofError where there is none.
+    """
+    if name is None:
+        return session.load(session.newest(_reports()))
+    if store is None or name.is_file():
+        return session.load(name)
+    opened = Store(store)
+    return questions.load(opened, opened.find(str(name)))
+
+
+def judge_session(
+    stored: session.Session, *, system: str | None = None, full: bool = False
+) -> JudgedSession:
+    """Judge a session by the configuration that RFM_CONFIG_PATH names.
+
+    ``system`` and ``full`` as in ``run``. Raises NetproofError where it cannot be judged.
+    """
+    name, _, partition = (system or _system_of(stored)).partition(":")
+    owed = matrix(
+        site.gather(_site_folder()),
+        name,
+        [partition] if partition else [],
+        all_functions=full,
+    )
+    earlier, unread = _earlier(stored, name)
+    return JudgedSession(stored, owed, judge(owed, stored, earlier), tuple(unread))
 
 
 def _earlier(stored: session.Session, system: str) -> tuple[list[session.Session], list[str]]:
