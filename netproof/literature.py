@@ -237,7 +237,7 @@ def show(
     ``stored``: a session whose landmarks stand beside them. Raises NetproofError as ``load``
     does, and for a session without a case.
     """
-    beside = _Beside(stored) if stored else None
+    beside = Beside(stored) if stored else None
     for name in [study] if study else names(directory):
         _print(load(name, directory), console, beside)
 
@@ -453,10 +453,11 @@ def _mb_s(value: float, mbps: tuple[int, ...]) -> list[float]:
     return [mb_s(value * bits / 1e6) for bits in mbps]
 
 
-class _Beside:
+class Beside:
     """A session's landmarks for the studies' tables, with the reasons for those it lacks.
 
     ``configurations``: partition and environment of each case, in the session's order.
+    Raises NetproofError for a session without a case on two ranks.
     """
 
     def __init__(self, stored: Session) -> None:
@@ -504,44 +505,64 @@ class _Beside:
                 return result.measured["partition_extras"] | result.measured["environment_extras"]
         return {}
 
-    def reasons(self) -> list[Text]:
-        """A line for each figure that was absent since the last call."""
-        lines = [Text(f"{ABSENT}: {reason}") for reason in dict.fromkeys(self._reasons)]
+    def reasons(self) -> list[str]:
+        """Why figures were absent since the last call, each reason once."""
+        found = list(dict.fromkeys(self._reasons))
         self._reasons.clear()
-        return lines
+        return found
 
 
-def _print(study: Study, console: Console, beside: _Beside | None) -> None:
+def _print(study: Study, console: Console, beside: Beside | None) -> None:
     console.print(Text(f"{study.name}: {study.title}", "bold"))
     console.print(Text(study.source))
-    if study.peaks:
-        console.print(_peaks_table(study))
-    if study.adapters:
-        console.print(_hardware_table(study.adapters))
-        console.print(_adapters_table(study.adapters))
-    if study.run:
-        console.print(_run_table(study.run, study.mbps[0]))
-    if study.figures:
-        console.print(_figures_table(study))
-    if len(study.mbps) > 1:
-        low, high = study.mbps
-        console.print(Text(f"Mbps is {low} or {high} bit/s there: shares are given for both."))
-    for note in study.notes:
+    for table in study_tables(study):
+        console.print(table)
+    for note in study_notes(study):
         console.print(Text(note))
     if beside:
         console.print()
         console.print(Text(f"beside it, {beside.path}", "bold"), soft_wrap=True)
-        if study.peaks:
-            console.print(_peaks_beside(beside))
-        if study.adapters:
-            console.print(_hardware_beside(beside))
-            for partition in dict.fromkeys(one for one, _ in beside.configurations):
-                console.print(_adapters_beside(beside, partition))
-        elif study.figures:
-            console.print(_figures_beside(study, beside))
-        for line in beside.reasons():
-            console.print(line, soft_wrap=True)
+        for table in tables_beside(study, beside):
+            console.print(table)
+        for reason in beside.reasons():
+            console.print(Text(f"{ABSENT}: {reason}"), soft_wrap=True)
     console.print()
+
+
+def study_tables(study: Study) -> list[Table]:
+    """A study's tables, as printed there but for losses and shares, which are computed."""
+    found = []
+    if study.peaks:
+        found.append(_peaks_table(study))
+    if study.adapters:
+        found += [_hardware_table(study.adapters), _adapters_table(study.adapters)]
+    if study.run:
+        found.append(_run_table(study.run, study.mbps[0]))
+    if study.figures:
+        found.append(_figures_table(study))
+    return found
+
+
+def study_notes(study: Study) -> list[str]:
+    """What has to be said of a study's figures, a sentence each."""
+    if len(study.mbps) < 2:
+        return list(study.notes)
+    low, high = study.mbps
+    return [f"Mbps is {low} or {high} bit/s there: shares are given for both.", *study.notes]
+
+
+def tables_beside(study: Study, beside: Beside) -> list[Table]:
+    """A session's landmarks in the columns of a study."""
+    found = []
+    if study.peaks:
+        found.append(_peaks_beside(beside))
+    if study.adapters:
+        found.append(_hardware_beside(beside))
+        partitions = dict.fromkeys(partition for partition, _ in beside.configurations)
+        found += [_adapters_beside(beside, partition) for partition in partitions]
+    elif study.figures:
+        found.append(_figures_beside(study, beside))
+    return found
 
 
 def _table(*columns: str, left: int = 1) -> Table:
@@ -590,7 +611,7 @@ def _peaks_table(study: Study) -> Table:
     return table
 
 
-def _peaks_beside(beside: _Beside) -> Table:
+def _peaks_beside(beside: Beside) -> Table:
     """Each configuration as the e325 table has its networks: NetPIPE, one way."""
     table = _peaks_columns()
     for path, where in (("between", "between nodes"), ("inside", "in a node")):
@@ -628,7 +649,7 @@ def _peaks_beside(beside: _Beside) -> Table:
     return table
 
 
-def _hardware_beside(beside: _Beside) -> Table:
+def _hardware_beside(beside: Beside) -> Table:
     table = _hardware_columns()
     for one in beside.configurations:
         extras = beside.extras(one)
@@ -637,7 +658,7 @@ def _hardware_beside(beside: _Beside) -> Table:
     return table
 
 
-def _adapters_beside(beside: _Beside, partition: str) -> Table:
+def _adapters_beside(beside: Beside, partition: str) -> Table:
     """A partition's environments as the adapter page has its cards: NetPIPE over MPI, both ways."""
     several = [one for one in beside.configurations if one[0] == partition]
     table = _table(f"{partition}, each way, MB/s", *(environment for _, environment in several))
@@ -667,7 +688,7 @@ def _adapters_beside(beside: _Beside, partition: str) -> Table:
     return table
 
 
-def _figures_beside(study: Study, beside: _Beside) -> Table:
+def _figures_beside(study: Study, beside: Beside) -> Table:
     """Latency and largest bandwidth of each configuration, in the study's units.
 
     A study that prints NetPIPE's own Mbps measured TCP, one in MB/s measured MPI.
