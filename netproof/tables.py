@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeVar
 
 from rich import box
 from rich.console import Console
+from rich.progress import track
 from rich.table import Table
 from rich.text import Text
 
@@ -16,6 +21,9 @@ from netproof.units import mbit_s
 from netproof.verdict import Judged, Verdict
 
 _WIDTH_OFF_TERMINAL = 140
+_BETWEEN_COLUMNS = 2
+
+T = TypeVar("T")
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -23,6 +31,73 @@ def console(*, stderr: bool = False) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else _WIDTH_OFF_TERMINAL
     return Console(file=stream, width=width, highlight=False, soft_wrap=False)
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Say on the terminal what is being done, until it is done; nothing where there is none."""
+    err = console(stderr=True)
+    if not err.is_terminal:
+        yield
+        return
+    with err.status(Text(what)):
+        yield
+
+
+def tracked(items: Sequence[T], what: str) -> Iterable[T]:
+    """The items, with a bar on the terminal of how many are done; nothing where there is none."""
+    err = console(stderr=True)
+    if not err.is_terminal:
+        return items
+    return track(items, what, console=err, transient=True)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table that has to fit: its heading, and its cells as plain text or styled.
+
+    ``rank``: of columns that do not fit together the one with the highest goes first; 0 stays.
+    """
+
+    heading: str
+    cells: Sequence[str | Text]
+    rank: int = 0
+    right: bool = True
+
+    @property
+    def width(self) -> int:
+        """Columns of the terminal that it takes, of its widest line."""
+        lines = [line for cell in (self.heading, *self.cells) for line in str(cell).split("\n")]
+        return max(map(len, lines))
+
+
+def width_of(columns: Sequence[Column]) -> int:
+    """Columns of the terminal that a table of these takes."""
+    return sum(column.width + _BETWEEN_COLUMNS for column in columns)
+
+
+def fitting(columns: Sequence[Column], width: int) -> list[Column]:
+    """Those columns that fit beside each other into ``width``, but all that have to stay."""
+    kept = list(columns)
+    while width_of(kept) > width and any(column.rank for column in kept):
+        kept.remove(max(reversed(kept), key=lambda column: column.rank))
+    return kept
+
+
+def table_of(columns: Sequence[Column], rows: range | None = None) -> Table:
+    """A table of the columns, or of these of their rows, as wide as all rows need."""
+    table = Table(box=None, pad_edge=False, padding=(0, _BETWEEN_COLUMNS, 0, 0))
+    for column in columns:
+        table.add_column(
+            Text(column.heading, "bold"),
+            justify="right" if column.right else "left",
+            no_wrap=True,
+            min_width=column.width,
+        )
+    for row in range(len(columns[0].cells)) if rows is None else rows:
+        cells = (column.cells[row] for column in columns)
+        table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in cells))
+    return table
 
 
 def benchmark_name(case: Case) -> str:
@@ -53,25 +128,25 @@ def print_verdict(verdict: Verdict, out: Console) -> None:
         )
     out.print(table)
     for absence in verdict.absences:
-        _say(
+        say(
             out,
             f"not here: {absence.partition} {absence.environment}"
             f" {FEATURES[absence.benchmark]}: {absence.reason}",
         )
     for note in verdict.notes:
-        _say(out, f"note: {note}")
+        say(out, f"note: {note}")
     _print_flags(verdict, out)
     for fault in verdict.faults:
-        _say(out, f"FAIL {fault}", "red")
+        say(out, f"FAIL {fault}", "red")
     for judged in verdict.cases:
         for reason in judged.faults:
-            _say(out, f"FAIL {judged.case}: {reason}", "red")
+            say(out, f"FAIL {judged.case}: {reason}", "red")
         for reason in judged.said(Level.FAIL):
-            _say(out, f"FAIL {reason}", "red")
+            say(out, f"FAIL {reason}", "red")
     passed = sum(judged.passed for judged in verdict.cases)
     warned = sum(judged.passed and bool(judged.said(Level.WARN)) for judged in verdict.cases)
     orange = f", {warned} of them with a warning" if warned else ""
-    _say(out, f"{passed} of {len(verdict.cases)} cases passed{orange}", "bold")
+    say(out, f"{passed} of {len(verdict.cases)} cases passed{orange}", "bold")
 
 
 def _print_flags(verdict: Verdict, out: Console) -> None:
@@ -79,11 +154,11 @@ def _print_flags(verdict: Verdict, out: Console) -> None:
     for judged in verdict.cases:
         for ruling in judged.rulings:
             if ruling.level is Level.WARN:
-                _say(out, f"WARN {ruling.why}", "yellow")
+                say(out, f"WARN {ruling.why}", "yellow")
             elif ruling.level is Level.SHOWN and (
                 ruling.confirmation is not None or "; known: " in ruling.why
             ):
-                _say(out, f"note: {ruling.why}")
+                say(out, f"note: {ruling.why}")
         if judged.flags() and judged.measured is not None and judged.again is not None:
             out.print(_both_curves(judged))
 
@@ -115,14 +190,15 @@ def _both_curves(judged: Judged) -> Table:
 
 
 def _word(judged: Judged) -> Text:
-    if not judged.passed:
+    if judged.level is Level.FAIL:
         return Text("FAIL", "bold red")
-    if judged.said(Level.WARN):
+    if judged.level is Level.WARN:
         return Text("WARN", "yellow")
     return Text(judged.expected or "pass", "green")
 
 
-def _say(out: Console, sentence: str, style: str = "") -> None:
+def say(out: Console, sentence: str, style: str = "") -> None:
+    """Print a sentence on a line of its own, which the terminal may wrap."""
     out.print(Text(sentence, style), soft_wrap=True)
 
 

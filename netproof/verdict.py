@@ -49,6 +49,13 @@ class Judged:
         """Whether nothing is against it."""
         return not self.faults and not self.said(Level.FAIL)
 
+    @property
+    def level(self) -> Level:
+        """What it is in a word: fail, warn or pass."""
+        if not self.passed:
+            return Level.FAIL
+        return Level.WARN if self.said(Level.WARN) else Level.PASS
+
     def flags(self) -> tuple[Ruling, ...]:
         """The rulings on flags that were measured again, whatever came of it."""
         return tuple(ruling for ruling in self.rulings if ruling.confirmation is not None)
@@ -112,7 +119,7 @@ def judge(matrix: Matrix, session: Session, earlier: Sequence[Session] = ()) -> 
     judged = []
     for case in cases:
         result, key = ran.get(case.key()), case.key()
-        faults, expected = _faults(result)
+        faults, expected = faults_of(result)
         complete = subjects[key].measured if key in subjects else None
         judged.append(
             Judged(
@@ -224,7 +231,8 @@ def _vanished(matrix: Matrix, earlier: Sequence[Session]) -> list[str]:
     ]
 
 
-def _faults(result: CheckResult | None) -> tuple[tuple[str, ...], str]:
+def faults_of(result: CheckResult | None) -> tuple[tuple[str, ...], str]:
+    """Why a case was not measured or is beyond its references, and why that was expected."""
     if result is None:
         return ("did not run: the session does not have it",), ""
     if result.result not in _GOOD_RESULTS:
