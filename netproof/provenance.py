@@ -302,7 +302,7 @@ def differences(nodes: Sequence[NodeInJob]) -> tuple[str, ...]:
             by_value["not known"] |= silent
         if len(by_value) > 1:
             each = sorted(by_value.items(), key=lambda item: (-len(item[1]), item[0]))
-            stated = "; ".join(f"{value} on {', '.join(sorted(on))}" for value, on in each)
+            stated = "; ".join(f"{value} ({', '.join(sorted(on))})" for value, on in each)
             sentences.append(f"{scope}: {key}: {stated}")
     return tuple(sentences)
 
