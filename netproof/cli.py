@@ -21,6 +21,9 @@ app = typer.Typer(
 )
 
 
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the same as JSON.")]
+
+
 @app.callback()
 def _netproof() -> None:
     """Acceptance testing for cluster interconnects."""
@@ -53,9 +56,10 @@ def verdict(
     full: Annotated[
         bool, typer.Option("--full", help="All IMB functions were to run (reframe -R).")
     ] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Judge a stored session: exit 0 passed, 1 failed, 2 cannot be judged."""
-    raise typer.Exit(judging.run(session, system=system, full=full))
+    raise typer.Exit(judging.run(session, system=system, full=full, as_json=as_json))
 
 
 @app.command("baseline")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.text import Text
 
-from netproof import session, site, tables
+from netproof import documents, session, site, tables
 from netproof.errors import NetproofError
 from netproof.matrix import Matrix, matrix
 from netproof.store import Store, questions
@@ -30,19 +32,27 @@ class JudgedSession:
     verdict: Verdict
     unread: tuple[str, ...]
 
+    def document(self) -> dict[str, Any]:
+        """Plain values for ``json``, as docs/operation.md has them."""
+        return documents.of_verdict(self.session, self.matrix, self.verdict, self.unread)
 
-def run(report: Path | None, *, system: str | None, full: bool) -> int:
-    """Print the verdict on a session and return its exit status.
+
+def run(report: Path | None, *, system: str | None, full: bool, as_json: bool = False) -> int:
+    """Print the verdict on a session, in words or as JSON, and return its exit status.
 
     ``report`` None takes the newest of the folder that RFM_REPORT_FILE names; ``system`` None
     takes the session's own, or ``SYSTEM:PARTITION`` for what was to run on one partition.
     """
     try:
-        judged = judge_session(find(report), system=system, full=full)
+        with tables.working("judging the session"):
+            judged = judge_session(find(report), system=system, full=full)
     except NetproofError as error:
         out = tables.console(stderr=True)
         out.print(Text(f"netproof: cannot judge: {error}", "red"), soft_wrap=True)
         return CANNOT_JUDGE
+    if as_json:
+        documents.write(judged.document(), sys.stdout)
+        return judged.verdict.status
     out = tables.console()
     tables.print_verdict(judged.verdict, out)
     for reason in judged.unread:

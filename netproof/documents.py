@@ -1,0 +1,132 @@
+"""The verdict as plain values for ``json``; docs/operation.md tells the keys."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, TextIO
+
+from netproof.case import Case
+from netproof.criteria import CommonSizes, Level
+from netproof.curve import Curve
+from netproof.judgement import Ruling
+from netproof.matrix import Matrix
+from netproof.measured import Measured
+from netproof.session import Session
+from netproof.verdict import PASSED, Judged, Verdict
+
+FORMAT = 1
+"""Of all documents; raised when a key changes its meaning or goes."""
+
+
+def write(document: Mapping[str, Any], out: TextIO) -> None:
+    """Write a document as JSON."""
+    json.dump(document, out, indent=1, allow_nan=False, ensure_ascii=False)
+    out.write("\n")
+
+
+def of_verdict(
+    session: Session, matrix: Matrix, verdict: Verdict, unread: Sequence[str]
+) -> dict[str, Any]:
+    """A judged session. Sizes in bytes, times in µs, bandwidths in MB/s (10⁶ bytes/s).
+
+    ``unread``: why an earlier session could not be looked into, a sentence each.
+    """
+    return {
+        "format": FORMAT,
+        "session": str(session.path),
+        "system": matrix.cases[0].system,
+        "started": session.info.get("time_start"),
+        "verdict": "pass" if verdict.status == PASSED else "fail",
+        "passed": sum(one.passed for one in verdict.cases),
+        "warned": sum(one.level is Level.WARN for one in verdict.cases),
+        "baseline": None if matrix.baseline is None else dataclasses.asdict(matrix.baseline),
+        "faults": list(verdict.faults),
+        "notes": list(verdict.notes),
+        "not_compared": list(unread),
+        "absences": [dataclasses.asdict(absence) for absence in verdict.absences],
+        "cases": [_case(one) for one in verdict.cases],
+    }
+
+
+def of_case(case: Case) -> dict[str, Any]:
+    """What a case is, without the system."""
+    values = dataclasses.asdict(case)
+    del values["system"]
+    return values
+
+
+def of_measured(measured: Measured) -> dict[str, Any]:
+    """What was measured of a case, its launches being their count."""
+    return {
+        "launches": len(measured.launches),
+        "line_rate_mb_s": measured.line_rate_mb_s,
+        "landmarks": {
+            **dataclasses.asdict(measured.landmarks),
+            "undefined": dict(measured.landmarks.undefined),
+        },
+        "curve": {**of_curve(measured.curve), "mad_us": measured.mad_us},
+    }
+
+
+def of_curve(curve: Curve) -> dict[str, Any]:
+    """A curve by its columns."""
+    return {
+        "sizes_bytes": curve.sizes,
+        "time_us": curve.time_us,
+        "bandwidth_mb_s": curve.bandwidth_mb_s,
+    }
+
+
+def of_common(common: CommonSizes | None) -> dict[str, int] | None:
+    """The sizes at which curves meet."""
+    if common is None:
+        return None
+    return {
+        "count": common.count,
+        "least_bytes": common.least,
+        "largest_bytes": common.largest,
+    }
+
+
+def _case(judged: Judged) -> dict[str, Any]:
+    score, again = judged.score(), judged.again
+    return {
+        **of_case(judged.case),
+        "verdict": judged.level,
+        "faults": list(judged.faults),
+        "expected": judged.expected or None,
+        "score": None
+        if score is None
+        else {
+            "value": score.value,
+            "interval": score.interval,
+            "common": of_common(score.common),
+        },
+        "measured": None if judged.measured is None else of_measured(judged.measured),
+        "findings": [_ruling(ruling) for ruling in judged.rulings],
+        "again": None
+        if again is None
+        else {
+            "nodes": list(again.nodes),
+            "jobid": again.jobid,
+            "faults": list(again.faults),
+            "launches": [of_curve(curve) for curve in again.launches],
+        },
+    }
+
+
+def _ruling(ruling: Ruling) -> dict[str, Any]:
+    finding, confirmation = ruling.finding, ruling.confirmation
+    return {
+        "criterion": finding.criterion,
+        "level": ruling.level,
+        "why": ruling.why,
+        "size_bytes": finding.size,
+        "compared_bytes": list(finding.compared_sizes),
+        "value": finding.value,
+        "bound": finding.bound,
+        "interval": finding.interval,
+        "confirmed": None if confirmation is None else confirmation.confirmed,
+    }
