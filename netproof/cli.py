@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from netproof import baseline, export, judging, literature
+from netproof import baseline, export, judging, literature, show
 from netproof.parse import command as parse_command
 from netproof.store import command as store_command
 
@@ -22,6 +22,14 @@ app = typer.Typer(
 
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the same as JSON.")]
+
+
+SessionArgument = Annotated[
+    Path | None,
+    typer.Argument(
+        help="Session report, or a session's name in the store; the newest report if left out."
+    ),
+]
 
 
 @app.callback()
@@ -60,6 +68,28 @@ def verdict(
 ) -> None:
     """Judge a stored session: exit 0 passed, 1 failed, 2 cannot be judged."""
     raise typer.Exit(judging.run(session, system=system, full=full, as_json=as_json))
+
+
+@app.command("show")
+def show_session(
+    session: SessionArgument = None,
+    store: Annotated[
+        Path | None,
+        typer.Option("--store", envvar="NETPROOF_STORE", help="Folder of the store."),
+    ] = None,
+    system: Annotated[
+        str | None,
+        typer.Option(
+            "--system", help="SYSTEM or SYSTEM:PARTITION, as for reframe.", show_default=False
+        ),
+    ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="All IMB functions were to run (reframe -R).")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show a session's verdict, scores, landmarks and curves: exit 0 shown, 2 cannot be."""
+    raise typer.Exit(show.run(session, store=store, system=system, full=full, as_json=as_json))
 
 
 @app.command("baseline")

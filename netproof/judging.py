@@ -64,13 +64,13 @@ def run(report: Path | None, *, system: str | None, full: bool, as_json: bool = 
 def find(name: Path | None, store: Path | None = None) -> session.Session:
     """The session that a command was given: a report's path, or its name in a store.
 
-    ``name`` None takes the newest report of the folder that RFM_REPORT_FILE names. A file that is
-    there is the report; anything else is looked up in ``store``, as ``Store.find`` does. Raises
-    NetproofError where there is none.
+    ``name`` None takes the newest report of the folder that RFM_REPORT_FILE names. A file, or what
+    ends in ``.json``, is a report; anything else is looked up in ``store``, as ``Store.find``
+    does. Raises NetproofError where there is none.
     """
     if name is None:
         return session.load(session.newest(_reports()))
-    if store is None or name.is_file():
+    if store is None or name.is_file() or name.suffix == ".json":
         return session.load(name)
     opened = Store(store)
     return questions.load(opened, opened.find(str(name)))

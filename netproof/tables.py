@@ -84,8 +84,11 @@ def fitting(columns: Sequence[Column], width: int) -> list[Column]:
     return kept
 
 
-def table_of(columns: Sequence[Column], rows: range | None = None) -> Table:
-    """A table of the columns, or of these of their rows, as wide as all rows need."""
+def print_table(columns: Sequence[Column], out: Console, rows: range | None = None) -> None:
+    """Print the columns, or these of their rows, as wide as all rows need.
+
+    On a terminal that is narrower lines wrap, and nothing is cut.
+    """
     table = Table(box=None, pad_edge=False, padding=(0, _BETWEEN_COLUMNS, 0, 0))
     for column in columns:
         table.add_column(
@@ -97,7 +100,7 @@ def table_of(columns: Sequence[Column], rows: range | None = None) -> Table:
     for row in range(len(columns[0].cells)) if rows is None else rows:
         cells = (column.cells[row] for column in columns)
         table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in cells))
-    return table
+    out.print(table, width=max(out.width, width_of(columns)), crop=False, no_wrap=True)
 
 
 def benchmark_name(case: Case) -> str:

@@ -1,0 +1,284 @@
+"""The body of ``netproof show``: a session's verdict, its matrix, and its landmarks, as tables."""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from netproof import documents, judging, tables
+from netproof.benchmarks import FEATURES
+from netproof.case import Case
+from netproof.criteria import Level
+from netproof.errors import NetproofError
+from netproof.judgement import Baseline, group
+from netproof.judging import JudgedSession
+from netproof.sparkline import columns, readable, sparkline
+from netproof.tables import Column, benchmark_name, say
+from netproof.verdict import CANNOT_JUDGE, PASSED, Judged, Verdict
+
+MARKS = {Level.FAIL: "✗", Level.WARN: "!", Level.PASS: " "}
+_STYLES = {Level.FAIL: "bold red", Level.WARN: "yellow", Level.PASS: ""}
+_NOT_MEASURED = "none"
+
+_LEAST_LINE, _LONGEST_LINE = 10, 40
+"""Columns of the terminal that a curve takes."""
+
+_LEGEND = (
+    "lat: latency; MB/s: peak bandwidth, reached at B bytes; n½: bytes with half of it; line: peak"
+    " over the line rate; 64K: MB/s at 64 KiB; curve: over message sizes, both logarithmic"
+)
+
+Group = tuple
+"""What configurations have in common that are compared, as ``judgement.group`` has it."""
+
+
+def run(
+    name: Path | None, *, store: Path | None, system: str | None, full: bool, as_json: bool
+) -> int:
+    """Show a session and return the exit status: 0 shown, 2 cannot be.
+
+    ``name`` and ``store`` as ``judging.find`` takes them, ``system`` and ``full`` as the verdict.
+    """
+    try:
+        with tables.working("judging the session"):
+            judged = judging.judge_session(judging.find(name, store), system=system, full=full)
+    except NetproofError as error:
+        say(tables.console(stderr=True), f"netproof: cannot show: {error}", "red")
+        return CANNOT_JUDGE
+    if as_json:
+        documents.write(judged.document(), sys.stdout)
+    else:
+        print_session(judged, tables.console())
+    return PASSED
+
+
+def print_session(judged: JudgedSession, out: Console) -> None:
+    """The verdict with what failed, the matrix of scores, and the landmarks with their curves."""
+    verdict = judged.verdict
+    groups: dict[Group, list[Judged]] = defaultdict(list)
+    for one in verdict.cases:
+        groups[group(one.case)].append(one)
+    say(out, f"session {judged.session.path}")
+    _print_outcome(verdict, out)
+    for reason in judged.unread:
+        say(out, f"not compared with an earlier session: {reason}")
+    _print_matrix(groups, judged.matrix.baseline, out)
+    for absence in verdict.absences:
+        say(
+            out,
+            f"not here: {absence.partition} {absence.environment}"
+            f" {FEATURES[absence.benchmark]}: {absence.reason}",
+        )
+    for note in verdict.notes:
+        say(out, f"note: {note}")
+    _print_landmarks(groups, out)
+
+
+def _print_outcome(verdict: Verdict, out: Console) -> None:
+    failed = [one for one in verdict.cases if not one.passed]
+    warned = [one for one in verdict.cases if one.level is Level.WARN]
+    unmeasured = sum(one.measured is None for one in failed)
+    parts = [f"{len(verdict.cases) - len(failed)} of {len(verdict.cases)} cases passed"]
+    if warned:
+        parts.append(f"{len(warned)} of them with a warning")
+    if unmeasured:
+        parts.append(f"{unmeasured} of those that failed were not measured whole")
+    word = "PASSED" if verdict.status == PASSED else "FAILED"
+    say(out, f"{word}: {', '.join(parts)}", "bold green" if word == "PASSED" else "bold red")
+    out.print()
+    for fault in verdict.faults:
+        say(out, f"FAIL {fault}", "red")
+    alike: dict[str, list[Case]] = defaultdict(list)
+    for one in failed:
+        for reason in one.faults:
+            alike[reason].append(one.case)
+    for reason, cases in alike.items():
+        say(out, f"FAIL {_together(cases)}: {reason}", "red")
+    for one in failed:
+        for reason in one.said(Level.FAIL):
+            say(out, f"FAIL {reason}", "red")
+    for one in warned:
+        say(out, f"WARN {one.case}: {_briefly(one)}", "yellow")
+    if warned:
+        say(out, "netproof verdict tells each warning in full, and what was flagged besides")
+
+
+def _together(cases: Sequence[Case]) -> str:
+    """Cases that share a reason: the only one by name, several by configuration and count."""
+    if len(cases) == 1:
+        return str(cases[0])
+    counts: dict[str, int] = defaultdict(int)
+    for case in cases:
+        counts[f"{case.partition} {case.environment}"] += 1
+    return f"{len(cases)} cases ({', '.join(f'{count} of {w}' for w, count in counts.items())})"
+
+
+def _briefly(judged: Judged) -> str:
+    flags = []
+    for ruling in judged.rulings:
+        if ruling.level is Level.WARN:
+            finding = ruling.finding
+            value = "undefined" if finding.value is None else f"{finding.value:.3g}"
+            at = "" if finding.size is None else f" at {finding.size} bytes"
+            flags.append(f"{finding.criterion} {value}{at}")
+    return "; ".join(flags)
+
+
+def _print_matrix(
+    groups: Mapping[Group, Sequence[Judged]], baseline: Baseline | None, out: Console
+) -> None:
+    """Scores by function and ranks, a column for each configuration; as many tables as it takes."""
+    rows = list(groups.values())
+    names = Column("function", [benchmark_name(row[0].case) for row in rows], right=False)
+    ranks = Column("ranks", [str(row[0].case.ranks) for row in rows])
+    by_partition: dict[str, dict[str, Column]] = {}
+    for row in rows:
+        for one in row:
+            by_partition.setdefault(one.case.partition, {})[one.case.environment] = None
+    for partition, environments in by_partition.items():
+        for environment in environments:
+            by_partition[partition][environment] = Column(
+                f"{partition}\n{environment}",
+                [_cell(row, partition, environment) for row in rows],
+            )
+    every = [column for found in by_partition.values() for column in found.values()]
+    out.print()
+    if tables.width_of([names, ranks, *every]) <= out.width:
+        tables.print_table([names, ranks, *every], out)
+    else:
+        for partition, environments in by_partition.items():
+            narrow = [
+                Column(environment, column.cells) for environment, column in environments.items()
+            ]
+            left = out.width - tables.width_of([names, ranks])
+            while narrow:
+                taken = 1
+                while taken < len(narrow) and tables.width_of(narrow[: taken + 1]) <= left:
+                    taken += 1
+                say(out, partition, "bold")
+                tables.print_table([names, ranks, *narrow[:taken]], out)
+                out.print()
+                narrow = narrow[taken:]
+    against = f"against {baseline}" if baseline else "undefined, there being no baseline"
+    say(
+        out,
+        f"score {against}: above 1 is faster; {MARKS[Level.FAIL]} failed,"
+        f" {MARKS[Level.WARN]} warning, - no score, {_NOT_MEASURED}: not measured whole,"
+        " blank: not here",
+        "dim",
+    )
+
+
+def _cell(row: Sequence[Judged], partition: str, environment: str) -> Text:
+    where = (partition, environment)
+    for one in row:
+        if (one.case.partition, one.case.environment) == where:
+            score = one.score()
+            value = "-" if score is None else f"{score.value:.2f}"
+            if one.measured is None:
+                value = _NOT_MEASURED
+            return Text(f"{value} {MARKS[one.level]}", _STYLES[one.level])
+    return Text("  ")
+
+
+def _print_landmarks(groups: Mapping[Group, Sequence[Judged]], out: Console) -> None:
+    """A table for each function and rank count, its curves drawn to one scale."""
+    every = [one for row in groups.values() for one in row]
+    fixed = _landmark_columns(every)
+    kept = tables.fitting(fixed, out.width - _LEAST_LINE)
+    room = min(max(out.width - tables.width_of(kept), _LEAST_LINE), _LONGEST_LINE)
+    lines: list[Text] = []
+    scales: list[str] = []
+    for row in groups.values():
+        drawn, scale = _curves(row, room)
+        lines += drawn
+        scales.append(scale)
+    kept.append(Column("curve", lines, right=False))
+    out.print()
+    say(out, _LEGEND, "dim")
+    begin = 0
+    for row, scale in zip(groups.values(), scales, strict=True):
+        case = row[0].case
+        out.print()
+        out.print(
+            Text.assemble((f"{benchmark_name(case)}, {case.ranks} ranks", "bold"), (scale, "dim")),
+            soft_wrap=True,
+        )
+        tables.print_table(kept, out, range(begin, begin + len(row)))
+        begin += len(row)
+
+
+def _landmark_columns(cases: Sequence[Judged]) -> list[Column]:
+    found = [None if one.measured is None else one.measured.landmarks for one in cases]
+
+    def of(name: str, form: str, factor: float = 1) -> list[str]:
+        values = [None if one is None else getattr(one, name) for one in found]
+        return ["-" if value is None else format(factor * value, form) for value in values]
+
+    def scores() -> list[str]:
+        shown = []
+        for one in cases:
+            score = one.score()
+            if score is None or score.interval is None:
+                shown.append("-")
+            else:
+                low, high = score.interval
+                shown.append(f"{score.value:.2f} ({low:.2f} to {high:.2f})")
+        return shown
+
+    limits = [None if one is None else one.eager_limit for one in found]
+    return [
+        Column("", [Text(MARKS[one.level], _STYLES[one.level]) for one in cases], right=False),
+        Column("partition", [one.case.partition for one in cases], right=False),
+        Column("environment", [one.case.environment for one in cases], right=False),
+        Column("lat µs", of("latency_us", ".1f")),
+        Column("MB/s", of("peak_mb_s", ".1f")),
+        Column("at B", of("peak_size", "d")),
+        Column("n½ B", of("half_power_size", "d"), rank=1),
+        Column("line", of("line_rate_share", ".0%"), rank=2),
+        Column("64K", of("rate_64_kib_mb_s", ".1f"), rank=3),
+        Column("16K", of("rate_16_kib_mb_s", ".1f"), rank=3),
+        Column("4K", of("rate_4_kib_mb_s", ".1f"), rank=3),
+        Column("1K", of("rate_1_kib_mb_s", ".1f"), rank=3),
+        Column("eager B", ["-" if one is None else str(one.size_below) for one in limits], rank=5),
+        Column("score", scores(), rank=4),
+    ]
+
+
+def _curves(row: Sequence[Judged], width: int) -> tuple[list[Text], str]:
+    """The curves of one function over all configurations, and what their heights mean."""
+    ats: list[dict[int, float]] = []
+    rates = all(
+        one.measured is None or one.measured.curve.bandwidth_mb_s is not None for one in row
+    )
+    for one in row:
+        curve = None if one.measured is None else one.measured.curve
+        if curve is None or curve.sizes == (0,):
+            ats.append({})
+            continue
+        values = curve.bandwidth_mb_s if rates else curve.time_us
+        ats.append(dict(zip(curve.sizes, values, strict=True)))
+    values = readable(value for at in ats for value in at.values())
+    if not values:
+        return [Text("") for _ in row], ""
+    scale = (min(values), max(values))
+    over = columns((size for at in ats for size in at), width)
+    unit = "MB/s" if rates else "µs"
+    drawn = []
+    for one, at in zip(row, ats, strict=True):
+        line = Text(sparkline(at, over, scale, min if rates else max))
+        for level in (Level.WARN, Level.FAIL):
+            flagged = {r.finding.size for r in one.rulings if r.level is level} - {None}
+            for number, sizes in enumerate(over):
+                if flagged.intersection(sizes):
+                    line.stylize(_STYLES[level], number, number + 1)
+        drawn.append(line)
+    return drawn, (
+        f"  curve: {scale[0]:.3g} to {scale[1]:.3g} {unit} over {over[0][0]} to"
+        f" {over[-1][-1]} bytes"
+    )
