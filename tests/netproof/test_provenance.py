@@ -141,6 +141,25 @@ def test_a_nodes_file_that_is_not_whole_is_refused(tmp_path, change, reason):
     assert reason in str(raised.value)
 
 
+def test_the_step_asks_every_node_once_and_does_not_end_the_script(tmp_path):
+    srun = tmp_path / "srun"
+    srun.write_text('#!/bin/bash\nprintf "%s\\n" "$@" >asked\nexit 1\n')
+    srun.chmod(0o755)
+    script = f"#!/bin/bash\n{provenance.node_step('eth 1')}\necho on it goes\n"
+    done = subprocess.run(
+        ["bash", "-c", script],
+        cwd=tmp_path,
+        env=os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SLURM_JOB_NUM_NODES": "3"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "on it goes\n"
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert {"--nodes=3", "--ntasks=3", "--ntasks-per-node=1"} <= set(asked)
+    assert asked[-3:] == ["bash", "./node.sh", "eth 1"]
+
+
 def test_a_job_whose_node_left_no_file_is_refused(tmp_path):
     shutil.copy(NODES / "same" / "node.gige-1.txt", tmp_path)
     with pytest.raises(ProvenanceError, match=r"no node\.\*\.txt of gige-2"):
