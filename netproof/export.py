@@ -22,7 +22,7 @@ from netproof.curve import Curve
 from netproof.errors import NetproofError
 from netproof.measured import Measured
 from netproof.store import Store, StoredSession, questions
-from netproof.store.rows import records
+from netproof.store.reading import records
 from netproof.units import BITS_PER_BYTE, MEBI
 
 LIKE_NETPIPE = ("PingPong", "PingPing")

@@ -1,7 +1,7 @@
 """The store: every session's curves, cases and provenance as Parquet files.
 
-``folder`` puts sessions in place and lists them, ``rows`` turns a report into tables and back,
-``columns`` says what the tables are, ``questions`` asks them through DuckDB.
+``columns`` says what the tables are, ``rows`` makes them of a report and ``reading`` the session
+of them again, ``folder`` puts sessions in place and lists them, ``questions`` asks through DuckDB.
 """
 
 from netproof.store.folder import Store, StoredSession

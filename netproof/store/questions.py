@@ -21,7 +21,7 @@ from netproof.criteria import READABLE, ScoreSettings
 from netproof.errors import NetproofError
 from netproof.judgement import Baseline
 from netproof.session import Session
-from netproof.store import rows
+from netproof.store import reading
 from netproof.store.columns import KEY, LANDMARKS, PATH_COLUMNS, TABLES
 from netproof.store.folder import Store, StoredSession
 
@@ -97,7 +97,7 @@ def load(store: Store, stored: StoredSession) -> Session:
     Of a case that ReFrame ran several times it has the last. Raises NetproofError where a file
     is missing or damaged.
     """
-    return rows.session(store.path(stored), tables(store, stored))
+    return reading.session(store.path(stored), tables(store, stored))
 
 
 def curves(store: Store, stored: StoredSession) -> pa.Table:

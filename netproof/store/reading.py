@@ -1,0 +1,222 @@
+"""From the store's tables back to the session that the verdict reads."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from netproof import launches
+from netproof.case import Case
+from netproof.curve import Curve
+from netproof.measured import curve_from_json
+from netproof.session import CheckResult, Session
+from netproof.store.columns import KEY, LANDMARKS
+from netproof.store.rows import KIND_OF_CASES
+
+Curves = dict[tuple[Any, ...], dict[int, dict[str, Any]]]
+"""Key to launch to the plain values of a curve."""
+
+
+def session(folder: Path, read: Mapping[str, pa.Table]) -> Session:
+    """The session that ``tables`` were made of, as ``session.load`` read it.
+
+    Of a case that ReFrame ran several times it has the last. ``folder`` is what its ``path``
+    says.
+    """
+    system = folder.parents[1].name.partition("=")[2]
+    curves = _by_launch(read["curves"], tuple(KEY))
+    ran: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in records(read["launches"]):
+        ran.setdefault(_key(row), []).append(row)
+    again: dict[int, list[dict[str, Any]]] = {}
+    again_curves = _by_launch(read["again_curves"], ("test_number", *KEY))
+    for row in records(read["again"]):
+        done = again_curves.get((row["test_number"], *_key(row)), {})
+        again.setdefault(row["test_number"], []).append(_again_values(row, done, system))
+    (header,) = records(read["sessions"])
+    numbered = []
+    for row in records(read["tests"]):
+        several = tuple(again.get(row["number"], ())) if row["measures_again"] else None
+        result = _result(row, row["test"], system, None, None, kind=row["kind"], again=several)
+        numbered.append((row["number"], result))
+    for row in records(read["cases"]):
+        key = _key(row)
+        result = _case_result(row, ran.get(key, []), curves.get(key, {}), system)
+        numbered.append((row["number"], result))
+    ordered = tuple(result for _, result in sorted(numbered, key=lambda entry: entry[0]))
+    return Session(folder, json.loads(header["session_info"]), ordered)
+
+
+def records(table: pa.Table) -> Iterator[dict[str, Any]]:
+    """A table's rows as plain values, maps as dicts."""
+    names = table.column_names
+    for values in zip(*(_values(table.column(name)) for name in names), strict=True):
+        yield dict(zip(names, values, strict=True))
+
+
+def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in KEY)
+
+
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    """A column as Python values; by way of numpy, which is ten times as fast as Arrow here."""
+    array = column.combine_chunks()
+    if pa.types.is_map(array.type) or pa.types.is_struct(array.type):
+        return array.to_pylist(maps_as_pydicts="strict")
+    if pa.types.is_list(array.type):
+        # Lists of this store have no nulls: their columns are not nullable.
+        offsets = array.offsets.to_numpy().tolist()
+        within = array.values
+        if pa.types.is_struct(within.type):
+            names = within.type.names
+            fields = [_values(pa.chunked_array([within.field(name)])) for name in names]
+            flat = [dict(zip(names, values, strict=True)) for values in zip(*fields, strict=True)]
+        else:
+            flat = _values(pa.chunked_array([within]))
+        return [flat[start:end] for start, end in pairwise(offsets)]
+    number = pa.types.is_integer(array.type) or pa.types.is_floating(array.type)
+    if not (number and array.null_count):
+        return array.to_numpy(zero_copy_only=False).tolist()
+    # numpy has no integers that are unknown, and no null beside NaN.
+    known = array.is_valid().to_numpy(zero_copy_only=False).tolist()
+    filled = array.fill_null(0).to_numpy().tolist()
+    return [value if there else None for value, there in zip(filled, known, strict=True)]
+
+
+def _by_launch(table: pa.Table, names: Sequence[str]) -> Curves:
+    """Curves of a table by ``names``, then by launch."""
+    columns = [table.column(name).combine_chunks() for name in (*names, "launch")]
+    begins = np.zeros(table.num_rows, dtype=bool)
+    begins[:1] = True
+    for column in columns:
+        codes = column.dictionary_encode().indices.to_numpy()
+        begins[1:] |= codes[1:] != codes[:-1]
+    firsts = np.flatnonzero(begins)
+    starts = firsts.tolist()
+    keys = zip(
+        *(_values(pa.chunked_array([column.take(pa.array(firsts))])) for column in columns),
+        strict=True,
+    )
+    sizes, times, bandwidths = (
+        _values(table.column(name)) for name in ("size_bytes", "time_us", "bandwidth_mb_s")
+    )
+    found: Curves = {}
+    ends = [*starts, table.num_rows][1:]
+    for (*key, launch), start, end in zip(keys, starts, ends, strict=True):
+        found.setdefault(tuple(key), {})[launch] = {
+            "sizes": sizes[start:end],
+            "time_us": times[start:end],
+            "bandwidth_mb_s": None if bandwidths[start] is None else bandwidths[start:end],
+        }
+    return found
+
+
+def _result(
+    row: Mapping[str, Any],
+    name: str,
+    system: str,
+    case: Case | None,
+    measured: dict[str, Any] | None,
+    *,
+    kind: str,
+    again: tuple[dict[str, Any], ...] | None,
+) -> CheckResult:
+    return CheckResult(
+        name=name,
+        system=system,
+        partition=row["partition"],
+        environment=row["environment"],
+        result=row["result"],
+        phase=row["phase"],
+        reason=row["reason"],
+        seconds=row["seconds"],
+        nodes=tuple(row["nodes"]),
+        folder=row["folder"],
+        case=case,
+        measured=measured,
+        kind=kind,
+        again=again,
+        **json.loads(row["further"]).get("result", {}),
+    )
+
+
+def _case_result(
+    row: Mapping[str, Any],
+    ran: list[dict[str, Any]],
+    curves: Mapping[int, dict[str, Any]],
+    system: str,
+) -> CheckResult:
+    case = _read_case(row, system)
+    measured = _measured(row, case, ran, curves) if row["measured_format"] is not None else None
+    return _result(row, row["check"], system, case, measured, kind=KIND_OF_CASES, again=None)
+
+
+def _read_case(row: Mapping[str, Any], system: str) -> Case:
+    return Case(
+        system, **{name: row[name] for name in KEY}, ranks_per_node=row["ranks_per_node"] or 0
+    )
+
+
+def _again_values(
+    row: Mapping[str, Any], done: Mapping[int, dict[str, Any]], system: str
+) -> dict[str, Any]:
+    return {
+        "case": dataclasses.asdict(_read_case(row, system)),
+        "launches": list(done.values()),
+        "faults": row["faults"],
+        "nodes": row["nodes"],
+        "jobid": row["jobid"],
+    }
+
+
+def _measured(
+    row: Mapping[str, Any],
+    case: Case,
+    ran: list[dict[str, Any]],
+    curves: Mapping[int, dict[str, Any]],
+) -> dict[str, Any]:
+    done = [
+        {
+            "number": launch["launch"],
+            "order": launch["position"],
+            "start": launch["started"].replace(tzinfo=UTC).timestamp(),
+            "wall_s": launch["wall_s"],
+            "ranks": launch["ranks_used"],
+            "curve": curves[launch["launch"]],
+        }
+        for launch in ran
+    ]
+    read = [curve_from_json(launch["curve"]) for launch in done]
+    landmarks = {name: row[name] for name in LANDMARKS}
+    landmarks["undefined"] = [list(item) for item in row["undefined"].items()]
+    return {
+        "format": row["measured_format"],
+        "case": dataclasses.asdict(case),
+        "launches": done,
+        "curve": _lists(launches.median_curve(read)),
+        "mad_us": list(launches.spread(read)),
+        "line_rate_mb_s": row["line_rate_mb_s"],
+        "landmarks": landmarks,
+        "partition_extras": json.loads(row["partition_extras"]),
+        "environment_extras": json.loads(row["environment_extras"]),
+        "seed": row["seed"],
+        "jobid": row["jobid"],
+        **json.loads(row["further"]).get("measured", {}),
+    }
+
+
+def _lists(curve: Curve) -> dict[str, Any]:
+    bandwidths = curve.bandwidth_mb_s
+    return {
+        "sizes": list(curve.sizes),
+        "time_us": list(curve.time_us),
+        "bandwidth_mb_s": None if bandwidths is None else list(bandwidths),
+    }
