@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from netproof import baseline, export, judging, literature, show
+from netproof import baseline, compare, export, judging, literature, show
 from netproof.parse import command as parse_command
 from netproof.store import command as store_command
 
@@ -28,6 +28,17 @@ SessionArgument = Annotated[
     Path | None,
     typer.Argument(
         help="Session report, or a session's name in the store; the newest report if left out."
+    ),
+]
+
+
+SessionStoreOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--store",
+        envvar="NETPROOF_STORE",
+        help="Folder of the store, for a session's name.",
+        show_default=False,
     ),
 ]
 
@@ -73,10 +84,7 @@ def verdict(
 @app.command("show")
 def show_session(
     session: SessionArgument = None,
-    store: Annotated[
-        Path | None,
-        typer.Option("--store", envvar="NETPROOF_STORE", help="Folder of the store."),
-    ] = None,
+    store: SessionStoreOption = None,
     system: Annotated[
         str | None,
         typer.Option(
@@ -90,6 +98,43 @@ def show_session(
 ) -> None:
     """Show a session's verdict, scores, landmarks and curves: exit 0 shown, 2 cannot be."""
     raise typer.Exit(show.run(session, store=store, system=system, full=full, as_json=as_json))
+
+
+@app.command("compare")
+def compare_sessions(
+    first: Annotated[
+        Path, typer.Argument(help="Session report, or a session's name in the store.")
+    ],
+    second: Annotated[
+        Path | None,
+        typer.Argument(help="Another one; the same if left out.", show_default=False),
+    ] = None,
+    store: SessionStoreOption = None,
+    partition: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            "--partition", metavar="A B", help="Partition of each side.", show_default=False
+        ),
+    ] = None,
+    environment: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            "--environment", metavar="A B", help="Environment of each side.", show_default=False
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare sessions, partitions or environments: exit 0 shown, 2 cannot be."""
+    raise typer.Exit(
+        compare.run(
+            first,
+            second,
+            store=store,
+            partitions=partition,
+            environments=environment,
+            as_json=as_json,
+        )
+    )
 
 
 @app.command("baseline")
@@ -176,6 +221,37 @@ def studies(
 ) -> None:
     """Show the figures of earlier studies, with losses and shares of the line rate computed."""
     raise typer.Exit(literature.run(study, report))
+
+
+@app.command("report")
+def report(
+    session: Annotated[
+        Path | None, typer.Argument(help="Session report; the newest if left out.")
+    ] = None,
+    system: Annotated[
+        str | None,
+        typer.Option(
+            "--system", help="SYSTEM or SYSTEM:PARTITION, as for reframe.", show_default=False
+        ),
+    ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="All IMB functions were to run (reframe -R).")
+    ] = False,
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", help="Folder to write; beside the session if left out.", show_default=False
+        ),
+    ] = None,
+    formats: Annotated[
+        str, typer.Option("--format", help="Any of html,png,svg,pdf,csv, with commas.")
+    ] = "html",
+) -> None:
+    """Write pages and charts on a session: exit 0 written, 2 it cannot be."""
+    # Loading what draws takes a third of any command's start.
+    from netproof.report import command
+
+    raise typer.Exit(command.run(session, system=system, full=full, folder=folder, formats=formats))
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """Draws the plots of docs/criteria.md from the curves recorded beside it.
 
-    pip install --editable .[docs]
+    . ci/activate
     python docs/criteria/plots.py
 
 The criteria themselves judge what is drawn: marks, bounds and subtitles are their findings.

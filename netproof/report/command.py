@@ -1,0 +1,204 @@
+"""The body of ``netproof report``: a folder of pages, and the same charts as files."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shlex
+import shutil
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import vl_convert
+from rich.progress import Progress
+from rich.text import Text
+
+from netproof import judging, literature, provenance, tables
+from netproof.errors import NetproofError
+from netproof.judging import JudgedSession
+from netproof.literature import Study
+from netproof.provenance import OfSession
+from netproof.report import content, figures
+from netproof.report.charts import Figure, Looks
+from netproof.report.page import MAIN, Report
+from netproof.verdict import CANNOT_JUDGE
+
+HTML, CSV = "html", "csv"
+FORMATS = (HTML, "png", "svg", "pdf", CSV)
+_VEGA_LITE = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
+_PIXELS = 2
+"""Pixels of a PNG for each of the chart's, so that it is sharp in print and on dense screens."""
+_OWN_FILES = ("report.css", "report.js")
+
+
+def run(
+    report: Path | None,
+    *,
+    system: str | None,
+    full: bool,
+    folder: Path | None,
+    formats: str,
+) -> int:
+    """Write the report on a session and return the exit status: 0 written, 2 it cannot be.
+
+    ``report``, ``system`` and ``full`` as for the verdict, which the report tells and its exit
+    status does not; ``folder`` None writes beside the session's report; ``formats``: those of
+    ``FORMATS``, with commas between.
+    """
+    try:
+        wanted = _formats(formats)
+        judged = judging.judge_session(judging.find(report), system=system, full=full)
+        target = folder or judged.session.path.with_name(f"{judged.session.path.stem}-report")
+        write(assemble(judged, wanted, _command(judged, system, full, formats)), target, wanted)
+    except NetproofError as error:
+        return _refused(str(error))
+    except OSError as error:
+        return _refused(f"{error.filename}: cannot be written: {error.strerror}")
+    shown = target / MAIN if HTML in wanted else target / "charts"
+    tables.console().print(Text(f"report {shown}"), soft_wrap=True)
+    return 0
+
+
+def assemble(judged: JudgedSession, formats: Sequence[str] = (HTML,), command: str = "") -> Report:
+    """All that the pages and files show of a session that was judged.
+
+    What cannot be had of studies and provenance is said in its place. Raises NetproofError where
+    two charts would have one name.
+    """
+    groups = content.groups(judged.verdict)
+    cases = [one.case for one in judged.verdict.cases]
+    not_there: dict[str, str] = {}
+    studies: tuple[Study, ...] = ()
+    found: OfSession | None = None
+    try:
+        literature.Beside(judged.session)
+        studies = tuple(literature.load(name) for name in literature.names())
+    except NetproofError as error:
+        not_there["studies"] = str(error)
+    try:
+        found = provenance.of_report(_document(judged.session.path), str(judged.session.path))
+    except NetproofError as error:
+        not_there["provenance"] = str(error)
+    return Report(
+        judged=judged,
+        groups=groups,
+        looks=Looks(
+            tuple(dict.fromkeys(case.partition for case in cases)),
+            tuple(dict.fromkeys(case.environment for case in cases)),
+        ),
+        figures={group.name: figures.of_time(group, judged.matrix) for group in groups},
+        netpipe=figures.of_netpipe(judged.verdict, judged.matrix),
+        studies=studies,
+        provenance=found,
+        scripts=(_bundle_name(), "report.js"),
+        files=tuple(name for name in formats if name != HTML),
+        command=command,
+        not_there=not_there,
+    )
+
+
+def write(report: Report, folder: Path, formats: Sequence[str]) -> None:
+    """Write a report into a folder, over an earlier one; OSError where it cannot be written."""
+    drawn = [one for one in report.all_figures() if one.rows]
+    folder.mkdir(parents=True, exist_ok=True)
+    if HTML in formats:
+        _write_assets(folder / "assets")
+        for name, page in report.pages().items():
+            (folder / name).write_text(page, encoding="utf-8")
+    writers = [(name, writer) for name, writer in _writers(report.looks).items() if name in formats]
+    if not writers:
+        return
+    charts = folder / "charts"
+    charts.mkdir(exist_ok=True)
+    with Progress(console=tables.console(stderr=True), transient=True) as progress:
+        for figure in progress.track(drawn, description="charts"):
+            for suffix, write_one in writers:
+                write_one(figure, charts / f"{figure.name}.{suffix}")
+
+
+def _formats(stated: str) -> tuple[str, ...]:
+    found = tuple(dict.fromkeys(name.strip().lower() for name in stated.split(",")))
+    unknown = [name for name in found if name not in FORMATS]
+    if unknown:
+        raise NetproofError(
+            f"--format {stated}: {', '.join(map(repr, unknown))} is none; there are"
+            f" {', '.join(FORMATS)}, with commas between them"
+        )
+    return found
+
+
+def _command(judged: JudgedSession, system: str | None, full: bool, formats: str) -> str:
+    parts = ["netproof", "report", str(judged.session.path)]
+    parts += ["--system", system] if system else []
+    parts += ["--full"] if full else []
+    parts += ["--format", formats] if formats != HTML else []
+    return shlex.join(parts)
+
+
+def _document(path: Path) -> dict[str, Any]:
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise NetproofError(f"{path}: cannot be read: {error}") from error
+
+
+def _refused(reason: str) -> int:
+    out = tables.console(stderr=True)
+    out.print(Text(f"netproof: no report: {reason}", "red"), soft_wrap=True)
+    return CANNOT_JUDGE
+
+
+def _bundle_name() -> str:
+    return f"vega-{_VEGA_LITE}-{version('vl-convert-python')}.js"
+
+
+def _write_assets(folder: Path) -> None:
+    """Style and scripts; the bundle of Vega, which takes seconds to make, only if not there."""
+    folder.mkdir(exist_ok=True)
+    for name in _OWN_FILES:
+        shutil.copyfile(str(files("netproof.report") / "assets" / name), folder / name)
+    bundle = folder / _bundle_name()
+    if not bundle.exists():
+        made = vl_convert.javascript_bundle(vl_version=_VEGA_LITE)
+        partial = bundle.with_suffix(".partial")
+        # Its names are its own: a script that is no module would share them with the page.
+        partial.write_text(f"(() => {{\n{made}\n}})();\n", encoding="utf-8")
+        partial.replace(bundle)
+
+
+def _writers(looks: Looks) -> dict[str, Callable[[Figure, Path], None]]:
+    def png(figure: Figure, path: Path) -> None:
+        made = vl_convert.vegalite_to_png(
+            figure.for_file(looks), vl_version=_VEGA_LITE, scale=_PIXELS
+        )
+        path.write_bytes(made)
+
+    def svg(figure: Figure, path: Path) -> None:
+        made = vl_convert.vegalite_to_svg(figure.for_file(looks), vl_version=_VEGA_LITE)
+        path.write_text(made, encoding="utf-8")
+
+    def pdf(figure: Figure, path: Path) -> None:
+        made = vl_convert.vegalite_to_pdf(figure.for_file(looks), vl_version=_VEGA_LITE)
+        path.write_bytes(made)
+
+    return {"png": png, "svg": svg, "pdf": pdf, CSV: _write_csv}
+
+
+def _write_csv(figure: Figure, path: Path) -> None:
+    """The chart's points, with what was flagged at each, and the envelope beside them."""
+    marks: dict[tuple[str, int], list[str]] = {}
+    for flag in figure.flags:
+        place = (flag["configuration"], flag["size_bytes"])
+        marks.setdefault(place, []).append(f"{flag['criterion']} {flag['mark']}")
+    least = {one["size_bytes"]: one["time_us"] for one in figure.envelope}
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow([*figure.rows[0], "envelope_us", "flags"])
+        for one in figure.rows:
+            size = one["size_bytes"]
+            flagged = "; ".join(marks.get((one["configuration"], size), []))
+            writer.writerow([*one.values(), least.get(size), flagged])

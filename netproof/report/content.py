@@ -1,0 +1,287 @@
+"""What a report says of a verdict, as plain values: states, groups of cases, rows of charts.
+
+Nothing is computed here: times, bandwidths, envelopes, flags and scores are those of
+``netproof.measured``, ``netproof.criteria`` and ``netproof.verdict``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from netproof import criteria, judgement
+from netproof.case import Case
+from netproof.criteria import EnvelopeSettings, Level
+from netproof.curve import Curve
+from netproof.errors import NetproofError
+from netproof.judgement import Ruling
+from netproof.matrix import Matrix
+from netproof.report.html import file_name
+from netproof.units import mbit_s
+from netproof.verdict import Judged, Verdict
+
+_NEVER_RAN = ("skip", "fail_deps")
+_DIRECTIONS = {"oneway": "one way", "bidirectional": "both ways at once"}
+
+
+class State(Enum):
+    """What became of a case: a word, a sign that needs no colour, and how bad it is."""
+
+    PASSED = ("passed", "✓", 0)
+    EXPECTED = ("fails as expected", "≈", 1)
+    UNCONFIRMED = ("passed, a flag was not confirmed", "○", 2)
+    WARNED = ("passed with a warning", "▲", 3)
+    ABSENT = ("did not run", "∅", 4)
+    FAILED = ("failed", "✗", 5)
+
+    def __init__(self, word: str, sign: str, badness: int) -> None:
+        self.word, self.sign, self.badness = word, sign, badness
+
+
+def state_of(judged: Judged) -> State:
+    """The state of one case."""
+    if judged.result is None or judged.result.result in _NEVER_RAN:
+        return State.ABSENT
+    if not judged.passed:
+        return State.FAILED
+    if judged.said(Level.WARN):
+        return State.WARNED
+    if judged.expected:
+        return State.EXPECTED
+    if any(ruling.level is Level.SHOWN for ruling in judged.flags()):
+        return State.UNCONFIRMED
+    return State.PASSED
+
+
+def sentence(verdict: Verdict) -> str:
+    """The verdict in a sentence."""
+    counts = Counter(state_of(judged) for judged in verdict.cases)
+    good = sum(count for state, count in counts.items() if state.badness < State.ABSENT.badness)
+    parts = [f"{good} of {len(verdict.cases)} cases passed"]
+    for state, told in (
+        (State.WARNED, "of them with a warning"),
+        (State.EXPECTED, "of them fail as expected"),
+        (State.FAILED, "failed"),
+        (State.ABSENT, "did not run"),
+    ):
+        if counts[state]:
+            parts.append(f"{counts[state]} {told}")
+    beyond = len(verdict.faults)
+    if beyond:
+        parts.append(f"{beyond} {'fault' if beyond == 1 else 'faults'} beyond single cases")
+    return ", ".join(parts)
+
+
+def configuration(case: Case) -> str:
+    """The configuration as it stands beside curves: partition and environment."""
+    return f"{case.partition} {case.environment}"
+
+
+def function_name(case: Case) -> str:
+    """The benchmark and its function or protocol: ``IMB Alltoall``, ``NetPIPE TCP``."""
+    if case.benchmark == "netpipe":
+        return f"NetPIPE {case.function.upper()}"
+    return f"IMB {case.function}"
+
+
+def variant(case: Case) -> str:
+    """What tells cases of one function apart: ranks, or NetPIPE's path and direction."""
+    if case.benchmark == "netpipe":
+        return f"{case.path}, {_DIRECTIONS.get(case.direction, case.direction)}"
+    return f"{case.ranks} ranks"
+
+
+@dataclass(frozen=True)
+class Group:
+    """The cases that measured the same in every configuration, in the verdict's order.
+
+    ``name`` is that of its anchor and its files, ``page`` that of the page it stands on.
+    """
+
+    name: str
+    page: str
+    function: str
+    variant: str
+    members: tuple[Judged, ...]
+
+    @property
+    def title(self) -> str:
+        """Function and variant."""
+        return f"{self.function}, {self.variant}"
+
+    @property
+    def case(self) -> Case:
+        """Any of its cases, for what all have in common."""
+        return self.members[0].case
+
+    @property
+    def link(self) -> str:
+        """Where it stands, from another page."""
+        return f"{self.page}#{self.name}"
+
+    def state(self) -> State:
+        """The worst state of a case."""
+        return max((state_of(judged) for judged in self.members), key=lambda state: state.badness)
+
+
+def groups(verdict: Verdict) -> tuple[Group, ...]:
+    """All groups, in the order in which the verdict first has them.
+
+    Raises NetproofError where two would have one file.
+    """
+    several: dict[tuple, list[Judged]] = {}
+    for judged in verdict.cases:
+        several.setdefault(judgement.group(judged.case), []).append(judged)
+    found = []
+    for members in several.values():
+        case = members[0].case
+        name = file_name(function_name(case), variant(case))
+        page = "netpipe" if case.benchmark == "netpipe" else file_name(function_name(case))
+        found.append(
+            Group(name, f"{page}.html", function_name(case), variant(case), tuple(members))
+        )
+    for group in found:
+        same = [other for other in found if other.name == group.name and other is not group]
+        if same:
+            raise NetproofError(
+                f"{group.title} and {same[0].title} would both be {group.name}: rename one"
+            )
+    return tuple(found)
+
+
+def pages(several: Sequence[Group]) -> dict[str, list[Group]]:
+    """The groups of each page, by its file."""
+    found: dict[str, list[Group]] = {}
+    for group in several:
+        found.setdefault(group.page, []).append(group)
+    return found
+
+
+def points(judged: Judged) -> list[dict[str, Any]]:
+    """A row for each size of a case: median time in µs, MAD, the band, bandwidth if defined.
+
+    Sizes of 0 bytes and times of 0 µs are left out: a logarithmic axis has no place for them.
+    """
+    measured = judged.measured
+    if measured is None:
+        return []
+    case, curve = measured.case, measured.curve
+    rates = curve.bandwidth_mb_s or (None,) * len(curve.sizes)
+    rows = []
+    for size, time, mad, rate in zip(
+        curve.sizes, curve.time_us, measured.mad_us, rates, strict=True
+    ):
+        if size < 1 or time <= 0:
+            continue
+        rows.append(
+            {
+                "configuration": configuration(case),
+                "partition": case.partition,
+                "environment": case.environment,
+                "protocol": case.function.upper() if case.benchmark == "netpipe" else None,
+                "size_bytes": size,
+                "time_us": time,
+                "mad_us": mad,
+                "low_us": time - mad,
+                "high_us": time + mad,
+                "bandwidth_mb_s": rate,
+                "bandwidth_mbit_s": None if rate is None else mbit_s(rate),
+                "launches": len(measured.launches),
+            }
+        )
+    return rows
+
+
+def envelope(group: Group, matrix: Matrix) -> list[dict[str, Any]]:
+    """The envelope of a group as rows of size and time; none where one configuration ran."""
+    found = criteria.envelope(_curves(group), _settings(group, matrix))
+    if found is None:
+        return []
+    return [
+        {"size_bytes": size, "time_us": time, "fastest": fastest}
+        for size, time, fastest in zip(
+            found.curve.sizes, found.curve.time_us, found.fastest, strict=True
+        )
+    ]
+
+
+def _curves(group: Group) -> dict[str, Curve]:
+    """The curves of a group by configuration; none of a function without message sizes."""
+    return {
+        configuration(judged.case): judged.measured.curve
+        for judged in group.members
+        if judged.measured is not None and judged.measured.curve.sizes != (0,)
+    }
+
+
+def _settings(group: Group, matrix: Matrix) -> EnvelopeSettings:
+    here = matrix.partitions.get(group.case.partition)
+    return EnvelopeSettings() if here is None else here.settings().envelope
+
+
+def flags(group: Group, matrix: Matrix) -> list[dict[str, Any]]:
+    """The flagged sizes of a group, a row each with the mark, the sentence and where it lies."""
+    return [row for _, rows in flags_by_case(group, matrix) for row in rows]
+
+
+def flags_by_case(group: Group, matrix: Matrix) -> list[tuple[Judged, list[dict[str, Any]]]]:
+    """The same, case by case."""
+    above = criteria.above_envelope(_curves(group), _settings(group, matrix))
+    found = []
+    for judged in group.members:
+        at = {row["size_bytes"]: row for row in points(judged)}
+        rows = []
+        for ruling in judged.rulings:
+            mark = _mark(ruling)
+            if mark is None:
+                continue
+            sizes = [ruling.finding.size]
+            if ruling.finding.criterion == "envelope":
+                # The ruling stands for all sizes of its level, and names the worst.
+                sizes = [
+                    one.size
+                    for one in above
+                    if one.where == configuration(judged.case) and one.level is ruling.finding.level
+                ]
+            rows += [
+                {
+                    **at[size],
+                    "mark": mark,
+                    "criterion": ruling.finding.criterion,
+                    "why": reason(ruling),
+                }
+                for size in sizes
+                if size in at
+            ]
+        found.append((judged, rows))
+    return found
+
+
+def _mark(ruling: Ruling) -> str | None:
+    if ruling.level is Level.FAIL:
+        return "failed"
+    if ruling.level is Level.WARN:
+        return "warning"
+    return None if ruling.confirmation is None else "not confirmed"
+
+
+def reason(ruling: Ruling) -> str:
+    """A ruling's sentence without the case, for where the case is named already."""
+    return ruling.why.removeprefix(f"{ruling.finding.where}: ")
+
+
+def missing(group: Group) -> list[str]:
+    """Why configurations have no curve in the chart of a group, a sentence each."""
+    told = []
+    for judged in group.members:
+        if judged.measured is None:
+            why = "; ".join(judged.faults) or "it left no complete curve"
+            told.append(f"{configuration(judged.case)}: {why}")
+        elif not points(judged):
+            told.append(
+                f"{configuration(judged.case)}: {function_name(judged.case)} has no message sizes"
+            )
+    return told

@@ -1,0 +1,115 @@
+"""Which charts a report has: one for each group of cases, and NetPIPE's for each partition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from netproof.case import Case
+from netproof.matrix import Matrix
+from netproof.report import content
+from netproof.report.charts import Figure
+from netproof.report.content import Group
+from netproof.report.html import file_name
+from netproof.units import mbit_s
+from netproof.verdict import Judged, Verdict
+
+BAND = "Bands: the median over launches ± its MAD."
+MARKS = "Flagged sizes: ✗ failed, △ warning, ○ flagged, but not when measured again."
+ENVELOPE = "Wide grey line: the envelope, the least time of any configuration."
+ALONE = "There is no envelope: no other configuration measured the same."
+
+
+def of_time(group: Group, matrix: Matrix) -> Figure:
+    """Time over size of every configuration of a group."""
+    envelope = content.envelope(group, matrix)
+    rows = [row for judged in group.members for row in content.points(judged)]
+    flags = content.flags(group, matrix)
+    return Figure(
+        name=group.name,
+        title=f"{group.title}: time against message size",
+        kind="time",
+        rows=rows,
+        flags=flags,
+        told=(BAND, ENVELOPE if envelope else ALONE, *([MARKS] if flags else [])),
+        missing=tuple(content.missing(group)),
+        envelope=tuple(envelope),
+    )
+
+
+def of_netpipe(verdict: Verdict, matrix: Matrix) -> dict[tuple[str, str, str], list[Figure]]:
+    """Throughput and signature of each (path, direction, partition), TCP and MPI together."""
+    several: dict[tuple[str, str, str], list[Judged]] = {}
+    for judged in verdict.cases:
+        case = judged.case
+        if case.benchmark == "netpipe":
+            key = (case.path, case.direction, case.partition)
+            several.setdefault(key, []).append(judged)
+    flags = {
+        judged.case.key(): marks
+        for group in content.groups(verdict)
+        if group.case.benchmark == "netpipe"
+        for judged, marks in content.flags_by_case(group, matrix)
+    }
+    found = {}
+    for (path, direction, partition), members in several.items():
+        rows = [_named(row) for judged in members for row in content.points(judged)]
+        lines = {
+            judged.measured.line_rate_mb_s
+            for judged in members
+            if judged.measured is not None and judged.measured.line_rate_mb_s is not None
+        }
+        where = f"{partition}, NetPIPE {content.variant(members[0].case)}"
+        told = [] if lines else [_no_line(members[0].case)]
+        marked = [_named(row) for judged in members for row in flags[judged.case.key()]]
+        common = {
+            "rows": rows,
+            "flags": marked,
+            "missing": tuple(_missing(members)),
+            "lines": tuple(
+                {
+                    "line_rate_mbit_s": mbit_s(rate),
+                    "label": f"line rate {mbit_s(rate):.1f} Mbit/s ({rate:.1f} MB/s)",
+                }
+                for rate in sorted(lines)
+            ),
+        }
+        told += [MARKS] if marked else []
+        name = file_name("netpipe", path, direction, partition)
+        found[path, direction, partition] = [
+            Figure(
+                f"{name}-throughput",
+                f"{where}: throughput",
+                "throughput",
+                told=tuple(told),
+                **common,
+            ),
+            Figure(
+                f"{name}-signature",
+                f"{where}: signature, throughput against time",
+                "signature",
+                told=tuple(told),
+                **common,
+            ),
+        ]
+    return found
+
+
+def _named(row: dict[str, Any]) -> dict[str, Any]:
+    """A point under the name that it has among those of one partition."""
+    return {**row, "configuration": f"{row['environment']} {row['protocol']}"}
+
+
+def _no_line(case: Case) -> str:
+    if case.path == "inside":
+        return "Inside a node messages cross no link, so there is no line rate."
+    return "No line rate is drawn: none is known for what was measured."
+
+
+def _missing(members: Sequence[Judged]) -> list[str]:
+    return [
+        f"{judged.case.environment}, {content.function_name(judged.case)}: "
+        f"{'; '.join(judged.faults) or 'it left no complete curve'}"
+        for judged in members
+        if judged.measured is None
+    ]
