@@ -1,0 +1,344 @@
+"""The body of ``netproof compare``: finds both sides, compares, prints."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from netproof import documents, judging, tables
+from netproof.case import Case
+from netproof.comparison import (
+    ComparedCase,
+    Comparison,
+    Outcome,
+    Side,
+    compare,
+    sides,
+)
+from netproof.errors import NetproofError
+from netproof.sparkline import columns, sparkline
+from netproof.tables import Column, benchmark_name, say
+from netproof.verdict import CANNOT_JUDGE, PASSED
+
+MARKS = {
+    Outcome.FASTER: "▲",
+    Outcome.SLOWER: "▼",
+    Outcome.ALIKE: "=",
+    Outcome.UNDECIDED: "?",
+    Outcome.UNDEFINED: "-",
+}
+_STYLES = {Outcome.FASTER: "green", Outcome.SLOWER: "red"}
+_LEAST_LINE, _LONGEST_LINE = 8, 40
+_DRAWN_RATIO = 10.0
+"""Ratios are drawn as if none were beyond this one: the rest would be flat beside it."""
+
+
+def run(
+    first: Path,
+    second: Path | None,
+    *,
+    store: Path | None,
+    partitions: tuple[str, str] | None,
+    environments: tuple[str, str] | None,
+    as_json: bool,
+) -> int:
+    """Compare two sides and return the exit status: 0 shown, 2 cannot be.
+
+    ``first`` and ``second`` as ``judging.find`` takes them, the rest as ``comparison.sides``.
+    """
+    try:
+        with tables.working("reading the sessions"):
+            sessions = [judging.find(name, store) for name in (first, second) if name is not None]
+        pair = sides(
+            sessions[0],
+            sessions[1] if len(sessions) == 2 else None,
+            partitions,
+            environments,
+        )
+        compared = compare(*pair, lambda cases: tables.tracked(cases, "comparing"))
+    except NetproofError as error:
+        say(tables.console(stderr=True), f"netproof: cannot compare: {error}", "red")
+        return CANNOT_JUDGE
+    if as_json:
+        documents.write(document(compared), sys.stdout)
+    else:
+        print_comparison(compared, tables.console())
+    return PASSED
+
+
+def print_comparison(compared: Comparison, out: Console) -> None:
+    """What came out overall, the ratios case by case, what is better where, what is missing."""
+    first, second = compared.first, compared.second
+    for side in (first, second):
+        say(out, f"{side.name}: {_whence(side)}")
+    for difference in compared.differences:
+        of_all = "" if difference.cases == len(compared.cases) else f" ({difference.cases} cases)"
+        say(
+            out,
+            f"configuration: {difference.what} {_plain(difference.first)} and"
+            f" {_plain(difference.second)}{of_all}",
+        )
+    out.print()
+    say(out, summary(compared), "bold")
+    _print_ratios(compared, out)
+    out.print()
+    _print_sentences(compared, out)
+    _print_uncompared(compared, out)
+
+
+def summary(compared: Comparison) -> str:
+    """What came out overall, in a sentence or two."""
+    first, second = compared.first.name, compared.second.name
+    counts = [
+        f"{word} in {compared.count(outcome)}"
+        for outcome, word in (
+            (Outcome.FASTER, "faster"),
+            (Outcome.SLOWER, "slower"),
+            (Outcome.ALIKE, "no difference overall"),
+            (Outcome.UNDECIDED, "no interval, of one launch,"),
+            (Outcome.UNDEFINED, "no ratio"),
+        )
+        if compared.count(outcome)
+    ]
+    mean = compared.mean()
+    over = "" if mean is None else f"; {mean:.3g} times as fast by the geometric mean"
+    missing = len(compared.uncompared)
+    beside = f"; {missing} more are not in both" if missing else ""
+    where = "".join(
+        f". {name}: in most cases {', '.join(map(_span, mostly))}"
+        for benchmark, name in (("netpipe", "NetPIPE"), ("imb", "IMB"))
+        if (mostly := compared.mostly(benchmark))
+    )
+    return (
+        f"{second} against {first}, {len(compared.cases)} cases: {', '.join(counts)}{over}{beside}"
+        f"{where}"
+    )
+
+
+def _span(mostly: tuple[int, int, bool]) -> str:
+    least, largest, faster = mostly
+    return f"{'faster' if faster else 'slower'} from {least} to {largest} bytes"
+
+
+def document(compared: Comparison) -> dict[str, Any]:
+    """Plain values for ``json``; sizes in bytes, times in µs, bandwidths in MB/s."""
+    first, second = compared.first, compared.second
+    return {
+        "format": documents.FORMAT,
+        "first": _side(first),
+        "second": _side(second),
+        "summary": summary(compared),
+        "geometric_mean": compared.mean(),
+        "differences": [
+            {
+                "what": difference.what,
+                "first": difference.first,
+                "second": difference.second,
+                "cases": difference.cases,
+            }
+            for difference in compared.differences
+        ],
+        "cases": [
+            {
+                "first": documents.of_case(case.first.case),
+                "second": documents.of_case(case.second.case),
+                "outcome": case.outcome,
+                "ratio": case.score.value,
+                "interval": case.score.interval,
+                "common": documents.of_common(case.score.common),
+                "sizes_bytes": list(case.ratios),
+                "ratios": list(case.ratios.values()),
+                "ranges": [
+                    {
+                        "least_bytes": one.least,
+                        "largest_bytes": one.largest,
+                        "faster": one.faster,
+                        "size_bytes": one.size,
+                        "ratio": one.ratio,
+                    }
+                    for one in case.ranges
+                ],
+                "landmarks": {
+                    name: {"first": one.first, "second": one.second, "ratio": one.ratio}
+                    for name, one in case.landmarks.items()
+                },
+                "sentence": case.sentence(),
+            }
+            for case in compared.cases
+        ],
+        "not_compared": [
+            {**documents.of_case(one.case), "measured_by": one.measured_by, "why": one.why}
+            for one in compared.uncompared
+        ],
+    }
+
+
+def _side(side: Side) -> dict[str, Any]:
+    return {
+        "name": side.name,
+        "session": str(side.session.path),
+        "started": side.session.info.get("time_start"),
+        "system": side.session.results[0].system,
+        "partition": side.partition,
+        "environment": side.environment,
+    }
+
+
+def _whence(side: Side) -> str:
+    system = side.session.results[0].system
+    where = " ".join(
+        part
+        for part in (
+            f"{system}:{side.partition}" if side.partition else system,
+            side.environment,
+        )
+        if part
+    )
+    return f"{where} of {side.session.path}, {side.session.info.get('time_start', 'undated')}"
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, list):
+        return " ".join(map(_plain, value))
+    return "not said" if value is None else str(value)
+
+
+def _place(compared: Comparison, case: Case) -> str:
+    """The part of the configuration that both sides have in common."""
+    parts = (
+        None if compared.first.partition else case.partition,
+        None if compared.first.environment else case.environment,
+    )
+    return " ".join(part for part in parts if part)
+
+
+def _named(compared: Comparison, case: Case) -> str:
+    return f"{_place(compared, case)} {case.what()}".strip()
+
+
+def _print_ratios(compared: Comparison, out: Console) -> None:
+    """A table of ratios for each configuration that both sides have in common."""
+    places: dict[str, list[ComparedCase]] = defaultdict(list)
+    for case in compared.cases:
+        places[_place(compared, case.first.case)].append(case)
+    ordered = [case for cases in places.values() for case in cases]
+    kept = tables.fitting(_ratio_columns(ordered), out.width - _LEAST_LINE)
+    room = min(max(out.width - tables.width_of(kept), _LEAST_LINE), _LONGEST_LINE)
+    logs = [abs(math.log(ratio)) for case in ordered for ratio in case.ratios.values()]
+    most = min(math.exp(max(logs, default=0)), _DRAWN_RATIO)
+    kept.append(
+        Column(
+            "over sizes",
+            [
+                sparkline(
+                    case.ratios, columns(case.ratios, room), (1 / most, most), _furthest_from_1
+                )
+                for case in ordered
+            ],
+            right=False,
+        )
+    )
+    begin = 0
+    for place, cases in places.items():
+        out.print()
+        if place:
+            say(out, place, "bold")
+        tables.print_table(kept, out, range(begin, begin + len(cases)))
+        begin += len(cases)
+    first, second = compared.first.name, compared.second.name
+    out.print()
+    say(
+        out,
+        f"ratio: {second} is so many times as fast as {first}, with its 95 % interval over the"
+        " launches; lat, MB/s, 64K…1K: latency, peak, and rates at so many bytes, above 1"
+        f" {second} is better; over sizes: the ratio from 1/{most:.3g} to {most:.3g}, ▅ and above"
+        " is faster",
+        "dim",
+    )
+    say(
+        out,
+        "; ".join(f"{MARKS[outcome]} {outcome.value}" for outcome in Outcome),
+        "dim",
+    )
+
+
+def _ratio_columns(cases: list[ComparedCase]) -> list[Column]:
+    def landmark(name: str) -> list[str]:
+        ratios = [case.landmarks[name].ratio for case in cases]
+        return ["-" if ratio is None else f"{ratio:.2f}" for ratio in ratios]
+
+    intervals = [case.score.interval for case in cases]
+    outcomes = [case.outcome for case in cases]
+    return [
+        Column("", [Text(MARKS[one], _STYLES.get(one, "")) for one in outcomes], right=False),
+        Column("function", [_function(case.first.case) for case in cases], right=False),
+        Column(
+            "ratio",
+            [
+                Text("-" if one.score.value is None else f"{one.score.value:.2f}", "bold")
+                for one in cases
+            ],
+        ),
+        Column(
+            "95 %",
+            ["-" if one is None else f"{one[0]:.2f}–{one[1]:.2f}" for one in intervals],
+        ),
+        Column("lat", landmark("latency_us")),
+        Column("MB/s", landmark("peak_mb_s")),
+        Column("64K", landmark("rate_64_kib_mb_s"), rank=2),
+        Column("16K", landmark("rate_16_kib_mb_s"), rank=2),
+        Column("4K", landmark("rate_4_kib_mb_s"), rank=2),
+        Column("1K", landmark("rate_1_kib_mb_s"), rank=2),
+    ]
+
+
+def _function(case: Case) -> str:
+    return benchmark_name(case) if case.benchmark == "netpipe" else case.what()
+
+
+def _furthest_from_1(ratios: list[float]) -> float:
+    return max(ratios, key=lambda ratio: abs(math.log(ratio)))
+
+
+def _print_sentences(compared: Comparison, out: Console) -> None:
+    """What is better where: the slower ones first, the worst on top, then the faster ones."""
+    told = [
+        case
+        for case in compared.cases
+        if case.outcome in (Outcome.FASTER, Outcome.SLOWER, Outcome.UNDEFINED) or case.ranges
+    ]
+    order = [Outcome.SLOWER, Outcome.FASTER, Outcome.ALIKE, Outcome.UNDECIDED, Outcome.UNDEFINED]
+
+    def rank(case: ComparedCase) -> tuple[int, float]:
+        ratio = case.score.value or 1
+        faster = case.outcome is Outcome.FASTER
+        return order.index(case.outcome), -ratio if faster else ratio
+
+    say(out, f"{compared.second.name} against {compared.first.name} is", "bold")
+    for case in sorted(told, key=rank):
+        say(
+            out,
+            f"{MARKS[case.outcome]} {_named(compared, case.first.case)}: {case.sentence()}",
+            _STYLES.get(case.outcome, ""),
+        )
+
+
+def _print_uncompared(compared: Comparison, out: Console) -> None:
+    alike: dict[tuple[str | None, str], list[Case]] = defaultdict(list)
+    for one in compared.uncompared:
+        alike[one.measured_by, one.why].append(one.case)
+    for (measured_by, why), cases in alike.items():
+        word = "not measured by either" if measured_by is None else f"only {measured_by} has"
+        by_place: dict[str, list[str]] = defaultdict(list)
+        for case in cases:
+            by_place[_place(compared, case)].append(case.what())
+        named = "; ".join(
+            f"{place} {', '.join(whats)}".strip() for place, whats in by_place.items()
+        )
+        say(out, f"{word} {named}: {why}", "yellow")
