@@ -1,0 +1,155 @@
+"""``netproof show``: the verdict, the matrix, the landmarks; on any width no figure is cut."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from netproof import judging, session
+from netproof.cli import app
+from netproof.show import print_session
+from netproof.sparkline import BLOCKS
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORDED = ROOT / "tests" / "data" / "sessions"
+SICK = RECORDED / "sick.json"
+
+
+@pytest.fixture(autouse=True)
+def settings(tmp_path, monkeypatch):
+    """The project's sites, and an empty folder of reports."""
+    monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
+    monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "run-{sessionid}.json"))
+
+
+def shown(*arguments: str) -> tuple[int, str, str]:
+    ran = CliRunner().invoke(app, ["show", *arguments])
+    return ran.exit_code, ran.stdout, ran.stderr
+
+
+def printed(width: int, system: str = "testbed", path: Path = SICK) -> str:
+    out = io.StringIO()
+    judged = judging.judge_session(session.load(path), system=system)
+    print_session(judged, Console(file=out, width=width))
+    return out.getvalue()
+
+
+def row_of(text: str, *begins: str) -> list[str]:
+    return next(
+        line.split() for line in text.splitlines() if line.split()[: len(begins)] == [*begins]
+    )
+
+
+def test_a_session_that_failed_is_shown_and_says_so():
+    status, said, _ = shown(str(SICK), "--system", "testbed:gige")
+    assert status == 0
+    assert "\nFAILED: " in said
+    assert "FAIL testbed:gige mpich NetPIPE tcp between oneway: fail in performance" in said
+
+
+def test_cases_that_failed_for_one_reason_are_gathered_and_counted():
+    _, said, _ = shown(str(SICK), "--system", "testbed:gige")
+    (line,) = [one for one in said.splitlines() if "did not run: the session does not have" in one]
+    assert "8 of gige openmpi4" in line
+    assert "21 of gige mpich" in line
+
+
+def test_the_matrix_has_scores_with_marks_and_says_what_was_not_measured():
+    row = row_of(printed(140, "testbed:gige"), "NetPIPE", "TCP", "between", "oneway")
+    assert row[4:] == ["2", "none", "✗", "none", "✗", "1.00", "✗", "0.97", "✗"]
+
+
+def test_an_absent_benchmark_is_blank_in_the_matrix_and_named_below():
+    said = printed(140, "testbed:gige")
+    assert row_of(said, "IMB", "PingPong")[3:] == ["none", "✗", "none", "✗"]
+    assert "not here: gige openmpi4 Intel MPI Benchmarks (IMB-MPI1): Open MPI has no IMB" in said
+
+
+def test_the_dropout_of_a_small_buffer_shows_in_the_curve():
+    rows = [line for line in printed(200).splitlines() if "  gige " in line and "▁" in line]
+    assert len(rows) == 4
+    for row in rows:
+        heights = [BLOCKS.index(block) for block in row.split()[-1]]
+        beyond_peak = heights[heights.index(max(heights)) :]
+        assert min(beyond_peak) < beyond_peak[-1]
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
+def test_no_figure_is_cut_on_any_width(width):
+    said = printed(width)
+    assert "…" not in said
+    for result in session.load(SICK).results:
+        if result.measured:
+            landmarks = result.measured["landmarks"]
+            assert f" {landmarks['latency_us']:.1f} " in said
+            assert f" {landmarks['peak_mb_s']:.1f} " in said
+
+
+@pytest.mark.parametrize("width", [80, 120, 200])
+def test_tables_keep_to_the_terminal_where_it_is_wide_enough(width):
+    lines = printed(width).splitlines()
+    begins = ("✗", "!", "   gige", "   fast", "NetPIPE MPI", "IMB")
+    assert (
+        max(
+            len(line.rstrip()) for line in lines if line.startswith(begins) and "curve:" not in line
+        )
+        <= width
+    )
+
+
+def test_a_wider_terminal_shows_more_landmarks():
+    assert "64K" not in printed(80).split("64 KiB", 1)[1]
+    assert " 64K " in printed(140).split("64 KiB", 1)[1]
+
+
+def test_json_has_the_cases_with_their_curves_and_findings():
+    status, text, _ = shown(str(SICK), "--system", "testbed:gige", "--json")
+    assert status == 0
+    document = json.loads(text)
+    assert (document["verdict"], document["system"]) == ("fail", "testbed")
+    measured = [case for case in document["cases"] if case["measured"]]
+    assert len(measured) == 4
+    for case in measured:
+        curve = case["measured"]["curve"]
+        assert len(curve["sizes_bytes"]) == len(curve["time_us"]) == len(curve["mad_us"])
+        flags = [one for one in case["findings"] if one["confirmed"]]
+        assert 49152 in {one["size_bytes"] for one in flags}
+        assert case["again"]["launches"]
+    assert len(document["cases"]) == 62
+
+
+def test_json_is_the_same_document_for_show_and_verdict_and_verdict_keeps_its_exit_status():
+    arguments = [str(SICK), "--system", "testbed:gige", "--json"]
+    ran = CliRunner().invoke(app, ["verdict", *arguments])
+    assert ran.exit_code == 1
+    assert ran.stdout == shown(*arguments)[1]
+
+
+def test_a_stored_session_is_shown_as_its_report_is(tmp_path):
+    store = str(tmp_path / "store")
+    assert CliRunner().invoke(app, ["ingest", str(SICK), "--store", store]).exit_code == 0
+    status, said, _ = shown("20261121T01", "--store", store)
+    assert status == 0
+    assert said.splitlines()[1:] == shown(str(SICK))[1].splitlines()[1:]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ((), "there is no report of a session"),
+        (("nowhere.json",), "nowhere.json: is not there"),
+        ((str(SICK), "--system", "testbed:ib"), "has no partition 'ib'"),
+        (("newest", "--store", "/nonexistent"), "/nonexistent: is no store"),
+    ],
+)
+def test_what_cannot_be_shown_exits_2_with_the_reason_and_no_json(arguments, reason):
+    for more in ((), ("--json",)):
+        status, said, why = shown(*arguments, *more)
+        assert (status, said) == (2, "")
+        assert "netproof: cannot show: " in why
+        assert reason in why
