@@ -193,10 +193,18 @@ def _time(figure: Figure, looks: Looks, ink: Ink) -> alt.LayerChart:
     by, names, title = "partition", partitions, "switch"
     if len(looks.partitions) == 1:
         by, names, title = "environment", environments, LIBRARY
-    colour = alt.Color(f"{by}:N", title=title, scale=looks.colours(names, ink, of=by))
-    # Legends show a line's stroke, and neither the band around it nor the points on it.
-    unlabelled = alt.Color(f"{by}:N", scale=looks.colours(names, ink, of=by), legend=None)
+    colour = alt.Color(
+        f"{by}:N",
+        title=title,
+        scale=looks.colours(names, ink, of=by),
+        # Else a legend is as faint as the bands, and as thick.
+        legend=alt.Legend(
+            symbolOpacity=1, symbolType="stroke" if by == "partition" else alt.Undefined
+        ),
+    )
     dash = alt.StrokeDash("partition:N", title="switch", scale=looks.dashes(partitions))
+    if by != "partition":
+        dash = alt.StrokeDash("partition:N", scale=looks.dashes(partitions), legend=None)
     pick, hover = _pick(figure.rows), _hover()
     x = alt.X("size_bytes:Q", scale=_log(2), axis=_size_axis(figure.rows), title="message size")
     y = alt.Y(
@@ -209,7 +217,7 @@ def _time(figure: Figure, looks: Looks, ink: Ink) -> alt.LayerChart:
     if figure.envelope:
         layers.append(
             alt.Chart(alt.NamedData(ENVELOPE))
-            .mark_line(strokeWidth=9, opacity=0.22, color=ink.text, strokeCap="round")
+            .mark_line(strokeWidth=9, opacity=0.22, color=ink.text, clip=True)
             .encode(x, y)
         )
     base = alt.Chart(alt.NamedData(POINTS))
@@ -219,7 +227,7 @@ def _time(figure: Figure, looks: Looks, ink: Ink) -> alt.LayerChart:
             x,
             alt.Y("low_us:Q", scale=_log(10)),
             alt.Y2("high_us:Q"),
-            unlabelled,
+            colour,
             alt.Detail("configuration:N"),
             opacity=alt.when(pick).then(alt.value(0.25)).otherwise(alt.value(0.03)),
         ),
@@ -316,7 +324,7 @@ def _netpipe(figure: Figure, looks: Looks, ink: Ink, x: alt.X) -> alt.LayerChart
 def _flag_layers(rows: Rows, x: alt.X, y: alt.Y, pick: alt.Parameter, ink: Ink) -> list[alt.Chart]:
     colours = {"failed": ink.failed, "warning": ink.warning, "not confirmed": ink.faint}
     layers = []
-    for mark, shape in MARKS.items():
+    for mark, shape in reversed(MARKS.items()):
         marked = [row for row in rows if row["mark"] == mark]
         if marked:
             layers.append(
@@ -386,7 +394,7 @@ def _ticks(rows: Rows) -> list[float]:
     least = min(row["low_us"] or row["time_us"] for row in rows)
     most = max(row["high_us"] for row in rows)
     decades = range(math.floor(math.log10(least)), math.ceil(math.log10(most)) + 1)
-    steps = (1, 2, 5) if len(decades) <= 5 else (1,)
+    steps = (1, 2, 5) if math.log10(most / least) <= 4 else (1,)
     return [step * 10.0**decade for decade in decades for step in steps]
 
 

@@ -61,11 +61,16 @@ def of_netpipe(verdict: Verdict, matrix: Matrix) -> dict[tuple[str, str, str], l
         }
         where = f"{partition}, NetPIPE {content.variant(members[0].case)}"
         told = [] if lines else [_no_line(members[0].case)]
+        here = matrix.partitions.get(partition)
+        if lines and here is not None and here.line_rate_from_bytes > 0:
+            told.append(
+                f"The site has rates below {here.line_rate_from_bytes} bytes left out of what is"
+                " held against the line rate, since short bursts pass above it."
+            )
         marked = [_named(row) for judged in members for row in flags[judged.case.key()]]
         common = {
             "rows": rows,
             "flags": marked,
-            "missing": tuple(_missing(members)),
             "lines": tuple(
                 {
                     "line_rate_mbit_s": mbit_s(rate),
@@ -82,6 +87,7 @@ def of_netpipe(verdict: Verdict, matrix: Matrix) -> dict[tuple[str, str, str], l
                 f"{where}: throughput",
                 "throughput",
                 told=tuple(told),
+                missing=tuple(_missing(members)),
                 **common,
             ),
             Figure(
@@ -89,6 +95,7 @@ def of_netpipe(verdict: Verdict, matrix: Matrix) -> dict[tuple[str, str, str], l
                 f"{where}: signature, throughput against time",
                 "signature",
                 told=tuple(told),
+                missing=tuple(_missing_beside(members)),
                 **common,
             ),
         ]
@@ -110,6 +117,15 @@ def _missing(members: Sequence[Judged]) -> list[str]:
     return [
         f"{judged.case.environment}, {content.function_name(judged.case)}: "
         f"{'; '.join(judged.faults) or 'it left no complete curve'}"
+        for judged in members
+        if judged.measured is None
+    ]
+
+
+def _missing_beside(members: Sequence[Judged]) -> list[str]:
+    """The same without the reasons, which stand beside it."""
+    return [
+        f"{judged.case.environment}, {content.function_name(judged.case)}: as in the throughput"
         for judged in members
         if judged.measured is None
     ]

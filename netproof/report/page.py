@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from rich.table import Table
@@ -26,6 +27,9 @@ MAIN_NETPIPE = ("between", "oneway")
 """Path and direction whose charts stand on the main page; the others are on NetPIPE's."""
 MAIN_FAILED = 2
 """How many charts of failed functions the main page shows."""
+
+CASES_SHOWN = 40
+"""How many cases a list shows before the others are to be opened."""
 
 _POLICY = (
     "default-src 'none'; script-src 'self' file: 'unsafe-eval'; "
@@ -130,11 +134,17 @@ def _main(report: Report, by_page: Mapping[str, Sequence[Group]]) -> Markup:
 
 
 def _when(info: Mapping[str, Any]) -> Markup:
-    told = (
-        f"Measured from {_stated(info, 'time_start')} to {_stated(info, 'time_end')}"
-        f" on {_stated(info, 'hostname')}"
-    )
+    start, end = (_time(_stated(info, key)) for key in ("time_start", "time_end"))
+    told = f"Measured from {start} to {end}, started on {_stated(info, 'hostname')}"
     return element("p", told, class_="faint")
+
+
+def _time(stated: str) -> str:
+    """ReFrame's time of day as people read it; anything else as it is."""
+    try:
+        return f"{datetime.strptime(stated, '%Y%m%dT%H%M%S%z'):%Y-%m-%d %H:%M:%S %z}"
+    except ValueError:
+        return stated
 
 
 def _stated(info: Mapping[str, Any], key: str) -> str:
@@ -193,20 +203,28 @@ def _failures(several: Sequence[Judged], links: Mapping[int, str]) -> Markup:
 
 
 def _case_list(
-    several: Iterable[tuple[Judged, Sequence[str]]], links: Mapping[int, str], class_: str
+    several: Sequence[tuple[Judged, Sequence[str]]], links: Mapping[int, str], class_: str
 ) -> Markup:
-    return element(
-        "ul",
-        [
-            element(
-                "li",
-                element("a", _case_name(one.case), href=links[id(one)]),
-                element("ul", [element("li", why) for why in reasons]),
-                class_=class_,
-            )
-            for one, reasons in several
-        ],
-        class_="cases",
+    """Cases with their reasons; of very many, those after the first are to be opened."""
+    made = [
+        element(
+            "li",
+            element("a", _case_name(one.case), href=links[id(one)]),
+            element("ul", [element("li", why) for why in reasons]),
+            class_=class_,
+        )
+        for one, reasons in several
+    ]
+    first, others = made[:CASES_SHOWN], made[CASES_SHOWN:]
+    return joined(
+        element("ul", first, class_="cases"),
+        element(
+            "details",
+            element("summary", f"and {len(others)} more"),
+            element("ul", others, class_="cases"),
+        )
+        if others
+        else None,
     )
 
 

@@ -7,6 +7,11 @@
     if (drawn.has(place)) return drawn.get(place);
     const figure = place.closest("figure");
     const spec = JSON.parse(figure.querySelector("script").textContent);
+    if (place.clientWidth < 520) {
+      // A telephone has no room for legends side by side.
+      spec.config.legend.columns = 2;
+      spec.config.legend.layout = { bottom: { direction: "vertical", anchor: "start" } };
+    }
     const done = vegaEmbed(place, spec, { renderer: "svg", actions: false })
       .then((result) => {
         figure.dataset.drawn = "yes";
