@@ -37,7 +37,7 @@ def settings(tmp_path: Path) -> dict[str, str]:
     (site / "settings.py").write_text(SETTINGS)
     names = (spack.RECORDS, ".spack-env", "view", "._view", "spack.lock", "chosen", "chosen.yaml")
     envs = tmp_path / "spack-envs"
-    shutil.copytree(ROOT / "spack-envs", envs, ignore=shutil.ignore_patterns(*names))
+    shutil.copytree(ROOT / "spack-envs", envs, symlinks=True, ignore=shutil.ignore_patterns(*names))
     return {"RFM_CONFIG_PATH": str(site), "NETPROOF_SPACK_ENVS": str(envs)}
 
 

@@ -22,7 +22,9 @@ def folder(tmp_path: Path) -> Path:
     """The files of spack-envs/, with nothing built."""
     names = (".netproof", ".spack-env", "view", "._view", "spack.lock", "chosen", "chosen.yaml")
     copied = tmp_path / "spack-envs"
-    shutil.copytree(ROOT / "spack-envs", copied, ignore=shutil.ignore_patterns(*names))
+    shutil.copytree(
+        ROOT / "spack-envs", copied, symlinks=True, ignore=shutil.ignore_patterns(*names)
+    )
     return copied
 
 
@@ -100,7 +102,14 @@ def test_the_sites_run_time_variables_are_the_environments(folder):
     openmpi = Combination("openmpi", "gcc")
     build(folder, openmpi)
     found = environment(folder, openmpi.name)
-    assert ["OPAL_PREFIX", f"{ROOT}/.opt/openmpi5"] in found["env_vars"]
+    assert ["OMPI_MCA_mpi_yield_when_idle", "1"] in found["env_vars"]
+
+
+def test_a_path_in_the_project_is_absolute_in_a_variable(folder):
+    path = folder / "site" / "debian12" / "packages.yaml"
+    path.write_text(path.read_text().replace("FI_PROVIDER: tcp", "FI_PROVIDER_PATH: ${project}/x"))
+    build(folder)
+    assert ["FI_PROVIDER_PATH", f"{ROOT}/x"] in environment(folder)["env_vars"]
 
 
 def test_one_that_is_not_built_stays_and_says_what_to_do(folder):

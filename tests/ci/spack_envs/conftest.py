@@ -56,7 +56,7 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
 def folder(tmp_path: Path) -> Path:
     """spack-envs/ as it is in the repository, with nothing built."""
     copied = tmp_path / "spack-envs"
-    shutil.copytree(ROOT / "spack-envs", copied, ignore=FILES_ONLY)
+    shutil.copytree(ROOT / "spack-envs", copied, symlinks=True, ignore=FILES_ONLY)
     return copied
 
 

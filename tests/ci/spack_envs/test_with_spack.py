@@ -28,7 +28,9 @@ def envs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of spack-envs/ with nothing built, so that this machine's own are left alone."""
     copied = tmp_path_factory.mktemp("spack") / "spack-envs"
     names = (".netproof", ".spack-env", "view", "._view", "spack.lock", "chosen", "chosen.yaml")
-    shutil.copytree(ROOT / "spack-envs", copied, ignore=shutil.ignore_patterns(*names))
+    shutil.copytree(
+        ROOT / "spack-envs", copied, symlinks=True, ignore=shutil.ignore_patterns(*names)
+    )
     return copied
 
 
