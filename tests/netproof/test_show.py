@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -61,12 +62,12 @@ def test_cases_that_failed_for_one_reason_are_gathered_and_counted():
 
 def test_the_matrix_has_scores_with_marks_and_says_what_was_not_measured():
     row = row_of(printed(140, "testbed:gige"), "NetPIPE", "TCP", "between", "oneway")
-    assert row[4:] == ["2", "none", "✗", "none", "✗", "1.00", "✗", "0.97", "✗"]
+    assert row[4:13] == ["2", "none", "✗", "none", "✗", "1.00", "✗", "0.97", "✗"]
 
 
 def test_an_absent_benchmark_is_blank_in_the_matrix_and_named_below():
     said = printed(140, "testbed:gige")
-    assert row_of(said, "IMB", "PingPong")[3:] == ["none", "✗", "none", "✗"]
+    assert row_of(said, "IMB", "PingPong")[3:7] == ["none", "✗", "none", "✗"]
     assert "not here: gige openmpi4 Intel MPI Benchmarks (IMB-MPI1): Open MPI has no IMB" in said
 
 
@@ -92,14 +93,9 @@ def test_no_figure_is_cut_on_any_width(width):
 
 @pytest.mark.parametrize("width", [80, 120, 200])
 def test_tables_keep_to_the_terminal_where_it_is_wide_enough(width):
-    lines = printed(width).splitlines()
-    begins = ("✗", "!", "   gige", "   fast", "NetPIPE MPI", "IMB")
-    assert (
-        max(
-            len(line.rstrip()) for line in lines if line.startswith(begins) and "curve:" not in line
-        )
-        <= width
-    )
+    rows = [line for line in printed(width).splitlines() if re.match(r"[✗! ]  (gige|fast)", line)]
+    assert len(rows) > 100
+    assert max(len(row.rstrip()) for row in rows) <= width
 
 
 def test_a_wider_terminal_shows_more_landmarks():
@@ -120,7 +116,10 @@ def test_json_has_the_cases_with_their_curves_and_findings():
         flags = [one for one in case["findings"] if one["confirmed"]]
         assert 49152 in {one["size_bytes"] for one in flags}
         assert case["again"]["launches"]
-    assert len(document["cases"]) == 62
+    unmeasured = [case for case in document["cases"] if not case["measured"]]
+    assert {tuple(case["faults"]) for case in unmeasured} == {
+        ("did not run: the session does not have it",)
+    }
 
 
 def test_json_is_the_same_document_for_show_and_verdict_and_verdict_keeps_its_exit_status():
