@@ -35,8 +35,8 @@ MARKS = {
 }
 _STYLES = {Outcome.FASTER: "green", Outcome.SLOWER: "red"}
 _LEAST_LINE, _LONGEST_LINE = 8, 40
-_DRAWN_RATIO = 10.0
-"""Ratios are drawn as if none were beyond this one: the rest would be flat beside it."""
+_DRAWN_RATIOS = (2.0, 10.0)
+"""The scale of drawn ratios ends between these: noise stays flat, and the rest beside outliers."""
 
 
 def run(
@@ -231,7 +231,8 @@ def _print_ratios(compared: Comparison, out: Console) -> None:
     kept = tables.fitting(_ratio_columns(ordered), out.width - _LEAST_LINE)
     room = min(max(out.width - tables.width_of(kept), _LEAST_LINE), _LONGEST_LINE)
     logs = [abs(math.log(ratio)) for case in ordered for ratio in case.ratios.values()]
-    most = min(math.exp(max(logs, default=0)), _DRAWN_RATIO)
+    least, largest = _DRAWN_RATIOS
+    most = min(max(math.exp(max(logs, default=0)), least), largest)
     kept.append(
         Column(
             "over sizes",
