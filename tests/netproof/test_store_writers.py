@@ -129,15 +129,22 @@ def check(store: Path, whole: dict[str, dict[str, bytes]], before: set[str]) -> 
     return len(found) - len(before)
 
 
+def seconds_of(writers: Writers, store: Path, brought: list[Path]) -> float:
+    """What an undisturbed writer takes."""
+    started = time.monotonic()
+    writers.start(store, brought)
+    assert writers.status() == 0
+    return time.monotonic() - started
+
+
 def test_killed_at_random_moments_the_store_is_as_before_or_complete(tmp_path, writers, whole):
     coming, store = reports(tmp_path, 5), tmp_path / "store"
     run(coming[:2], store)
     before = set(sessions(store))
     chance = random.Random(5)
-    started = time.monotonic()
-    writers.start(tmp_path / "timed", coming[2:])
-    assert writers.status() == 0
-    span = time.monotonic() - started
+    # The quickest of some, since a busy machine makes others long, and a kill that comes too late
+    # is none.
+    span = min(seconds_of(writers, tmp_path / f"timed-{n}", coming[2:]) for n in range(5))
     kills, outcomes = 0, Counter()
     for _ in range(MOST_TRIALS):
         writer = writers.start(store, coming[2:])
