@@ -188,7 +188,7 @@ class ComparedCase:
             return f"{reason}{beside}"
         ratio = f"{self.score.value:.3g} times as fast"
         if self.score.interval is None:
-            return f"{ratio}, with a launch of one side alone and so no interval"
+            return f"{ratio}, with no interval, which takes two launches of both"
         low, high = self.score.interval
         between = f"{ratio} ({low:.3g} to {high:.3g})"
         return ": ".join([between, "; ".join(map(str, self.ranges))] if self.ranges else [between])

@@ -23,6 +23,9 @@ from netproof.verdict import Judged, Verdict
 _WIDTH_OFF_TERMINAL = 140
 _BETWEEN_COLUMNS = 2
 
+_VISIBLE = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) != "\n"}
+"""Control characters to what is printed for them."""
+
 T = TypeVar("T")
 
 
@@ -99,8 +102,12 @@ def print_table(columns: Sequence[Column], out: Console, rows: range | None = No
         )
     for row in range(len(columns[0].cells)) if rows is None else rows:
         cells = (column.cells[row] for column in columns)
-        table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in cells))
-    out.print(table, width=max(out.width, width_of(columns)), crop=False, no_wrap=True)
+        table.add_row(
+            *(Text(cell.translate(_VISIBLE)) if isinstance(cell, str) else cell for cell in cells)
+        )
+    width, out.width = out.width, max(out.width, width_of(columns))
+    out.print(table, crop=False, no_wrap=True)
+    out.width = width
 
 
 def benchmark_name(case: Case) -> str:
@@ -201,8 +208,11 @@ def _word(judged: Judged) -> Text:
 
 
 def say(out: Console, sentence: str, style: str = "") -> None:
-    """Print a sentence on a line of its own, which the terminal may wrap."""
-    out.print(Text(sentence, style), soft_wrap=True)
+    """Print a sentence on a line of its own, which the terminal may wrap.
+
+    What a job wrote may be part of it, so the terminal obeys no control character in it.
+    """
+    out.print(Text(sentence.translate(_VISIBLE), style), soft_wrap=True)
 
 
 def _figures(judged: Judged) -> tuple[str, str, str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from netproof import session
@@ -120,6 +121,39 @@ def test_one_size_alone_is_told_if_it_is_twice_as_slow_and_not_if_it_is_a_little
 
     assert at_8192(4.0) == (Range(8192, 8192, False, 8192, pytest.approx(0.25)),)
     assert at_8192(1.5) == ()
+
+
+def test_equal_noise_seldom_makes_a_difference_and_hardly_ever_a_range(healthy):
+    random = np.random.default_rng(1)
+
+    def noisy(result):
+        base = result.measured["curve"]
+        launches = []
+        for launch in result.measured["launches"]:
+            times = base["time_us"] * np.exp(0.1 * random.standard_normal(len(base["time_us"])))
+            curve = {**base, "time_us": times.tolist()}
+            launches.append({**launch, "curve": curve})
+        medians = np.median([one["curve"]["time_us"] for one in launches], axis=0)
+        curve = {**base, "time_us": medians.tolist()}
+        return dataclasses.replace(
+            result, measured={**result.measured, "launches": launches, "curve": curve}
+        )
+
+    cases = [
+        case
+        for night in range(20)
+        for case in compare(
+            *sides(
+                with_results(healthy, noisy, "monday.json"),
+                with_results(healthy, noisy, f"{night}.json"),
+            )
+        ).cases
+        if case.ratios
+    ]
+    differing = sum(case.outcome is not Outcome.ALIKE for case in cases)
+    assert len(cases) == 240
+    assert differing / len(cases) < 0.15
+    assert sum(bool(case.ranges) for case in cases) / len(cases) < 0.03
 
 
 def test_two_launches_are_not_enough_to_say_where(healthy):
