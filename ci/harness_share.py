@@ -118,7 +118,7 @@ def single_scripts(folder: Path) -> dict[str, tuple[str, str]]:
     """Step to (job script, launches script) that run it alone, from the folder of its job.
 
     The job script keeps the environment and the options of the job's own, the launches script
-    what comes before the first step. Raises NetproofError where either is not as planned.
+    what comes before the first step, but not that the nodes say what they are. Raises NetproofError where either is not as planned.
     """
     job_script = (folder / "rfm_job.sh").read_text()
     if job_script.splitlines()[-1:] != [_JOB_CALL]:
@@ -126,6 +126,7 @@ def single_scripts(folder: Path) -> dict[str, tuple[str, str]]:
     lines = (folder / "launches.sh").read_text().splitlines()
     steps = [line for line in lines if line.startswith("step ")]
     preamble = lines[: lines.index(steps[0])] if steps else []
+    preamble = [line for line in preamble if "./node.sh" not in line]
     planned = json.loads((folder / "plan.json").read_text())["steps"]
     if [line.split()[1] for line in steps] != planned:
         raise NetproofError(f"{folder / 'launches.sh'}: has other steps than plan.json")

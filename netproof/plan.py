@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from netproof import provenance
 from netproof.benchmarks import (
     NETPIPE_DIRECTIONS,
     NETPIPE_PATHS,
@@ -226,17 +227,21 @@ def _placement(ranks: int, per_node: int) -> tuple[str, ...]:
     )
 
 
-def script(steps: Sequence[Step], partition: Partition, *, over_tcp: bool) -> str:
+def script(
+    steps: Sequence[Step], partition: Partition, *, over_tcp: bool, describe_nodes: bool
+) -> str:
     """Text of the shell script that runs ``steps`` in their order inside a job.
 
     ``over_tcp``: find the first node's address on the partition's interface and a free port
-    for each step before the first.
+    for each step before the first. ``describe_nodes``: have every node say what it is.
     """
     lines = [
         "#!/bin/bash",
         ". ./steps.sh",
         'mapfile -t nodes < <(scontrol show hostnames "$SLURM_JOB_NODELIST")',
     ]
+    if describe_nodes:
+        lines.append(provenance.node_step(partition.interface))
     if over_tcp:
         ask = shlex.join(["srun", "--mpi=none", "--nodes=1", "--ntasks=1", "--ntasks-per-node=1"])
         choose = shlex.join([*NPTCP, "listen-on", partition.interface, str(len(steps))])

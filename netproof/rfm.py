@@ -22,6 +22,7 @@ Before performance: the variables.
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import json
 import random
@@ -44,7 +45,7 @@ from reframe.core.exceptions import DependencyError, ReframeError, SanityError
 from reframe.core.runtime import runtime
 from reframe.utility.sanity import make_performance_function
 
-from netproof import again, judgement, measured, plan, session
+from netproof import again, judgement, measured, plan, provenance, session
 from netproof.benchmarks import (
     NETPIPE_DIRECTIONS,
     NETPIPE_PATHS,
@@ -70,7 +71,9 @@ from netproof.site import (
 PLAN_FILE = "plan.json"
 """What a job was to run, in which order, beside its output."""
 
-KEPT_FILES = ["launches.*", "*.out", "*.err", "*.np", plan.SIZE_FILES, PLAN_FILE]
+KEPT_FILES = [
+    *("launches.*", "*.out", "*.err", "*.np", plan.SIZE_FILES, provenance.NODE_FILES, PLAN_FILE)
+]
 """What is kept of a job's folder."""
 
 
@@ -143,6 +146,7 @@ class Steps(rfm.RunOnlyRegressionTest, Launched):
     over_tcp = False
     keep_files = KEPT_FILES
     seed = variable(int, value=0)
+    describe_nodes = False
 
     def write_steps(
         self, steps: Callable[[list[str], int], Sequence[plan.Step]], files: dict[str, str]
@@ -169,15 +173,37 @@ class Steps(rfm.RunOnlyRegressionTest, Launched):
             shutil.copy(source, stage)
         for name, text in files.items():
             (stage / name).write_text(text)
-        (stage / "launches.sh").write_text(plan.script(planned, partition, over_tcp=self.over_tcp))
+        (stage / "launches.sh").write_text(
+            plan.script(
+                planned,
+                partition,
+                over_tcp=self.over_tcp,
+                describe_nodes=self.describe_nodes,
+            )
+        )
         document = {"seed": self.seed, "steps": [step.name for step in planned]}
         (stage / PLAN_FILE).write_text(json.dumps(document, indent=1) + "\n")
 
 
+@functools.cache
+def ran_with() -> provenance.Software:
+    """Versions, revision and files that this session runs with; gathered once."""
+    return provenance.software(
+        Path(runtime().site_config.sources[-1]).parent,
+        Path(runtime().get_option("general/0/reference_prefix")),
+        Path(__file__).parent,
+    )
+
+
 class Job(Steps, Referenced):
-    """One Slurm job whose steps are the launches of several functions."""
+    """One Slurm job whose steps are the launches of several functions.
+
+    ``netproof_provenance``: its nodes and its software, for the session's report.
+    """
 
     netproof_kind = variable(str, value="launches", loggable=True)
+    netproof_provenance = variable(dict, value={}, loggable=True)
+    describe_nodes = True
 
     @run_after("setup")
     def insist_on_programs(self) -> None:
@@ -195,6 +221,12 @@ class Job(Steps, Referenced):
                 f"the job left no {record}, and Slurm has it as {self.job.state}; if it began,"
                 f" see {self.stderr} beside that file"
             )
+        try:
+            self.netproof_provenance = provenance.of_job(
+                Path(self.stagedir), self.job.nodelist, ran_with()
+            )
+        except provenance.ProvenanceError as error:
+            raise SanityError(str(error)) from None
         return True
 
 

@@ -224,7 +224,7 @@ def gige() -> Partition:
 def nptcp_job(folder: Path, partition: Partition) -> list[str]:
     """Files of a job with one launch, NPtcp between two nodes; the command that submits it."""
     steps = plan.netpipe_steps(1, partition, ["srun"], seed=1)
-    script = plan.script(steps, partition, over_tcp=True)
+    script = plan.script(steps, partition, over_tcp=True, describe_nodes=False)
     lines = [
         line
         for line in script.splitlines()

@@ -91,7 +91,12 @@ def test_variants_stay_together_so_that_turns_are_close_in_time():
 
 
 def test_each_tcp_launch_has_a_port_of_its_own():
-    text = plan.script(plan.netpipe_steps(2, PARTITION, SRUN, seed=1), PARTITION, over_tcp=True)
+    text = plan.script(
+        plan.netpipe_steps(2, PARTITION, SRUN, seed=1),
+        PARTITION,
+        over_tcp=True,
+        describe_nodes=False,
+    )
     ports = [word for word in text.split() if word.startswith('"${ports[')]
     assert len(ports) == len(set(ports)) == 8
     assert "listen-on eno1 16" in text
@@ -130,15 +135,22 @@ def test_a_sweep_is_asked_for_with_its_limits():
 @pytest.mark.parametrize("over_tcp", [False, True])
 def test_the_script_is_valid_shell(over_tcp):
     steps = plan.netpipe_steps(1, PARTITION, SRUN, seed=1)
-    text = plan.script(steps, PARTITION, over_tcp=over_tcp)
+    text = plan.script(steps, PARTITION, over_tcp=over_tcp, describe_nodes=True)
     checked = subprocess.run(
         ["bash", "-n"], input=text, text=True, capture_output=True, check=False
     )
     assert (checked.returncode, checked.stderr) == (0, "")
 
 
+def test_every_node_says_what_it_is_before_the_first_launch():
+    steps = plan.netpipe_steps(1, PARTITION, SRUN, seed=1)
+    lines = plan.script(steps, PARTITION, over_tcp=True, describe_nodes=True).splitlines()
+    (said,) = (number for number, line in enumerate(lines) if "node.sh eno1" in line)
+    assert said < min(number for number, line in enumerate(lines) if line.startswith("step "))
+
+
 def test_every_step_has_the_limit_of_the_partition():
     steps = plan.netpipe_steps(1, PARTITION, SRUN, seed=1)
-    text = plan.script(steps, PARTITION, over_tcp=True)
+    text = plan.script(steps, PARTITION, over_tcp=True, describe_nodes=False)
     lines = [line for line in text.splitlines() if line.startswith("step ")]
     assert [line.split()[1:3] for line in lines] == [[step.name, "60"] for step in steps]
