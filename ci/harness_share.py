@@ -118,7 +118,8 @@ def single_scripts(folder: Path) -> dict[str, tuple[str, str]]:
     """Step to (job script, launches script) that run it alone, from the folder of its job.
 
     The job script keeps the environment and the options of the job's own, the launches script
-    what comes before the first step, but not that the nodes say what they are. Raises NetproofError where either is not as planned.
+    what comes before the first step, but for the nodes' description of themselves. Raises
+    NetproofError where either is not as planned.
     """
     job_script = (folder / "rfm_job.sh").read_text()
     if job_script.splitlines()[-1:] != [_JOB_CALL]:
