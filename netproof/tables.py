@@ -22,6 +22,7 @@ from netproof.verdict import Judged, Verdict
 
 _WIDTH_OFF_TERMINAL = 140
 _BETWEEN_COLUMNS = 2
+_BETWEEN_CASES = 3
 
 _VISIBLE = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) != "\n"}
 """Control characters to what is printed for them."""
@@ -102,12 +103,14 @@ def print_table(columns: Sequence[Column], out: Console, rows: range | None = No
         )
     for row in range(len(columns[0].cells)) if rows is None else rows:
         cells = (column.cells[row] for column in columns)
-        table.add_row(
-            *(Text(cell.translate(_VISIBLE)) if isinstance(cell, str) else cell for cell in cells)
-        )
+        table.add_row(*(_cell(cell) for cell in cells))
     width, out.width = out.width, max(out.width, width_of(columns))
     out.print(table, crop=False, no_wrap=True)
     out.width = width
+
+
+def _cell(cell: str | Text) -> Text:
+    return Text(cell.translate(_VISIBLE)) if isinstance(cell, str) else cell
 
 
 def benchmark_name(case: Case) -> str:
@@ -119,24 +122,7 @@ def benchmark_name(case: Case) -> str:
 
 def print_verdict(verdict: Verdict, out: Console) -> None:
     """The cases with their landmarks, what is absent, then every failure and flag in full."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("partition", "environment", "benchmark"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("ranks", "latency µs", "peak MB/s", "Mbit/s", "of line rate", "score"):
-        table.add_column(heading, justify="right")
-    table.add_column("verdict")
-    for judged in verdict.cases:
-        case, score = judged.case, judged.score()
-        table.add_row(
-            case.partition,
-            case.environment,
-            benchmark_name(case),
-            str(case.ranks),
-            *_figures(judged),
-            "-" if score is None else f"{score.value:.2f}",
-            _word(judged),
-        )
-    out.print(table)
+    _print_cases(verdict.cases, out)
     for absence in verdict.absences:
         say(
             out,
@@ -157,6 +143,36 @@ def print_verdict(verdict: Verdict, out: Console) -> None:
     warned = sum(judged.passed and bool(judged.said(Level.WARN)) for judged in verdict.cases)
     orange = f", {warned} of them with a warning" if warned else ""
     say(out, f"{passed} of {len(verdict.cases)} cases passed{orange}", "bold")
+
+
+def _print_cases(cases: Sequence[Judged], out: Console) -> None:
+    """A line for each case; on a narrow terminal, with what fits beside the verdict."""
+    figures = list(zip(*map(_figures, cases), strict=True))
+    scores = [judged.score() for judged in cases]
+    columns = [
+        Column("partition", [judged.case.partition for judged in cases], right=False),
+        Column("environment", [judged.case.environment for judged in cases], right=False),
+        Column("benchmark", [benchmark_name(judged.case) for judged in cases], right=False),
+        Column("ranks", [str(judged.case.ranks) for judged in cases]),
+        Column("latency µs", figures[0], rank=2),
+        Column("peak MB/s", figures[1], rank=2),
+        Column("Mbit/s", figures[2], rank=4),
+        Column("of line rate", figures[3], rank=3),
+        Column("score", ["-" if one is None else f"{one.value:.2f}" for one in scores], rank=1),
+        Column("verdict", [_word(judged) for judged in cases], right=False),
+    ]
+    needed = sum(column.width + _BETWEEN_CASES for column in columns) - _BETWEEN_CASES + 2
+    if needed > out.width and out.is_terminal:
+        print_table(fitting(columns, out.width), out)
+        return
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        table.add_column(column.heading, justify="right" if column.right else "left", no_wrap=True)
+    for row in zip(*(column.cells for column in columns), strict=True):
+        table.add_row(*(_cell(cell) for cell in row))
+    width, out.width = out.width, max(out.width, needed)
+    out.print(table)
+    out.width = width
 
 
 def _print_flags(verdict: Verdict, out: Console) -> None:

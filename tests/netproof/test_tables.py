@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 
 import pytest
 from rich.console import Console
 
 from netproof import tables
+from netproof.case import Case
 from netproof.tables import Column, fitting, print_table, say, width_of
+from netproof.verdict import Judged, Verdict
 
 WIDE = [
     Column("partition", ["gige", "fast-ethernet"], right=False),
@@ -72,3 +75,36 @@ def test_on_a_terminal_what_is_being_done_is_said_on_standard_error(capsys, monk
     assert said.out == ""
     assert "judging the session" in said.err
     assert "comparing" in said.err
+
+
+class TestVerdict:
+    """Of a case that was not measured."""
+
+    @pytest.fixture
+    def said(self):
+        case = Case("testbed", "fast-ethernet", "intelmpi", "imb", "Reduce_scatter", 4, 1)
+        missing = Judged(case, None, ("did not run",))
+        # The widest benchmark that there is.
+        widest = dataclasses.replace(case, benchmark="netpipe", function="mpi", ranks=2)
+        other = Judged(dataclasses.replace(widest, direction="bidirectional"), None, ())
+
+        def on(width, terminal=True):
+            out = io.StringIO()
+            console = Console(file=out, width=width, force_terminal=terminal, color_system=None)
+            tables.print_verdict(Verdict((missing, other), (), (), ()), console)
+            return out.getvalue()
+
+        return on
+
+    @pytest.mark.parametrize("width", [40, 80, 100, 140, 200])
+    def test_a_terminal_of_any_width_shows_what_became_of_each_case(self, said, width):
+        row = next(line for line in said(width).splitlines() if "Reduce_scatter" in line)
+        assert row.split()[:4] == ["fast-ethernet", "intelmpi", "IMB", "Reduce_scatter"]
+        assert (row.split()[4], row.split()[-1]) == ("4", "FAIL")
+
+    def test_80_columns_are_enough_for_that(self, said):
+        rows = said(80).splitlines()[:3]
+        assert max(len(row.rstrip()) for row in rows) <= 80
+
+    def test_off_a_terminal_no_column_is_left_out(self, said):
+        assert "of line rate" in said(60, terminal=False)
