@@ -136,34 +136,16 @@ def _print_matrix(
     rows = list(groups.values())
     names = Column("function", [benchmark_name(row[0].case) for row in rows], right=False)
     ranks = Column("ranks", [str(row[0].case.ranks) for row in rows])
-    by_partition: dict[str, dict[str, Column]] = {}
-    for row in rows:
-        for one in row:
-            by_partition.setdefault(one.case.partition, {})[one.case.environment] = None
-    for partition, environments in by_partition.items():
-        for environment in environments:
-            by_partition[partition][environment] = Column(
-                f"{partition}\n{environment}",
-                [_cell(row, partition, environment) for row in rows],
-            )
-    every = [column for found in by_partition.values() for column in found.values()]
+    where = dict.fromkeys((one.case.partition, one.case.environment) for row in rows for one in row)
+    cells = {place: [_cell(row, *place) for row in rows] for place in where}
+    whole = [names, ranks, *(Column("\n".join(place), cells[place]) for place in where)]
     out.print()
-    if tables.width_of([names, ranks, *every]) <= out.width:
-        tables.print_table([names, ranks, *every], out)
+    if tables.width_of(whole) <= out.width:
+        tables.print_table(whole, out)
     else:
-        for partition, environments in by_partition.items():
-            narrow = [
-                Column(environment, column.cells) for environment, column in environments.items()
-            ]
-            left = out.width - tables.width_of([names, ranks])
-            while narrow:
-                taken = 1
-                while taken < len(narrow) and tables.width_of(narrow[: taken + 1]) <= left:
-                    taken += 1
-                say(out, partition, "bold")
-                tables.print_table([names, ranks, *narrow[:taken]], out)
-                out.print()
-                narrow = narrow[taken:]
+        for partition in dict.fromkeys(place[0] for place in where):
+            narrow = [Column(place[1], cells[place]) for place in where if place[0] == partition]
+            _print_parts([names, ranks], narrow, partition, out)
     against = f"against {baseline}" if baseline else "undefined, there being no baseline"
     say(
         out,
@@ -172,6 +154,19 @@ def _print_matrix(
         " blank: not here",
         "dim",
     )
+
+
+def _print_parts(beside: list[Column], columns: list[Column], title: str, out: Console) -> None:
+    """The columns in as many tables as it takes, those of ``beside`` in each."""
+    left = out.width - tables.width_of(beside)
+    while columns:
+        taken = 1
+        while taken < len(columns) and tables.width_of(columns[: taken + 1]) <= left:
+            taken += 1
+        say(out, title, "bold")
+        tables.print_table([*beside, *columns[:taken]], out)
+        out.print()
+        columns = columns[taken:]
 
 
 def _cell(row: Sequence[Judged], partition: str, environment: str) -> Text:
