@@ -24,6 +24,10 @@ from netproof.spack import RECORD_FORMAT, RECORDS, Combination, Record
 from netproof.spack_files import SpackFileError
 
 
+class BusyError(NetproofError):
+    """Another process is building the environment; what becomes of it is for that one to note."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What became of one environment; ``error`` is empty where all went well."""
@@ -78,6 +82,8 @@ def build(
                 own / RECORDS / "built.json",
                 {"format": RECORD_FORMAT, **dataclasses.asdict(record)},
             )
+    except BusyError as error:
+        return Outcome(combination.name, "left alone", 0.0, log, str(error))
     except NetproofError as error:
         _write(
             own / RECORDS / "failed.json",
@@ -177,5 +183,5 @@ def _alone(path: Path, name: str) -> Iterator[None]:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise NetproofError(f"another ci/spack-envs is building {name}") from None
+            raise BusyError(f"another ci/spack-envs is building {name}") from None
         yield

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -127,6 +128,18 @@ def test_a_failure_is_shown_until_it_is_built(spack_envs, stand_in):
     assert spack_envs("check").returncode == 1
     assert spack_envs("build", ONE).returncode == 0
     assert spack_envs("check").returncode == 0
+
+
+def test_one_that_another_process_builds_is_left_alone(spack_envs, stand_in, folder):
+    spack_envs("build", ONE)
+    with (folder / "common.yaml").open("a") as file:
+        file.write("# changed\n")
+    with (folder / "envs" / ONE / ".netproof" / "busy").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        ran = spack_envs("build", ONE)
+    assert ran.returncode == 1
+    assert f"another ci/spack-envs is building {ONE}" in ran.stdout
+    assert state(folder, ONE).word == "stale"
 
 
 def test_interrupted_after_concretizing_it_installs_by_the_same_lock(spack_envs, stand_in):
