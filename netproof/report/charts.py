@@ -239,17 +239,15 @@ def _time(figure: Figure, looks: Looks, ink: Ink) -> alt.LayerChart:
             alt.Detail("configuration:N"),
             opacity=fade,
         ),
-        base.mark_point(filled=True, opacity=1)
-        .encode(
+        base.mark_point(filled=True, opacity=1).encode(
             x,
             y,
             colour,
             alt.Shape("environment:N", title=LIBRARY, scale=looks.shapes(environments)),
             size=alt.when(hover).then(alt.value(150)).otherwise(alt.value(34)),
             opacity=fade,
-            tooltip=_tooltip(figure.rows),
-        )
-        .add_params(pick, hover),
+        ),
+        _targets(figure.rows, x, y, pick).add_params(pick, hover),
         *_flag_layers(figure.flags, x, y, pick, ink),
     ]
     return alt.layer(*layers)
@@ -295,17 +293,15 @@ def _netpipe(figure: Figure, looks: Looks, ink: Ink, x: alt.X) -> alt.LayerChart
             alt.Order("size_bytes:Q"),
             opacity=fade,
         ),
-        base.mark_point(filled=True, opacity=1)
-        .encode(
+        base.mark_point(filled=True, opacity=1).encode(
             x,
             y,
             colour,
             alt.Shape("environment:N", title=title, scale=looks.shapes(environments)),
             size=alt.when(hover).then(alt.value(150)).otherwise(alt.value(30)),
             opacity=fade,
-            tooltip=_tooltip(figure.rows),
-        )
-        .add_params(pick, hover),
+        ),
+        _targets(figure.rows, x, y, pick).add_params(pick, hover),
     ]
     if figure.lines:
         lines = alt.Chart(alt.NamedData(LINES))
@@ -319,6 +315,24 @@ def _netpipe(figure: Figure, looks: Looks, ink: Ink, x: alt.X) -> alt.LayerChart
             *layers,
         ]
     return alt.layer(*layers, *_flag_layers(figure.flags, x, y, pick, ink))
+
+
+def _targets(rows: Rows, x: alt.X, y: alt.Y, pick: alt.Parameter) -> alt.Chart:
+    """Unseen points that are large enough to be hit, which tell the values; of a pick, its own.
+
+    Vega-Lite's own way to the nearest point tells no text of it and cannot be clicked.
+    """
+    return (
+        alt.Chart(alt.NamedData(POINTS))
+        .mark_point(filled=True, opacity=0, cursor="pointer")
+        .encode(
+            x,
+            y,
+            alt.Detail("configuration:N"),
+            size=alt.when(pick).then(alt.value(200)).otherwise(alt.value(0)),
+            tooltip=_tooltip(rows),
+        )
+    )
 
 
 def _flag_layers(rows: Rows, x: alt.X, y: alt.Y, pick: alt.Parameter, ink: Ink) -> list[alt.Chart]:
@@ -364,7 +378,6 @@ def _hover() -> alt.Parameter:
         fields=["configuration", "size_bytes"],
         on="pointerover",
         clear="pointerout",
-        nearest=True,
         empty=False,
     )
 

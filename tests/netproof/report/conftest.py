@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import base64
+import functools
 import json
 import os
 import select
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -185,13 +186,17 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     made.close()
 
 
-@pytest.fixture
-def judge(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    """``judge(path, system)``: a session judged by the project's sites, alone."""
+@pytest.fixture(scope="session")
+def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., JudgedSession]]:
+    """``judge(session, system)``: a recorded session, or a path, judged by the project's sites."""
+    reports = tmp_path_factory.mktemp("reports") / "run-{sessionid}.json"
 
-    def judged(path: Path, system: str | None = None) -> JudgedSession:
-        monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
-        monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "run-{sessionid}.json"))
+    @functools.cache
+    def judged(session: str | Path, system: str | None = None) -> JudgedSession:
+        path = RECORDED / session if isinstance(session, str) else session
         return judging.judge_session(judging.find(path), system=system)
 
-    return judged
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
+        patch.setenv("RFM_REPORT_FILE", str(reports))
+        yield judged

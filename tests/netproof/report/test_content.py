@@ -1,0 +1,196 @@
+"""What a report says is what was measured, judged and found, and nothing else."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from netproof import criteria
+from netproof.criteria import Level
+from netproof.errors import NetproofError
+from netproof.report import content, figures
+from netproof.report.content import State
+
+TWO_SWITCHES = Path(__file__).resolve().parents[2] / "data" / "sessions" / "two-switches.json"
+
+
+@pytest.fixture
+def two_switches(judge):
+    return judge("two-switches.json")
+
+
+@pytest.fixture
+def sick(judge):
+    return judge("sick.json", "testbed:gige")
+
+
+def _group(judged, name):
+    return next(group for group in content.groups(judged.verdict) if group.name == name)
+
+
+def test_the_sentence_counts_every_case_once(two_switches):
+    counts = {}
+    for one in two_switches.verdict.cases:
+        state = content.state_of(one)
+        counts[state] = counts.get(state, 0) + 1
+    assert counts == {State.PASSED: 23, State.FAILED: 1, State.ABSENT: 100}
+    said = content.sentence(two_switches.verdict)
+    assert said == "23 of 124 cases passed, 1 failed, 100 did not run"
+
+
+def test_a_case_is_as_bad_as_the_worst_that_was_ruled(sick):
+    members = _group(sick, "netpipe-tcp-between-one-way").members
+    failed = next(one for one in members if one.result is not None and not one.passed)
+
+    def ruled(level: Level) -> State:
+        rulings = tuple(
+            dataclasses.replace(ruling, level=level) if ruling.confirmation else ruling
+            for ruling in failed.rulings
+        )
+        return content.state_of(dataclasses.replace(failed, faults=(), rulings=rulings))
+
+    assert ruled(Level.FAIL) is State.FAILED
+    assert ruled(Level.WARN) is State.WARNED
+    assert ruled(Level.SHOWN) is State.UNCONFIRMED
+    expected = dataclasses.replace(failed, faults=(), rulings=(), expected="fails as expected")
+    assert content.state_of(expected) is State.EXPECTED
+    assert content.state_of(dataclasses.replace(expected, expected="")) is State.PASSED
+
+
+def test_a_group_has_a_case_of_every_configuration(two_switches):
+    group = _group(two_switches, "imb-sendrecv-4-ranks")
+    assert group.title == "IMB Sendrecv, 4 ranks"
+    assert group.link == "imb-sendrecv.html#imb-sendrecv-4-ranks"
+    assert [content.configuration(one.case) for one in group.members] == [
+        "gige mpich",
+        "gige intelmpi",
+        "fast-ethernet mpich",
+        "fast-ethernet intelmpi",
+    ]
+
+
+def test_a_group_is_as_good_as_its_worst_case(two_switches):
+    assert _group(two_switches, "netpipe-tcp-between-one-way").state() is State.FAILED
+    assert _group(two_switches, "imb-sendrecv-4-ranks").state() is State.PASSED
+    assert _group(two_switches, "imb-alltoall-4-ranks").state() is State.ABSENT
+
+
+def test_points_are_the_median_curve_with_its_spread(two_switches):
+    one = _group(two_switches, "imb-sendrecv-4-ranks").members[0]
+    rows = content.points(one)
+    assert [row["size_bytes"] for row in rows] == list(one.measured.curve.sizes)
+    assert [row["time_us"] for row in rows] == list(one.measured.curve.time_us)
+    assert [row["mad_us"] for row in rows] == list(one.measured.mad_us)
+    assert [row["bandwidth_mb_s"] for row in rows] == list(one.measured.curve.bandwidth_mb_s)
+    assert {row["launches"] for row in rows} == {3}
+    assert all(row["low_us"] > 0 for row in rows)
+
+
+def test_a_function_without_sizes_has_no_points_and_says_so(two_switches):
+    group = _group(two_switches, "imb-barrier-4-ranks")
+    assert [content.points(one) for one in group.members] == [[], [], [], []]
+    assert content.missing(group)[0] == "gige mpich: IMB Barrier has no message sizes"
+    assert content.envelope(group, two_switches.matrix) == []
+
+
+def test_what_did_not_run_is_named_beside_the_chart(two_switches):
+    group = _group(two_switches, "netpipe-tcp-between-one-way")
+    assert content.missing(group) == [
+        "gige openmpi4: did not run: the session does not have it",
+        "gige openmpi5: did not run: the session does not have it",
+        "fast-ethernet openmpi4: did not run: the session does not have it",
+        "fast-ethernet openmpi5: did not run: the session does not have it",
+    ]
+
+
+def test_the_envelope_is_that_of_the_criterion(two_switches):
+    group = _group(two_switches, "imb-sendrecv-2-ranks")
+    curves = {content.configuration(one.case): one.measured.curve for one in group.members}
+    settings = two_switches.matrix.partitions["gige"].settings().envelope
+    expected = criteria.envelope(curves, settings)
+    rows = content.envelope(group, two_switches.matrix)
+    assert tuple(row["size_bytes"] for row in rows) == expected.curve.sizes
+    assert tuple(row["time_us"] for row in rows) == expected.curve.time_us
+
+
+def test_a_configuration_alone_has_no_envelope_and_is_told_so(judge):
+    judged = judge("passed.json", "testbed:gige")
+    figure = figures.of_time(_group(judged, "imb-pingpong-2-ranks"), judged.matrix)
+    assert figure.envelope == ()
+    assert figures.ALONE in figure.told
+
+
+def test_flagged_sizes_are_marked_as_they_were_ruled(sick):
+    group = _group(sick, "netpipe-tcp-between-one-way")
+    marks = {
+        (row["configuration"], row["size_bytes"], row["criterion"], row["mark"])
+        for row in content.flags(group, sick.matrix)
+    }
+    ruled = {
+        (content.configuration(one.case), ruling.finding.size, ruling.finding.criterion, mark)
+        for one in group.members
+        for level, mark in ((Level.FAIL, "failed"), (Level.WARN, "warning"))
+        for ruling in one.rulings
+        if ruling.level is level and ruling.finding.criterion in ("inversion", "jump", "dropout")
+    }
+    assert ruled
+    assert ruled <= marks
+
+
+def test_all_sizes_above_the_envelope_are_marked_not_just_the_worst(tmp_path, judge):
+    document = json.loads(TWO_SWITCHES.read_text())
+    slow = []
+    for test in document["runs"][0]["testcases"]:
+        case = test["netproof_case"]
+        if (test["partition"], test["environ"]) == ("gige", "intelmpi") and case["ranks"] == 4:
+            for launch in test["netproof_measured"]["launches"]:
+                curve = launch["curve"]
+                curve["time_us"] = [1000 * time for time in curve["time_us"]]
+            curve = test["netproof_measured"]["curve"]
+            curve["time_us"] = [1000 * time for time in curve["time_us"]]
+            slow = [size for size in curve["sizes"] if size >= 4096] or slow
+    path = tmp_path / "slow.json"
+    path.write_text(json.dumps(document))
+    judged = judge(path)
+    group = _group(judged, "imb-sendrecv-4-ranks")
+    marked = [
+        row["size_bytes"]
+        for row in content.flags(group, judged.matrix)
+        if (row["configuration"], row["criterion"]) == ("gige intelmpi", "envelope")
+    ]
+    assert marked == slow
+    assert len(marked) > 2
+
+
+def test_a_reason_does_not_name_its_case_again(sick):
+    for one in sick.verdict.cases:
+        for ruling in one.rulings:
+            assert not content.reason(ruling).startswith(str(one.case))
+
+
+def test_netpipe_has_throughput_and_signature_for_each_switch_with_its_line_rate(two_switches):
+    found = figures.of_netpipe(two_switches.verdict, two_switches.matrix)
+    throughput, signature = found["between", "oneway", "fast-ethernet"]
+    assert (throughput.kind, signature.kind) == ("throughput", "signature")
+    assert {row["configuration"] for row in throughput.rows} == {
+        "mpich TCP",
+        "mpich MPI",
+        "intelmpi TCP",
+        "intelmpi MPI",
+    }
+    assert [line["label"] for line in throughput.lines] == ["line rate 94.1 Mbit/s (11.8 MB/s)"]
+    assert throughput.missing[0] == (
+        "openmpi4, NetPIPE TCP: did not run: the session does not have it"
+    )
+
+
+def test_two_groups_never_share_a_file(two_switches):
+    verdict = two_switches.verdict
+    first = verdict.cases[0]
+    twin = dataclasses.replace(first, case=dataclasses.replace(first.case, function="TCP"))
+    doubled = dataclasses.replace(verdict, cases=(first, twin))
+    with pytest.raises(NetproofError, match="rename one"):
+        content.groups(doubled)

@@ -1,0 +1,320 @@
+"""The pages and files of a report: whole, in order, escaped, with every link leading somewhere."""
+
+from __future__ import annotations
+
+import csv
+import functools
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import altair as alt
+import pytest
+from typer.testing import CliRunner
+
+from netproof import provenance
+from netproof.cli import app
+from netproof.provenance import File, Software
+from netproof.report import command
+
+DATA = Path(__file__).resolve().parents[2] / "data"
+HOSTILE = """<script>hostile=1</script>"><img src=x onerror=hostile=1>"""
+
+
+class Outline(HTMLParser):
+    """Anchors, links, headings and text of a page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.tags: list[str] = []
+        self.headings: list[str] = []
+        self.texts: list[str] = []
+        self._open: list[str] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self._open.append(tag)
+        for key, value in attrs:
+            if key == "id":
+                self.ids.append(value)
+            if key in ("href", "src"):
+                self.links.append(value)
+            assert not key.startswith("on"), (tag, key, value)
+
+    def handle_endtag(self, tag):
+        while self._open and self._open.pop() != tag:
+            pass
+
+    def handle_data(self, data):
+        if "script" not in self._open:
+            self.texts.append(data)
+        if self._open and self._open[-1] == "h2":
+            self.headings.append(data.strip())
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.texts).split())
+
+
+@pytest.fixture(scope="session")
+def report(judge):
+    """``report(session, system)``: the pages of a session, by file."""
+
+    @functools.cache
+    def pages(session: str | Path, system: str | None = None) -> dict[str, Outline]:
+        made = command.assemble(judge(session, system)).pages()
+        return {name: Outline(page) for name, page in made.items()}
+
+    return pages
+
+
+def hostile(tmp_path: Path, name: str = "two-switches.json") -> Path:
+    """A session in which a partition, hosts, nodes and a failure's reason are hostile text."""
+    text = (DATA / "sessions" / name).read_text()
+    document = json.loads(text.replace("fast-ethernet", json.dumps(HOSTILE)[1:-1]))
+    document["session_info"] |= {"hostname": HOSTILE, "cmdline": HOSTILE, "user": HOSTILE}
+    tests = document["runs"][0]["testcases"]
+    failed = next(test for test in tests if test["result"] == "fail")
+    failed |= {"fail_reason": f"sanity error: {HOSTILE}", "fail_phase": "sanity"}
+    tests[0]["netproof_provenance"] = recorded_provenance(HOSTILE)
+    path = tmp_path / "run-hostile.json"
+    path.write_text(json.dumps(document))
+    return path
+
+
+def recorded_provenance(revision: str) -> dict:
+    """What a job keeps of four nodes of the testbed that differ, with a revision."""
+    software = Software(
+        netproof="0.1.0",
+        reframe="4.10.4",
+        slurm="slurm 22.05.8",
+        git_revision=revision,
+        git_changed=True,
+        files=(File("configuration", f"/srv/{revision}.py", "0" * 64),),
+        absent={},
+    )
+    nodes = [f"gige-{number}" for number in range(1, 5)]
+    return provenance.of_job(DATA / "nodes" / "differ", nodes, software)
+
+
+def test_the_main_page_tells_in_the_order_that_a_reader_asks(report):
+    main = report("two-switches.json")["index.html"]
+    assert main.headings == [
+        "Matrix",
+        "Curves",
+        "NetPIPE",
+        "Beside earlier studies",
+        "Provenance, and how to repeat it",
+    ]
+    order = [
+        "✗ Failed 23 of 124 cases passed, 1 failed, 100 did not run.",
+        "What failed: 1 of the cases gige intelmpi: NetPIPE TCP, between, one way",
+        "line_rate_share=72.7 %, expected 100",
+        "What did not run: 100 of the cases",
+        "What has to be said besides",
+        "the baseline gige mpich",
+    ]
+    places = [main.text.index(sentence) for sentence in order]
+    assert places == sorted(places)
+
+
+def test_every_function_has_a_page_and_every_chart_its_data_as_a_table(judge):
+    made = command.assemble(judge("two-switches.json"))
+    pages = made.pages()
+    assert {"imb-sendrecv.html", "imb-barrier.html", "netpipe.html"} <= set(pages)
+    for page in pages.values():
+        for figure in re.findall("<figure>.*?</figure>", page, re.DOTALL):
+            drawn = 'class="chart"' in figure
+            assert drawn == ('type="application/json"' in figure)
+            assert drawn == ("The data as a table" in figure)
+            assert drawn or "There is no curve to draw." in figure
+
+
+def test_scores_stand_with_interval_and_sizes(report, judge):
+    judged = judge("two-switches.json")
+    main = report("two-switches.json")["index.html"]
+    scores = [one.score() for one in judged.verdict.cases if one.score() is not None]
+    assert len(scores) == 16
+    for score in scores:
+        low, high = score.interval
+        assert f"{score.value:.2f} {low:.2f}–{high:.2f}" in main.text
+    assert "Scores over 18 common sizes, 4 to 524288 bytes (gige)." in main.text
+
+
+def test_a_session_that_cannot_be_scored_says_so_in_its_matrix(report):
+    main = report("sick.json", "testbed:gige")["index.html"]
+    assert "no score" in main.text
+    assert "did not run them" in main.text
+
+
+def test_what_was_measured_again_stands_below_its_chart(report):
+    page = report("sick.json", "testbed:gige")["netpipe.html"]
+    assert re.search(r"measured again in job \d+ on gige-1, gige-2", page.text)
+    assert "again 3, µs" in page.text
+    assert re.search(r"flagged: 49,152 \d+\.\d", page.text)
+
+
+@pytest.mark.parametrize(
+    ("session", "system"),
+    [
+        ("two-switches.json", None),
+        ("sick.json", "testbed:gige"),
+        ("faulty.json", "testbed:gige"),
+        ("passed.json", "testbed:gige"),
+    ],
+)
+def test_every_link_leads_somewhere(report, session, system):
+    pages = report(session, system)
+    for name, page in pages.items():
+        assert len(page.ids) == len(set(page.ids)), name
+        for link in page.links:
+            file, _, fragment = link.partition("#")
+            if file.startswith(("assets/", "data:")):
+                continue
+            assert (file or name) in pages, (name, link)
+            assert not fragment or fragment in pages[file or name].ids, (name, link)
+
+
+def test_hostile_text_is_text_on_every_page(report, tmp_path):
+    pages = report(hostile(tmp_path))
+    clean = report("two-switches.json")
+    assert set(pages) == set(clean)
+    for name, page in pages.items():
+        assert "img" not in page.tags, name
+        assert page.tags.count("script") - page.tags.count("figure") <= 3, name
+    main = pages["index.html"].text
+    assert f"started on {HOSTILE}" in main
+    assert f"sanity error: {HOSTILE}" in main
+    assert f"git checkout {HOSTILE}" in main
+    assert f"{HOSTILE} mpich" in pages["imb-sendrecv.html"].text
+
+
+def test_provenance_names_what_nodes_differ_in_and_how_to_repeat_the_run(report, tmp_path):
+    document = json.loads((DATA / "sessions" / "two-switches.json").read_text())
+    document["runs"][0]["testcases"][0]["netproof_provenance"] = recorded_provenance("4f5a0c")
+    path = tmp_path / "run-1.json"
+    path.write_text(json.dumps(document))
+    main = report(path)["index.html"].text
+    assert (
+        "To repeat the run git checkout 4f5a0c ci/setup . ci/activate"
+        " /srv/netproof/.venv/bin/reframe --system testbed -c checks -r"
+    ) in main
+    assert "The checkout held changes that are in no revision." in main
+    assert "In what nodes or jobs differ" in main
+    assert "/srv/4f5a0c.py" in main
+
+
+def test_provenance_that_was_not_recorded_is_told_as_unknown(report):
+    main = report("two-switches.json")["index.html"].text
+    assert "The revision is not known" in main
+    assert "What is not known: 2 software the report is of a netproof that recorded none" in main
+
+
+def test_studies_stand_beside_the_session_with_the_reasons_for_what_is_absent(report):
+    main = report("two-switches.json")["index.html"].text
+    assert "Network Performance Evaluation on an IBM e325 Opteron Cluster" in main
+    assert "What the study has" in main
+    assert re.search(r"gige mpich inside oneway: |NetPIPE MPI inside oneway: the session", main)
+    # The e325 report's Myrinet, and the session's own fast Ethernet.
+    assert "1876" in main
+    assert "between nodes fast-ethernet mpich" in main
+
+
+def test_a_session_without_two_ranks_says_why_no_study_stands_beside_it(report, tmp_path):
+    document = json.loads((DATA / "sessions" / "two-switches.json").read_text())
+    run = document["runs"][0]
+    run["testcases"] = [t for t in run["testcases"] if t["netproof_case"]["ranks"] != 2]
+    run["num_cases"] = len(run["testcases"])
+    path = tmp_path / "run-1.json"
+    path.write_text(json.dumps(document))
+    main = report(path)["index.html"].text
+    assert "The studies' tables are not here: " in main
+    assert "has no case on two ranks" in main
+
+
+def test_charts_are_such_as_altair_knows_them(judge):
+    made = command.assemble(judge("two-switches.json"))
+    by_kind = {figure.kind: figure for figure in made.all_figures() if figure.rows}
+    assert set(by_kind) == {"time", "throughput", "signature"}
+    for figure in by_kind.values():
+        for spec in (figure.for_page(made.looks), figure.for_file(made.looks)):
+            alt.LayerChart.from_dict(spec, validate=True)
+
+
+def test_a_switch_keeps_its_colour_and_dash_in_every_chart(judge):
+    looks = command.assemble(judge("two-switches.json")).looks
+    both = looks.dashes(["gige", "fast-ethernet"]).to_dict()
+    assert looks.dashes(["fast-ethernet"]).to_dict()["range"] == both["range"][1:]
+
+
+@pytest.fixture
+def netproof(monkeypatch, tmp_path):
+    """The command, with the project's sites."""
+    monkeypatch.setenv("RFM_CONFIG_PATH", str(DATA.parents[1] / "site-config"))
+    monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "run-{sessionid}.json"))
+
+    def ran(*arguments: object) -> tuple[int, str]:
+        done = CliRunner().invoke(app, ["report", *map(str, arguments)])
+        return done.exit_code, " ".join(done.output.split())
+
+    return ran
+
+
+def test_a_failed_verdict_is_a_report_that_was_written(netproof, tmp_path):
+    session = DATA / "sessions" / "two-switches.json"
+    status, said = netproof(session, "--out", tmp_path / "out", "--format", "csv,svg")
+    assert (status, said) == (0, f"report {tmp_path}/out/charts")
+    charts = {path.name for path in (tmp_path / "out" / "charts").iterdir()}
+    assert {"imb-sendrecv-4-ranks.csv", "imb-sendrecv-4-ranks.svg"} <= charts
+    assert "netpipe-between-oneway-gige-signature.svg" in charts
+    assert not (tmp_path / "out" / "index.html").exists()
+
+
+def test_csv_has_every_point_of_its_chart(netproof, tmp_path, judge):
+    netproof(DATA / "sessions" / "two-switches.json", "--out", tmp_path, "--format", "csv")
+    with (tmp_path / "charts" / "imb-sendrecv-4-ranks.csv").open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    made = command.assemble(judge("two-switches.json"))
+    points = made.figures["imb-sendrecv-4-ranks"].rows
+    assert [(row["configuration"], float(row["time_us"])) for row in rows] == [
+        (point["configuration"], point["time_us"]) for point in points
+    ]
+
+
+def test_files_are_what_their_suffix_says(judge, tmp_path):
+    made = command.assemble(judge("passed.json", "testbed:gige"), ("png", "pdf", "svg"))
+    command.write(made, tmp_path, ("png", "pdf", "svg"))
+    beginnings = {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<svg"}
+    found = list((tmp_path / "charts").iterdir())
+    assert {path.suffix[1:] for path in found} == set(beginnings)
+    for path in found:
+        assert path.read_bytes().startswith(beginnings[path.suffix[1:]])
+
+
+def test_an_unknown_format_is_refused(netproof, tmp_path):
+    status, said = netproof(
+        DATA / "sessions" / "passed.json", "--out", tmp_path, "--format", "html,gif"
+    )
+    assert status == 2
+    assert "'gif' is none; there are html, png, svg, pdf, csv" in said
+
+
+def test_a_session_that_cannot_be_judged_has_no_report(netproof, tmp_path):
+    status, said = netproof(tmp_path / "absent.json", "--out", tmp_path / "out")
+    assert status == 2
+    assert "absent.json: is not there" in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_named(netproof, tmp_path):
+    (tmp_path / "file").write_text("")
+    status, said = netproof(
+        DATA / "sessions" / "passed.json", "--system", "testbed:gige", "--out", tmp_path / "file"
+    )
+    assert status == 2
+    assert "file: cannot be written" in said
