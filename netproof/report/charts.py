@@ -44,12 +44,13 @@ NUMBERS = (
     "size_bytes",
     "time_us",
     "mad_us",
-    "low_us",
-    "high_us",
     "bandwidth_mb_s",
     "bandwidth_mbit_s",
     "launches",
 )
+
+BANDS_AT_ONCE = 8
+"""Up to how many configurations a chart shows the spread of all."""
 
 HEIGHT = 340
 FILE_WIDTH = 760
@@ -153,6 +154,11 @@ class Figure:
     envelope: tuple[dict[str, Any], ...] = ()
     lines: tuple[dict[str, Any], ...] = ()
 
+    @property
+    def crowded(self) -> bool:
+        """Whether bands would hide each other, so that only that of a picked curve is shown."""
+        return len(_present(self.rows, "configuration")) > BANDS_AT_ONCE
+
     def chart(self, looks: Looks, ink: Ink) -> alt.LayerChart:
         """The chart, as wide as its place on a page."""
         draw = {"time": _time, "throughput": _throughput, "signature": _signature}[self.kind]
@@ -175,7 +181,8 @@ class Figure:
 
     def _with_data(self, chart: alt.LayerChart) -> dict[str, Any]:
         """The specification, with its data unread by Altair."""
-        keys = ("configuration", "partition", "environment", "protocol", *NUMBERS)
+        keys = ("configuration", "environment", *NUMBERS)
+        keys += ("partition", "low_us", "high_us") if self.kind == "time" else ("protocol",)
         rows = [{key: row[key] for key in keys if row[key] is not None} for row in self.rows]
         marked = {mark: [row for row in self.flags if row["mark"] == mark] for mark in MARKS}
         datasets = {POINTS: rows, ENVELOPE: list(self.envelope), LINES: list(self.lines), **marked}
@@ -229,7 +236,7 @@ def _time(figure: Figure, looks: Looks, ink: Ink) -> alt.LayerChart:
             alt.Y2("high_us:Q"),
             colour,
             alt.Detail("configuration:N"),
-            opacity=alt.when(pick).then(alt.value(0.25)).otherwise(alt.value(0.03)),
+            opacity=_band_opacity(figure, pick),
         ),
         base.mark_line(strokeWidth=1.8).encode(
             x,
@@ -251,6 +258,13 @@ def _time(figure: Figure, looks: Looks, ink: Ink) -> alt.LayerChart:
         *_flag_layers(figure.flags, x, y, pick, ink),
     ]
     return alt.layer(*layers)
+
+
+def _band_opacity(figure: Figure, pick: alt.Parameter) -> Any:
+    if figure.crowded:
+        picked = alt.when(pick, empty=False)
+        return picked.then(alt.value(0.3)).otherwise(alt.value(0))
+    return alt.when(pick).then(alt.value(0.25)).otherwise(alt.value(0.03))
 
 
 def _throughput(figure: Figure, looks: Looks, ink: Ink) -> alt.LayerChart:

@@ -51,7 +51,8 @@ def run(
     """
     try:
         wanted = _formats(formats)
-        judged = judging.judge_session(judging.find(report), system=system, full=full)
+        with tables.console(stderr=True).status("judging the session"):
+            judged = judging.judge_session(judging.find(report), system=system, full=full)
         target = folder or judged.session.path.with_name(f"{judged.session.path.stem}-report")
         write(assemble(judged, wanted, _command(judged, system, full, formats)), target, wanted)
     except NetproofError as error:
@@ -106,9 +107,10 @@ def write(report: Report, folder: Path, formats: Sequence[str]) -> None:
     drawn = [one for one in report.all_figures() if one.rows]
     folder.mkdir(parents=True, exist_ok=True)
     if HTML in formats:
-        _write_assets(folder / "assets")
-        for name, page in report.pages().items():
-            (folder / name).write_text(page, encoding="utf-8")
+        with tables.console(stderr=True).status("writing the pages"):
+            _write_assets(folder / "assets")
+            for name, page in report.pages().items():
+                (folder / name).write_text(page, encoding="utf-8")
     writers = [(name, writer) for name, writer in _writers(report.looks).items() if name in formats]
     if not writers:
         return

@@ -8,13 +8,14 @@ from typing import Any
 from netproof.case import Case
 from netproof.matrix import Matrix
 from netproof.report import content
-from netproof.report.charts import Figure
+from netproof.report.charts import BANDS_AT_ONCE, Figure
 from netproof.report.content import Group
 from netproof.report.html import file_name
 from netproof.units import mbit_s
 from netproof.verdict import Judged, Verdict
 
 BAND = "Bands: the median over launches ± its MAD."
+CROWDED_BAND = "Pick a configuration to see its band, the median over launches ± its MAD."
 MARKS = "Flagged sizes: ✗ failed, △ warning, ○ flagged, but not when measured again."
 ENVELOPE = "Wide grey line: the envelope, the least time of any configuration."
 ALONE = "There is no envelope: no other configuration measured the same."
@@ -25,13 +26,19 @@ def of_time(group: Group, matrix: Matrix) -> Figure:
     envelope = content.envelope(group, matrix)
     rows = [row for judged in group.members for row in content.points(judged)]
     flags = content.flags(group, matrix)
+    crowded = len({row["configuration"] for row in rows}) > BANDS_AT_ONCE
+    told = [
+        CROWDED_BAND if crowded else BAND,
+        ENVELOPE if envelope else ALONE,
+        *([MARKS] if flags else []),
+    ]
     return Figure(
         name=group.name,
         title=f"{group.title}: time against message size",
         kind="time",
         rows=rows,
         flags=flags,
-        told=(BAND, ENVELOPE if envelope else ALONE, *([MARKS] if flags else [])),
+        told=tuple(told) if rows else (),
         missing=tuple(content.missing(group)),
         envelope=tuple(envelope),
     )

@@ -193,7 +193,7 @@ def _failures(several: Sequence[Judged], links: Mapping[int, str]) -> Markup:
     if not several:
         return element("p", "No case that ran failed.")
     return joined(
-        element("h3", f"What failed: {len(several)} of the cases"),
+        element("h3", f"What failed: {_cases(len(several))}"),
         _case_list(
             [(one, [*one.faults, *_reasons(one, Level.FAIL)]) for one in several],
             links,
@@ -226,6 +226,10 @@ def _case_list(
         if others
         else None,
     )
+
+
+def _cases(count: int) -> str:
+    return "1 case" if count == 1 else f"{count} cases"
 
 
 def _case_name(case: Case) -> str:
@@ -270,7 +274,7 @@ def _not_run(several: Sequence[Judged]) -> Markup:
         for (where, why), cases in by_place.items()
     ]
     return joined(
-        element("h3", f"What did not run: {len(several)} of the cases"),
+        element("h3", f"What did not run: {_cases(len(several))}"),
         table([row("configuration", "cases", "why", head=True)], rows),
     )
 
@@ -281,7 +285,7 @@ def _warnings(cases: Sequence[Judged], links: Mapping[int, str]) -> Markup | Non
         return None
     return element(
         "details",
-        element("summary", f"Warnings: {len(several)} cases"),
+        element("summary", f"Warnings: {_cases(len(several))}"),
         _case_list(several, links, "warned"),
         open=True if len(several) <= 4 else None,
     )
@@ -302,7 +306,7 @@ def _unconfirmed(cases: Sequence[Judged], links: Mapping[int, str]) -> Markup | 
         return None
     return element(
         "details",
-        element("summary", f"Flagged, but not confirmed or known of: {len(several)} cases"),
+        element("summary", f"Flagged, but not confirmed, or known of: {_cases(len(several))}"),
         _case_list(several, links, "shown"),
     )
 
@@ -364,40 +368,38 @@ def _function_matrix(report: Report, function: str, groups: Sequence[Group]) -> 
     environments = [
         name for name in report.looks.environments if any(key[0] == name for key in cells)
     ]
-    head = [
-        element(
-            "tr",
-            element("th", "MPI × compiler", scope="col", rowspan=2),
-            [element("th", name, scope="colgroup", colspan=len(groups)) for name in partitions],
-        ),
-        element(
-            "tr",
-            [
-                element(
-                    "th",
-                    element("a", group.variant.replace(", ", ",\n"), href=group.link),
-                    scope="col",
-                )
-                for _ in partitions
-                for group in groups
-            ],
-        ),
-    ]
-    rows = [
-        row(
-            environment,
-            *(
-                _cell(*cells.get((environment, partition, group.name), (None, None)))
-                for partition in partitions
-                for group in groups
-            ),
-        )
-        for environment in environments
-    ]
+    head = element(
+        "tr",
+        element("th", "switch", scope="col"),
+        element("th", "path" if groups[0].case.benchmark == "netpipe" else "ranks", scope="col"),
+        [element("th", name, scope="col") for name in environments],
+    )
+    # Paper and telephones are narrow, and there are more switches and ranks than libraries.
+    rows = []
+    for partition in partitions:
+        there = [
+            group
+            for group in groups
+            if any(one.case.partition == partition for one in group.members)
+        ]
+        rows += [
+            element(
+                "tr",
+                element("th", partition, scope="rowgroup", rowspan=len(there))
+                if group is there[0]
+                else None,
+                element("th", element("a", group.variant, href=group.link), scope="row"),
+                [
+                    _cell(*cells.get((environment, partition, group.name), (None, None)))
+                    for environment in environments
+                ],
+            )
+            for group in there
+        ]
     return element(
         "section",
         element("h3", function),
-        table(head, rows, caption=_sizes_compared(groups), class_="matrix"),
+        table([head], rows, caption=_sizes_compared(groups), class_="matrix"),
     )
 
 
@@ -521,7 +523,9 @@ def _group(report: Report, group: Group) -> Markup:
 def _said_of(group: Group) -> Markup | None:
     several = []
     for one in group.members:
-        reasons = [*one.faults, *_reasons(one, Level.FAIL), *_reasons(one, Level.WARN)]
+        # Why there is no curve stands with the chart.
+        faults = one.faults if one.measured is not None else ()
+        reasons = [*faults, *_reasons(one, Level.FAIL), *_reasons(one, Level.WARN)]
         if reasons:
             class_ = "warned" if one.passed else "failed"
             several.append(

@@ -194,3 +194,16 @@ def test_two_groups_never_share_a_file(two_switches):
     doubled = dataclasses.replace(verdict, cases=(first, twin))
     with pytest.raises(NetproofError, match="rename one"):
         content.groups(doubled)
+
+
+def test_bands_that_would_hide_each_other_are_shown_one_at_a_time(judge):
+    judged = judge("two-switches.json")
+    few = figures.of_time(_group(judged, "imb-sendrecv-2-ranks"), judged.matrix)
+    rows = [
+        {**row, "configuration": f"{n} {row['configuration']}"}
+        for n in range(3)
+        for row in few.rows
+    ]
+    many = dataclasses.replace(few, rows=rows)
+    assert (few.crowded, many.crowded) == (False, True)
+    assert figures.BAND in few.told

@@ -113,9 +113,9 @@ def test_the_main_page_tells_in_the_order_that_a_reader_asks(report):
     ]
     order = [
         "✗ Failed 23 of 124 cases passed, 1 failed, 100 did not run.",
-        "What failed: 1 of the cases gige intelmpi: NetPIPE TCP, between, one way",
+        "What failed: 1 case gige intelmpi: NetPIPE TCP, between, one way",
         "line_rate_share=72.7 %, expected 100",
-        "What did not run: 100 of the cases",
+        "What did not run: 100 cases",
         "What has to be said besides",
         "the baseline gige mpich",
     ]
