@@ -225,9 +225,8 @@ def studies(
 
 @app.command("report")
 def report(
-    session: Annotated[
-        Path | None, typer.Argument(help="Session report; the newest if left out.")
-    ] = None,
+    session: SessionArgument = None,
+    store: SessionStoreOption = None,
     system: Annotated[
         str | None,
         typer.Option(
@@ -251,7 +250,9 @@ def report(
     # Loading what draws takes a third of any command's start.
     from netproof.report import command
 
-    raise typer.Exit(command.run(session, system=system, full=full, folder=folder, formats=formats))
+    raise typer.Exit(
+        command.run(session, store=store, system=system, full=full, folder=folder, formats=formats)
+    )
 
 
 def main() -> None:

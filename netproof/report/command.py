@@ -14,7 +14,6 @@ from typing import Any
 
 import altair as alt
 import vl_convert
-from rich.progress import Progress
 from rich.text import Text
 
 from netproof import judging, literature, provenance, tables
@@ -24,6 +23,7 @@ from netproof.literature import Study
 from netproof.provenance import OfSession
 from netproof.report import content, figures
 from netproof.report.charts import Figure, Looks
+from netproof.report.html import file_name
 from netproof.report.page import MAIN, Report
 from netproof.verdict import CANNOT_JUDGE
 
@@ -36,8 +36,9 @@ _OWN_FILES = ("report.css", "report.js")
 
 
 def run(
-    report: Path | None,
+    name: Path | None,
     *,
+    store: Path | None,
     system: str | None,
     full: bool,
     folder: Path | None,
@@ -45,16 +46,23 @@ def run(
 ) -> int:
     """Write the report on a session and return the exit status: 0 written, 2 it cannot be.
 
-    ``report``, ``system`` and ``full`` as for the verdict, which the report tells and its exit
-    status does not; ``folder`` None writes beside the session's report; ``formats``: those of
-    ``FORMATS``, with commas between.
+    ``name`` and ``store`` as ``judging.find`` takes them; ``system`` and ``full`` as for the
+    verdict, which the report tells and its exit status does not; ``folder`` None writes beside
+    the session's report, and of a stored session here; ``formats``: those of ``FORMATS``, with
+    commas between.
     """
     try:
         wanted = _formats(formats)
-        with tables.console(stderr=True).status("judging the session"):
-            judged = judging.judge_session(judging.find(report), system=system, full=full)
-        target = folder or judged.session.path.with_name(f"{judged.session.path.stem}-report")
-        write(assemble(judged, wanted, _command(judged, system, full, formats)), target, wanted)
+        with tables.working("judging the session"):
+            judged = judging.judge_session(judging.find(name, store), system=system, full=full)
+        target = folder or _beside(judged.session.path)
+        write(
+            assemble(
+                judged, wanted, _command(name or judged.session.path, store, system, full, formats)
+            ),
+            target,
+            wanted,
+        )
     except NetproofError as error:
         return _refused(str(error))
     except OSError as error:
@@ -107,7 +115,7 @@ def write(report: Report, folder: Path, formats: Sequence[str]) -> None:
     drawn = [one for one in report.all_figures() if one.rows]
     folder.mkdir(parents=True, exist_ok=True)
     if HTML in formats:
-        with tables.console(stderr=True).status("writing the pages"):
+        with tables.working("writing the pages"):
             _write_assets(folder / "assets")
             for name, page in report.pages().items():
                 (folder / name).write_text(page, encoding="utf-8")
@@ -116,10 +124,9 @@ def write(report: Report, folder: Path, formats: Sequence[str]) -> None:
         return
     charts = folder / "charts"
     charts.mkdir(exist_ok=True)
-    with Progress(console=tables.console(stderr=True), transient=True) as progress:
-        for figure in progress.track(drawn, description="charts"):
-            for suffix, write_one in writers:
-                write_one(figure, charts / f"{figure.name}.{suffix}")
+    for figure in tables.tracked(drawn, "drawing the charts"):
+        for suffix, write_one in writers:
+            write_one(figure, charts / f"{figure.name}.{suffix}")
 
 
 def _formats(stated: str) -> tuple[str, ...]:
@@ -133,8 +140,15 @@ def _formats(stated: str) -> tuple[str, ...]:
     return found
 
 
-def _command(judged: JudgedSession, system: str | None, full: bool, formats: str) -> str:
-    parts = ["netproof", "report", str(judged.session.path)]
+def _beside(session: Path) -> Path:
+    if session.is_file():
+        return session.with_name(f"{session.stem}-report")
+    return Path(f"{file_name(session.name)}-report")
+
+
+def _command(name: Path, store: Path | None, system: str | None, full: bool, formats: str) -> str:
+    parts = ["netproof", "report", str(name)]
+    parts += ["--store", str(store)] if store and not name.is_file() else []
     parts += ["--system", system] if system else []
     parts += ["--full"] if full else []
     parts += ["--format", formats] if formats != HTML else []
@@ -142,6 +156,8 @@ def _command(judged: JudgedSession, system: str | None, full: bool, formats: str
 
 
 def _document(path: Path) -> dict[str, Any]:
+    if path.is_dir():
+        raise NetproofError(f"{path}: is a stored session; its table of nodes has what is known")
     try:
         return json.loads(path.read_text())
     except (OSError, ValueError) as error:

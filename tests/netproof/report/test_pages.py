@@ -296,6 +296,17 @@ def test_files_are_what_their_suffix_says(judge, tmp_path):
         assert path.read_bytes().startswith(beginnings[path.suffix[1:]])
 
 
+def test_a_stored_session_has_the_same_report_but_for_its_provenance(netproof, tmp_path):
+    session, store = DATA / "sessions" / "two-switches.json", tmp_path / "store"
+    assert CliRunner().invoke(app, ["ingest", str(session), "--store", str(store)]).exit_code == 0
+    said = netproof("newest", "--store", store, "--out", tmp_path / "out", "--format", "html")
+    assert said == (0, f"report {tmp_path}/out/index.html")
+    main = Outline((tmp_path / "out" / "index.html").read_text()).text
+    assert "23 of 124 cases passed, 1 failed, 100 did not run." in main
+    assert "It cannot be told: " in main
+    assert f"netproof report newest --store {store}" in main
+
+
 def test_an_unknown_format_is_refused(netproof, tmp_path):
     status, said = netproof(
         DATA / "sessions" / "passed.json", "--out", tmp_path, "--format", "html,gif"
