@@ -24,7 +24,8 @@ from netproof.provenance import OfSession
 from netproof.report import content, figures
 from netproof.report.charts import Figure, Looks
 from netproof.report.html import file_name
-from netproof.report.page import MAIN, Report
+from netproof.report.material import MAIN, Report
+from netproof.report.page import pages
 from netproof.verdict import CANNOT_JUDGE
 
 HTML, CSV = "html", "csv"
@@ -117,7 +118,7 @@ def write(report: Report, folder: Path, formats: Sequence[str]) -> None:
     if HTML in formats:
         with tables.working("writing the pages"):
             _write_assets(folder / "assets")
-            for name, page in report.pages().items():
+            for name, page in pages(report).items():
                 (folder / name).write_text(page, encoding="utf-8")
     writers = [(name, writer) for name, writer in _writers(report.looks).items() if name in formats]
     if not writers:

@@ -28,17 +28,17 @@ _DIRECTIONS = {"oneway": "one way", "bidirectional": "both ways at once"}
 
 
 class State(Enum):
-    """What became of a case: a word, a sign that needs no colour, and how bad it is."""
+    """What became of a case: a word, a sign without colour, how bad it is, the style's class."""
 
-    PASSED = ("passed", "✓", 0)
-    EXPECTED = ("fails as expected", "≈", 1)
-    UNCONFIRMED = ("passed, a flag was not confirmed", "○", 2)
-    WARNED = ("passed with a warning", "▲", 3)
-    ABSENT = ("did not run", "∅", 4)
-    FAILED = ("failed", "✗", 5)
+    PASSED = ("passed", "✓", 0, "passed")
+    EXPECTED = ("fails as expected", "≈", 1, "passed")
+    UNCONFIRMED = ("passed, a flag was not confirmed", "○", 2, "passed")
+    WARNED = ("passed with a warning", "▲", 3, "warned")
+    ABSENT = ("did not run", "∅", 4, "absent")
+    FAILED = ("failed", "✗", 5, "failed")
 
-    def __init__(self, word: str, sign: str, badness: int) -> None:
-        self.word, self.sign, self.badness = word, sign, badness
+    def __init__(self, word: str, sign: str, badness: int, look: str) -> None:
+        self.word, self.sign, self.badness, self.look = word, sign, badness, look
 
 
 def state_of(judged: Judged) -> State:
@@ -271,6 +271,11 @@ def _mark(ruling: Ruling) -> str | None:
 def reason(ruling: Ruling) -> str:
     """A ruling's sentence without the case, for where the case is named already."""
     return ruling.why.removeprefix(f"{ruling.finding.where}: ")
+
+
+def reasons(judged: Judged, level: Level) -> list[str]:
+    """The reasons of a case's rulings of a level."""
+    return [reason(ruling) for ruling in judged.rulings if ruling.level is level]
 
 
 def missing(group: Group) -> list[str]:

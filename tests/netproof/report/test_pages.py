@@ -17,6 +17,7 @@ from netproof import provenance
 from netproof.cli import app
 from netproof.provenance import File, Software
 from netproof.report import command
+from netproof.report.page import pages as pages_of
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 HOSTILE = """<script>hostile=1</script>"><img src=x onerror=hostile=1>"""
@@ -67,7 +68,7 @@ def report(judge):
 
     @functools.cache
     def pages(session: str | Path, system: str | None = None) -> dict[str, Outline]:
-        made = command.assemble(judge(session, system)).pages()
+        made = pages_of(command.assemble(judge(session, system)))
         return {name: Outline(page) for name, page in made.items()}
 
     return pages
@@ -125,7 +126,7 @@ def test_the_main_page_tells_in_the_order_that_a_reader_asks(report):
 
 def test_every_function_has_a_page_and_every_chart_its_data_as_a_table(judge):
     made = command.assemble(judge("two-switches.json"))
-    pages = made.pages()
+    pages = pages_of(made)
     assert {"imb-sendrecv.html", "imb-barrier.html", "netpipe.html"} <= set(pages)
     for page in pages.values():
         for figure in re.findall("<figure>.*?</figure>", page, re.DOTALL):

@@ -1,0 +1,54 @@
+"""What the pages of a report are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from netproof.judging import JudgedSession
+from netproof.literature import Study
+from netproof.provenance import OfSession
+from netproof.report.charts import Figure, Looks
+from netproof.report.content import Group
+
+MAIN = "index.html"
+"""File of the page to begin at."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """All that the pages show.
+
+    ``figures``: by group's name; ``netpipe``: by path, direction and partition; ``scripts``:
+    files of ``assets`` to load; ``files``: the suffixes that every chart has a file of;
+    ``command``: what made the report; ``not_there``: why there are no ``studies``, or no
+    ``provenance``, under these words.
+    """
+
+    judged: JudgedSession
+    groups: tuple[Group, ...]
+    looks: Looks
+    figures: Mapping[str, Figure]
+    netpipe: Mapping[tuple[str, str, str], Sequence[Figure]]
+    studies: tuple[Study, ...]
+    provenance: OfSession | None
+    scripts: tuple[str, ...]
+    files: tuple[str, ...] = ()
+    command: str = ""
+    not_there: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def system(self) -> str:
+        """The system that was judged."""
+        return self.judged.matrix.cases[0].system
+
+    def all_figures(self) -> list[Figure]:
+        """Every figure once."""
+        return [*self.figures.values(), *(one for pair in self.netpipe.values() for one in pair)]
+
+
+def stated(info: Mapping[str, Any], key: str) -> str:
+    """What ReFrame says of the session under a key, or that it says nothing."""
+    value = info.get(key)
+    return f"(the session does not state {key})" if value in (None, "") else str(value)
