@@ -17,11 +17,11 @@ _from_the_link = {"least_size": 4096}
 def _criteria(bandwidth_from, envelope):
     return {
         "envelope": {**_from_the_link, "fail": envelope},
-        # Another program on a core doubles what a launch reads at some sizes, again and again.
+        # Another program on a core doubles what launches read at some sizes: twice of it warns.
         "inversion": {**_from_the_link, "warn": 4},
         "jump": _from_the_link,
         # Shorter messages pass above the rate, and would be the better side of every valley.
-        "dropout": {"least_size": bandwidth_from},
+        "dropout": {"least_size": bandwidth_from, "warn": 0.25},
         # Both ways at once, the two cores do the work of four network cards; MPI pays for it.
         "mpi_loss": {"fail": 0.75},
     }
