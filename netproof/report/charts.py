@@ -8,6 +8,7 @@ a shape, a mark a shape of its own.
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -52,8 +53,14 @@ NUMBERS = (
 BANDS_AT_ONCE = 8
 """Up to how many configurations a chart shows the spread of all."""
 
+STROKE_SIZE = 400
+"""Area of a legend's line, long enough to show its dash."""
+
 HEIGHT = 340
 FILE_WIDTH = 760
+FILE_LINE = 130
+"""Characters of a line below the title that fit a chart of this width."""
+
 _BYTES = (
     "datum.value >= 1048576 ? datum.value / 1048576 + ' MiB' : "
     "datum.value >= 1024 ? datum.value / 1024 + ' KiB' : datum.value + ' B'"
@@ -140,8 +147,8 @@ class Figure:
     """A chart with what stands around it.
 
     ``kind``: time, throughput or signature; ``rows``: its data, a row a point, as content has
-    them; ``told``: sentences for below it; ``missing``: what is not in it, and why; ``lines``:
-    line rates in MB/s by label, for throughput.
+    them; ``told``: sentences for below it, and ``hint`` one for a reader who can pick; ``missing``:
+    what is not in it, each followed by a colon and why; ``lines``: line rates with their labels.
     """
 
     name: str
@@ -150,6 +157,7 @@ class Figure:
     rows: Rows
     flags: Rows
     told: tuple[str, ...] = ()
+    hint: str | None = None
     missing: tuple[str, ...] = ()
     envelope: tuple[dict[str, Any], ...] = ()
     lines: tuple[dict[str, Any], ...] = ()
@@ -173,11 +181,28 @@ class Figure:
     def for_file(self, looks: Looks) -> dict[str, Any]:
         """The Vega-Lite specification for a file, with its title within."""
         with debug_mode(False):
-            title = alt.TitleParams(self.title, anchor="start", fontSize=15, dy=-6, color=FILE.text)
+            title = alt.TitleParams(
+                self.title,
+                anchor="start",
+                fontSize=15,
+                dy=-6,
+                color=FILE.text,
+                subtitle=self._below_title(),
+                subtitleColor=FILE.faint,
+                subtitleFontSize=11,
+            )
             chart = self.chart(looks, FILE)
             return self._with_data(
                 chart.properties(width=FILE_WIDTH, title=title, background="#ffffff")
             )
+
+    def _below_title(self) -> list[str]:
+        """What a page says below the chart, in lines; of what is missing only the names."""
+        told = list(self.told)
+        if self.missing:
+            names = "; ".join(dict.fromkeys(why.partition(": ")[0] for why in self.missing))
+            told.append(f"Not drawn: {names}.")
+        return textwrap.wrap(" ".join(told), FILE_LINE)
 
     def _with_data(self, chart: alt.LayerChart) -> dict[str, Any]:
         """The specification, with its data unread by Altair."""
@@ -196,6 +221,7 @@ def _time(figure: Figure, looks: Looks, ink: Ink) -> alt.LayerChart:
     """Time over size, both logarithmic: all configurations, the envelope below them."""
     partitions = _present(figure.rows, "partition")
     environments = _present(figure.rows, "environment")
+    strokes = alt.Legend(symbolOpacity=1, symbolType="stroke", symbolSize=STROKE_SIZE)
     # With one switch alone, colours are free to tell libraries apart.
     by, names, title = "partition", partitions, "switch"
     if len(looks.partitions) == 1:
@@ -204,12 +230,12 @@ def _time(figure: Figure, looks: Looks, ink: Ink) -> alt.LayerChart:
         f"{by}:N",
         title=title,
         scale=looks.colours(names, ink, of=by),
-        # Else a legend is as faint as the bands, and as thick.
-        legend=alt.Legend(
-            symbolOpacity=1, symbolType="stroke" if by == "partition" else alt.Undefined
-        ),
+        # Else a legend is as faint as the bands.
+        legend=strokes if by == "partition" else alt.Legend(symbolOpacity=1),
     )
-    dash = alt.StrokeDash("partition:N", title="switch", scale=looks.dashes(partitions))
+    dash = alt.StrokeDash(
+        "partition:N", title="switch", scale=looks.dashes(partitions), legend=strokes
+    )
     if by != "partition":
         dash = alt.StrokeDash("partition:N", scale=looks.dashes(partitions), legend=None)
     pick, hover = _pick(figure.rows), _hover()
@@ -291,7 +317,10 @@ def _netpipe(figure: Figure, looks: Looks, ink: Ink, x: alt.X) -> alt.LayerChart
         "environment:N", title=title, scale=looks.colours(environments, ink, of="environment")
     )
     dash = alt.StrokeDash(
-        "protocol:N", title="over", scale=alt.Scale(domain=["TCP", "MPI"], range=[[5, 4], [1, 0]])
+        "protocol:N",
+        title="over",
+        scale=alt.Scale(domain=["TCP", "MPI"], range=[[5, 4], [1, 0]]),
+        legend=alt.Legend(symbolType="stroke", symbolSize=STROKE_SIZE),
     )
     y = alt.Y("bandwidth_mbit_s:Q", title="throughput each way, Mbit/s", scale=alt.Scale(zero=True))
     pick, hover = _pick(figure.rows), _hover()
@@ -461,5 +490,6 @@ def _configured(chart: alt.LayerChart, ink: Ink, title: str) -> alt.LayerChart:
             symbolStrokeColor=ink.text,
             labelLimit=260,
             symbolSize=90,
+            columnPadding=14,
         )
     )

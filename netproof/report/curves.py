@@ -147,7 +147,8 @@ def _again(judged: Judged) -> Markup | None:
 
 
 def _figure(report: Report, figure: Figure) -> Markup:
-    told = [element("p", " ".join(figure.told)) if figure.told else None]
+    sentences = [*figure.told, *([figure.hint] if figure.hint else [])]
+    told = [element("p", " ".join(sentences)) if sentences else None]
     if figure.missing:
         told.append(element("p", "Not drawn:"))
         told.append(element("ul", [element("li", why) for why in figure.missing]))

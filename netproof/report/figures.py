@@ -28,7 +28,7 @@ def of_time(group: Group, matrix: Matrix) -> Figure:
     flags = content.flags(group, matrix)
     crowded = len({row["configuration"] for row in rows}) > BANDS_AT_ONCE
     told = [
-        CROWDED_BAND if crowded else BAND,
+        *([] if crowded else [BAND]),
         ENVELOPE if envelope else ALONE,
         *([MARKS] if flags else []),
     ]
@@ -39,6 +39,7 @@ def of_time(group: Group, matrix: Matrix) -> Figure:
         rows=rows,
         flags=flags,
         told=tuple(told) if rows else (),
+        hint=CROWDED_BAND if crowded else None,
         missing=tuple(content.missing(group)),
         envelope=tuple(envelope),
     )

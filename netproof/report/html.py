@@ -67,7 +67,7 @@ def table(head: list[Markup], rows: list[Markup], caption: object = None, **attr
         element("tbody", rows),
         **attributes,
     )
-    return element("div", made, class_="scroll", tabindex="0", role="region")
+    return element("div", made, class_="scroll", tabindex="0", role="region", aria_label="table")
 
 
 def row(*cells: object, head: bool = False, numbers_from: int | None = None) -> Markup:

@@ -12,6 +12,7 @@ from netproof import criteria
 from netproof.criteria import Level
 from netproof.errors import NetproofError
 from netproof.report import content, figures
+from netproof.report.charts import Looks
 from netproof.report.content import State
 
 TWO_SWITCHES = Path(__file__).resolve().parents[2] / "data" / "sessions" / "two-switches.json"
@@ -207,3 +208,13 @@ def test_bands_that_would_hide_each_other_are_shown_one_at_a_time(judge):
     many = dataclasses.replace(few, rows=rows)
     assert (few.crowded, many.crowded) == (False, True)
     assert figures.BAND in few.told
+
+
+def test_a_file_says_what_its_page_says_below_the_chart(two_switches):
+    figure = figures.of_time(
+        _group(two_switches, "netpipe-tcp-between-one-way"), two_switches.matrix
+    )
+    looks = Looks(("gige", "fast-ethernet"), ("mpich", "intelmpi"))
+    below = " ".join(figure.for_file(looks)["title"]["subtitle"])
+    assert all(sentence in below for sentence in figure.told)
+    assert "Not drawn: gige openmpi4; gige openmpi5; fast-ethernet openmpi4;" in below
