@@ -18,7 +18,7 @@ TESTBED = ROOT / "ci" / "testbed" / "testbed"
 SICK = ROOT / "docs" / "criteria" / "sick-switch.yaml"
 
 
-def testbed(*verb: str) -> None:
+def brought(*verb: str) -> None:
     done = subprocess.run([TESTBED, *verb], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -26,11 +26,11 @@ def testbed(*verb: str) -> None:
 @pytest.fixture(scope="module")
 def sick_testbed(testbed_as_found: None) -> Iterator[None]:
     """The switch gige with a small buffer, and the default testbed again afterwards."""
-    testbed("down")
-    testbed("up", "--topology", str(SICK))
+    brought("down")
+    brought("up", "--topology", str(SICK))
     yield
-    testbed("down")
-    testbed("up")
+    brought("down")
+    brought("up")
 
 
 @pytest.fixture(scope="module")
