@@ -48,6 +48,8 @@ def main(arguments: list[str]) -> int:
     options = _parser().parse_args(arguments)
     options.folder = spack.FOLDER
     signal.signal(signal.SIGTERM, _interrupt)
+    # In the background of a shell both this and what it starts would ignore interrupts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         return options.verb(options)
     except NetproofError as error:

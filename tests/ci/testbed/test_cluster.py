@@ -232,8 +232,9 @@ def test_mpi_runs_over_the_switch_on_two_nodes(up, tmp_path, pmi, program):
     assert said.returncode == 0, said.stderr
     rows = [line.split() for line in out.read_text().splitlines()]
     assert rows
+    # Over the management network it would be many times the line rate; 2 % above are allowed.
     assert all(
-        float(time) * 1e6 * line_rate_mb_s(100, 1500) > float(size) for size, _, time in rows
+        float(time) * 1e6 * 1.02 * line_rate_mb_s(100, 1500) > float(size) for size, _, time in rows
     )
 
 
