@@ -23,15 +23,19 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(scope="module")
-def envs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def copied(folder: Path) -> Path:
     """A copy of spack-envs/ with nothing built, so that this machine's own are left alone."""
-    copied = tmp_path_factory.mktemp("spack") / "spack-envs"
     names = (".netproof", ".spack-env", "view", "._view", "spack.lock", "chosen", "chosen.yaml")
     shutil.copytree(
-        ROOT / "spack-envs", copied, symlinks=True, ignore=shutil.ignore_patterns(*names)
+        ROOT / "spack-envs", folder, symlinks=True, ignore=shutil.ignore_patterns(*names)
     )
-    return copied
+    return folder
+
+
+@pytest.fixture
+def envs(tmp_path: Path) -> Path:
+    """A copy for one test: Spack writes into the spack.yaml that it concretizes by itself."""
+    return copied(tmp_path / "spack-envs")
 
 
 def spack_envs(envs: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -60,12 +64,12 @@ def test_each_default_environment_concretizes_as_its_files_say(envs, name):
     assert [root["compiler"].split("@")[0] for root in roots.values()] == [
         *fragment["packages"]["c"]["require"]
     ] * 3
-    (own / "spack.lock").unlink()
 
 
 @pytest.fixture(scope="module")
-def built(envs: Path) -> Path:
-    """The copy with two environments built, for the site whose externals ci/setup installs."""
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy with two environments built, for the site whose externals ci/setup installs."""
+    envs = copied(tmp_path_factory.mktemp("spack") / "spack-envs")
     ran = spack_envs(envs, "build", *BUILT, "--site", "debian12")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return envs
