@@ -23,6 +23,16 @@ app = typer.Typer(
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the same as JSON.")]
 
+SystemOption = Annotated[
+    str | None,
+    typer.Option(
+        "--system", help="SYSTEM or SYSTEM:PARTITION, as for reframe.", show_default=False
+    ),
+]
+
+FullOption = Annotated[
+    bool, typer.Option("--full", help="All IMB functions were to run (reframe -R).")
+]
 
 SessionArgument = Annotated[
     Path | None,
@@ -30,7 +40,6 @@ SessionArgument = Annotated[
         help="Session report, or a session's name in the store; the newest report if left out."
     ),
 ]
-
 
 SessionStoreOption = Annotated[
     Path | None,
@@ -63,37 +72,22 @@ def parse(
 
 @app.command("verdict")
 def verdict(
-    session: Annotated[
-        Path | None, typer.Argument(help="Session report; the newest if left out.")
-    ] = None,
-    system: Annotated[
-        str | None,
-        typer.Option(
-            "--system", help="SYSTEM or SYSTEM:PARTITION, as for reframe.", show_default=False
-        ),
-    ] = None,
-    full: Annotated[
-        bool, typer.Option("--full", help="All IMB functions were to run (reframe -R).")
-    ] = False,
+    session: SessionArgument = None,
+    store: SessionStoreOption = None,
+    system: SystemOption = None,
+    full: FullOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Judge a stored session: exit 0 passed, 1 failed, 2 cannot be judged."""
-    raise typer.Exit(judging.run(session, system=system, full=full, as_json=as_json))
+    raise typer.Exit(judging.run(session, store=store, system=system, full=full, as_json=as_json))
 
 
 @app.command("show")
 def show_session(
     session: SessionArgument = None,
     store: SessionStoreOption = None,
-    system: Annotated[
-        str | None,
-        typer.Option(
-            "--system", help="SYSTEM or SYSTEM:PARTITION, as for reframe.", show_default=False
-        ),
-    ] = None,
-    full: Annotated[
-        bool, typer.Option("--full", help="All IMB functions were to run (reframe -R).")
-    ] = False,
+    system: SystemOption = None,
+    full: FullOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show a session's verdict, scores, landmarks and curves: exit 0 shown, 2 cannot be."""
@@ -140,12 +134,7 @@ def compare_sessions(
 @app.command("baseline")
 def references(
     sessions: Annotated[list[Path], typer.Argument(help="Session reports, at least three.")],
-    system: Annotated[
-        str | None,
-        typer.Option(
-            "--system", help="SYSTEM or SYSTEM:PARTITION, as for reframe.", show_default=False
-        ),
-    ] = None,
+    system: SystemOption = None,
     write: Annotated[
         bool, typer.Option("--write", help="Write the file and do not just show the difference.")
     ] = False,
@@ -227,15 +216,8 @@ def studies(
 def report(
     session: SessionArgument = None,
     store: SessionStoreOption = None,
-    system: Annotated[
-        str | None,
-        typer.Option(
-            "--system", help="SYSTEM or SYSTEM:PARTITION, as for reframe.", show_default=False
-        ),
-    ] = None,
-    full: Annotated[
-        bool, typer.Option("--full", help="All IMB functions were to run (reframe -R).")
-    ] = False,
+    system: SystemOption = None,
+    full: FullOption = False,
     folder: Annotated[
         Path | None,
         typer.Option(

@@ -37,15 +37,22 @@ class JudgedSession:
         return documents.of_verdict(self.session, self.matrix, self.verdict, self.unread)
 
 
-def run(report: Path | None, *, system: str | None, full: bool, as_json: bool = False) -> int:
+def run(
+    name: Path | None,
+    *,
+    store: Path | None = None,
+    system: str | None,
+    full: bool,
+    as_json: bool = False,
+) -> int:
     """Print the verdict on a session, in words or as JSON, and return its exit status.
 
-    ``report`` None takes the newest of the folder that RFM_REPORT_FILE names; ``system`` None
-    takes the session's own, or ``SYSTEM:PARTITION`` for what was to run on one partition.
+    ``name`` and ``store`` as in ``find``; ``system`` None takes the session's own, or
+    ``SYSTEM:PARTITION`` for what was to run on one partition.
     """
     try:
         with tables.working("judging the session"):
-            judged = judge_session(find(report), system=system, full=full)
+            judged = judge_session(find(name, store), system=system, full=full)
     except NetproofError as error:
         out = tables.console(stderr=True)
         out.print(Text(f"netproof: cannot judge: {error}", "red"), soft_wrap=True)

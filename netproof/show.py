@@ -11,14 +11,13 @@ from rich.console import Console
 from rich.text import Text
 
 from netproof import documents, judging, tables
-from netproof.benchmarks import FEATURES
 from netproof.case import Case
 from netproof.criteria import Level
 from netproof.errors import NetproofError
 from netproof.judgement import Baseline, group
 from netproof.judging import JudgedSession
 from netproof.sparkline import columns, readable, sparkline
-from netproof.tables import Column, benchmark_name, say
+from netproof.tables import Column, benchmark_name, print_absences, say
 from netproof.verdict import CANNOT_JUDGE, PASSED, Judged, Verdict
 
 MARKS = {Level.FAIL: "✗", Level.WARN: "!", Level.PASS: " "}
@@ -68,14 +67,7 @@ def print_session(judged: JudgedSession, out: Console) -> None:
     for reason in judged.unread:
         say(out, f"not compared with an earlier session: {reason}")
     _print_matrix(groups, judged.matrix.baseline, out)
-    for absence in verdict.absences:
-        say(
-            out,
-            f"not here: {absence.partition} {absence.environment}"
-            f" {FEATURES[absence.benchmark]}: {absence.reason}",
-        )
-    for note in verdict.notes:
-        say(out, f"note: {note}")
+    print_absences(verdict, out)
     _print_landmarks(groups, out)
 
 

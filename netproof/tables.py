@@ -120,9 +120,8 @@ def benchmark_name(case: Case) -> str:
     return f"IMB {case.function}"
 
 
-def print_verdict(verdict: Verdict, out: Console) -> None:
-    """The cases with their landmarks, what is absent, then every failure and flag in full."""
-    _print_cases(verdict.cases, out)
+def print_absences(verdict: Verdict, out: Console) -> None:
+    """What the site says is absent, and what the criteria could not say."""
     for absence in verdict.absences:
         say(
             out,
@@ -131,6 +130,12 @@ def print_verdict(verdict: Verdict, out: Console) -> None:
         )
     for note in verdict.notes:
         say(out, f"note: {note}")
+
+
+def print_verdict(verdict: Verdict, out: Console) -> None:
+    """The cases with their landmarks, what is absent, then every failure and flag in full."""
+    _print_cases(verdict.cases, out)
+    print_absences(verdict, out)
     _print_flags(verdict, out)
     for fault in verdict.faults:
         say(out, f"FAIL {fault}", "red")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-
 import pytest
 
 from ci import store_benchmark as benchmark
@@ -47,8 +45,6 @@ def test_the_report_has_every_case_with_its_launches(folder):
 
 
 def test_all_ways_give_the_same_answer(folder):
-    if importlib.util.find_spec("pandas") is None:
-        pytest.skip("pandas is not installed; it is in the extra 'benchmark'")
     found = benchmark.history_of_one(folder).to_pandas()
     naive = benchmark.pandas_history(folder)
     assert found.time_us.tolist() == naive.time_us.tolist()
