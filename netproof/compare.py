@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import sys
 from collections import defaultdict
@@ -117,7 +118,26 @@ def summary(compared: Comparison) -> str:
     )
     return (
         f"{second} against {first}, {len(compared.cases)} cases: {', '.join(counts)}{over}{beside}"
-        f"{where}"
+        f"{where}{_latencies(compared)}"
+    )
+
+
+def _latencies(compared: Comparison) -> str:
+    """Of two partitions, what the second adds to the latency of NetPIPE between two nodes."""
+    first, second = compared.first, compared.second
+    if first.partition == second.partition:
+        return ""
+    told: dict[str, list[str]] = defaultdict(list)
+    for one in compared.cases:
+        case = one.first.case
+        if (case.benchmark, case.path, case.direction) != ("netpipe", "between", "oneway"):
+            continue
+        sentence = one.latency(first.name, second.name)
+        if sentence is not None:
+            place = _place(compared, case)
+            told[benchmark_name(case)].append(f"{place}: {sentence}" if place else sentence)
+    return "".join(
+        f". Latency of {name}: {'; '.join(sentences)}" for name, sentences in told.items()
     )
 
 
@@ -165,8 +185,7 @@ def document(compared: Comparison) -> dict[str, Any]:
                     for one in case.ranges
                 ],
                 "landmarks": {
-                    name: {"first": one.first, "second": one.second, "ratio": one.ratio}
-                    for name, one in case.landmarks.items()
+                    name: dataclasses.asdict(one) for name, one in case.landmarks.items()
                 },
                 "sentence": case.sentence(),
             }
@@ -258,8 +277,8 @@ def _print_ratios(compared: Comparison, out: Console) -> None:
         out,
         f"ratio: {second} is so many times as fast as {first}, with its 95 % interval over the"
         " launches; lat, MB/s, 64K…1K: latency, peak, and rates at so many bytes, above 1"
-        f" {second} is better; over sizes: the ratio from 1/{most:.3g} to {most:.3g}, ▅ and above"
-        " is faster",
+        f" {second} is better; added: what {second} adds to the latency; over sizes: the ratio from"
+        f" 1/{most:.3g} to {most:.3g}, ▅ and above is faster",
         "dim",
     )
     say(
@@ -273,6 +292,18 @@ def _ratio_columns(cases: list[ComparedCase]) -> list[Column]:
     def landmark(name: str) -> list[str]:
         ratios = [case.landmarks[name].ratio for case in cases]
         return ["-" if ratio is None else f"{ratio:.2f}" for ratio in ratios]
+
+    def added() -> list[str]:
+        shown = []
+        for latency in (case.landmarks["latency_us"] for case in cases):
+            if latency.difference is None:
+                shown.append("-")
+            elif latency.difference_interval is None:
+                shown.append(f"{latency.difference:+.1f}")
+            else:
+                low, high = latency.difference_interval
+                shown.append(f"{latency.difference:+.1f} ({low:+.1f} to {high:+.1f})")
+        return shown
 
     intervals = [case.score.interval for case in cases]
     outcomes = [case.outcome for case in cases]
@@ -291,6 +322,7 @@ def _ratio_columns(cases: list[ComparedCase]) -> list[Column]:
             ["-" if one is None else f"{one[0]:.2f}–{one[1]:.2f}" for one in intervals],
         ),
         Column("lat", landmark("latency_us")),
+        Column("added µs, 95 %", added(), rank=1),
         Column("MB/s", landmark("peak_mb_s")),
         Column("64K", landmark("rate_64_kib_mb_s"), rank=2),
         Column("16K", landmark("rate_16_kib_mb_s"), rank=2),

@@ -17,11 +17,11 @@ from typing import Any
 
 from netproof import criteria
 from netproof.case import Case
-from netproof.criteria import Finding
+from netproof.criteria import Finding, Level
 from netproof.curve import Curve
 from netproof.errors import NetproofError
 from netproof.judgement import group
-from netproof.landmarks import Landmarks
+from netproof.landmark_ratios import LandmarkRatio, landmark_ratios
 from netproof.measured import Measured
 from netproof.session import CheckResult, Session
 from netproof.settings import Settings
@@ -35,20 +35,6 @@ RANGE_LAUNCHES = 3
 
 LONE_SIZE_RATIO = 2.0
 """Where one side is this many times as fast, a size outside all ranges is told too."""
-
-SMALLER_IS_BETTER = ("latency_us",)
-LARGER_IS_BETTER = (
-    "peak_mb_s",
-    "rate_1_kib_mb_s",
-    "rate_4_kib_mb_s",
-    "rate_16_kib_mb_s",
-    "rate_64_kib_mb_s",
-    "line_rate_share",
-)
-"""Landmarks that have a better end, and so a ratio."""
-
-SIZES = ("peak_size", "half_power_size")
-"""Landmarks that are a size in bytes: neither end is better."""
 
 _NOT_MEASURED_BY = ("criteria", "baseline", "absent", "known", "retired")
 """What a site's file says of a configuration that does not change what is measured."""
@@ -137,24 +123,13 @@ class Range:
 
 
 @dataclass(frozen=True)
-class LandmarkRatio:
-    """A landmark of both sides; ``ratio`` above 1: the second side's is better.
-
-    None is what a side does not have, or what has no better end.
-    """
-
-    first: float | None
-    second: float | None
-    ratio: float | None
-
-
-@dataclass(frozen=True)
 class ComparedCase:
     """A case that both sides measured.
 
-    ``score``: criterion 2 of the second side with the first as baseline; ``ratios``: size in bytes
-    to time of the first over time of the second, of the medians; ``ranges``: where one side is
-    faster, empty where too few launches leave that open.
+    ``score``: criterion 2 of the second side with the first as baseline, and for a function without
+    message sizes (Barrier) the ratio of its times; ``ratios``: size in bytes to time of the first
+    over time of the second, of the medians; ``ranges``: where one side is faster, empty where too
+    few launches leave that open.
     """
 
     first: Measured
@@ -176,17 +151,32 @@ class ComparedCase:
             return Outcome.FASTER
         return Outcome.SLOWER if high < 1 else Outcome.ALIKE
 
+    def latency(self, first: str, second: str) -> str | None:
+        """What the second side adds to the first one's latency, by their names; None without."""
+        found = self.landmarks["latency_us"]
+        if found.difference is None:
+            return None
+        before = f"the {found.first:.3g} µs of {first}"
+        size = f"{abs(found.difference):.3g} µs"
+        if found.difference_interval is None:
+            verb = "adds" if found.difference > 0 else "takes off"
+            return f"{second} {verb} {size}, with no interval, {before}"
+        low, high = found.difference_interval
+        if low <= 0 <= high:
+            return f"{second} is no different from {before} ({low:+.2g} to {high:+.2g} µs)"
+        if low > 0:
+            return f"{second} adds {size} ({low:.3g} to {high:.3g}) to {before}"
+        return f"{second} takes {size} ({-high:.3g} to {-low:.3g}) off {before}"
+
     def sentence(self) -> str:
         """What the second side is, by how much, and at which sizes."""
         if self.score.value is None:
-            if self.second.curve.sizes == (0,):
-                reason = "no message sizes, so no ratio"
-            else:
-                reason = self.score.why.removeprefix(f"{self.score.where}: ")
+            reason = self.score.why.removeprefix(f"{self.score.where}: ")
             latency = self.landmarks["latency_us"].ratio
             beside = "" if latency is None else f"; by its latency {latency:.3g} times as fast"
             return f"{reason}{beside}"
-        ratio = f"{self.score.value:.3g} times as fast"
+        by = "" if self.score.common else " by its time"
+        ratio = f"{self.score.value:.3g} times as fast{by}"
         if self.score.interval is None:
             return f"{ratio}, with no interval, which takes two launches of both"
         low, high = self.score.interval
@@ -348,19 +338,27 @@ def _session_names(first: Session, second: Session) -> tuple[str, str]:
 
 def _compared(one: CheckResult, other: CheckResult, first: str, second: str) -> ComparedCase:
     before, after = Measured.from_json(one.measured), Measured.from_json(other.measured)
-    extras = other.measured["partition_extras"]
+    extras = [result.measured["partition_extras"] for result in (one, other)]
     # The line rate takes no part in a score.
-    settings = Settings.of_site(extras.get("criteria", {}), line_rate_from_bytes=0).score
+    settings = Settings.of_site(extras[1].get("criteria", {}), line_rate_from_bytes=0).score
     curves = [[launch.curve for launch in side.launches] for side in (before, after)]
-    score = criteria.score(
-        curves[1],
-        curves[0],
-        where=f"{second} {after.case.what()}",
-        baseline=first,
-        settings=settings,
+    landmarks = landmark_ratios(
+        before,
+        after,
+        tuple(
+            said["line_rate_from_bytes"] if side.line_rate_mb_s else 0
+            for side, said in zip((before, after), extras, strict=True)
+        ),
+        settings,
     )
+    where = f"{second} {after.case.what()}"
+    sizeless = before.curve.sizes == after.curve.sizes == (0,)
+    if sizeless:
+        score = _of_times(landmarks["latency_us"], where, first)
+    else:
+        score = criteria.score(curves[1], curves[0], where=where, baseline=first, settings=settings)
     ratios: dict[int, float] = {}
-    if score.value is not None:
+    if score.value is not None and not sizeless:
         times = [
             dict(zip(side.curve.sizes, side.curve.time_us, strict=True)) for side in (before, after)
         ]
@@ -370,9 +368,19 @@ def _compared(one: CheckResult, other: CheckResult, first: str, second: str) -> 
             if size in times[1] and size >= settings.least_size
         }
     ranges = _ranges(curves[0], curves[1], ratios)
-    return ComparedCase(
-        before, after, score, ratios, ranges, _landmark_ratios(before.landmarks, after.landmarks)
-    )
+    return ComparedCase(before, after, score, ratios, ranges, landmarks)
+
+
+def _of_times(time: LandmarkRatio, where: str, first: str) -> Finding:
+    """The ratio of a function that has one time and no message sizes, as a score has it."""
+    if time.ratio is None:
+        why = f"{where}: no ratio: a side has no time above 0"
+        return Finding("time", Level.UNDEFINED, where, why)
+    spoken = "no interval, which takes two launches of both"
+    if time.interval is not None:
+        spoken = f"95% interval {time.interval[0]:.3g} to {time.interval[1]:.3g}"
+    why = f"{where}: {time.ratio:.3g} times as fast as {first}, by its time ({spoken})"
+    return Finding("time", Level.SHOWN, where, why, value=time.ratio, interval=time.interval)
 
 
 def _ranges(
@@ -418,17 +426,6 @@ def _apart(first: Sequence[Curve], second: Sequence[Curve], size: int) -> bool:
         for launches in (first, second)
     )
     return max(one) < min(other) or max(other) < min(one)
-
-
-def _landmark_ratios(first: Landmarks, second: Landmarks) -> dict[str, LandmarkRatio]:
-    ratios = {}
-    for name in (*SMALLER_IS_BETTER, *LARGER_IS_BETTER, *SIZES):
-        one, other = getattr(first, name), getattr(second, name)
-        ratio = None
-        if one and other and name not in SIZES:
-            ratio = one / other if name in SMALLER_IS_BETTER else other / one
-        ratios[name] = LandmarkRatio(one, other, ratio)
-    return ratios
 
 
 def _differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[tuple]:

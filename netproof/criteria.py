@@ -908,12 +908,28 @@ def _bootstrap(
     def resampled_logs(several: Sequence[Curve]) -> np.ndarray:
         columns = [several[0].sizes.index(size) for size in sizes]
         times = np.array([curve.time_us for curve in several])[:, columns]
-        drawn = random.integers(0, len(several), (settings.resamples, len(several)))
-        return np.log(np.median(times[drawn], axis=1)).mean(axis=1)
+        return np.log(resampled_medians(times, settings, random)).mean(axis=1)
 
     scores = np.exp(resampled_logs(baseline_launches) - resampled_logs(launches))
+    return percentile_interval(scores, settings)
+
+
+def resampled_medians(
+    launches: np.ndarray, settings: ScoreSettings, random: np.random.Generator
+) -> np.ndarray:
+    """What the median over the launches is in bootstrap samples of them.
+
+    ``launches``: a row for each launch, a column for each size. Shape of the result: resamples,
+    sizes; in the unit of the values.
+    """
+    drawn = random.integers(0, len(launches), (settings.resamples, len(launches)))
+    return np.median(launches[drawn], axis=1)
+
+
+def percentile_interval(values: np.ndarray, settings: ScoreSettings) -> tuple[float, float]:
+    """The interval of the settings' confidence by the percentiles of bootstrap samples' values."""
     outside = (1 - settings.confidence) / 2
-    low, high = np.quantile(scores, [outside, 1 - outside])
+    low, high = np.quantile(values, [outside, 1 - outside])
     return float(low), float(high)
 
 

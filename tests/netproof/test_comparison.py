@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import re
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,9 @@ import pytest
 from netproof import session
 from netproof.comparison import Outcome, Range, compare, sides
 from netproof.errors import NetproofError
+from netproof.landmarks import LandmarkSettings, landmarks
+from netproof.launches import median_curve
+from netproof.measured import curve_from_json
 
 RECORDED = Path(__file__).resolve().parents[1] / "data" / "sessions"
 
@@ -40,11 +45,21 @@ def with_times(result, factor):
         times = [
             time * factor(size) for size, time in zip(curve["sizes"], curve["time_us"], strict=True)
         ]
-        return {**curve, "time_us": times}
+        rates = curve["bandwidth_mb_s"] and [
+            rate / factor(size)
+            for size, rate in zip(curve["sizes"], curve["bandwidth_mb_s"], strict=True)
+        ]
+        return {**curve, "time_us": times, "bandwidth_mb_s": rates}
 
     measured = result.measured
     launches = [{**one, "curve": scaled(one["curve"])} for one in measured["launches"]]
-    changed = {**measured, "launches": launches, "curve": scaled(measured["curve"])}
+    curve = scaled(measured["curve"])
+    line_rate, emulated = measured["line_rate_mb_s"], measured["partition_extras"]
+    settings = LandmarkSettings(
+        peak_from=emulated["line_rate_from_bytes"] if line_rate is not None else 0
+    )
+    found = dataclasses.asdict(landmarks(curve_from_json(curve), line_rate, settings))
+    changed = {**measured, "launches": launches, "curve": curve, "landmarks": found}
     return dataclasses.replace(result, measured=changed)
 
 
@@ -83,7 +98,7 @@ def test_both_sides_exchanged_turn_every_ratio_and_interval_over(healthy, sick):
 def test_the_same_measurements_differ_nowhere(healthy):
     again = with_results(healthy, lambda result: result)
     compared = compare(*sides(healthy, again))
-    assert {case.outcome for case in compared.cases} == {Outcome.ALIKE, Outcome.UNDEFINED}
+    assert {case.outcome for case in compared.cases} == {Outcome.ALIKE}
     assert [case.ranges for case in compared.cases if case.ranges] == []
     assert compared.mostly("netpipe") == ()
     assert compared.differences == ()
@@ -177,11 +192,71 @@ def test_one_launch_has_no_interval_and_no_outcome(healthy):
     assert "no interval" in case.sentence()
 
 
-def test_barrier_has_no_sizes_and_is_told_by_its_latency(healthy):
-    slower = with_results(healthy, lambda result: with_times(result, lambda size: 4))
+def test_barrier_has_no_sizes_and_is_told_by_its_time(healthy):
+    slower = with_results(healthy, lambda result: with_times(result, lambda size: 10))
     case = of(compare(*sides(healthy, slower)), "IMB Barrier 2 ranks")
-    assert case.outcome is Outcome.UNDEFINED
-    assert case.sentence().startswith("no message sizes, so no ratio; by its latency ")
+    assert case.outcome is Outcome.SLOWER
+    assert case.score.value == pytest.approx(0.1)
+    assert case.sentence().startswith("0.1 times as fast by its time (0.")
+    assert case.ratios == {}
+
+
+def test_an_interval_of_a_landmark_is_that_of_the_launches(healthy):
+    slower = with_results(
+        healthy, lambda result: with_times(result, lambda size: 10 if size < 64 else 1)
+    )
+    for case in compare(*sides(healthy, slower)).cases:
+        latency, at_64_kib = case.landmarks["latency_us"], case.landmarks["rate_64_kib_mb_s"]
+        assert latency.ratio == pytest.approx(0.1)
+        assert latency.interval[0] <= latency.ratio <= latency.interval[1]
+        assert latency.difference == pytest.approx(9 * latency.first)
+        low, high = latency.difference_interval
+        assert low <= latency.difference <= high
+        if at_64_kib.ratio is not None:
+            assert at_64_kib.interval[0] <= 1 <= at_64_kib.interval[1]
+            assert at_64_kib.difference == 0
+
+
+def test_what_a_side_adds_to_the_latency_is_told_in_microseconds(healthy):
+    def told(factor):
+        slower = with_results(healthy, lambda result: with_times(result, lambda size: factor))
+        case = of(compare(*sides(healthy, slower)), "NetPIPE tcp between oneway")
+        return case.latency("monday", "tuesday")
+
+    before = r"the 29\.6 µs of monday"
+    assert re.fullmatch(rf"tuesday adds 88\.\d µs \([\d.]+ to [\d.]+\) to {before}", told(4))
+    assert re.fullmatch(rf"tuesday takes 22\.\d µs \([\d.]+ to [\d.]+\) off {before}", told(0.25))
+    assert re.fullmatch(rf"tuesday is no different from {before} \(-.* to \+.* µs\)", told(1))
+
+
+def test_an_interval_of_a_landmark_takes_two_launches_of_both_sides(healthy):
+    def of_one(result):
+        shortened = {**result.measured, "launches": result.measured["launches"][:1]}
+        return dataclasses.replace(result, measured=shortened)
+
+    for case in compare(*sides(healthy, with_results(healthy, of_one))).cases:
+        latency = case.landmarks["latency_us"]
+        assert (latency.ratio, latency.difference) == (1, 0)
+        assert (latency.interval, latency.difference_interval) == (None, None)
+
+
+def test_the_interval_of_a_landmark_is_that_of_the_median_curves_of_drawn_launches(healthy):
+    case = of(
+        compare(*sides(healthy, partitions=("gige", "fast-ethernet"))),
+        "NetPIPE tcp between oneway",
+    )
+    ratios = [
+        landmarks(median_curve(one), 1.0).latency_us
+        / landmarks(median_curve(other), 1.0).latency_us
+        for one, other in itertools.product(
+            *(
+                itertools.product([launch.curve for launch in side.launches], repeat=3)
+                for side in (case.first, case.second)
+            )
+        )
+    ]
+    low, high = np.quantile(ratios, [0.025, 0.975])
+    assert case.landmarks["latency_us"].interval == pytest.approx((low, high), rel=0.02)
 
 
 def test_partitions_of_a_session_are_compared_by_environment_and_what_differs_is_told(healthy):
