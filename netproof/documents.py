@@ -14,10 +14,13 @@ from netproof.judgement import Ruling
 from netproof.matrix import Matrix
 from netproof.measured import Measured
 from netproof.session import Session
-from netproof.verdict import PASSED, Judged, Verdict
+from netproof.verdict import CANNOT_JUDGE, FAILED, PASSED, Judged, Verdict, together
 
 FORMAT = 1
 """Of all documents; raised when a key changes its meaning or goes."""
+
+
+_WORDS = {PASSED: "pass", FAILED: "fail", CANNOT_JUDGE: "cannot be judged"}
 
 
 def write(document: Mapping[str, Any], out: TextIO) -> None:
@@ -38,13 +41,22 @@ def of_verdict(
         "session": str(session.path),
         "system": matrix.cases[0].system,
         "started": session.info.get("time_start"),
-        "verdict": "pass" if verdict.status == PASSED else "fail",
+        "verdict": _WORDS[verdict.status],
         "passed": sum(one.passed for one in verdict.cases),
         "warned": sum(one.level is Level.WARN for one in verdict.cases),
         "baseline": None if matrix.baseline is None else dataclasses.asdict(matrix.baseline),
         "faults": list(verdict.faults),
         "notes": list(verdict.notes),
         "not_compared": list(unread),
+        "left": [
+            {
+                "partition": partition,
+                "environment": environment,
+                **reason.as_json(),
+                "cases": [of_case(case) for case in cases],
+            }
+            for (partition, environment, reason), cases in together(verdict.left).items()
+        ],
         "absences": [dataclasses.asdict(absence) for absence in verdict.absences],
         "cases": [_case(one) for one in verdict.cases],
     }

@@ -11,6 +11,8 @@ A run has four kinds of tests, and the leaves in ``checks/`` derive from them:
 - *configurations* (``NetpipeConfigurations``, ``ImbConfigurations``): one for each rank count,
   over the jobs of all partitions and environments, with the criteria that compare them.
 
+A job of which every case is in the file that NETPROOF_LEFT names is skipped, see ``netproof.left``.
+
 Attributes are due as follows. Class body: ``function`` (IMB), ``protocol`` (NetPIPE),
 ``launched_by``. After init: ``valid_systems``, ``valid_prog_environs``, ``ranks``, ``reference``,
 dependencies. Before setup: the references are there, or the test fails. After setup: ``job_of``,
@@ -25,6 +27,7 @@ import contextlib
 import functools
 import itertools
 import json
+import os
 import random
 import shutil
 from collections.abc import Callable, Sequence
@@ -45,7 +48,7 @@ from reframe.core.exceptions import DependencyError, ReframeError, SanityError
 from reframe.core.runtime import runtime
 from reframe.utility.sanity import make_performance_function
 
-from netproof import again, judgement, measured, plan, provenance, session
+from netproof import again, judgement, left, measured, plan, provenance, session
 from netproof.benchmarks import (
     NETPIPE_DIRECTIONS,
     NETPIPE_PATHS,
@@ -70,6 +73,9 @@ from netproof.site import (
 
 PLAN_FILE = "plan.json"
 """What a job was to run, in which order, beside its output."""
+
+NETPIPE_VARIANTS = tuple(itertools.product(NETPIPE_PROTOCOLS, NETPIPE_PATHS, NETPIPE_DIRECTIONS))
+"""Protocol, path and direction of each."""
 
 KEPT_FILES = [
     *("launches.*", "*.out", "*.err", "*.np", plan.SIZE_FILES, provenance.NODE_FILES, PLAN_FILE)
@@ -199,11 +205,32 @@ class Job(Steps, Referenced):
     """One Slurm job whose steps are the launches of several functions.
 
     ``netproof_provenance``: its nodes and its software, for the session's report.
+    ``netproof_left``: why it was left, as ``left.Left`` has it; empty for one that was to run.
     """
 
     netproof_kind = variable(str, value="launches", loggable=True)
     netproof_provenance = variable(dict, value={}, loggable=True)
+    netproof_left = variable(dict, value={}, loggable=True)
     describe_nodes = True
+
+    def cases(self) -> list[Case]:
+        """What it measures, on its partition and in its environment."""
+        raise NetproofError(f"{type(self).__name__} names no case")
+
+    @run_after("setup")
+    def leave_it(self) -> None:
+        """Skip a job of which every case is to be left; one that has others measures them all."""
+        path = os.environ.get(left.VARIABLE)
+        if not path:
+            return
+        try:
+            told = left.read(Path(path))
+        except NetproofError as error:
+            raise ReframeError(str(error)) from None
+        reasons = [told.get(case.key()) for case in self.cases()]
+        if reasons and all(reasons):
+            self.netproof_left = reasons[0].as_json()
+            self.skip(reasons[0].why)
 
     @run_after("setup")
     def insist_on_programs(self) -> None:
@@ -238,6 +265,10 @@ class NetpipeLaunches(Job):
     over_tcp = True
     valid_systems = ["*"]
     valid_prog_environs = ["+netpipe-tcp +netpipe-mpi"]
+
+    def cases(self) -> list[Case]:
+        """Every variant."""
+        return [_netpipe_case(self, *variant) for variant in NETPIPE_VARIANTS]
 
     @run_before("run")
     def plan_launches(self) -> None:
@@ -281,6 +312,10 @@ class ImbLaunches(Job):
         counts = self.current_partition.extras["rank_counts"]
         return functions_here(self.functions, self.ranks, counts)
 
+    def cases(self) -> list[Case]:
+        """Each function on the ranks that it uses."""
+        return [_imb_case(self, function) for function in self.functions_here()]
+
     @run_before("run")
     def plan_launches(self) -> None:
         """All launches of all functions, shuffled; each node filled with its ranks."""
@@ -320,10 +355,9 @@ class Reader(rfm.RegressionTestPlugin):
     def netpipe_case(self, job: Job, protocol: str, path: str, direction: str) -> measured.Measured:
         """A NetPIPE variant as ``job`` measured it, or Incomplete."""
         partition = Partition.from_extras(job.current_partition.extras)
-        per_node = 1 if path == "between" else 2
         return measured.netpipe_case(
             Path(job.stagedir),
-            Case(*_where(job), "netpipe", protocol, 2, per_node, path, direction),
+            _netpipe_case(job, protocol, path, direction),
             plan.netpipe_subject(protocol, path, direction),
             partition,
             self.launches,
@@ -333,10 +367,9 @@ class Reader(rfm.RegressionTestPlugin):
     def imb_case(self, job: ImbLaunches, function: ImbFunction) -> measured.Measured:
         """A function of IMB as ``job`` measured it, or Incomplete."""
         partition = Partition.from_extras(job.current_partition.extras)
-        ranks, per_node = (2, 1) if function.pair else (job.ranks, partition.ranks_per_node)
         return measured.imb_case(
             Path(job.stagedir),
-            Case(*_where(job), "imb", function.name, ranks, per_node),
+            _imb_case(job, function),
             function,
             partition,
             self.launches,
@@ -363,8 +396,7 @@ class NetpipeReader(Reader):
     def readers(self, job: Job) -> list[Callable[[], measured.Measured]]:
         """A function for each case of ``job`` that reads it, or raises Incomplete."""
         return [
-            lambda variant=variant: self.netpipe_case(job, *variant)
-            for variant in itertools.product(NETPIPE_PROTOCOLS, NETPIPE_PATHS, NETPIPE_DIRECTIONS)
+            lambda variant=variant: self.netpipe_case(job, *variant) for variant in NETPIPE_VARIANTS
         ]
 
 
@@ -381,6 +413,17 @@ class ImbReader(Reader):
 
 def _where(test: rfm.RegressionTest) -> tuple[str, str, str]:
     return (test.current_system.name, test.current_partition.name, test.current_environ.name)
+
+
+def _netpipe_case(job: Job, protocol: str, path: str, direction: str) -> Case:
+    per_node = 1 if path == "between" else 2
+    return Case(*_where(job), "netpipe", protocol, 2, per_node, path, direction)
+
+
+def _imb_case(job: ImbLaunches, function: ImbFunction) -> Case:
+    per_node = job.current_partition.extras["ranks_per_node"]
+    ranks, per_node = (2, 1) if function.pair else (job.ranks, per_node)
+    return Case(*_where(job), "imb", function.name, ranks, per_node)
 
 
 class Check(rfm.RunOnlyRegressionTest, Launched, Referenced):

@@ -9,6 +9,7 @@ from typing import Any
 
 from netproof.case import Case
 from netproof.errors import NetproofError
+from netproof.left import Left
 
 MEASURED_FORMAT = 1
 """Format of what a check stores of a case in the report; raised when its keys change."""
@@ -23,7 +24,8 @@ class CheckResult:
     pass, fail, fail_deps, xfail, xpass, skip or abort. ``kind``: launches, check, curves or
     configurations, as netproof.rfm has them. ``again``: the plain values of
     ``again.MeasuredAgain`` for each case that curves had flagged, None where the test does not
-    measure again or came not that far.
+    measure again or came not that far. ``left``: the plain values of ``left.Left``, why a job was
+    skipped, and with it the tests that wait for it; None where nothing was left.
     """
 
     name: str
@@ -40,6 +42,7 @@ class CheckResult:
     measured: dict[str, Any] | None
     kind: str = "launches"
     again: tuple[dict[str, Any], ...] | None = None
+    left: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,12 @@ def load(path: Path) -> Session:
         raise NetproofError(f"{path}: is no whole report, it may be cut short: {error}") from error
     try:
         info = document["session_info"]
-        results = [_result(test) for run in document["runs"] for test in run["testcases"]]
+        results = [
+            _result(test, left)
+            for run in document["runs"]
+            for left in [_left(run["testcases"])]
+            for test in run["testcases"]
+        ]
     except (KeyError, TypeError) as error:
         raise NetproofError(f"{path}: is no report of ReFrame's: {error!r} is missing") from error
     if len(results) != sum(run["num_cases"] for run in document["runs"]):
@@ -90,7 +98,20 @@ def load(path: Path) -> Session:
     return Session(path, info, tuple(results))
 
 
-def _result(test: dict[str, Any]) -> CheckResult:
+def _left(tests: list[dict[str, Any]]) -> dict[tuple[str, ...], dict[str, Any]]:
+    """Why a job was left, by name, partition with its system, and environment."""
+    return {
+        _name_and_place(test): Left.from_json(test["netproof_left"]).as_json()
+        for test in tests
+        if test.get("netproof_left") and test["result"] == "skip"
+    }
+
+
+def _name_and_place(test: dict[str, Any]) -> tuple[str, ...]:
+    return (test["unique_name"], f"{test['system']}:{test['partition']}", test["environ"])
+
+
+def _result(test: dict[str, Any], left: dict[tuple[str, ...], dict[str, Any]]) -> CheckResult:
     described = test.get("netproof_case") or None
     measured = test.get("netproof_measured") or None
     again = test.get("netproof_again") or None
@@ -111,6 +132,10 @@ def _result(test: dict[str, Any]) -> CheckResult:
             ranks_per_node=ranks_per_node,
             **described,
         )
+    reasons: list[dict[str, Any]] = []
+    if left and test["result"] == "skip":
+        waited_for = [_name_and_place(test), *map(tuple, test["dependencies_actual"])]
+        reasons = [left[name] for name in waited_for if name in left]
     return CheckResult(
         name=test["display_name"],
         system=test["system"],
@@ -126,4 +151,5 @@ def _result(test: dict[str, Any]) -> CheckResult:
         measured=measured,
         kind=test.get("netproof_kind") or ("check" if described else "launches"),
         again=tuple(again["cases"]) if again else None,
+        left=reasons[0] if reasons else None,
     )

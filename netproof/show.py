@@ -18,7 +18,7 @@ from netproof.judgement import Baseline, group
 from netproof.judging import JudgedSession
 from netproof.sparkline import columns, readable, sparkline
 from netproof.tables import Column, benchmark_name, print_absences, say
-from netproof.verdict import CANNOT_JUDGE, PASSED, Judged, Verdict
+from netproof.verdict import CANNOT_JUDGE, FAILED, PASSED, Judged, Verdict
 
 MARKS = {Level.FAIL: "✗", Level.WARN: "!", Level.PASS: " "}
 _STYLES = {Level.FAIL: "bold red", Level.WARN: "yellow", Level.PASS: ""}
@@ -80,8 +80,15 @@ def _print_outcome(verdict: Verdict, out: Console) -> None:
         parts.append(f"{len(warned)} of them with a warning")
     if unmeasured:
         parts.append(f"{unmeasured} of those that failed were not measured whole")
-    word = "PASSED" if verdict.status == PASSED else "FAILED"
-    say(out, f"{word}: {', '.join(parts)}", "bold green" if word == "PASSED" else "bold red")
+    if verdict.left:
+        parts.append(f"{len(verdict.left)} more were left")
+    words = {
+        PASSED: ("PASSED", "bold green"),
+        FAILED: ("FAILED", "bold red"),
+        CANNOT_JUDGE: ("NOT JUDGED WHOLE", "bold yellow"),
+    }
+    word, style = words[verdict.status]
+    say(out, f"{word}: {', '.join(parts)}", style)
     out.print()
     for fault in verdict.faults:
         say(out, f"FAIL {fault}", "red")

@@ -18,7 +18,7 @@ from netproof.benchmarks import FEATURES
 from netproof.case import Case
 from netproof.criteria import Level
 from netproof.units import mbit_s
-from netproof.verdict import Judged, Verdict
+from netproof.verdict import Judged, Verdict, sentences_of_left
 
 _WIDTH_OFF_TERMINAL = 140
 _BETWEEN_COLUMNS = 2
@@ -110,7 +110,7 @@ def print_table(columns: Sequence[Column], out: Console, rows: range | None = No
 
 
 def _cell(cell: str | Text) -> Text:
-    return Text(cell.translate(_VISIBLE)) if isinstance(cell, str) else cell
+    return Text(visible(cell)) if isinstance(cell, str) else cell
 
 
 def benchmark_name(case: Case) -> str:
@@ -121,13 +121,15 @@ def benchmark_name(case: Case) -> str:
 
 
 def print_absences(verdict: Verdict, out: Console) -> None:
-    """What the site says is absent, and what the criteria could not say."""
+    """What the site says is absent, what was left, and what the criteria could not say."""
     for absence in verdict.absences:
         say(
             out,
             f"not here: {absence.partition} {absence.environment}"
             f" {FEATURES[absence.benchmark]}: {absence.reason}",
         )
+    for sentence in sentences_of_left(verdict.left):
+        say(out, sentence, "yellow")
     for note in verdict.notes:
         say(out, f"note: {note}")
 
@@ -147,7 +149,8 @@ def print_verdict(verdict: Verdict, out: Console) -> None:
     passed = sum(judged.passed for judged in verdict.cases)
     warned = sum(judged.passed and bool(judged.said(Level.WARN)) for judged in verdict.cases)
     orange = f", {warned} of them with a warning" if warned else ""
-    say(out, f"{passed} of {len(verdict.cases)} cases passed{orange}", "bold")
+    left = f"; {len(verdict.left)} more were left" if verdict.left else ""
+    say(out, f"{passed} of {len(verdict.cases)} cases passed{orange}{left}", "bold")
 
 
 def _print_cases(cases: Sequence[Judged], out: Console) -> None:
@@ -228,12 +231,17 @@ def _word(judged: Judged) -> Text:
     return Text(judged.expected or "pass", "green")
 
 
+def visible(text: str) -> str:
+    """The text with its control characters as what they are, for what obeys or refuses them."""
+    return text.translate(_VISIBLE)
+
+
 def say(out: Console, sentence: str, style: str = "") -> None:
     """Print a sentence on a line of its own, which the terminal may wrap.
 
     What a job wrote may be part of it, so the terminal obeys no control character in it.
     """
-    out.print(Text(sentence.translate(_VISIBLE), style), soft_wrap=True)
+    out.print(Text(visible(sentence), style), soft_wrap=True)
 
 
 def _figures(judged: Judged) -> tuple[str, str, str, str]:

@@ -11,6 +11,7 @@ from netproof.case import Case
 from netproof.criteria import Finding, Level
 from netproof.errors import NetproofError
 from netproof.judgement import Ruling, Subject
+from netproof.left import Left
 from netproof.matrix import Absence, Matrix
 from netproof.measured import Measured
 from netproof.session import CheckResult, Session
@@ -69,22 +70,34 @@ class Judged:
 
 
 @dataclass(frozen=True)
+class LeftCase:
+    """A case that was owed and that the session left, with the reason."""
+
+    case: Case
+    left: Left
+
+
+@dataclass(frozen=True)
 class Verdict:
     """All cases in the matrix' order, what the site says is absent, and faults beyond a case.
 
-    ``notes``: what was not asserted, or could not be, in a sentence each.
+    ``notes``: what was not asserted, or could not be, in a sentence each; ``left``: what was owed
+    and is not among the cases, since the session left it.
     """
 
     cases: tuple[Judged, ...]
     absences: tuple[Absence, ...]
     faults: tuple[str, ...]
     notes: tuple[str, ...]
+    left: tuple[LeftCase, ...] = ()
 
     @property
     def status(self) -> int:
-        """Exit status: 0 passed, 1 failed."""
-        passed = not self.faults and all(judged.passed for judged in self.cases)
-        return PASSED if passed else FAILED
+        """Exit status: 0 passed, 1 failed, 2 nothing failed and some could not be measured."""
+        if self.faults or not all(judged.passed for judged in self.cases):
+            return FAILED
+        whole = self.cases and all(one.left.planned for one in self.left)
+        return PASSED if whole else CANNOT_JUDGE
 
 
 def judge(matrix: Matrix, session: Session, earlier: Sequence[Session] = ()) -> Verdict:
@@ -107,8 +120,16 @@ def judge(matrix: Matrix, session: Session, earlier: Sequence[Session] = ()) -> 
         if result.case is not None:
             # A case that ReFrame ran again stands as it ended.
             ran[result.case.key()] = result
-    owed = {case.key(): case for case in matrix.cases}
-    cases = [*matrix.cases, *(result.case for key, result in ran.items() if key not in owed)]
+    owed = {case.key() for case in matrix.cases}
+    left = {
+        key: Left.from_json(result.left)
+        for key, result in ran.items()
+        if result.left and result.result == "skip"
+    }
+    cases = [
+        *(case for case in matrix.cases if case.key() not in left),
+        *(result.case for key, result in ran.items() if key not in owed and key not in left),
+    ]
     subjects = {key: _subject(result, matrix) for key, result in ran.items() if result.measured}
     measured_again = again.by_case(
         MeasuredAgain.from_json(values)
@@ -133,7 +154,13 @@ def judge(matrix: Matrix, session: Session, earlier: Sequence[Session] = ()) -> 
             )
         )
     faults = [*_beyond_cases(session), *_vanished(matrix, earlier)]
-    return Verdict(tuple(judged), matrix.absences, tuple(faults), tuple(_notes(matrix, judged)))
+    return Verdict(
+        tuple(judged),
+        matrix.absences,
+        tuple(faults),
+        tuple(_notes(matrix, judged)),
+        tuple(LeftCase(case, left[case.key()]) for case in matrix.cases if case.key() in left),
+    )
 
 
 def _notes(matrix: Matrix, cases: Sequence[Judged]) -> list[str]:
@@ -207,6 +234,8 @@ def _beyond_cases(session: Session) -> list[str]:
         judges = result.kind in ("curves", "configurations")
         if result.case is not None or result.result in _GOOD_RESULTS:
             continue
+        if result.left and result.result == "skip":
+            continue
         if judges and (result.result == "fail_deps" or result.phase == "sanity"):
             continue
         where = f"{result.system}:{result.partition} {result.environment}"
@@ -231,6 +260,24 @@ def _vanished(matrix: Matrix, earlier: Sequence[Session]) -> list[str]:
     ]
 
 
+def together(left: Sequence[LeftCase]) -> dict[tuple[str, str, Left], tuple[Case, ...]]:
+    """What was left for one reason in one configuration: (partition, environment, why) to cases."""
+    found: dict[tuple[str, str, Left], list[Case]] = {}
+    for one in left:
+        place = (one.case.partition, one.case.environment, one.left)
+        found.setdefault(place, []).append(one.case)
+    return {place: tuple(cases) for place, cases in found.items()}
+
+
+def sentences_of_left(left: Sequence[LeftCase]) -> list[str]:
+    """What was left, a sentence for each configuration and reason."""
+    return [
+        f"{'1 case' if len(cases) == 1 else f'{len(cases)} cases'} of {partition} {environment}"
+        f" {'left for another night' if reason.planned else 'NOT MEASURED'}: {reason.why}"
+        for (partition, environment, reason), cases in together(left).items()
+    ]
+
+
 def faults_of(result: CheckResult | None) -> tuple[tuple[str, ...], str]:
     """Why a case was not measured or is beyond its references, and why that was expected."""
     if result is None:
@@ -243,6 +290,8 @@ def faults_of(result: CheckResult | None) -> tuple[tuple[str, ...], str]:
 
 
 def _why(result: CheckResult) -> str:
+    if result.result == "skip" and result.left:
+        return f"was left: {result.left['why']}"
     if result.result == "skip":
         return f"was skipped: {result.reason or 'the reason is in what ReFrame printed'}"
     if result.result == "fail_deps":

@@ -69,6 +69,8 @@ def sentence(verdict: Verdict) -> str:
     ):
         if counts[state]:
             parts.append(f"{counts[state]} {told}")
+    if verdict.left:
+        parts.append(f"{len(verdict.left)} more were left")
     beyond = len(verdict.faults)
     if beyond:
         parts.append(f"{beyond} {'fault' if beyond == 1 else 'faults'} beyond single cases")

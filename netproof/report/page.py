@@ -10,6 +10,7 @@ from netproof.report import content, curves, matrix, provenance, studies, verdic
 from netproof.report.content import Group
 from netproof.report.html import Markup, element, joined
 from netproof.report.material import MAIN, Report, stated
+from netproof.verdict import CANNOT_JUDGE, FAILED, PASSED
 
 _POLICY = (
     "default-src 'none'; script-src 'self' file: 'unsafe-eval'; "
@@ -21,7 +22,9 @@ _POLICY = (
 def pages(report: Report) -> dict[str, str]:
     """Every page of a report by its file."""
     by_page = content.pages(report.groups)
-    word = "passed" if report.judged.verdict.status == 0 else "failed"
+    word = {PASSED: "passed", FAILED: "failed", CANNOT_JUDGE: "not judged whole"}[
+        report.judged.verdict.status
+    ]
     made = {MAIN: _document(report, f"{report.system}: {word}", _main(report, by_page))}
     for name, groups in by_page.items():
         title = "NetPIPE" if groups[0].case.benchmark == "netpipe" else groups[0].function

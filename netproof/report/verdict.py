@@ -11,7 +11,7 @@ from netproof.report import content
 from netproof.report.content import State, state_of
 from netproof.report.html import Markup, element, joined, row, table
 from netproof.report.material import Report
-from netproof.verdict import Judged
+from netproof.verdict import CANNOT_JUDGE, FAILED, PASSED, Judged, LeftCase
 
 CASES_SHOWN = 40
 """How many cases a list shows before the others are to be opened."""
@@ -20,9 +20,12 @@ CASES_SHOWN = 40
 def part(report: Report) -> Markup:
     """The verdict, failures with their reasons, what did not run, and what else is to be said."""
     verdict = report.judged.verdict
-    passed = verdict.status == 0
-    warned = passed and any(state_of(one) is State.WARNED for one in verdict.cases)
-    state = State.FAILED if not passed else State.WARNED if warned else State.PASSED
+    warned = any(state_of(one) is State.WARNED for one in verdict.cases)
+    state, word = {
+        PASSED: (State.WARNED if warned else State.PASSED, "Passed"),
+        FAILED: (State.FAILED, "Failed"),
+        CANNOT_JUDGE: (State.ABSENT, "Not judged whole"),
+    }[verdict.status]
     by_state: dict[State, list[Judged]] = {}
     for one in verdict.cases:
         by_state.setdefault(state_of(one), []).append(one)
@@ -30,13 +33,13 @@ def part(report: Report) -> Markup:
     return joined(
         element(
             "p",
-            element("strong", f"{state.sign} {'Passed' if passed else 'Failed'}"),
+            element("strong", f"{state.sign} {word}"),
             element("span", f"{content.sentence(verdict)}."),
             class_=f"verdict {state.look}",
         ),
         _faults(verdict.faults),
         _failures(by_state.get(State.FAILED, []), links),
-        _not_run(by_state.get(State.ABSENT, [])),
+        _not_run(by_state.get(State.ABSENT, []), verdict.left),
         _warnings(verdict.cases, links),
         _unconfirmed(verdict.cases, links),
         _notes(report),
@@ -99,14 +102,17 @@ def _case_name(case: Case) -> str:
     return f"{content.configuration(case)}: {content.function_name(case)}, {content.variant(case)}"
 
 
-def _not_run(several: Sequence[Judged]) -> Markup:
-    if not several:
+def _not_run(several: Sequence[Judged], left: Sequence[LeftCase]) -> Markup:
+    if not several and not left:
         return element("p", "Every case that was owed ran.")
-    by_place: dict[tuple[str, str], list[Judged]] = {}
+    by_place: dict[tuple[str, str], list[Case]] = {}
     for one in several:
-        by_place.setdefault((content.configuration(one.case), "; ".join(one.faults)), []).append(
-            one
-        )
+        place = (content.configuration(one.case), "; ".join(one.faults))
+        by_place.setdefault(place, []).append(one.case)
+    for one in left:
+        word = "left for another night" if one.left.planned else "could not be measured"
+        place = (content.configuration(one.case), f"{word}: {one.left.why}")
+        by_place.setdefault(place, []).append(one.case)
     rows = [
         row(
             where,
@@ -122,9 +128,9 @@ def _not_run(several: Sequence[Judged]) -> Markup:
                         [
                             element(
                                 "li",
-                                f"{content.function_name(one.case)}, {content.variant(one.case)}",
+                                f"{content.function_name(case)}, {content.variant(case)}",
                             )
-                            for one in cases
+                            for case in cases
                         ],
                     ),
                 ),
@@ -133,7 +139,7 @@ def _not_run(several: Sequence[Judged]) -> Markup:
         for (where, why), cases in by_place.items()
     ]
     return joined(
-        element("h3", f"What did not run: {_cases(len(several))}"),
+        element("h3", f"What did not run: {_cases(len(several) + len(left))}"),
         table([row("configuration", "cases", "why", head=True)], rows),
     )
 

@@ -182,7 +182,7 @@ def _further(result: CheckResult, measured: Mapping[str, Any]) -> str:
         "result": {
             field.name: getattr(result, field.name)
             for field in dataclasses.fields(result)
-            if field.name not in _RESULT_KEYS
+            if field.name not in _RESULT_KEYS and getattr(result, field.name) is not None
         },
         "measured": {key: value for key, value in measured.items() if key not in _MEASURED_KEYS},
     }

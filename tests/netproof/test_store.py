@@ -354,3 +354,21 @@ def test_the_documentation_has_every_table_and_column():
             assert row[2] == described.meaning, f"{name}.{column}"
     for column, meaning in PATH_COLUMNS.items():
         assert f"| `{column}` | {meaning} |" in text
+
+
+def test_what_a_session_left_is_stored(store, tmp_path):
+    left = {"why": "partition gige is DOWN", "planned": False}
+
+    def leave(document: dict) -> None:
+        tests = document["runs"][0]["testcases"]
+        job = next(test for test in tests if not test.get("netproof_case"))
+        case = next(test for test in tests if test.get("netproof_case"))
+        job |= {"result": "skip", "netproof_left": left, "unique_name": "Job"}
+        where = [f"{job['system']}:{job['partition']}", job["environ"]]
+        case |= {"result": "skip", "netproof_measured": {}, "unique_name": "Case"}
+        case["dependencies_actual"] = [["Job", *where]]
+
+    ingest(store, altered(tmp_path, leave))
+    results = questions.load(store, store.newest()).results
+    assert [r.left for r in results if r.result == "skip"] == [left, left]
+    assert {r.left for r in results if r.result != "skip"} == {None}

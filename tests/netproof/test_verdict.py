@@ -14,7 +14,7 @@ from netproof.errors import NetproofError
 from netproof.judgement import Baseline
 from netproof.matrix import Matrix
 from netproof.session import Session
-from netproof.verdict import FAILED, PASSED, judge
+from netproof.verdict import CANNOT_JUDGE, FAILED, PASSED, judge, sentences_of_left
 
 SESSIONS = Path(__file__).resolve().parents[1] / "data" / "sessions"
 
@@ -201,3 +201,49 @@ class TestVanished:
     ):
         matrix = dataclasses.replace(without_intelmpi, whole=False)
         assert judge(matrix, passed, [passed]).faults == ()
+
+
+TURN = {"why": "last measured 2026-11-18", "planned": True}
+DOWN = {"why": "partition gige is DOWN", "planned": False}
+
+
+class TestLeft:
+    """What the session left, by its budget or because it could not be measured."""
+
+    def leaving(self, stored: Session, left: dict | None, *functions: str) -> Session:
+        results = [
+            dataclasses.replace(r, result="skip", measured=None, left=left)
+            if r.case is not None and r.case.function in functions
+            else r
+            for r in stored.results
+        ]
+        return dataclasses.replace(stored, results=tuple(results))
+
+    def test_what_is_left_for_another_night_is_owed_no_more_and_said(self, owed, passed):
+        verdict = judge(owed, self.leaving(passed, TURN, "PingPong"))
+        assert verdict.status == PASSED
+        assert len(verdict.cases) == len(owed.cases) - 1
+        assert sentences_of_left(verdict.left) == [
+            "1 case of gige intelmpi left for another night: last measured 2026-11-18"
+        ]
+
+    def test_what_could_not_be_measured_never_passes(self, owed, passed):
+        verdict = judge(owed, self.leaving(passed, DOWN, "PingPong"))
+        assert verdict.status == CANNOT_JUDGE
+        assert sentences_of_left(verdict.left) == [
+            "1 case of gige intelmpi NOT MEASURED: partition gige is DOWN"
+        ]
+
+    def test_a_failure_beside_it_is_a_failure(self, owed, passed):
+        left = self.leaving(passed, DOWN, "PingPong")
+        assert judge(owed, altered(left, job=True, result="fail")).status == FAILED
+
+    def test_a_session_that_left_all_of_it_cannot_be_judged(self, owed, passed):
+        functions = [case.function for case in owed.cases]
+        assert judge(owed, self.leaving(passed, TURN, *functions)).status == CANNOT_JUDGE
+
+    def test_a_skip_that_nobody_planned_fails(self, owed, passed):
+        assert judge(owed, self.leaving(passed, None, "PingPong")).status == FAILED
+
+    def test_a_case_that_was_to_be_left_and_ran_is_judged(self, owed, passed):
+        assert judge(owed, altered(passed, job=False, left=TURN)).left == ()

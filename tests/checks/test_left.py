@@ -1,0 +1,78 @@
+"""What a run is told to leave is left, said, and nothing else is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from netproof import left, session, site
+from netproof.case import Case
+from netproof.left import Left
+from netproof.matrix import matrix
+from netproof.verdict import judge
+
+ROOT = Path(__file__).resolve().parents[2]
+DRY = (
+    "reframe",
+    "--system",
+    "testbed:gige",
+    "-c",
+    str(ROOT / "checks"),
+    "-p",
+    "mpich",
+    "--dry-run",
+)
+TURN = Left("last measured 2026-11-18", planned=True)
+
+
+@pytest.fixture(scope="module")
+def owed():
+    return matrix(site.gather(ROOT / "site-config"), "testbed", ["gige"])
+
+
+def leaves(run, folder: Path, cases: list[Case]) -> session.Session:
+    """A dry run that leaves these cases."""
+    folder.mkdir(exist_ok=True)
+    left.write(folder / "left.json", dict.fromkeys(cases, TURN))
+    ran = run(folder, *DRY, NETPROOF_LEFT=str(folder / "left.json"))
+    assert ran.returncode == 0, ran.stdout
+    return session.load(folder / "run-0.json")
+
+
+def test_a_job_and_what_waits_for_it_are_left_with_the_reason(run, tmp_path, owed):
+    four = [
+        case
+        for case in owed.cases
+        if case.environment == "mpich" and case.benchmark == "imb" and case.ranks == 4
+    ]
+    stored = leaves(run, tmp_path, four)
+    skipped = [result for result in stored.results if result.result == "skip"]
+    assert {result.left["why"] for result in skipped} == {TURN.why}
+    assert sorted(result.case.key() for result in skipped if result.case) == sorted(
+        case.key() for case in four
+    )
+    # The job and the test of its curves; the comparison is none of a run narrowed by -p.
+    assert sorted(result.kind for result in skipped if not result.case) == ["curves", "launches"]
+    verdict = judge(owed, stored)
+    assert sorted(one.case.key() for one in verdict.left) == sorted(case.key() for case in four)
+    assert not [fault for fault in verdict.faults if "skip" in fault]
+
+
+def test_a_job_of_which_one_case_is_not_to_be_left_runs(run, tmp_path, owed):
+    (one,) = [
+        case
+        for case in owed.cases
+        if case.environment == "mpich" and case.function == "Alltoall" and case.ranks == 4
+    ]
+    stored = leaves(run, tmp_path, [one])
+    assert {result.result for result in stored.results} == {"pass"}
+
+
+def test_a_list_that_cannot_be_read_fails_every_job(run, tmp_path):
+    (tmp_path / "left.json").write_text("[{")
+    ran = run(tmp_path, *DRY, NETPROOF_LEFT=str(tmp_path / "left.json"))
+    assert ran.returncode == 1
+    failed = [r for r in session.load(tmp_path / "run-0.json").results if r.result == "fail"]
+    assert failed
+    assert all("does not tell what to leave" in result.reason for result in failed)
