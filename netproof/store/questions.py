@@ -150,6 +150,27 @@ def landmarks(
     )
 
 
+def seconds(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
+    """What every case took in some sessions.
+
+    Columns: ``session``, ``session_s``, what all of the session took, those of the key,
+    ``result``, and ``wall_s``: the sum over the case's launches, null where it was not complete;
+    seconds.
+    """
+    key = ", ".join(KEY)
+    return _ask(
+        connect(store, sessions, only=["sessions", "cases", "launches"]),
+        f"""
+        with run as (
+            select session, {key}, sum(wall_s) as wall_s from launches group by all
+        )
+        select session, epoch(ended - started) as session_s, {key}, cases.result,
+            case when measured_format is not null then run.wall_s end as wall_s
+        from cases join sessions using (session) left join run using (session, {key})
+        """,
+    )
+
+
 def scores(store: Store, stored: StoredSession, baseline: Baseline) -> pa.Table:
     """Each case's score in one session against the ``baseline``.
 
