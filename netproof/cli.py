@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from netproof import baseline, compare, export, judging, literature, show
+from netproof import baseline, compare, dimension, export, judging, literature, show
 from netproof.parse import command as parse_command
 from netproof.store import command as store_command
 
@@ -97,13 +97,25 @@ def show_session(
 @app.command("compare")
 def compare_sessions(
     first: Annotated[
-        Path, typer.Argument(help="Session report, or a session's name in the store.")
-    ],
+        Path | None,
+        typer.Argument(
+            help="Session report, or a session's name in the store.", show_default=False
+        ),
+    ] = None,
     second: Annotated[
         Path | None,
         typer.Argument(help="Another one; the same if left out.", show_default=False),
     ] = None,
     store: SessionStoreOption = None,
+    label: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            "--label",
+            metavar="A B",
+            help="KEY=VALUE of each side: the store's newest session with that label.",
+            show_default=False,
+        ),
+    ] = None,
     partition: Annotated[
         tuple[str, str] | None,
         typer.Option(
@@ -116,14 +128,37 @@ def compare_sessions(
             "--environment", metavar="A B", help="Environment of each side.", show_default=False
         ),
     ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by",
+            help="All values of one dimension beside the first: partition, environment, or"
+            " label=KEY over the store.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Compare sessions, partitions or environments: exit 0 shown, 2 cannot be."""
+    if by is not None:
+        if second is not None or label is not None:
+            raise typer.BadParameter("takes one session, and no --label", param_hint="--by")
+        raise typer.Exit(
+            dimension.run(
+                by,
+                first,
+                store=store,
+                partitions=partition,
+                environments=environment,
+                as_json=as_json,
+            )
+        )
     raise typer.Exit(
         compare.run(
             first,
             second,
             store=store,
+            labels=label,
             partitions=partition,
             environments=environment,
             as_json=as_json,

@@ -23,7 +23,9 @@ from netproof.comparison import (
     sides,
 )
 from netproof.errors import NetproofError
+from netproof.session import Session
 from netproof.sparkline import columns, sparkline
+from netproof.store import Store, questions
 from netproof.tables import Column, benchmark_name, say
 from netproof.verdict import CANNOT_JUDGE, PASSED
 
@@ -34,34 +36,31 @@ MARKS = {
     Outcome.UNDECIDED: "?",
     Outcome.UNDEFINED: "-",
 }
-_STYLES = {Outcome.FASTER: "green", Outcome.SLOWER: "red"}
+STYLES = {Outcome.FASTER: "green", Outcome.SLOWER: "red"}
 _LEAST_LINE, _LONGEST_LINE = 8, 40
 _DRAWN_RATIOS = (2.0, 10.0)
 """The scale of drawn ratios ends between these: noise stays flat, and the rest beside outliers."""
 
 
 def run(
-    first: Path,
+    first: Path | None,
     second: Path | None,
     *,
     store: Path | None,
+    labels: tuple[str, str] | None,
     partitions: tuple[str, str] | None,
     environments: tuple[str, str] | None,
     as_json: bool,
 ) -> int:
     """Compare two sides and return the exit status: 0 shown, 2 cannot be.
 
-    ``first`` and ``second`` as ``judging.find`` takes them, the rest as ``comparison.sides``.
+    ``first`` and ``second`` as ``judging.find`` takes them; ``labels``: in their place, those of
+    the store's newest session with each, ``KEY=VALUE``; the rest as ``comparison.sides``.
     """
     try:
         with tables.working("reading the sessions"):
-            sessions = [judging.find(name, store) for name in (first, second) if name is not None]
-        pair = sides(
-            sessions[0],
-            sessions[1] if len(sessions) == 2 else None,
-            partitions,
-            environments,
-        )
+            sessions = _sessions(first, second, store, labels)
+        pair = sides(*sessions, partitions, environments, labels)
         compared = compare(*pair, lambda cases: tables.tracked(cases, "comparing"))
     except NetproofError as error:
         say(tables.console(stderr=True), f"netproof: cannot compare: {error}", "red")
@@ -73,24 +72,45 @@ def run(
     return PASSED
 
 
+def _sessions(
+    first: Path | None, second: Path | None, store: Path | None, labels: tuple[str, str] | None
+) -> tuple[Session, Session | None]:
+    if labels:
+        if first is not None:
+            raise NetproofError("name sessions or labels, not both")
+        if store is None:
+            raise NetproofError("labels are looked up in a store: name it with --store")
+        opened = Store(store)
+        return tuple(
+            questions.load(opened, questions.with_label(opened, label)) for label in labels
+        )
+    if first is None:
+        raise NetproofError("name a session, or two with --label")
+    return judging.find(first, store), None if second is None else judging.find(second, store)
+
+
 def print_comparison(compared: Comparison, out: Console) -> None:
     """What came out overall, the ratios case by case, what is better where, what is missing."""
     first, second = compared.first, compared.second
     for side in (first, second):
-        say(out, f"{side.name}: {_whence(side)}")
-    for difference in compared.differences:
-        of_all = "" if difference.cases == len(compared.cases) else f" ({difference.cases} cases)"
-        say(
-            out,
-            f"configuration: {difference.what} {_plain(difference.first)} and"
-            f" {_plain(difference.second)}{of_all}",
-        )
+        say(out, f"{side.name}: {whence(side)}")
+    for difference in differences(compared):
+        say(out, f"configuration: {difference}")
     out.print()
     say(out, summary(compared), "bold")
     _print_ratios(compared, out)
     out.print()
     _print_sentences(compared, out)
-    _print_uncompared(compared, out)
+    print_uncompared(compared, out)
+
+
+def differences(compared: Comparison) -> list[str]:
+    """What the site's file says of both sides and not alike."""
+    return [
+        f"{one.what} {_plain(one.first)} and {_plain(one.second)}"
+        + ("" if one.cases == len(compared.cases) else f" ({one.cases} cases)")
+        for one in compared.differences
+    ]
 
 
 def summary(compared: Comparison) -> str:
@@ -203,13 +223,15 @@ def _side(side: Side) -> dict[str, Any]:
         "name": side.name,
         "session": str(side.session.path),
         "started": side.session.info.get("time_start"),
+        "labels": side.session.labels(),
         "system": side.session.results[0].system,
         "partition": side.partition,
         "environment": side.environment,
     }
 
 
-def _whence(side: Side) -> str:
+def whence(side: Side) -> str:
+    """Where a side's figures come from: configuration, session, labels, start."""
     system = side.session.results[0].system
     where = " ".join(
         part
@@ -219,7 +241,9 @@ def _whence(side: Side) -> str:
         )
         if part
     )
-    return f"{where} of {side.session.path}, {side.session.info.get('time_start', 'undated')}"
+    labels = "".join(f", {key}={value}" for key, value in side.session.labels().items())
+    started = side.session.info.get("time_start", "undated")
+    return f"{where} of {side.session.path}, {started}{labels}"
 
 
 def _plain(value: Any) -> str:
@@ -237,7 +261,8 @@ def _place(compared: Comparison, case: Case) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _named(compared: Comparison, case: Case) -> str:
+def named(compared: Comparison, case: Case) -> str:
+    """A case by what both sides have in common."""
     return f"{_place(compared, case)} {case.what()}".strip()
 
 
@@ -308,7 +333,7 @@ def _ratio_columns(cases: list[ComparedCase]) -> list[Column]:
     intervals = [case.score.interval for case in cases]
     outcomes = [case.outcome for case in cases]
     return [
-        Column("", [Text(MARKS[one], _STYLES.get(one, "")) for one in outcomes], right=False),
+        Column("", [Text(MARKS[one], STYLES.get(one, "")) for one in outcomes], right=False),
         Column("function", [_function(case.first.case) for case in cases], right=False),
         Column(
             "ratio",
@@ -357,12 +382,13 @@ def _print_sentences(compared: Comparison, out: Console) -> None:
     for case in sorted(told, key=rank):
         say(
             out,
-            f"{MARKS[case.outcome]} {_named(compared, case.first.case)}: {case.sentence()}",
-            _STYLES.get(case.outcome, ""),
+            f"{MARKS[case.outcome]} {named(compared, case.first.case)}: {case.sentence()}",
+            STYLES.get(case.outcome, ""),
         )
 
 
-def _print_uncompared(compared: Comparison, out: Console) -> None:
+def print_uncompared(compared: Comparison, out: Console) -> None:
+    """Cases that are not in both, with the reason; those that share it together."""
     alike: dict[tuple[str | None, str], list[Case]] = defaultdict(list)
     for one in compared.uncompared:
         alike[one.measured_by, one.why].append(one.case)

@@ -270,11 +270,13 @@ def sides(
     second: Session | None = None,
     partitions: tuple[str, str] | None = None,
     environments: tuple[str, str] | None = None,
+    names: tuple[str, str] | None = None,
 ) -> tuple[Side, Side]:
     """The two sides of two sessions, or of one with two partitions or environments of it.
 
-    ``partitions`` and ``environments``: those of the first and of the second side. Raises
-    NetproofError where both sides would be the same, or a session holds several systems.
+    ``partitions`` and ``environments``: those of the first and of the second side; ``names``: what
+    to call two sessions, else by their files. Raises NetproofError where both sides would be the
+    same, or a session holds several systems.
     """
     sessions = (first, second or first)
     for one in sessions:
@@ -286,7 +288,7 @@ def sides(
             )
     parts = []
     if first.path != sessions[1].path:
-        parts.append(_session_names(first, sessions[1]))
+        parts.append(names or _session_names(first, sessions[1]))
     parts += [pair for pair in (partitions, environments) if pair and pair[0] != pair[1]]
     if not parts:
         raise NetproofError(

@@ -41,6 +41,7 @@ def of_verdict(
         "session": str(session.path),
         "system": matrix.cases[0].system,
         "started": session.info.get("time_start"),
+        "labels": session.labels(),
         "verdict": _WORDS[verdict.status],
         "passed": sum(one.passed for one in verdict.cases),
         "warned": sum(one.level is Level.WARN for one in verdict.cases),

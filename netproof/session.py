@@ -45,6 +45,15 @@ class CheckResult:
     left: dict[str, Any] | None = None
 
 
+_REFRAME_KEYS = {
+    *("cmdline", "config_files", "data_version", "hostname", "log_files", "num_aborted"),
+    *("num_cases", "num_failures", "num_skipped", "prefix_output", "prefix_stage", "session_uuid"),
+    *("time_elapsed", "time_end", "time_end_unix", "time_start", "time_start_unix", "user"),
+    *("uuid", "version", "workdir"),
+}
+"""Keys of ``session_info`` that are ReFrame's own; all others were given as session extras."""
+
+
 @dataclass(frozen=True)
 class Session:
     """A session's report: where it is, what ReFrame says of the session, and its test cases."""
@@ -52,6 +61,10 @@ class Session:
     path: Path
     info: dict[str, Any]
     results: tuple[CheckResult, ...]
+
+    def labels(self) -> dict[str, str]:
+        """What the session was told of itself, by ``reframe --session-extras``."""
+        return {key: _word(value) for key, value in self.info.items() if key not in _REFRAME_KEYS}
 
 
 def reports(folder: Path) -> list[Path]:
@@ -96,6 +109,10 @@ def load(path: Path) -> Session:
             f"{path}: tells of {len(results)} test cases, and its header counts others"
         )
     return Session(path, info, tuple(results))
+
+
+def _word(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _left(tests: list[dict[str, Any]]) -> dict[tuple[str, ...], dict[str, Any]]:

@@ -63,6 +63,9 @@ def print_session(judged: JudgedSession, out: Console) -> None:
     for one in verdict.cases:
         groups[group(one.case)].append(one)
     say(out, f"session {judged.session.path}")
+    labels = judged.session.labels()
+    if labels:
+        say(out, f"labels {', '.join(f'{key}={value}' for key, value in labels.items())}")
     _print_outcome(verdict, out)
     for reason in judged.unread:
         say(out, f"not compared with an earlier session: {reason}")
@@ -144,7 +147,7 @@ def _print_matrix(
     else:
         for partition in dict.fromkeys(place[0] for place in where):
             narrow = [Column(place[1], cells[place]) for place in where if place[0] == partition]
-            _print_parts([names, ranks], narrow, partition, out)
+            tables.print_parts([names, ranks], narrow, partition, out)
     against = f"against {baseline}" if baseline else "undefined, there being no baseline"
     say(
         out,
@@ -153,19 +156,6 @@ def _print_matrix(
         " blank: not here",
         "dim",
     )
-
-
-def _print_parts(beside: list[Column], columns: list[Column], title: str, out: Console) -> None:
-    """The columns in as many tables as it takes, those of ``beside`` in each."""
-    left = out.width - tables.width_of(beside)
-    while columns:
-        taken = 1
-        while taken < len(columns) and tables.width_of(columns[: taken + 1]) <= left:
-            taken += 1
-        say(out, title, "bold")
-        tables.print_table([*beside, *columns[:taken]], out)
-        out.print()
-        columns = columns[taken:]
 
 
 def _cell(row: Sequence[Judged], partition: str, environment: str) -> Text:

@@ -109,6 +109,22 @@ def print_table(columns: Sequence[Column], out: Console, rows: range | None = No
     out.width = width
 
 
+def print_parts(
+    beside: Sequence[Column], columns: Sequence[Column], title: str | None, out: Console
+) -> None:
+    """The columns in as many tables as it takes, those of ``beside`` in each."""
+    left = out.width - width_of(beside)
+    while columns:
+        taken = 1
+        while taken < len(columns) and width_of(columns[: taken + 1]) <= left:
+            taken += 1
+        if title:
+            say(out, title, "bold")
+        print_table([*beside, *columns[:taken]], out)
+        out.print()
+        columns = columns[taken:]
+
+
 def _cell(cell: str | Text) -> Text:
     return Text(visible(cell)) if isinstance(cell, str) else cell
 

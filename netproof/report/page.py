@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
 from netproof.report import content, curves, matrix, provenance, studies, verdict
 from netproof.report.content import Group
 from netproof.report.html import Markup, element, joined
 from netproof.report.material import MAIN, Report, stated
+from netproof.session import Session
 from netproof.verdict import CANNOT_JUDGE, FAILED, PASSED
 
 _POLICY = (
@@ -59,9 +59,12 @@ def _main(report: Report, by_page: Mapping[str, Sequence[Group]]) -> Markup:
         ("studies", "Beside earlier studies", studies.part(report)),
         ("provenance", "Provenance, and how to repeat it", provenance.part(report)),
     ]
-    info = report.judged.session.info
     return joined(
-        element("header", element("h1", f"Cluster interconnect of {report.system}"), _when(info)),
+        element(
+            "header",
+            element("h1", f"Cluster interconnect of {report.system}"),
+            _when(report.judged.session),
+        ),
         element("nav", [element("a", title, href=f"#{name}") for name, title, _ in parts]),
         element(
             "main",
@@ -75,9 +78,13 @@ def _main(report: Report, by_page: Mapping[str, Sequence[Group]]) -> Markup:
     )
 
 
-def _when(info: Mapping[str, Any]) -> Markup:
+def _when(session: Session) -> Markup:
+    info = session.info
     start, end = (_time(stated(info, key)) for key in ("time_start", "time_end"))
     told = f"Measured from {start} to {end}, started on {stated(info, 'hostname')}"
+    labels = session.labels()
+    if labels:
+        told += f"; labelled {', '.join(f'{key}={value}' for key, value in labels.items())}"
     return element("p", told, class_="faint")
 
 

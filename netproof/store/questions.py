@@ -100,6 +100,48 @@ def load(store: Store, stored: StoredSession) -> Session:
     return reading.session(store.path(stored), tables(store, stored))
 
 
+def labelled(store: Store, label: str) -> dict[str, StoredSession]:
+    """The newest session of each value that sessions have for a label, by value, oldest first.
+
+    Raises NetproofError where no session has it, or sessions of several systems do.
+    """
+    found = _ask(
+        connect(store, only=["sessions"]),
+        "select labels[$label] as value, system, max(session) as session from sessions"
+        " where labels[$label] is not null group by all order by session",
+        {"label": label},
+    ).to_pylist()
+    systems = sorted({row["system"] for row in found})
+    if not found:
+        raise NetproofError(
+            f"{store.folder}: no session has the label {label!r};"
+            f" 'reframe --session-extras {label}=VALUE' gives it to one"
+        )
+    if len(systems) > 1:
+        raise NetproofError(
+            f"{store.folder}: sessions of {', '.join(systems)} have the label {label!r}, and those"
+            " of one system are compared; name the sessions instead"
+        )
+    return {row["value"]: StoredSession(row["session"], row["system"]) for row in found}
+
+
+def with_label(store: Store, stated: str) -> StoredSession:
+    """The newest session with a label, ``KEY=VALUE``.
+
+    Raises NetproofError where it is not of that form, and as ``labelled`` does.
+    """
+    label, equals, value = stated.partition("=")
+    if not (label and equals):
+        raise NetproofError(f"{stated!r} is no label: KEY=VALUE, kernel=6.1 for instance")
+    found = labelled(store, label)
+    if value not in found:
+        raise NetproofError(
+            f"{store.folder}: no session has {stated}; those with that label have"
+            f" {', '.join(found)}"
+        )
+    return found[value]
+
+
 def curves(store: Store, stored: StoredSession) -> pa.Table:
     """Every case's curve in one session: medians over its launches.
 

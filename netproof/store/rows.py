@@ -29,14 +29,6 @@ Rows = dict[str, list[dict[str, Any]]]
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _PARTITION_COLUMNS = ("switch", "nic", "driver", "link_mbit_s", "mtu")
 
-_REFRAME_KEYS = {
-    *("cmdline", "config_files", "data_version", "hostname", "log_files", "num_aborted"),
-    *("num_cases", "num_failures", "num_skipped", "prefix_output", "prefix_stage", "session_uuid"),
-    *("time_elapsed", "time_end", "time_end_unix", "time_start", "time_start_unix", "user"),
-    *("uuid", "version", "workdir"),
-}
-"""Keys of ``session_info`` that are ReFrame's own; all others were given as session extras."""
-
 KIND_OF_CASES = "check"
 """Kind of the tests that judge one case each."""
 
@@ -145,7 +137,7 @@ def _session(
         "command": info["cmdline"],
         "cases": len(results),
         "measured": sum(result.measured is not None for result in results),
-        "labels": {key: _word(value) for key, value in info.items() if key not in _REFRAME_KEYS},
+        "labels": stored.labels(),
         "reframe": info["version"],
         "netproof": software.netproof if software else None,
         "slurm": software.slurm if software else None,
@@ -159,10 +151,6 @@ def _session(
         "report_sha256": sha256,
         "session_info": json.dumps(info),
     }
-
-
-def _word(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _outcome(result: CheckResult) -> dict[str, Any]:

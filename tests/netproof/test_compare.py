@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,103 @@ def test_a_stored_session_is_compared_by_its_name(tmp_path):
     status, said, _ = compared(HEALTHY, "newest", "--store", store)
     assert status == 0
     assert "20261121T012240-34933804 against healthy, 4 cases" in said
+
+
+@pytest.fixture
+def labelled(tmp_path):
+    """A store with a session for each of two kernels, and an older one of the first."""
+    for number, (kernel, hour) in enumerate([("6.1", 1), ("6.1", 3), ("6.6", 2)]):
+        document = json.loads(Path(SICK).read_text())
+        info = document["session_info"]
+        info |= {
+            "kernel": kernel,
+            "uuid": f"{number:08d}" + info["uuid"][8:],
+            "time_start_unix": info["time_start_unix"] + 3600 * hour,
+        }
+        report = tmp_path / f"run-{number}.json"
+        report.write_text(json.dumps(document))
+        ingested = CliRunner().invoke(
+            app, ["ingest", str(report), "--store", str(tmp_path / "store")]
+        )
+        assert ingested.exit_code == 0
+    return str(tmp_path / "store")
+
+
+def test_the_newest_sessions_of_two_labels_are_compared_by_their_labels(labelled):
+    arguments = ("--store", labelled, "--label", "kernel=6.1", "kernel=6.6")
+    status, said, _ = compared(*arguments)
+    assert status == 0
+    assert "kernel=6.6 against kernel=6.1, 4 cases: no difference overall in 4" in said
+    assert "session=20261121T042240-00000001, 20261121T012240+0000, kernel=6.1" in said
+    first = json.loads(compared(*arguments, "--json")[1])["first"]
+    assert (first["name"], first["labels"]) == ("kernel=6.1", {"kernel": "6.1"})
+
+
+def test_all_values_of_a_label_are_compared_with_the_oldest(labelled):
+    status, text, _ = compared("--store", labelled, "--by", "label=kernel", "--json")
+    assert status == 0
+    document = json.loads(text)
+    assert document["values"] == ["kernel=6.6", "kernel=6.1"]
+    (one,) = document["comparisons"]
+    assert (one["first"]["name"], one["second"]["name"]) == ("kernel=6.6", "kernel=6.1")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("--label", "kernel=6.1", "kernel=7.0"), "no session has kernel=7.0; those with that"),
+        (("--label", "kernel", "kernel=6.6"), "'kernel' is no label: KEY=VALUE"),
+        (("--label", "driver=1", "driver=2"), "no session has the label 'driver'; 'reframe --sess"),
+        ((HEALTHY, "--label", "kernel=6.1", "kernel=6.6"), "name sessions or labels, not both"),
+        (("--by", "label=driver"), "no session has the label 'driver'"),
+        ((HEALTHY, "--by", "label=kernel"), "name none"),
+    ],
+)
+def test_a_label_that_nothing_has_is_told_with_those_there_are(labelled, arguments, reason):
+    status, said, why = compared(*arguments, "--store", labelled)
+    assert (status, said) == (2, "")
+    assert reason in why
+
+
+def test_along_a_dimension_every_value_has_a_column_and_everything_else_is_fixed():
+    status, said, _ = compared(HEALTHY, "--by", "environment")
+    assert status == 0
+    lines = said.splitlines()
+    heading = next(number for number, line in enumerate(lines) if line.split() == ["intelmpi"])
+    assert lines[heading + 1].startswith("gige IMB PingPong 2 ranks ")
+    assert "intelmpi against mpich, 8 cases" in said
+    document = json.loads(compared(HEALTHY, "--by", "environment", "--json")[1])
+    assert (document["by"], document["values"]) == ("environment", ["mpich", "intelmpi"])
+    (one,) = document["comparisons"]
+    assert one == json.loads(compared(HEALTHY, "--environment", "mpich", "intelmpi", "--json")[1])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ((SICK, "--by", "partition"), "there is one partition only, gige"),
+        ((HEALTHY, "--by", "ranks"), "'ranks' is no dimension: partition, environment, or label="),
+        (("--by", "partition"), "one session is looked at: name it"),
+        ((HEALTHY, "--by", "partition", "--environment", "mpich", "intelmpi"), "hold"),
+        ((HEALTHY, "--by", "partition", "--partition", "gige", "gige"), "another dimension fixed"),
+    ],
+)
+def test_a_dimension_that_there_is_not_is_told(arguments, reason):
+    status, said, why = compared(*arguments)
+    assert (status, said) == (2, "")
+    assert reason in why
+
+
+def test_between_partitions_the_summary_says_what_the_second_adds_to_the_latency():
+    summary = json.loads(compared(HEALTHY, "--partition", "gige", "fast-ethernet", "--json")[1])[
+        "summary"
+    ]
+    assert re.search(
+        r"Latency of NetPIPE MPI between oneway: mpich: fast-ethernet adds 1.49 µs \([\d.]+ to"
+        r" [\d.]+\) to the 5.9 µs of gige; intelmpi: fast-ethernet is no different from the 5.64",
+        summary,
+    )
+    assert "Latency" not in json.loads(compared(HEALTHY, SICK, "--json")[1])["summary"]
 
 
 @pytest.mark.parametrize(

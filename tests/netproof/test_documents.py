@@ -36,6 +36,7 @@ def keys_of(value) -> set[str]:
         ("verdict", SICK, "--system", "testbed:gige"),
         ("compare", HEALTHY, SICK),
         ("compare", HEALTHY, "--partition", "gige", "fast-ethernet"),
+        ("compare", HEALTHY, "--by", "partition"),
     ],
 )
 def test_every_key_is_documented(arguments, monkeypatch, tmp_path):

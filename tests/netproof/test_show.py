@@ -137,6 +137,15 @@ def test_a_stored_session_is_shown_as_its_report_is(tmp_path):
     assert said.splitlines()[1:] == shown(str(SICK))[1].splitlines()[1:]
 
 
+def test_labels_of_a_session_stand_on_top(tmp_path):
+    document = json.loads(SICK.read_text())
+    document["session_info"]["kernel"] = "6.1"
+    report = tmp_path / "labelled.json"
+    report.write_text(json.dumps(document))
+    assert shown(str(report))[1].splitlines()[1] == "labels kernel=6.1"
+    assert json.loads(shown(str(report), "--json")[1])["labels"] == {"kernel": "6.1"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [

@@ -79,6 +79,7 @@ def hostile(tmp_path: Path, name: str = "two-switches.json") -> Path:
     text = (DATA / "sessions" / name).read_text()
     document = json.loads(text.replace("fast-ethernet", json.dumps(HOSTILE)[1:-1]))
     document["session_info"] |= {"hostname": HOSTILE, "cmdline": HOSTILE, "user": HOSTILE}
+    document["session_info"]["kernel"] = HOSTILE
     tests = document["runs"][0]["testcases"]
     failed = next(test for test in tests if test["result"] == "fail")
     failed |= {"fail_reason": f"sanity error: {HOSTILE}", "fail_phase": "sanity"}
@@ -189,7 +190,7 @@ def test_hostile_text_is_text_on_every_page(report, tmp_path):
         assert "img" not in page.tags, name
         assert page.tags.count("script") - page.tags.count("figure") <= 3, name
     main = pages["index.html"].text
-    assert f"started on {HOSTILE}" in main
+    assert f"started on {HOSTILE}; labelled kernel={HOSTILE}" in main
     assert f"sanity error: {HOSTILE}" in main
     assert f"git checkout {HOSTILE}" in main
     assert f"{HOSTILE} mpich" in pages["imb-sendrecv.html"].text
