@@ -36,7 +36,7 @@ RANGE_LAUNCHES = 3
 LONE_SIZE_RATIO = 2.0
 """Where one side is this many times as fast, a size outside all ranges is told too."""
 
-_NOT_MEASURED_BY = ("criteria", "baseline", "absent", "known", "retired")
+NOT_MEASURED_BY = ("criteria", "baseline", "absent", "known", "retired")
 """What a site's file says of a configuration that does not change what is measured."""
 
 
@@ -437,7 +437,7 @@ def _differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[tu
         found += [
             (key, one.get(key), other.get(key))
             for key in dict.fromkeys((*one, *other))
-            if key not in _NOT_MEASURED_BY and one.get(key) != other.get(key)
+            if key not in NOT_MEASURED_BY and one.get(key) != other.get(key)
         ]
     if first["case"]["ranks_per_node"] != second["case"]["ranks_per_node"]:
         found.append(

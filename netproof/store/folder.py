@@ -28,6 +28,9 @@ MARKER = "netproof-store.json"
 INCOMING = ".incoming"
 """Where sessions are written before they are put in place; readers do not look into it."""
 
+ACCEPTED = "accepted"
+"""Where changes that are intended are recorded, a folder for each system."""
+
 ROW_GROUP = 8192
 """Rows of a row group: a reader that wants one case skips all groups but its own."""
 
@@ -108,7 +111,7 @@ class Store:
             try:
                 folder.mkdir(parents=True, exist_ok=True)
                 others = [path.name for path in folder.iterdir() if path.name != MARKER]
-                if others and not marker.exists() and set(others) != {INCOMING}:
+                if others and not marker.exists() and not set(others) <= {INCOMING, ACCEPTED}:
                     raise NetproofError(
                         f"{folder}: is no store and not empty, it has {sorted(others)[0]!r};"
                         " name a folder of its own for the store"
@@ -154,6 +157,32 @@ class Store:
                 shutil.rmtree(incoming, ignore_errors=True)
         except OSError as error:
             raise _failure(self.folder, error) from error
+
+    def acceptances(self, system: str) -> tuple[Path, ...]:
+        """The files of all acceptances of a system, by name."""
+        return tuple(sorted((self.folder / ACCEPTED / system).glob("*")))
+
+    def accept(self, system: str, name: str, content: bytes) -> Path:
+        """Put an acceptance in place, whole or not at all; the same one again changes nothing.
+
+        Returns its file. Raises NetproofError where the file system refuses.
+        """
+        target = self.folder / ACCEPTED / system / name
+        try:
+            incoming = _incoming(self.folder)
+            try:
+                _write(incoming / name, content)
+                for parent in (target.parents[1], target.parents[0]):
+                    if not parent.exists():
+                        parent.mkdir(exist_ok=True)
+                        _sync_folder(parent.parent)
+                os.replace(incoming / name, target)
+                _sync_folder(target.parent)
+            finally:
+                shutil.rmtree(incoming, ignore_errors=True)
+        except OSError as error:
+            raise _failure(self.folder, error, "accept") from error
+        return target
 
     def sessions(self, system: str | None = None) -> tuple[StoredSession, ...]:
         """All sessions, of one system or of all, in order of their start."""
@@ -267,10 +296,10 @@ def _rename(incoming: Path, target: Path) -> bool:
     return True
 
 
-def _failure(folder: Path, error: OSError) -> NetproofError:
+def _failure(folder: Path, error: OSError, again: str = "ingest") -> NetproofError:
     if error.errno in _FULL:
         return NetproofError(
             f"{folder}: the file system is full ({error.strerror}); what the store had is"
-            " untouched. Free some space and ingest again"
+            f" untouched. Free some space and {again} again"
         )
     return NetproofError(f"{folder}: cannot be written: {error}; what the store had is untouched")

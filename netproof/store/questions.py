@@ -259,10 +259,110 @@ def scores(store: Store, stored: StoredSession, baseline: Baseline) -> pa.Table:
     )
 
 
+NIGHTLY = (
+    *("latency_us", "peak_mb_s"),
+    *("rate_1_kib_mb_s", "rate_4_kib_mb_s", "rate_16_kib_mb_s", "rate_64_kib_mb_s"),
+)
+"""The landmarks of ``nightly``."""
+
+
+def nightly(store: Store, sessions: Sequence[StoredSession], baseline: Baseline | None) -> pa.Table:
+    """What is followed from session to session: every case of each, with a value or without.
+
+    Columns: ``session``, those of the key, ``ranks_per_node``, the landmarks of ``NIGHTLY``;
+    ``mean_us``, the geometric mean over the sizes that a score is over, in µs, and ``mean_sizes``,
+    their count and ends in a list; ``score`` against the ``baseline`` as ``scores`` has it, and
+    ``score_sizes``. Null is what a case does not have, and what was not measured. In order of
+    ``sessions``, which are of one system. Sessions are read one after the other, each in the same
+    time and memory.
+    """
+    key = ", ".join(KEY)
+    read = []
+    for stored in sessions:
+        with connect(store, [stored], only=["cases", "curves"]) as connection:
+            _read(connection.execute, f"create temp table medians as {_LOG_MEDIANS}", _SCORED)
+            read.append(
+                _read(
+                    lambda asked=connection: asked.sql(
+                        f"""
+                        with means as (
+                            select {key}, exp(avg(log_us)) as mean_us,
+                                [count(*), min(size_bytes), max(size_bytes)] as mean_sizes
+                            from medians group by {key}
+                        ), scores as (
+                            select {", ".join(f"it.{name}" for name in KEY)},
+                                exp(avg(base.log_us - it.log_us)) as score,
+                                [count(*), min(it.size_bytes), max(it.size_bytes)] as score_sizes
+                            from medians it join medians base on {_SAME_MEASURED}
+                                and it.size_bytes = base.size_bytes
+                                and base.partition = $partition
+                                and base.environment = $environment
+                            group by all
+                        )
+                        select session, {key}, ranks_per_node, {", ".join(NIGHTLY)},
+                            mean_us, mean_sizes, score, score_sizes
+                        from cases left join means using ({key}) left join scores using ({key})
+                        order by {key}
+                        """,
+                        params={
+                            "partition": baseline.partition if baseline else None,
+                            "environment": baseline.environment if baseline else None,
+                        },
+                    ).to_arrow_table()
+                )
+            )
+    return pa.concat_tables(read)
+
+
+def ask(
+    store: Store, sessions: Sequence[StoredSession], only: Sequence[str], query: str
+) -> pa.Table:
+    """The answer to a question in SQL to the tables ``only`` of some sessions."""
+    return _ask(connect(store, sessions, only=only), query)
+
+
+def labels(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
+    """What each of the sessions was labelled with: columns ``session`` and ``labels``."""
+    return ask(
+        store, sessions, ["sessions"], "select session, labels from sessions order by session"
+    )
+
+
+def partition_extras(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
+    """What the site says of each partition that a session measured.
+
+    Columns: ``session``, ``partition``, ``extras``, which is JSON; in order of the sessions.
+    """
+    return ask(
+        store,
+        sessions,
+        ["cases"],
+        "select session, partition, any_value(partition_extras) as extras from cases"
+        " where partition_extras is not null group by all order by all",
+    )
+
+
 _MEDIANS = (
     "median(time_us) as time_us, mad(time_us) as mad_us,"
     " median(bandwidth_mb_s) as bandwidth_mb_s, count(*)::integer as launches"
 )
+_SCORED = {
+    "least": ScoreSettings().least_size,
+    "shortest": READABLE[0],
+    "longest": READABLE[1],
+}
+"""Sizes and times that count for a score; a case with another time among them has none."""
+
+_LOG_MEDIANS = f"""
+    select {", ".join(KEY)}, size_bytes, ln(median(time_us)) as log_us
+    from curves
+    where size_bytes >= $least
+    group by {", ".join(KEY)}, size_bytes
+    qualify bool_and(bool_and(time_us between $shortest and $longest))
+        over (partition by {", ".join(KEY)})
+"""
+_MATCHED = ("benchmark", "function", "ranks", "path", "direction")
+_SAME_MEASURED = " and ".join(f"it.{name} = base.{name}" for name in _MATCHED)
 _SAME_CASE = " and ".join(f"{name} = ?" for name in KEY)
 
 

@@ -1,0 +1,144 @@
+"""Changes that are intended: who says so, why, and from which session on.
+
+Each is a small file of its own in the store, ``accepted/SYSTEM/SESSION-….json``, put in place by
+one rename and never changed; taking one back is removing its file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from netproof.errors import NetproofError
+from netproof.history.series import Pool, Quantity, Selection, Series
+from netproof.store import Store, StoredSession
+
+FORMAT = 1
+"""Of an acceptance's file; raised when a key changes its meaning or goes."""
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """That from ``session`` on what ``covers`` has is at a new level, as intended.
+
+    ``at``: when it was recorded, UTC. Raises NetproofError where it has no reason or no name, and
+    where it covers everything without saying so.
+    """
+
+    system: str
+    session: str
+    reason: str
+    name: str
+    at: str
+    covers: Selection
+
+    def __post_init__(self) -> None:
+        StoredSession(self.session, self.system)
+        for what in ("reason", "name"):
+            if not getattr(self, what).strip():
+                raise NetproofError(f"an acceptance needs a {what}: give --{what}")
+        if self.covers.everything:
+            raise NetproofError(
+                "an acceptance says what it covers: an expression for cases ('.' for all of them),"
+                " --partition, --environment or --quantity"
+            )
+
+    @property
+    def first(self) -> StoredSession:
+        """The first session at the new level."""
+        return StoredSession(self.session, self.system)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.covers} from session {self.session} on: {self.reason} ({self.name}, {self.at})"
+        )
+
+
+def put(store: Store, acceptance: Acceptance) -> Path:
+    """Keep an acceptance in the store and return its file.
+
+    Raises NetproofError where the store does not have its session, or cannot be written.
+    """
+    if not store.path(acceptance.first).is_dir():
+        raise NetproofError(
+            f"{store.folder}: has no session {acceptance.session} of {acceptance.system}"
+        )
+    content = (json.dumps({"format": FORMAT, **asdict(acceptance)}, indent=1) + "\n").encode()
+    digest = hashlib.sha256(content).hexdigest()[:8]
+    return store.accept(acceptance.system, f"{acceptance.session}-{digest}.json", content)
+
+
+def load(store: Store, system: str) -> tuple[Acceptance, ...]:
+    """All acceptances of a system, in order of their sessions.
+
+    Raises NetproofError, naming the file, where one is damaged or foreign.
+    """
+    found = [_read(path, system) for path in store.acceptances(system)]
+    return tuple(sorted(found, key=lambda one: (one.session, one.at)))
+
+
+def nights(
+    acceptances: Sequence[Acceptance], sessions: Sequence[StoredSession], followed: Series | Pool
+) -> frozenset[int]:
+    """Which of ``sessions`` begin a level that is intended, by their place.
+
+    Where the session of an acceptance is not among them, it is the next one after it.
+    """
+    found = set()
+    for one in acceptances:
+        covered = one.covers.covers if isinstance(followed, Series) else one.covers.covers_pool
+        if one.first < sessions[0] or not covered(followed):
+            continue
+        later = [night for night, stored in enumerate(sessions) if stored >= one.first]
+        found.update(later[:1])
+    return frozenset(found)
+
+
+def _read(path: Path, system: str) -> Acceptance:
+    try:
+        document = json.loads(path.read_text())
+        if document.pop("format") != FORMAT:
+            raise NetproofError(f"it is not of format {FORMAT}, the only one known here")
+        covers = _whole(document, Acceptance)["covers"]
+        quantity = _whole(covers, Selection)["quantity"]
+        selection = Selection(
+            **{
+                **covers,
+                "cases": tuple(covers["cases"]),
+                "quantity": None if quantity is None else Quantity(quantity),
+            }
+        )
+        found = Acceptance(**{**document, "covers": selection})
+    except NetproofError as error:
+        raise _damaged(path, str(error)) from error
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise _damaged(path, repr(error)) from error
+    if found.system != system or not path.name.startswith(f"{found.session}-"):
+        raise _damaged(path, f"it is of session {found.session} of {found.system}")
+    return found
+
+
+def _whole(values: Mapping[str, Any], kind: type) -> Mapping[str, Any]:
+    """The values, which have to be those of a class of these; NetproofError if not."""
+    odd = set(values) ^ {field.name for field in fields(kind)}
+    if odd:
+        raise NetproofError(f"its keys are not those of an acceptance: {', '.join(sorted(odd))}")
+    for key, value in values.items():
+        text = [value] if isinstance(value, str) else value
+        if key == "cases" and not isinstance(value, list):
+            raise NetproofError(f"cases is {value!r} and has to be a list")
+        if isinstance(text, list) and not all(isinstance(one, str) for one in text):
+            raise NetproofError(f"{key} is {value!r} and has to be text")
+        if not isinstance(value, str | list | dict | None):
+            raise NetproofError(f"{key} is {value!r} and has to be text")
+    return values
+
+
+def _damaged(path: Path, why: str) -> NetproofError:
+    return NetproofError(
+        f"{path}: no acceptance can be read from it: {why}; remove it and accept again"
+    )

@@ -1,0 +1,312 @@
+"""What else changed between two sessions: the reader's first question at a change.
+
+Everything is from the store: the nodes as their jobs found them, what the site says of the
+configuration, the software, the files. Nothing is held against anything by its size or its date;
+what differs is named, and so is what is not known.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from netproof.case import Case
+from netproof.comparison import NOT_MEASURED_BY
+from netproof.provenance import Node
+from netproof.store import Store, StoredSession, questions
+from netproof.store.columns import KEY
+
+NOT_KNOWN = "not known"
+
+_MAPS = ("offloads", "coalescing", "sysctls", "programs")
+_NOT_COMPARED = ("node", "absent", *_MAPS)
+_OF_SESSION = ("netproof", "reframe", "slurm", "git_revision", "git_changed", "host")
+_SHOWN_HASH = 12
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One thing that is not what it was.
+
+    ``what``: its name, as ``nodes`` or the site's file has it; ``before``, ``after``: its values
+    as text, sets of several with commas; ``nodes``: on which nodes, where it is a thing of nodes;
+    ``own``: whether it is a thing of the configuration and not of the whole session.
+    """
+
+    what: str
+    before: str
+    after: str
+    nodes: tuple[str, ...]
+    own: bool
+
+    def __str__(self) -> str:
+        on = f" ({', '.join(self.nodes)})" if self.nodes else ""
+        return f"{self.what}: {self.before} → {self.after}{on}"
+
+
+@dataclass(frozen=True)
+class Culprits:
+    """What differs between the sessions ``before`` and ``after``, for one configuration.
+
+    ``differences``: those of the configuration first; ``unknown``: what neither session can say,
+    or one of them cannot, each with the reason.
+    """
+
+    before: StoredSession
+    after: StoredSession
+    differences: tuple[Difference, ...]
+    unknown: tuple[str, ...]
+
+
+class Recorded:
+    """What the store has of one session, read when it is asked for."""
+
+    def __init__(self, store: Store, stored: StoredSession) -> None:
+        self._store, self._stored = store, stored
+
+    @cached_property
+    def session(self) -> dict[str, Any]:
+        """The row of ``sessions``."""
+        return self._rows("sessions", "select * exclude (session_info) from sessions")[0]
+
+    @cached_property
+    def nodes(self) -> dict[tuple[str, str], list[dict[str, Any]]]:
+        """The rows of ``nodes``, by partition and environment."""
+        return self._by_place(self._rows("nodes", "select * from nodes"))
+
+    @cached_property
+    def cases(self) -> dict[tuple, dict[str, Any]]:
+        """The rows of ``cases`` that were measured, by the key of a case without its system."""
+        rows = self._rows(
+            "cases",
+            f"select {', '.join(KEY)}, ranks_per_node, partition_extras, environment_extras"
+            " from cases where jobid is not null",
+        )
+        return {tuple(row[name] for name in KEY): row for row in rows}
+
+    @cached_property
+    def node_lists(self) -> dict[tuple, frozenset[str]]:
+        """The nodes that each case ran on, by the key of a case without its system."""
+        rows = self._rows(
+            "launches",
+            f"select {', '.join(KEY)}, list(distinct used.node) as nodes"
+            f" from (select {', '.join(KEY)}, unnest(ranks_used) as used from launches)"
+            " group by all",
+        )
+        return {tuple(row[name] for name in KEY): frozenset(row["nodes"]) for row in rows}
+
+    def _rows(self, table: str, query: str) -> list[dict[str, Any]]:
+        found = questions.ask(self._store, [self._stored], [table], query)
+        return found.to_pylist(maps_as_pydicts="strict")
+
+    @staticmethod
+    def _by_place(rows: Iterable[dict[str, Any]]) -> dict[tuple[str, str], list[dict[str, Any]]]:
+        found: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+        for row in rows:
+            found[row["partition"], row["environment"]].append(row)
+        return found
+
+
+class Archive:
+    """What a store has of its sessions, each part read once."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._read: dict[StoredSession, Recorded] = {}
+
+    def culprits(
+        self, before: StoredSession, after: StoredSession, cases: Sequence[Case]
+    ) -> Culprits:
+        """What differs between two sessions for ``cases``, which are of one configuration.
+
+        Raises NetproofError where a session cannot be read.
+        """
+        one, other = self._recorded(before), self._recorded(after)
+        place = (cases[0].partition, cases[0].environment)
+        found = [
+            *_of_nodes(one.nodes.get(place, []), other.nodes.get(place, [])),
+            *_of_cases(one, other, cases),
+            *_of_sessions(one.session, other.session, cases[0].environment),
+        ]
+        return Culprits(before, after, tuple(found), tuple(_unknown(one, other, place)))
+
+    def _recorded(self, stored: StoredSession) -> Recorded:
+        if stored not in self._read:
+            self._read[stored] = Recorded(self._store, stored)
+        return self._read[stored]
+
+
+def _of_nodes(
+    before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]
+) -> Iterator[Difference]:
+    """In what the nodes differ: a node from itself, and new nodes from all that were there."""
+    one, other = _by_key(before), _by_key(after)
+    if not one or not other:
+        return
+    were, are = {row["node"] for row in before}, {row["node"] for row in after}
+    for key in sorted({*one, *other}, key=_weight):
+        changed: dict[tuple[str, str], list[str]] = defaultdict(list)
+        old, new = one.get(key, {}), other.get(key, {})
+        for node in sorted(were & are):
+            pair = (old.get(node, NOT_KNOWN), new.get(node, NOT_KNOWN))
+            if pair[0] != pair[1]:
+                changed[pair].append(node)
+        known = ", ".join(sorted({old.get(node, NOT_KNOWN) for node in were}))
+        for node in sorted(are - were):
+            value = new.get(node, NOT_KNOWN)
+            if value not in {old.get(node, NOT_KNOWN) for node in were}:
+                changed[known, value].append(node)
+        for (was, now), nodes in changed.items():
+            yield Difference(key, was, now, tuple(nodes), own=True)
+
+
+def _by_key(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, str]]:
+    """Each thing that nodes have, by name, and its value on each node."""
+    found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for row in rows:
+        for key, value in _values(row):
+            found[key][row["node"]].add(value)
+    return {
+        key: {node: ", ".join(sorted(values)) for node, values in by_node.items()}
+        for key, by_node in found.items()
+    }
+
+
+def _values(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for field in fields(Node):
+        if field.name in _NOT_COMPARED or row[field.name] is None:
+            continue
+        yield field.name, str(row[field.name])
+    for group in _MAPS:
+        for key, value in row[group].items():
+            if group == "programs":
+                # SHA-256 and path; a checkout elsewhere has other paths and the same programs.
+                digest, _, path = value.partition(" ")
+                value = f"{Path(path).name} {digest[:_SHOWN_HASH]}"
+            yield f"{group} {key}", value
+
+
+def _weight(key: str) -> tuple[int, str]:
+    """Driver, MTU and what else is one thing before programs, sysctls and the many offloads."""
+    order = ("programs", "sysctls", "coalescing", "offloads")
+    group = key.partition(" ")[0]
+    return (order.index(group) + 1 if group in order else 0, key)
+
+
+def _of_cases(one: Recorded, other: Recorded, cases: Sequence[Case]) -> Iterator[Difference]:
+    """What the site says of the configuration, and the nodes that the cases ran on."""
+    keys = [tuple(getattr(case, name) for name in KEY) for case in cases]
+    both = [key for key in keys if key in one.cases and key in other.cases]
+    seen = set()
+    for key in both:
+        for difference in _of_extras(one.cases[key], other.cases[key]):
+            if difference not in seen:
+                seen.add(difference)
+                yield difference
+    lists = [
+        (one.node_lists.get(key, frozenset()), other.node_lists.get(key, frozenset()))
+        for key in both
+    ]
+    were, are = (
+        (frozenset().union(*sides) for sides in zip(*lists, strict=True))
+        if lists
+        else (
+            frozenset(),
+            frozenset(),
+        )
+    )
+    if were != are:
+        yield Difference("nodes", _joined(were), _joined(are), (), own=True)
+    elif moved := [pair for pair in lists if pair[0] != pair[1]]:
+        was, now = moved[0]
+        yield Difference(
+            f"nodes of {len(moved)} of {len(lists)} cases, the first of them",
+            _joined(was),
+            _joined(now),
+            (),
+            own=True,
+        )
+
+
+def _of_extras(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[Difference]:
+    for column in ("partition_extras", "environment_extras"):
+        was, now = (json.loads(row[column]) for row in (one, other))
+        for key in dict.fromkeys((*was, *now)):
+            if key not in NOT_MEASURED_BY and was.get(key) != now.get(key):
+                name = f"{key} in the site's file"
+                yield Difference(name, _text(was.get(key)), _text(now.get(key)), (), own=True)
+    if one["ranks_per_node"] != other["ranks_per_node"]:
+        yield Difference(
+            "ranks a node", _text(one["ranks_per_node"]), _text(other["ranks_per_node"]), (), True
+        )
+
+
+def _of_sessions(
+    one: Mapping[str, Any], other: Mapping[str, Any], environment: str
+) -> Iterator[Difference]:
+    was, now = (row["mpi"].get(environment) for row in (one, other))
+    if was != now:
+        yield Difference(f"MPI library of {environment}", _text(was), _text(now), (), own=True)
+    for name in _OF_SESSION:
+        if one[name] != other[name]:
+            yield Difference(
+                name.replace("_", " "), _text(one[name]), _text(other[name]), (), own=False
+            )
+    was, now = _files(one), _files(other)
+    for path in sorted({*was, *now}):
+        if was.get(path) != now.get(path):
+            yield Difference(
+                path, was.get(path, "not there"), now.get(path, "not there"), (), own=False
+            )
+    was, now = one["labels"], other["labels"]
+    for key in sorted({*was, *now}):
+        if was.get(key) != now.get(key):
+            yield Difference(
+                f"label {key}", _text(was.get(key)), _text(now.get(key)), (), own=False
+            )
+
+
+def _files(row: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        f"{file['kind']} {Path(file['path']).name}": file["sha256"][:_SHOWN_HASH]
+        for file in row["files"]
+    }
+
+
+def _unknown(one: Recorded, other: Recorded, place: tuple[str, str]) -> Iterator[str]:
+    """What is not known of the configuration on either night, or of the sessions' software."""
+    for recorded, when in ((one, "before"), (other, "after")):
+        if place not in recorded.nodes:
+            reasons = {
+                name: why
+                for name, why in recorded.session["unknown"].items()
+                if name == "nodes" or name.startswith("nodes of ")
+            }
+            why = next(iter(reasons.values()), "the session has no record of them")
+            yield f"the nodes {when}: {why}"
+    told = {}
+    for recorded in (one, other):
+        for row in recorded.nodes.get(place, []):
+            for key, why in row["absent"].items():
+                told.setdefault(key, why)
+        for key in (*_OF_SESSION, "software"):
+            if key in recorded.session["unknown"]:
+                told.setdefault(key, recorded.session["unknown"][key])
+    yield from (f"{key.replace('.', ' ', 1)}: {why}" for key, why in sorted(told.items()))
+
+
+def _joined(nodes: Iterable[str]) -> str:
+    return ", ".join(sorted(nodes)) or "none"
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return NOT_KNOWN
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,505 @@
+"""What changed over the sessions of a store, what of it alarms, and what else changed that day."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from enum import StrEnum
+from functools import cache
+from statistics import median
+from typing import TypeVar
+
+from netproof.case import Case
+from netproof.errors import NetproofError
+from netproof.history import accepted, detection, series
+from netproof.history.accepted import Acceptance
+from netproof.history.culprits import Archive, Culprits
+from netproof.history.detection import Change, DetectionSettings, Followed, Kind
+from netproof.history.series import Nights, Pool, Quantity, Selection, Series
+from netproof.store import Store, StoredSession
+
+NOTHING_WORSE, WORSE = 0, 1
+"""Exit statuses; 2, as everywhere, is what cannot be judged."""
+
+SETTINGS = DetectionSettings()
+
+NIGHTS_A_MONTH = 30
+
+AROUND = 10
+"""Nights on either side of a change that tell whether it is the baseline's."""
+
+SAME_NIGHT = 2
+"""Changes of one configuration that are dated within so many nights are one event; and where
+nothing differs at it, so many sessions before and after it are looked at."""
+
+
+TOLD_SHIFTS = 4
+"""Changes of an event that a sentence names; the worst are first."""
+
+TOLD_DIFFERENCES = 8
+"""Things that changed besides that a sentence names; ``--json`` has all of them."""
+
+ACCEPT_BETTER = "accept it, so that losing it again shows"
+
+_SUREST = 1e-6
+
+
+class State(StrEnum):
+    """What is to be made of a change."""
+
+    OPEN = "open"
+    """It stands, and stands out among all series: for the worse, it alarms."""
+    SUSPECTED = "suspected"
+    """It stands, and is no more than what chance brings among so many series."""
+    BASELINE = "of the baseline"
+    """A score that moved since the baseline did."""
+    ENDED = "ended"
+    ACCEPTED = "accepted"
+    BAD_NIGHT = "bad night"
+    """One night alone was off, and stands out among all series."""
+    ODD_NIGHT = "odd night"
+    """One night alone was off, as chance brings it among so many series."""
+
+
+@dataclass(frozen=True)
+class Shift:
+    """One change of one series or pool, ``of``: what is to be made of it, and its direction."""
+
+    of: Series | Pool
+    change: Change
+    state: State
+
+    @property
+    def worse(self) -> bool:
+        """Whether the level went where it should not."""
+        return (self.change.size > 0) == self.of.quantity.rising_is_worse
+
+    @property
+    def cases(self) -> tuple[Case, ...]:
+        """The case, or those that are pooled."""
+        members = (self.of,) if isinstance(self.of, Series) else self.of.members
+        return tuple(member.case for member in members)
+
+    @property
+    def what(self) -> str:
+        """What changed, without the configuration."""
+        if isinstance(self.of, Series):
+            return f"{self.of.case.what()}, {self.of.quantity.title}"
+        return f"{self.of.quantity.title}, {len(self.of.members)} cases pooled"
+
+    def __str__(self) -> str:
+        """What changed, by how much, and how sure that is."""
+        values = ""
+        if isinstance(self.of, Series):
+            unit = f" {self.of.quantity.unit}".rstrip()
+            values = f" from {self.change.before:.4g} to {self.change.after:.4g}{unit},"
+        drift = " by drifting" if self.change.kind is Kind.DRIFT else ""
+        return (
+            f"{self.what}{values} {100 * self.change.size:+.1f} %{drift} (confidence"
+            f" {confidence(self.change.p_value)})"
+        )
+
+    @property
+    def weight(self) -> tuple[bool, bool, float]:
+        """What to sort by: the worse, the pooled, the larger first."""
+        return not self.worse, isinstance(self.of, Series), -abs(math.log1p(self.change.size))
+
+
+@dataclass(frozen=True)
+class Event:
+    """Changes of one configuration that began together.
+
+    ``night``: of the first ``session`` at the new level, by its place; ``before``: the last
+    session before it that measured them; ``shifts``: in order of their ``weight``; ``culprits``:
+    what else changed between the two; ``beside``: where nothing of the configuration did, what
+    did so between the sessions around.
+    """
+
+    partition: str
+    environment: str
+    night: int
+    session: StoredSession
+    before: StoredSession
+    shifts: tuple[Shift, ...]
+    culprits: Culprits
+    beside: tuple[Culprits, ...]
+
+    @property
+    def worse(self) -> bool:
+        """Whether any of it is."""
+        return self.shifts[0].worse
+
+    def sentence(self) -> str:
+        """What changed since when, the most of it first, and what else did."""
+        word = "worse" if self.worse else "better"
+        told = _listed(map(str, self.shifts), TOLD_SHIFTS)
+        return (
+            f"{self.partition} {self.environment} is {word} since"
+            f" {self.session.start:%Y-%m-%d %H:%M} (session {self.session.name}): {told}."
+            f" {' '.join(self.changed())}"
+        )
+
+    def changed(self) -> tuple[str, ...]:
+        """What else changed, what changed around it, and what is not known, a sentence each."""
+        found = self.culprits.differences
+        when = f"since the session before, {self.before.start:%Y-%m-%d %H:%M}"
+        told = [
+            f"Changed {when}: {_listed(map(str, found))}."
+            if found
+            else f"Nothing that is recorded changed {when}."
+        ]
+        for culprits in self.beside:
+            listed = _listed(map(str, culprits.differences))
+            told.append(
+                f"Changed from {culprits.before.start:%Y-%m-%d %H:%M} to"
+                f" {culprits.after.start:%Y-%m-%d %H:%M}: {listed}."
+            )
+        if self.culprits.unknown:
+            told.append(f"Not known: {_listed(self.culprits.unknown)}.")
+        return tuple(told)
+
+    @property
+    def pooled(self) -> tuple[Shift, ...]:
+        """The shifts of several series together."""
+        return tuple(shift for shift in self.shifts if isinstance(shift.of, Pool))
+
+    @property
+    def single(self) -> tuple[Shift, ...]:
+        """The shifts of one series each."""
+        return tuple(shift for shift in self.shifts if isinstance(shift.of, Series))
+
+
+@dataclass(frozen=True)
+class Odd:
+    """A configuration's series that were off on one night alone, the furthest first."""
+
+    partition: str
+    environment: str
+    session: StoredSession
+    shifts: tuple[Shift, ...]
+
+    def sentence(self) -> str:
+        """What was off on which night."""
+        told = _listed(map(str, self.shifts), TOLD_SHIFTS)
+        return (
+            f"{self.partition} {self.environment} had a bad night on"
+            f" {self.session.start:%Y-%m-%d %H:%M} (session {self.session.name}): {told}"
+        )
+
+
+Group = TypeVar("Group", Event, Odd)
+
+
+@dataclass(frozen=True)
+class HistoryVerdict:
+    """What the history of a system says, up to and with the last of its sessions.
+
+    ``followed``: each series and pool as it was followed; ``shifts``: every change that was
+    found, whatever its state; ``events``: those that are open, the worse and larger first;
+    ``bad_nights``: the latest first; ``acceptances``: all of the system's.
+    """
+
+    nights: Nights
+    settings: DetectionSettings
+    followed: Mapping[Series | Pool, Followed]
+    shifts: tuple[Shift, ...]
+    events: tuple[Event, ...]
+    bad_nights: tuple[Odd, ...]
+    acceptances: tuple[Acceptance, ...]
+
+    @property
+    def system(self) -> str:
+        """The system whose history it is."""
+        return self.nights.system
+
+    @property
+    def session(self) -> StoredSession:
+        """The last session that it is about."""
+        return self.nights.sessions[-1]
+
+    @property
+    def tested(self) -> int:
+        """How many series and pools have nights enough to be tested."""
+        least = least_nights(self.settings)
+        return sum(sum(value is not None for value in one.values) >= least for one in self.followed)
+
+    @property
+    def too_few(self) -> str | None:
+        """Why nothing could be judged, None where something was."""
+        if self.tested:
+            return None
+        count = len(self.nights.sessions)
+        sessions = f"{count} session{'s' if count > 1 else ''} of {self.system}"
+        if not self.followed:
+            return f"{sessions}: no case was measured whole in them, so there is nothing to follow"
+        return (
+            f"{sessions}: too few to judge, {least_nights(self.settings)} needed that measured the"
+            " same case"
+        )
+
+    @property
+    def false_alarms_a_month(self) -> float:
+        """How many false alarms are to be expected in so many series, were nothing to change."""
+        return detection.expected_false_alarms(self.tested, NIGHTS_A_MONTH, self.settings)
+
+    def sentences(self) -> tuple[str, ...]:
+        """What is to be told of it, the most important first, a line each."""
+        if self.too_few:
+            return (self.too_few,)
+        worse = [event for event in self.events if event.worse]
+        better = [event for event in self.events if not event.worse]
+        count = len(self.nights.sessions)
+        since = f"{self.nights.sessions[0].start:%Y-%m-%d}"
+        return (
+            *(event.sentence() for event in worse),
+            *(f"{event.sentence()}; {ACCEPT_BETTER}" for event in better),
+            *(odd.sentence() for odd in self.bad_nights if odd.session == self.session),
+            *([] if self.events else [f"nothing changed in {count} sessions since {since}"]),
+        )
+
+    def control(self) -> str:
+        """How many series were tested, and how often that is to be wrong, as a sentence."""
+        return (
+            f"{self.tested} of {len(self.followed)} series tested, those that are pooled included;"
+            f" if nothing changes, {self.false_alarms_a_month:.2g} false alarms a month are to be"
+            f" expected of all of them together"
+        )
+
+    @property
+    def status(self) -> int:
+        """1 where an open change is for the worse, else 0."""
+        return WORSE if any(event.worse for event in self.events) else NOTHING_WORSE
+
+    def of(self, selection: Selection) -> HistoryVerdict:
+        """The same of some series alone; what stands out among all stays as it was judged.
+
+        Raises NetproofError where there is no such series.
+        """
+        kept = tuple(one for one in self.nights.series if selection.covers(one))
+        if not kept:
+            raise NetproofError(
+                f"no series of {self.system} fits: {selection}; 'netproof history' lists what is"
+                " followed"
+            )
+        pools = tuple(one for one in self.nights.pools if selection.covers_pool(one))
+        these = {*kept, *pools}
+        shifts = tuple(shift for shift in self.shifts if shift.of in these)
+        return dataclasses.replace(
+            self,
+            nights=dataclasses.replace(self.nights, series=kept, pools=pools),
+            shifts=shifts,
+            events=tuple(
+                _part(event, these) for event in self.events if _part(event, these).shifts
+            ),
+            bad_nights=tuple(
+                _part(odd, these) for odd in self.bad_nights if _part(odd, these).shifts
+            ),
+        )
+
+
+@cache
+def least_nights(settings: DetectionSettings = SETTINGS) -> int:
+    """Nights that a series takes before a change in it can be told: asks the detection."""
+    for nights in itertools.count(2):
+        for before in range(1, nights):
+            doubled = [1.0] * before + [2.0] * (nights - before)
+            if detection.follow(doubled, settings).p_value < 1:
+                return nights
+    raise AssertionError("the count has no end")
+
+
+def judge(
+    store: Store,
+    system: str | None = None,
+    session: str | None = None,
+    *,
+    last: int = series.NEWEST_SESSIONS,
+    since: date | None = None,
+    labels: Mapping[str, str] | None = None,
+    settings: DetectionSettings = SETTINGS,
+) -> HistoryVerdict:
+    """Follow every series of a system up to and with a session, and judge what changed.
+
+    The sessions are those that ``series.chosen`` gives of ``system`` to ``labels``. Raises
+    NetproofError where there are none, where one cannot be read, and where an acceptance cannot.
+    """
+    system, sessions = series.chosen(store, system, session, last=last, since=since, labels=labels)
+    acceptances = accepted.load(store, system)
+    nights = series.read(store, system, sessions)
+    subjects = [*nights.series, *nights.pools]
+    followed = dict(
+        zip(
+            subjects,
+            detection.follow_all(
+                [one.values for one in subjects],
+                settings,
+                [accepted.nights(acceptances, sessions, one) for one in subjects],
+            ),
+            strict=True,
+        )
+    )
+    shifts = tuple(_shifts(nights, followed, settings))
+    return HistoryVerdict(
+        nights,
+        settings,
+        followed,
+        shifts,
+        tuple(_events(Archive(store), nights, shifts)),
+        tuple(_bad_nights(nights, shifts)),
+        acceptances,
+    )
+
+
+def confidence(p_value: float) -> str:
+    """One less a p-value, in percent, with as many digits as it takes to tell it from 100."""
+    if p_value < _SUREST:
+        return f"above {100 * (1 - _SUREST):.4f} %"
+    digits = max(math.ceil(-math.log10(p_value)) - 2, 0)
+    return f"{100 * (1 - p_value):.{digits}f} %"
+
+
+def _listed(told: Iterable[str], most: int = TOLD_DIFFERENCES) -> str:
+    several = list(told)
+    beyond = len(several) - most
+    return "; ".join(several[:most]) + (f"; and {beyond} more" if beyond > 0 else "")
+
+
+def _part(several: Group, these: Collection[Series | Pool]) -> Group:
+    return dataclasses.replace(
+        several, shifts=tuple(shift for shift in several.shifts if shift.of in these)
+    )
+
+
+def _shifts(
+    nights: Nights, followed: Mapping[Series | Pool, Followed], settings: DetectionSettings
+) -> Iterator[Shift]:
+    out = detection.controlled({one: found.p_value for one, found in followed.items()}, settings)
+    odd = _odd(followed, settings)
+    means = {one.case.key(): one for one in nights.series if one.quantity is Quantity.MEAN}
+    for one, found in followed.items():
+        for change in found.changes:
+            if change.kind is Kind.BAD_NIGHT:
+                state = State.BAD_NIGHT if one in odd[change.index] else State.ODD_NIGHT
+            elif change.accepted:
+                state = State.ACCEPTED
+            elif change.ended is not None:
+                state = State.ENDED
+            elif one not in out:
+                state = State.SUSPECTED
+            elif one.quantity is Quantity.SCORE and _of_baseline(nights, means, one, change):
+                state = State.BASELINE
+            else:
+                state = State.OPEN
+            yield Shift(one, change, state)
+
+
+def _odd(
+    followed: Mapping[Series | Pool, Followed], settings: DetectionSettings
+) -> dict[int, frozenset[Series | Pool]]:
+    """Which series stand out on each night that was bad for some, among all of that night."""
+    on: dict[int, dict[Series | Pool, float]] = defaultdict(dict)
+    for one, found in followed.items():
+        for change in found.changes:
+            if change.kind is Kind.BAD_NIGHT:
+                on[change.index][one] = change.p_value
+    return {
+        night: detection.controlled(dict.fromkeys(followed, 1.0) | p_values, settings)
+        for night, p_values in on.items()
+    }
+
+
+def _of_baseline(
+    nights: Nights, means: Mapping[tuple, Series], one: Series | Pool, change: Change
+) -> bool:
+    """Whether a score moved since the baseline's times did, and not those of its own cases.
+
+    ``means``: the series of mean times, by the key of their case.
+    """
+    own, of_baseline = [], []
+    for case in Shift(one, change, State.OPEN).cases:
+        counterpart = dataclasses.replace(case, **dataclasses.asdict(nights.baseline))
+        pair = [_moved(means.get(it.key()), change.index) for it in (case, counterpart)]
+        if None not in pair:
+            own.append(pair[0])
+            of_baseline.append(pair[1])
+    return bool(own) and abs(median(of_baseline)) > abs(median(own))
+
+
+def _moved(one: Series | None, night: int) -> float | None:
+    """By how much the logarithm of a series moved at a night, from the nights around it."""
+    if one is None:
+        return None
+    before = [value for value in one.values[max(night - AROUND, 0) : night] if value]
+    after = [value for value in one.values[night : night + AROUND] if value]
+    return math.log(median(after) / median(before)) if before and after else None
+
+
+def _events(archive: Archive, nights: Nights, shifts: Sequence[Shift]) -> list[Event]:
+    by_place: dict[tuple[str, str], list[Shift]] = defaultdict(list)
+    for shift in shifts:
+        if shift.state is State.OPEN:
+            by_place[shift.of.where].append(shift)
+    found = []
+    for place, several in by_place.items():
+        left = several
+        while left:
+            # The night that most of them are dated to; the first of several.
+            counts = Counter(shift.change.index for shift in left)
+            night = min(counts, key=lambda index: (-counts[index], index))
+            near = [one for one in left if abs(one.change.index - night) <= SAME_NIGHT]
+            left = [one for one in left if one not in near]
+            found.append(_event(archive, nights, place, night, near))
+    return sorted(found, key=lambda event: event.shifts[0].weight)
+
+
+def _event(
+    archive: Archive, nights: Nights, place: tuple[str, str], night: int, shifts: list[Shift]
+) -> Event:
+    cases = list(dict.fromkeys(case for shift in shifts for case in shift.cases))
+    measured = [
+        index
+        for index in range(len(nights.sessions))
+        if any(shift.of.values[index] is not None for shift in shifts)
+    ]
+    earlier = [index for index in measured if index < night]
+
+    def between(before: int, after: int) -> Culprits:
+        return archive.culprits(nights.sessions[before], nights.sessions[after], cases)
+
+    culprits = between(earlier[-1], night)
+    beside = []
+    if not any(difference.own for difference in culprits.differences):
+        at = len(earlier)
+        around = measured[max(at - SAME_NIGHT - 1, 0) : at + SAME_NIGHT + 1]
+        beside = [
+            found
+            for before, after in itertools.pairwise(around)
+            if after != night and (found := between(before, after)).differences
+        ]
+    return Event(
+        *place,
+        night,
+        nights.sessions[night],
+        nights.sessions[earlier[-1]],
+        tuple(sorted(shifts, key=lambda shift: shift.weight)),
+        culprits,
+        tuple(beside),
+    )
+
+
+def _bad_nights(nights: Nights, shifts: Sequence[Shift]) -> list[Odd]:
+    on: dict[tuple[int, tuple[str, str]], list[Shift]] = defaultdict(list)
+    for shift in shifts:
+        if shift.state is State.BAD_NIGHT:
+            on[shift.change.index, shift.of.where].append(shift)
+    return [
+        Odd(*place, nights.sessions[night], tuple(sorted(several, key=lambda one: one.weight)))
+        for (night, place), several in sorted(
+            on.items(), key=lambda item: (-item[0][0], item[0][1])
+        )
+    ]

@@ -1,0 +1,332 @@
+"""The series that are followed: what each case measured, session after session, from a store."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from enum import StrEnum
+
+from netproof.case import Case
+from netproof.errors import NetproofError
+from netproof.history import detection
+from netproof.judgement import Baseline
+from netproof.store import Store, StoredSession, questions
+from netproof.store.columns import KEY
+
+NEWEST_SESSIONS = 90
+"""Sessions that are looked back on, where nobody says how many."""
+
+STILL_MEASURED = 10
+"""A case that none of so many newest sessions measured is followed no longer."""
+
+LEAST_POOLED = 2
+"""Series of one configuration that make a pooled one."""
+
+
+class Quantity(StrEnum):
+    """What of a case is followed: its landmarks, its whole curve as a mean, its score."""
+
+    LATENCY = "latency_us"
+    PEAK = "peak_mb_s"
+    RATE_1_KIB = "rate_1_kib_mb_s"
+    RATE_4_KIB = "rate_4_kib_mb_s"
+    RATE_16_KIB = "rate_16_kib_mb_s"
+    RATE_64_KIB = "rate_64_kib_mb_s"
+    MEAN = "mean_us"
+    SCORE = "score"
+
+    @property
+    def rising_is_worse(self) -> bool:
+        """Whether more of it is worse: of a time, and not of a rate or a score."""
+        return self in (Quantity.LATENCY, Quantity.MEAN)
+
+    @property
+    def title(self) -> str:
+        """As it stands in a sentence."""
+        return _TITLES[self]
+
+    @property
+    def unit(self) -> str:
+        """µs, MB/s, or nothing."""
+        if self.endswith("_us"):
+            return "µs"
+        return "MB/s" if self.endswith("_mb_s") else ""
+
+
+_TITLES = {
+    Quantity.LATENCY: "latency",
+    Quantity.PEAK: "peak bandwidth",
+    Quantity.RATE_1_KIB: "rate at 1 KiB",
+    Quantity.RATE_4_KIB: "rate at 4 KiB",
+    Quantity.RATE_16_KIB: "rate at 16 KiB",
+    Quantity.RATE_64_KIB: "rate at 64 KiB",
+    Quantity.MEAN: "mean time",
+    Quantity.SCORE: "score",
+}
+_SIZES = {Quantity.MEAN: "mean_sizes", Quantity.SCORE: "score_sizes"}
+"""Where the sizes stand that a value is a mean over."""
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """One quantity of one case: a value for each session, None where there is none.
+
+    µs, MB/s or, of a score, a ratio; all above 0. Compared by identity.
+    """
+
+    case: Case
+    quantity: Quantity
+    values: tuple[float | None, ...]
+
+    @property
+    def where(self) -> tuple[str, str]:
+        """Its configuration: partition and environment."""
+        return self.case.partition, self.case.environment
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """One quantity of several cases of a configuration, as ``detection.pooled`` makes it.
+
+    ``values`` have no unit: they are relative to the level of each series. Compared by identity.
+    """
+
+    partition: str
+    environment: str
+    quantity: Quantity
+    members: tuple[Series, ...]
+    values: tuple[float | None, ...]
+
+    @property
+    def where(self) -> tuple[str, str]:
+        """Its configuration: partition and environment."""
+        return self.partition, self.environment
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Some of the series: those that fit all that is given.
+
+    ``cases``: regular expressions, each to be found in ``PARTITION ENVIRONMENT BENCHMARK …`` of
+    the case, small letters being as good as large ones; ``partition``, ``environment``,
+    ``quantity``: None for any. Raises NetproofError for what is no expression.
+    """
+
+    cases: tuple[str, ...] = ()
+    partition: str | None = None
+    environment: str | None = None
+    quantity: Quantity | None = None
+
+    def __post_init__(self) -> None:
+        for text in self.cases:
+            try:
+                re.compile(text)
+            except re.error as error:
+                raise NetproofError(f"{text!r} is no regular expression: {error}") from error
+
+    @property
+    def everything(self) -> bool:
+        """Whether nothing is given."""
+        return self == Selection()
+
+    def covers(self, series: Series) -> bool:
+        """Whether the series is one of them."""
+        case = series.case
+        text = f"{case.partition} {case.environment} {case.what()}"
+        return (
+            self.partition in (None, case.partition)
+            and self.environment in (None, case.environment)
+            and self.quantity in (None, series.quantity)
+            and all(re.search(expression, text, re.IGNORECASE) for expression in self.cases)
+        )
+
+    def covers_pool(self, pool: Pool) -> bool:
+        """Whether at least half of what is pooled is among them."""
+        return 2 * sum(map(self.covers, pool.members)) >= len(pool.members)
+
+    def __str__(self) -> str:
+        """As it stands in a sentence."""
+        parts = [
+            *([f"partition {self.partition}"] if self.partition else []),
+            *([f"environment {self.environment}"] if self.environment else []),
+            *([f"cases with {' and '.join(map(repr, self.cases))}"] if self.cases else []),
+            *([f"only {self.quantity.title}"] if self.quantity else []),
+        ]
+        return ", ".join(parts) or "everything"
+
+
+@dataclass(frozen=True)
+class Nights:
+    """Sessions of a system in order of their start, and every series over them.
+
+    ``baseline``: what scores are against, None where no session says it; ``left``: series that
+    are followed no longer, since none of the ``STILL_MEASURED`` newest sessions has them;
+    ``other_sizes``: values left out, being means over other sizes than the newest of their series.
+    """
+
+    system: str
+    sessions: tuple[StoredSession, ...]
+    series: tuple[Series, ...]
+    pools: tuple[Pool, ...]
+    baseline: Baseline | None
+    left: int
+    other_sizes: int
+
+
+def chosen(
+    store: Store,
+    system: str | None = None,
+    session: str | None = None,
+    *,
+    last: int = NEWEST_SESSIONS,
+    since: date | None = None,
+    labels: Mapping[str, str] | None = None,
+) -> tuple[str, tuple[StoredSession, ...]]:
+    """The system, and those of its sessions that are looked at, in order of their start.
+
+    ``system`` None takes the only one that the store has; ``session``: the last one, as
+    ``Store.find`` knows it, the newest if None; ``last``: at most so many; ``since``: none that
+    began before this day, UTC; ``labels``: only those that were given these. Raises NetproofError
+    where there is no session, or several systems and none named.
+    """
+    until = None if session is None else _last(store, session, system)
+    everything = store.sessions()
+    systems = sorted({stored.system for stored in everything})
+    if until is not None:
+        system = until.system
+    if system is None:
+        if len(systems) > 1:
+            raise NetproofError(
+                f"{store.folder}: holds {len(systems)} systems, {', '.join(systems)}; name one"
+                " with --system"
+            )
+        system = systems[0] if systems else None
+    if system not in systems:
+        of = f" of system {system}; it has {', '.join(systems)}" if systems and system else ""
+        raise NetproofError(
+            f"{store.folder}: holds no session{of}; 'netproof ingest REPORT' brings one"
+        )
+    found = [stored for stored in everything if stored.system == system]
+    if labels:
+        known = _labels(store, found)
+        found = [one for one in found if labels.items() <= known[one.name].items()]
+        if not found:
+            asked = " ".join(f"{key}={value}" for key, value in labels.items())
+            raise NetproofError(f"{store.folder}: no session of {system} is labelled {asked}")
+    if until is not None:
+        if until not in found:
+            raise NetproofError(f"{until.name}: is not labelled as the sessions that are asked for")
+        found = found[: found.index(until) + 1]
+    if since is not None:
+        found = [stored for stored in found if stored.start.date() >= since]
+        if not found:
+            raise NetproofError(f"{store.folder}: no session of {system} began on {since} or later")
+    return system, tuple(found[-last:])
+
+
+def read(store: Store, system: str, sessions: Sequence[StoredSession]) -> Nights:
+    """Every series over ``sessions``, which are of ``system`` and in order of their start.
+
+    Raises NetproofError where a session cannot be read.
+    """
+    baseline = _baseline(store, sessions)
+    table = questions.nightly(store, sessions, baseline)
+    columns = {name: table.column(name).to_pylist() for name in table.column_names}
+    night_of = {stored.name: night for night, stored in enumerate(sessions)}
+    rows: dict[tuple, dict[int, int]] = defaultdict(dict)
+    keys = zip(*(columns[name] for name in KEY), strict=True)
+    for row, (session, key) in enumerate(zip(columns["session"], keys, strict=True)):
+        rows[key][night_of[session]] = row
+    series, left, other_sizes = [], 0, 0
+    for key, by_night in rows.items():
+        case = _case(system, key, columns["ranks_per_node"], by_night)
+        for quantity in Quantity:
+            if quantity is Quantity.SCORE and _is(baseline, case):
+                # A score against itself is 1, whatever happens.
+                continue
+            values = {night: columns[quantity][row] for night, row in by_night.items()}
+            if quantity in _SIZES:
+                sizes = {night: columns[_SIZES[quantity]][row] for night, row in by_night.items()}
+                other_sizes += _leave_other_sizes(values, sizes)
+            present = [night for night, value in values.items() if value is not None and value > 0]
+            if not present:
+                continue
+            if max(present) < len(sessions) - STILL_MEASURED:
+                left += 1
+                continue
+            line = [None] * len(sessions)
+            for night in present:
+                line[night] = values[night]
+            series.append(Series(case, quantity, tuple(line)))
+    series.sort(key=lambda one: (one.case, list(Quantity).index(one.quantity)))
+    return Nights(
+        system, tuple(sessions), tuple(series), _pools(series), baseline, left, other_sizes
+    )
+
+
+def _last(store: Store, name: str, system: str | None) -> StoredSession:
+    found = store.newest(system) if name == "newest" else store.find(name)
+    if system not in (None, found.system):
+        raise NetproofError(f"session {found.name} is of system {found.system}, not {system}")
+    return found
+
+
+def _labels(store: Store, sessions: Sequence[StoredSession]) -> dict[str, dict[str, str]]:
+    found = {}
+    for row in questions.labels(store, sessions).to_pylist(maps_as_pydicts="strict"):
+        found[row["session"]] = row["labels"]
+    return found
+
+
+def _baseline(store: Store, sessions: Sequence[StoredSession]) -> Baseline | None:
+    """The baseline of the site, as the newest session has it that says one."""
+    for row in reversed(questions.partition_extras(store, sessions).to_pylist()):
+        environment = json.loads(row["extras"]).get("baseline")
+        if environment:
+            return Baseline(row["partition"], environment)
+    return None
+
+
+def _is(baseline: Baseline | None, case: Case) -> bool:
+    return (
+        baseline is not None
+        and case.partition == baseline.partition
+        and (case.environment == baseline.environment)
+    )
+
+
+def _case(system: str, key: tuple, ranks_per_node: list, by_night: Mapping[int, int]) -> Case:
+    named = dict(zip(KEY, key, strict=True))
+    stated = [ranks_per_node[row] for _, row in sorted(by_night.items())]
+    # Null where ReFrame never came to the case; the newest that says it counts.
+    newest = next((count for count in reversed(stated) if count is not None), 0)
+    return Case(system=system, ranks_per_node=newest, **named)
+
+
+def _leave_other_sizes(
+    values: dict[int, float | None], sizes: Mapping[int, list[int] | None]
+) -> int:
+    """Take out values that are means over other sizes than the newest; returns how many."""
+    present = [night for night, value in values.items() if value is not None]
+    if not present:
+        return 0
+    newest = sizes[max(present)]
+    others = [night for night in present if sizes[night] != newest]
+    for night in others:
+        del values[night]
+    return len(others)
+
+
+def _pools(series: Sequence[Series]) -> tuple[Pool, ...]:
+    groups: dict[tuple[str, str, Quantity], list[Series]] = defaultdict(list)
+    for one in series:
+        groups[(*one.where, one.quantity)].append(one)
+    return tuple(
+        Pool(*key, tuple(members), tuple(detection.pooled([one.values for one in members])))
+        for key, members in groups.items()
+        if len(members) >= LEAST_POOLED
+    )
