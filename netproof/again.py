@@ -34,7 +34,7 @@ class MeasuredAgain:
 
     def as_json(self) -> dict[str, Any]:
         """Plain values for ``json``; sizes in bytes, times in µs, bandwidths in MB/s."""
-        return dataclasses.asdict(self)
+        return dataclasses.asdict(self, dict_factory=measured.plain)
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> MeasuredAgain:
@@ -121,18 +121,23 @@ def _parts(
 
 
 def _merged(curves: Sequence[Curve]) -> Curve:
-    points: dict[int, tuple[float, float | None]] = {}
+    """All points of the curves, each as the first curve has it that has its size."""
+    points: dict[int, tuple[float | None, ...]] = {}
     for curve in curves:
-        rates = curve.bandwidth_mb_s or (None,) * len(curve.sizes)
-        for size, time, rate in zip(curve.sizes, curve.time_us, rates, strict=True):
-            points.setdefault(size, (time, rate))
+        columns = [
+            (None,) * len(curve.sizes) if column is None else column
+            for column in (
+                curve.time_us,
+                curve.bandwidth_mb_s,
+                curve.time_min_us,
+                curve.time_avg_us,
+            )
+        ]
+        for size, *values in zip(curve.sizes, *columns, strict=True):
+            points.setdefault(size, tuple(values))
     sizes = tuple(sorted(points))
-    rates = tuple(points[size][1] for size in sizes)
-    return Curve(
-        sizes,
-        tuple(points[size][0] for size in sizes),
-        None if None in rates else rates,
-    )
+    merged = zip(*(points[size] for size in sizes), strict=True)
+    return Curve(sizes, *(None if None in column else column for column in merged))
 
 
 def confirmation(

@@ -14,7 +14,9 @@ class Curve:
 
     ``sizes``: bytes of one message, strictly increasing, (0,) for Barrier; ``time_us``: one-way
     or per-call time in µs, finite and not negative; ``bandwidth_mb_s``: MB/s (10⁶ bytes) at
-    each size or None where the benchmark defines none. All of equal length, at least one.
+    each size or None where the benchmark defines none; ``time_min_us``, ``time_avg_us``: beside a
+    time that is the slowest rank's, the fastest rank's and the mean of all ranks, or None where
+    the benchmark prints neither. All of equal length, at least one.
 
     Raises NetproofError where these do not hold.
     """
@@ -22,14 +24,20 @@ class Curve:
     sizes: tuple[int, ...]
     time_us: tuple[float, ...]
     bandwidth_mb_s: tuple[float, ...] | None = None
+    time_min_us: tuple[float, ...] | None = None
+    time_avg_us: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         if not self.sizes:
             raise NetproofError("a curve needs at least one message size")
-        columns = [self.time_us] + ([self.bandwidth_mb_s] if self.bandwidth_mb_s else [])
         if self.bandwidth_mb_s is not None and not self.bandwidth_mb_s:
             raise NetproofError("a curve's bandwidth is a value for each size, or None")
+        if (self.time_min_us is None) != (self.time_avg_us is None):
+            raise NetproofError("a curve has the fastest rank's time and the mean, or neither")
+        columns = (self.time_us, self.bandwidth_mb_s, self.time_min_us, self.time_avg_us)
         for column in columns:
+            if column is None:
+                continue
             if len(column) != len(self.sizes):
                 raise NetproofError(
                     f"a curve of {len(self.sizes)} sizes cannot hold {len(column)} values"

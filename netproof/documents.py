@@ -89,6 +89,8 @@ def of_curve(curve: Curve) -> dict[str, Any]:
         "sizes_bytes": curve.sizes,
         "time_us": curve.time_us,
         "bandwidth_mb_s": curve.bandwidth_mb_s,
+        "time_min_us": curve.time_min_us,
+        "time_avg_us": curve.time_avg_us,
     }
 
 

@@ -10,24 +10,20 @@ from netproof.errors import NetproofError
 
 
 def median_curve(launches: Sequence[Curve]) -> Curve:
-    """The curve of a case: at each size the median time, and the median bandwidth if defined.
+    """The curve of a case: at each size the median of each column that the launches have.
 
     ``launches``: at least one curve, all over the same sizes, all with a bandwidth or all
-    without. Times in µs, bandwidths in MB/s; of an even number of launches the two in the
-    middle are averaged. Raises NetproofError naming the sizes or the launch that differ.
+    without, and so with the times of the fastest rank and the mean. Times in µs, bandwidths in
+    MB/s; of an even number of launches the two in the middle are averaged. Raises NetproofError
+    naming the sizes or the launch that differ.
     """
     sizes = _same_sizes(launches)
-    with_bandwidth = [curve.bandwidth_mb_s for curve in launches if curve.bandwidth_mb_s]
-    if with_bandwidth and len(with_bandwidth) != len(launches):
-        without = next(n for n, curve in enumerate(launches, 1) if not curve.bandwidth_mb_s)
-        raise NetproofError(
-            f"launch {without} of {len(launches)} has no bandwidth while others have one: "
-            "launches of one case come from the same benchmark and direction"
-        )
     return Curve(
         sizes,
         _each_median([curve.time_us for curve in launches]),
-        _each_median(with_bandwidth) if with_bandwidth else None,
+        _median_if_there("bandwidth", [curve.bandwidth_mb_s for curve in launches]),
+        _median_if_there("time of the fastest rank", [curve.time_min_us for curve in launches]),
+        _median_if_there("mean time of the ranks", [curve.time_avg_us for curve in launches]),
     )
 
 
@@ -41,6 +37,20 @@ def spread(launches: Sequence[Curve]) -> tuple[float, ...]:
     _same_sizes(launches)
     columns = zip(*(curve.time_us for curve in launches), strict=True)
     return tuple(median(abs(time - median(column)) for time in column) for column in columns)
+
+
+def _median_if_there(
+    name: str, columns: Sequence[tuple[float, ...] | None]
+) -> tuple[float, ...] | None:
+    there = [column for column in columns if column is not None]
+    if not there:
+        return None
+    if len(there) != len(columns):
+        raise NetproofError(
+            f"launch {columns.index(None) + 1} of {len(columns)} has no {name} while others have"
+            " one: launches of one case come from the same benchmark and direction"
+        )
+    return _each_median(there)
 
 
 def _each_median(rows: Sequence[Sequence[float]]) -> tuple[float, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,9 @@ TIMED_OUT_STATUS = (124, 137)
 
 A rank that the kernel killed leaves 137 as well, so the step has to have lasted its limit too.
 """
+
+RANGE = ("time_min_us", "time_avg_us")
+"""A curve's columns that the report has only of benchmarks which print them."""
 
 _RANK_LINE = re.compile(
     r"netproof rank (\d+) on (\S+): ([\d.]+) s wall, ([\d.]+) s user, ([\d.]+) s system"
@@ -100,7 +103,7 @@ class Measured:
 
     def as_json(self) -> dict[str, Any]:
         """Plain values for ``json``; sizes in bytes, times in µs, bandwidths in MB/s."""
-        return dataclasses.asdict(self)
+        return dataclasses.asdict(self, dict_factory=plain)
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Measured:
@@ -125,6 +128,11 @@ class Measured:
             raise NetproofError(f"what was measured cannot be read: {error!r}") from error
 
 
+def plain(fields: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """A dataclass's fields for ``json``; of a curve those of ``RANGE`` only where it has them."""
+    return {name: value for name, value in fields if value is not None or name not in RANGE}
+
+
 def curve_from_json(values: dict[str, Any]) -> Curve:
     """The curve of plain values with its fields' names; KeyError where one is missing."""
     bandwidth = values["bandwidth_mb_s"]
@@ -132,6 +140,7 @@ def curve_from_json(values: dict[str, Any]) -> Curve:
         tuple(values["sizes"]),
         tuple(values["time_us"]),
         None if bandwidth is None else tuple(bandwidth),
+        **{name: tuple(values[name]) for name in RANGE if name in values},
     )
 
 

@@ -11,8 +11,13 @@ from netproof.case import Case
 from netproof.errors import NetproofError
 from netproof.left import Left
 
-MEASURED_FORMAT = 1
-"""Format of what a check stores of a case in the report; raised when its keys change."""
+MEASURED_FORMAT = 2
+"""Format of what a check stores of a case in the report; raised when its keys change.
+
+2: curves may have ``time_min_us`` and ``time_avg_us``.
+"""
+
+READABLE_FORMATS = (1, MEASURED_FORMAT)
 
 
 @dataclass(frozen=True)
@@ -133,10 +138,10 @@ def _result(test: dict[str, Any], left: dict[tuple[str, ...], dict[str, Any]]) -
     measured = test.get("netproof_measured") or None
     again = test.get("netproof_again") or None
     for document in (measured, again):
-        if document and document.get("format") != MEASURED_FORMAT:
+        if document and document.get("format") not in READABLE_FORMATS:
             raise NetproofError(
                 f"{test['display_name']}: what was measured is of format {document.get('format')},"
-                f" and this netproof reads {MEASURED_FORMAT}"
+                f" and this netproof reads {' and '.join(map(str, READABLE_FORMATS))}"
             )
     case = None
     if described:

@@ -165,7 +165,8 @@ class Table:
         """Times and bandwidths over the sizes; ParseError for a failed size or a wrong result.
 
         µs a call of the slowest rank (one way for PingPong), and MB/s (10⁶) from bytes and
-        time; collectives and Barrier have no bandwidth. Uniband and Biband: µs a message is
+        time; collectives and Barrier have no bandwidth. Beside the slowest rank's time stand the
+        fastest rank's and the mean, in tables that have them. Uniband and Biband: µs a message is
         1e6 over the message rate of all pairs together, and bandwidth is bytes times that rate.
         """
         for failure in self.failures:
@@ -187,10 +188,13 @@ class Table:
         if self.function in POINT_TO_POINT or self.function in MESSAGE_RATE:
             messages = POINT_TO_POINT.get(self.function, 1)
             bandwidth = tuple(bandwidth_mb_s(messages * row.size, row.time_us) for row in self.rows)
+        ranged = all(row.t_max_us is not None for row in self.rows)
         return Curve(
             sizes=tuple(row.size for row in self.rows),
             time_us=tuple(row.time_us for row in self.rows),
             bandwidth_mb_s=bandwidth,
+            time_min_us=tuple(row.t_min_us for row in self.rows) if ranged else None,
+            time_avg_us=tuple(row.t_avg_us for row in self.rows) if ranged else None,
         )
 
 

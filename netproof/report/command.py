@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import altair as alt
 import vl_convert
@@ -26,6 +25,7 @@ from netproof.report.charts import Figure, Looks
 from netproof.report.html import file_name
 from netproof.report.material import MAIN, Report
 from netproof.report.page import pages
+from netproof.store import Store, questions
 from netproof.verdict import CANNOT_JUDGE
 
 HTML, CSV = "html", "csv"
@@ -90,7 +90,7 @@ def assemble(judged: JudgedSession, formats: Sequence[str] = (HTML,), command: s
     except NetproofError as error:
         not_there["studies"] = str(error)
     try:
-        found = provenance.of_report(_document(judged.session.path), str(judged.session.path))
+        found = _provenance(judged.session.path)
     except NetproofError as error:
         not_there["provenance"] = str(error)
     return Report(
@@ -156,13 +156,15 @@ def _command(name: Path, store: Path | None, system: str | None, full: bool, for
     return shlex.join(parts)
 
 
-def _document(path: Path) -> dict[str, Any]:
-    if path.is_dir():
-        raise NetproofError(f"{path}: is a stored session; its table of nodes has what is known")
+def _provenance(session: Path) -> OfSession:
+    """Provenance of a session's report, or of its directory in a store."""
+    if session.is_dir():
+        return questions.provenance(*Store.holding(session))
     try:
-        return json.loads(path.read_text())
+        document = json.loads(session.read_text())
     except (OSError, ValueError) as error:
-        raise NetproofError(f"{path}: cannot be read: {error}") from error
+        raise NetproofError(f"{session}: cannot be read: {error}") from error
+    return provenance.of_report(document, str(session))
 
 
 def _refused(reason: str) -> int:

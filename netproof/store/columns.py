@@ -12,7 +12,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 FORMAT = 1
-"""Format of the store; raised when a column is renamed, dropped or changes its meaning."""
+"""Format of the store; raised when a column is renamed, dropped or changes its meaning.
+
+A column that is added raises it not: it is nullable, and in ``ADDED``.
+"""
 
 PATH_COLUMNS = {
     "system": "ReFrame's system",
@@ -74,6 +77,16 @@ _OUTCOME = {
     "nodes": Column(_TEXTS, "nodes that Slurm gave the test; of a case, where it was judged"),
     "folder": Column(_TEXT, "where the output was left; null for what never began", True),
 }
+
+_RANGE = {
+    "time_min_us": Column(
+        _NUMBER, "where `time_us` is the slowest rank's: the fastest rank's, µs", True
+    ),
+    "time_avg_us": Column(_NUMBER, "and the mean of all ranks, µs", True),
+}
+
+ADDED = {"curves": tuple(_RANGE), "again_curves": tuple(_RANGE)}
+"""Columns that tables of earlier sessions do not have; of those sessions they are null."""
 
 _FILES = pa.list_(
     pa.struct([("kind", pa.string()), ("path", pa.string()), ("sha256", pa.string())])
@@ -194,6 +207,7 @@ TABLES: dict[str, Table] = {
             "bandwidth_mb_s": Column(
                 _NUMBER, "MB/s, each way for NetPIPE; null where the function has none", True
             ),
+            **_RANGE,
         },
     ),
     "tests": Table(
@@ -231,6 +245,7 @@ TABLES: dict[str, Table] = {
             "size_bytes": Column(_BYTES, "size of one message, bytes"),
             "time_us": Column(_NUMBER, "one-way or per-call time, µs"),
             "bandwidth_mb_s": Column(_NUMBER, "as in `curves`", True),
+            **_RANGE,
         },
     ),
     "nodes": Table(

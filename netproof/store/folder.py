@@ -128,6 +128,15 @@ class Store:
                 raise _failure(folder, error) from error
         return cls(folder)
 
+    @classmethod
+    def holding(cls, path: Path) -> tuple[Store, StoredSession]:
+        """The store and the session whose directory ``path`` is.
+
+        Raises NetproofError where it is none.
+        """
+        stored = _stored(path)
+        return cls(path.parents[2]), stored
+
     def path(self, stored: StoredSession) -> Path:
         """The session's directory, whether it is there or not."""
         return self.folder / stored.place

@@ -20,9 +20,10 @@ from netproof.case import Case
 from netproof.criteria import READABLE, ScoreSettings
 from netproof.errors import NetproofError
 from netproof.judgement import Baseline
+from netproof.provenance import OfSession
 from netproof.session import Session
 from netproof.store import reading
-from netproof.store.columns import KEY, LANDMARKS, PATH_COLUMNS, TABLES
+from netproof.store.columns import ADDED, KEY, LANDMARKS, PATH_COLUMNS, TABLES
 from netproof.store.folder import Store, StoredSession
 
 MEMORY_LIMIT = "768MB"
@@ -44,6 +45,22 @@ def connect(
     ``sessions``: only these, else all, or all of ``system``; ``only``: these tables. Raises
     NetproofError where there is no session, and where a file cannot be read; later, when a
     question is put to it, such a file is a ``duckdb.Error``.
+    """
+    return _connect(store, sessions, system=system, only=only, added=True)
+
+
+def _connect(
+    store: Store,
+    sessions: Sequence[StoredSession] | None = None,
+    *,
+    system: str | None = None,
+    only: Iterable[str],
+    added: bool = False,
+) -> duckdb.DuckDBPyConnection:
+    """As ``connect``; ``added``: with the columns of ``columns.ADDED``.
+
+    They are found by reading the columns of every file, which takes half as long again as a
+    question that needs none of them.
     """
     if sessions is None:
         pattern = f"system={system or '*'}/month=*/session=*"
@@ -68,26 +85,35 @@ def connect(
         _read(
             connection.execute,
             f"create view {table} as select * from read_parquet([{files}],"
+            f" union_by_name = {'true' if added and table in ADDED else 'false'},"
             f" hive_partitioning = true, hive_types = {{{types}}})",
         )
     return connection
 
 
-def tables(store: Store, stored: StoredSession) -> dict[str, pa.Table]:
-    """All tables of one session, by name, without the columns of the path.
+def tables(
+    store: Store, stored: StoredSession, only: Iterable[str] = tuple(TABLES)
+) -> dict[str, pa.Table]:
+    """All tables of one session, or these, by name, without the columns of the path.
 
     Raises NetproofError where a file is missing or damaged.
     """
     folder = store.path(stored)
     read = {}
-    for name, table in TABLES.items():
-        path = folder / f"{name}.parquet"
+    for name in only:
+        path, schema = folder / f"{name}.parquet", TABLES[name].schema()
         try:
-            read[name] = pq.read_table(path, partitioning=None)
+            found = pq.read_table(path, partitioning=None)
         except (OSError, ValueError, pa.ArrowException) as error:
             raise _damaged(path, error) from error
-        if read[name].schema != table.schema():
+        for column in ADDED.get(name, ()):
+            if column not in found.column_names:
+                field = schema.field(column)
+                nulls = pa.nulls(found.num_rows, field.type)
+                found = found.add_column(schema.get_field_index(column), field, nulls)
+        if found.schema != schema:
             raise _damaged(path, "its columns are not the store's")
+        read[name] = found
     return read
 
 
@@ -142,6 +168,14 @@ def with_label(store: Store, stated: str) -> StoredSession:
     return found[value]
 
 
+def provenance(store: Store, stored: StoredSession) -> OfSession:
+    """Where a stored session came from, as ``provenance.of_report`` has it of its report.
+
+    Raises NetproofError where a file is missing or damaged.
+    """
+    return reading.provenance(tables(store, stored, ("sessions", "nodes")))
+
+
 def curves(store: Store, stored: StoredSession) -> pa.Table:
     """Every case's curve in one session: medians over its launches.
 
@@ -150,7 +184,7 @@ def curves(store: Store, stored: StoredSession) -> pa.Table:
     """
     key = ", ".join(KEY)
     return _ask(
-        connect(store, [stored], only=["curves"]),
+        _connect(store, [stored], only=["curves"]),
         f"select {key}, size_bytes, {_MEDIANS} from curves"
         f" group by {key}, size_bytes order by {key}, size_bytes",
     )
@@ -163,7 +197,7 @@ def history(store: Store, case: Case) -> pa.Table:
     ``launches``; sorted by session, which is by time, and size.
     """
     return _ask(
-        connect(store, system=case.system, only=["curves"]),
+        _connect(store, system=case.system, only=["curves"]),
         f"select session, size_bytes, {_MEDIANS} from curves where {_SAME_CASE}"
         " group by session, size_bytes order by session, size_bytes",
         _values(case),
@@ -186,7 +220,7 @@ def landmarks(
     columns = ", ".join(["session", *KEY, "result", *names])
     where = f" where {_SAME_CASE}" if case else ""
     return _ask(
-        connect(store, system=system, only=["cases"]),
+        _connect(store, system=system, only=["cases"]),
         f"select {columns} from cases{where} order by session",
         _values(case) if case else [],
     )
@@ -225,7 +259,7 @@ def scores(store: Store, stored: StoredSession, baseline: Baseline) -> pa.Table:
     matched = ("benchmark", "function", "ranks", "path", "direction")
     on = " and ".join(f"it.{name} = base.{name}" for name in matched)
     return _ask(
-        connect(store, [stored], only=["cases", "curves"]),
+        _connect(store, [stored], only=["cases", "curves"]),
         f"""
         with medians as (
             select {key}, size_bytes, median(time_us) as time_us,

@@ -16,10 +16,13 @@ import pyarrow as pa
 from netproof import launches
 from netproof.case import Case
 from netproof.curve import Curve
-from netproof.measured import curve_from_json
+from netproof.measured import RANGE, curve_from_json, plain
+from netproof.provenance import File, Node, NodeInJob, OfSession, Software
 from netproof.session import CheckResult, Session
 from netproof.store.columns import KEY, LANDMARKS
 from netproof.store.rows import KIND_OF_CASES
+
+_SOFTWARE = ("netproof", "reframe", "slurm", "git_revision", "git_changed")
 
 Curves = dict[tuple[Any, ...], dict[int, dict[str, Any]]]
 """Key to launch to the plain values of a curve."""
@@ -53,6 +56,27 @@ def session(folder: Path, read: Mapping[str, pa.Table]) -> Session:
         numbered.append((row["number"], result))
     ordered = tuple(result for _, result in sorted(numbered, key=lambda entry: entry[0]))
     return Session(folder, json.loads(header["session_info"]), ordered)
+
+
+def provenance(read: Mapping[str, pa.Table]) -> OfSession:
+    """Where the session came from, of the tables ``sessions`` and ``nodes``."""
+    (header,) = records(read["sessions"])
+    unknown = header["unknown"]
+    software = None
+    if header["netproof"] is not None:
+        software = Software(
+            **{name: header[name] for name in _SOFTWARE},
+            files=tuple(File(**file) for file in header["files"]),
+            absent={name: unknown[name] for name in _SOFTWARE if name in unknown},
+        )
+    nodes = tuple(
+        NodeInJob(
+            **{name: row.pop(name) for name in ("partition", "environment", "job", "jobid")},
+            node=Node(**row),
+        )
+        for row in records(read["nodes"])
+    )
+    return OfSession(software, nodes, tuple(header["differences"]), unknown)
 
 
 def records(table: pa.Table) -> Iterator[dict[str, Any]]:
@@ -105,8 +129,8 @@ def _by_launch(table: pa.Table, names: Sequence[str]) -> Curves:
         *(_values(pa.chunked_array([column.take(pa.array(firsts))])) for column in columns),
         strict=True,
     )
-    sizes, times, bandwidths = (
-        _values(table.column(name)) for name in ("size_bytes", "time_us", "bandwidth_mb_s")
+    sizes, times, bandwidths, *ranges = (
+        _values(table.column(name)) for name in ("size_bytes", "time_us", "bandwidth_mb_s", *RANGE)
     )
     found: Curves = {}
     ends = [*starts, table.num_rows][1:]
@@ -115,6 +139,11 @@ def _by_launch(table: pa.Table, names: Sequence[str]) -> Curves:
             "sizes": sizes[start:end],
             "time_us": times[start:end],
             "bandwidth_mb_s": None if bandwidths[start] is None else bandwidths[start:end],
+            **{
+                name: values[start:end]
+                for name, values in zip(RANGE, ranges, strict=True)
+                if values[start] is not None
+            },
         }
     return found
 
@@ -214,9 +243,5 @@ def _measured(
 
 
 def _lists(curve: Curve) -> dict[str, Any]:
-    bandwidths = curve.bandwidth_mb_s
-    return {
-        "sizes": list(curve.sizes),
-        "time_us": list(curve.time_us),
-        "bandwidth_mb_s": None if bandwidths is None else list(bandwidths),
-    }
+    columns = dataclasses.asdict(curve, dict_factory=plain)
+    return {name: None if values is None else list(values) for name, values in columns.items()}

@@ -297,10 +297,16 @@ def _launch(rows: Rows, key: Mapping[str, Any], ranks_per_node: int, launch: Lau
 
 
 def _points(same: Mapping[str, Any], curve: Curve) -> list[dict[str, Any]]:
-    bandwidths = curve.bandwidth_mb_s or (None,) * len(curve.sizes)
+    columns = {
+        "size_bytes": curve.sizes,
+        "time_us": curve.time_us,
+        "bandwidth_mb_s": curve.bandwidth_mb_s,
+        "time_min_us": curve.time_min_us,
+        "time_avg_us": curve.time_avg_us,
+    }
+    filled = [(None,) * len(curve.sizes) if one is None else one for one in columns.values()]
     return [
-        {**same, "size_bytes": size, "time_us": time, "bandwidth_mb_s": bandwidth}
-        for size, time, bandwidth in zip(curve.sizes, curve.time_us, bandwidths, strict=True)
+        {**same, **dict(zip(columns, values, strict=True))} for values in zip(*filled, strict=True)
     ]
 
 
