@@ -45,6 +45,8 @@ NUMBERS = (
     "size_bytes",
     "time_us",
     "mad_us",
+    "time_min_us",
+    "time_avg_us",
     "bandwidth_mb_s",
     "bandwidth_mbit_s",
     "launches",
@@ -433,6 +435,11 @@ def _tooltip(rows: Rows) -> list[alt.Tooltip]:
         alt.Tooltip("mad_us:Q", title="MAD over launches, µs", format=",.3~r"),
         alt.Tooltip("launches:Q", title="launches", format="d"),
     ]
+    if any(row["time_min_us"] is not None for row in rows):
+        shown += [
+            alt.Tooltip("time_min_us:Q", title="of the fastest rank, µs", format=",.4~r"),
+            alt.Tooltip("time_avg_us:Q", title="mean of the ranks, µs", format=",.4~r"),
+        ]
     if any(row["bandwidth_mb_s"] is not None for row in rows):
         shown += [
             alt.Tooltip("bandwidth_mb_s:Q", title="MB/s", format=",.4~r"),

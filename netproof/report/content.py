@@ -163,18 +163,22 @@ def pages(several: Sequence[Group]) -> dict[str, list[Group]]:
 
 
 def points(judged: Judged) -> list[dict[str, Any]]:
-    """A row for each size of a case: median time in µs, MAD, the band, bandwidth if defined.
+    """A row for each size of a case: medians over launches in µs, the time's MAD and band, rates.
 
+    The fastest rank's time, the ranks' mean and the bandwidth are None where there is none.
     Sizes of 0 bytes and times of 0 µs are left out: a logarithmic axis has no place for them.
     """
     measured = judged.measured
     if measured is None:
         return []
     case, curve = measured.case, measured.curve
-    rates = curve.bandwidth_mb_s or (None,) * len(curve.sizes)
+    rates, least, means = (
+        (None,) * len(curve.sizes) if column is None else column
+        for column in (curve.bandwidth_mb_s, curve.time_min_us, curve.time_avg_us)
+    )
     rows = []
-    for size, time, mad, rate in zip(
-        curve.sizes, curve.time_us, measured.mad_us, rates, strict=True
+    for size, time, mad, low, mean, rate in zip(
+        curve.sizes, curve.time_us, measured.mad_us, least, means, rates, strict=True
     ):
         if size < 1 or time <= 0:
             continue
@@ -189,6 +193,8 @@ def points(judged: Judged) -> list[dict[str, Any]]:
                 "mad_us": mad,
                 "low_us": time - mad,
                 "high_us": time + mad,
+                "time_min_us": low,
+                "time_avg_us": mean,
                 "bandwidth_mb_s": rate,
                 "bandwidth_mbit_s": None if rate is None else mbit_s(rate),
                 "launches": len(measured.launches),

@@ -197,7 +197,10 @@ def _data(figure: Figure) -> Markup:
         time = f"{one['time_us']:.4g}"
         if rates:
             return f"{one['bandwidth_mbit_s']:.4g} in {time}"
-        return f"{time} ± {one['mad_us']:.2g}"
+        of_ranks = ""
+        if one["time_min_us"] is not None:
+            of_ranks = f" ({one['time_min_us']:.4g}, {one['time_avg_us']:.4g})"
+        return f"{time} ± {one['mad_us']:.2g}{of_ranks}"
 
     rows = [
         row(
@@ -216,6 +219,8 @@ def _data(figure: Figure) -> Markup:
         numbers_from=0,
     )
     caption = "Mbit/s each way in µs" if rates else "µs, median over launches ± MAD"
+    if not rates and any(one["time_min_us"] is not None for one in figure.rows):
+        caption += " of the slowest rank's time (the fastest rank's, the mean of the ranks)"
     return element(
         "details", element("summary", "The data as a table"), table([head], rows, caption=caption)
     )

@@ -60,6 +60,14 @@ def test_what_was_measured_again_comes_back_from_a_report():
         assert len(measured.launches) == 3
 
 
+def test_calls_that_make_one_launch_keep_the_fastest_rank_and_the_mean():
+    first = Curve((4, 8), (4.0, 8.0), None, (2.0, 6.0), (3.0, 7.0))
+    second = Curve((5, 8), (5.0, 9.0), None, (1.0, 1.0), (2.0, 2.0))
+    assert again._merged([first, second]) == Curve(
+        (4, 5, 8), (4.0, 5.0, 8.0), None, (2.0, 1.0, 6.0), (3.0, 2.0, 7.0)
+    )
+
+
 def test_a_report_that_lacks_a_part_is_refused():
     with pytest.raises(NetproofError, match=r"measured again cannot be read: KeyError\('nodes'\)"):
         MeasuredAgain.from_json({"case": CASE.__dict__, "launches": [], "faults": [], "jobid": "7"})

@@ -45,6 +45,29 @@ def test_launches_over_other_sizes_are_refused_by_naming_the_sizes():
         spread([launch(1, 2, 3), long])
 
 
+def ranged(slowest, fastest, mean):
+    return Curve((1, 64), slowest, None, fastest, mean)
+
+
+def test_the_fastest_rank_and_the_mean_have_medians_of_their_own():
+    launches = [
+        ranged((5, 9), (1, 3), (4, 5)),
+        ranged((6, 7), (2, 2), (3, 6)),
+        ranged((7, 8), (3, 4), (5, 4)),
+    ]
+    assert median_curve(launches) == ranged((6, 8), (2, 3), (4, 5))
+
+
+def test_a_launch_without_the_fastest_rank_among_others_is_refused():
+    with pytest.raises(NetproofError, match="launch 2 of 2 has no time of the fastest rank"):
+        median_curve([ranged((5, 9), (1, 3), (4, 5)), launch(5, 9, sizes=(1, 64))])
+
+
+def test_the_fastest_rank_without_the_mean_is_no_curve():
+    with pytest.raises(NetproofError, match="the fastest rank's time and the mean, or neither"):
+        ranged((5, 9), (1, 3), None)
+
+
 def test_a_launch_without_a_bandwidth_among_others_is_refused():
     with pytest.raises(NetproofError, match="launch 2 of 2 has no bandwidth"):
         median_curve([launch(1, 2, 3, bandwidth=(1.0, 2.0, 3.0)), launch(1, 2, 3)])

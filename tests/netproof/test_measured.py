@@ -84,6 +84,22 @@ def test_the_curve_is_what_the_benchmark_printed(imb_job, partition):
     assert (times[1], times[65536], times[524288]) == (4.79, 605.47, 4620.03)
 
 
+def test_a_collective_keeps_its_fastest_rank_and_the_mean_and_pingpong_has_neither(
+    imb_job, partition
+):
+    sendrecv = imb(imb_job, "Sendrecv", partition)
+    curve = sendrecv.launches[0].curve
+    printed = (curve.time_min_us[-1], curve.time_us[-1], curve.time_avg_us[-1])
+    last = [line.split() for line in (imb_job / "Sendrecv.1.out").read_text().splitlines()]
+    row = next(line for line in last if line[:1] == [str(curve.sizes[-1])])
+    assert printed == tuple(map(float, row[2:5]))
+    values = json.loads(json.dumps(sendrecv.as_json()))
+    assert values["launches"][0]["curve"]["time_min_us"] == list(curve.time_min_us)
+    assert measured.Measured.from_json(values) == sendrecv
+    pingpong = imb(imb_job, "PingPong", partition).as_json()
+    assert set(pingpong["curve"]) == {"sizes", "time_us", "bandwidth_mb_s"}
+
+
 def test_netpipe_reads_all_sizes_of_either_protocol_and_direction(netpipe_job, partition):
     for protocol in ("tcp", "mpi"):
         for direction in ("oneway", "bidirectional"):

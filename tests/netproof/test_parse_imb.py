@@ -141,6 +141,15 @@ def test_the_time_of_a_collective_is_that_of_its_slowest_rank() -> None:
     assert table.curve().bandwidth_mb_s is None
 
 
+def test_the_fastest_rank_and_the_mean_stand_beside_the_slowest_where_they_are_printed() -> None:
+    output = recorded("2021.11/all.txt")
+    table = output.table("Allreduce", 4)
+    assert table.curve().time_min_us == tuple(row.t_min_us for row in table.rows)
+    assert table.curve().time_avg_us == tuple(row.t_avg_us for row in table.rows)
+    pingpong = output.table("PingPong", 2).curve()
+    assert (pingpong.time_min_us, pingpong.time_avg_us) == (None, None)
+
+
 def test_a_barrier_is_a_curve_of_one_size_zero() -> None:
     curve = recorded("2021.11/all.txt").table("Barrier", 4).curve()
     assert curve.sizes == (0,)

@@ -266,6 +266,15 @@ def test_a_stored_session_has_its_nodes_and_says_in_what_they_differ(tmp_path):
     assert any(key.startswith("nodes of NetpipeJob") for key in done.unknown)
 
 
+@pytest.mark.parametrize("folder", ["same", "differ", None])
+def test_the_store_has_the_provenance_that_the_report_has(tmp_path, folder):
+    path = PASSED if folder is None else report(tmp_path, folder)
+    store = Store.create(tmp_path / "store")
+    there = questions.provenance(store, ingest(store, path).stored)
+    assert there == provenance.of_report(json.loads(path.read_text()), str(path))
+    assert (there.software is None) == (folder is None)
+
+
 def test_a_record_that_is_not_whole_is_refused(tmp_path):
     path = report(tmp_path, "same")
     document = json.loads(path.read_text())

@@ -15,14 +15,16 @@ import pytest
 from netproof import session
 from netproof.errors import NetproofError
 from netproof.store import Store, StoredSession, questions
-from netproof.store.columns import FORMAT, KEY, PATH_COLUMNS, TABLES
+from netproof.store.columns import ADDED, FORMAT, KEY, PATH_COLUMNS, TABLES
 from netproof.store.command import run
 from netproof.store.folder import INCOMING, MARKER
 from netproof.store.ingest import ingest
 
 ROOT = Path(__file__).resolve().parents[2]
 SESSIONS = ROOT / "tests" / "data" / "sessions"
-PASSED, FAULTY, SICK = (SESSIONS / f"{name}.json" for name in ("passed", "faulty", "sick"))
+PASSED, FAULTY, SICK, RANGES = (
+    SESSIONS / f"{name}.json" for name in ("passed", "faulty", "sick", "ranges")
+)
 PASSED_NAME = "20261120T233238-d1f0d2ad"
 
 
@@ -58,12 +60,48 @@ def plain(stored: session.Session) -> list[dict]:
     return json.loads(json.dumps([dataclasses.asdict(result) for result in stored.results]))
 
 
-@pytest.mark.parametrize("report", [PASSED, FAULTY, SICK], ids=lambda report: report.stem)
+@pytest.mark.parametrize("report", [PASSED, FAULTY, SICK, RANGES], ids=lambda report: report.stem)
 def test_a_stored_session_is_the_one_that_the_report_had(store, report):
     done = ingest(store, report)
     there, reported = questions.load(store, done.stored), session.load(report)
     assert there.info == reported.info
     assert plain(there) == plain(reported)
+
+
+def test_the_fastest_rank_and_the_mean_are_kept_where_a_benchmark_prints_them(store):
+    done = ingest(store, RANGES)
+    with questions.connect(store) as connection:
+        found = connection.sql(
+            "select function, count(*), count(time_min_us), count(time_avg_us),"
+            " bool_and(time_min_us <= time_avg_us and time_avg_us <= time_us)"
+            " from curves group by function order by function"
+        ).fetchall()
+    measured = [result.measured for result in questions.load(store, done.stored).results]
+    points: dict[str, int] = {}
+    for one in filter(None, measured):
+        name = one["case"]["function"]
+        points[name] = points.get(name, 0) + len(one["launches"]) * len(one["curve"]["sizes"])
+    assert found == [
+        (name, count, 0, 0, None) if name == "PingPong" else (name, count, count, count, True)
+        for name, count in sorted(points.items())
+    ]
+
+
+def test_a_session_that_was_stored_before_a_column_was_added_reads_as_before(store):
+    """The newer one is first, whose columns a reader of many files would take for everyone's."""
+    older, newer = ingest(store, SICK), ingest(store, RANGES)
+    for name, added in ADDED.items():
+        path = store.path(older.stored) / f"{name}.parquet"
+        whole = pq.read_table(path, partitioning=None)
+        pq.write_table(whole.drop_columns(list(added)), path)
+    assert plain(questions.load(store, older.stored)) == plain(session.load(SICK))
+    case = next(result.case for result in session.load(SICK).results if result.measured)
+    assert questions.history(store, case).num_rows > 0
+    with questions.connect(store) as connection:
+        found = connection.sql(
+            "select session, count(time_min_us) > 0 from curves group by session"
+        ).fetchall()
+    assert sorted(found) == sorted([(older.stored.name, False), (newer.stored.name, True)])
 
 
 def test_what_was_measured_again_has_rows_of_its_own(store):

@@ -298,15 +298,43 @@ def test_files_are_what_their_suffix_says(judge, tmp_path):
         assert path.read_bytes().startswith(beginnings[path.suffix[1:]])
 
 
-def test_a_stored_session_has_the_same_report_but_for_its_provenance(netproof, tmp_path):
+def test_a_stored_session_has_the_same_pages_but_for_where_it_lies(netproof, tmp_path):
+    document = json.loads((DATA / "sessions" / "two-switches.json").read_text())
+    document["runs"][0]["testcases"][0]["netproof_provenance"] = recorded_provenance("4f5a0c")
+    session, store = tmp_path / "run-1.json", tmp_path / "store"
+    session.write_text(json.dumps(document))
+    assert CliRunner().invoke(app, ["ingest", str(session), "--store", str(store)]).exit_code == 0
+    said = netproof("newest", "--store", store, "--out", tmp_path / "stored")
+    assert said == (0, f"report {tmp_path}/stored/index.html")
+    assert netproof(session, "--out", tmp_path / "reported")[0] == 0
+    (place,) = store.glob("system=*/month=*/session=*")
+    names = {path.name for path in (tmp_path / "reported").glob("*.html")}
+    assert names == {path.name for path in (tmp_path / "stored").glob("*.html")}
+    for name in names:
+        stored = (tmp_path / "stored" / name).read_text()
+        stored = stored.replace(f"netproof report newest --store {store}", "COMMAND")
+        reported = (tmp_path / "reported" / name).read_text()
+        reported = reported.replace(f"netproof report {session}", "COMMAND")
+        assert stored.replace(str(place), "PATH") == reported.replace(str(session), "PATH"), name
+    assert "In what nodes or jobs differ" in (tmp_path / "stored" / "index.html").read_text()
+
+
+def test_a_stored_session_that_lost_its_nodes_says_so_in_their_place(netproof, tmp_path):
     session, store = DATA / "sessions" / "two-switches.json", tmp_path / "store"
     assert CliRunner().invoke(app, ["ingest", str(session), "--store", str(store)]).exit_code == 0
-    said = netproof("newest", "--store", store, "--out", tmp_path / "out", "--format", "html")
-    assert said == (0, f"report {tmp_path}/out/index.html")
-    main = Outline((tmp_path / "out" / "index.html").read_text()).text
-    assert "23 of 124 cases passed, 1 failed, 100 did not run." in main
-    assert "It cannot be told: " in main
-    assert f"netproof report newest --store {store}" in main
+    (nodes,) = store.glob("system=*/month=*/session=*/nodes.parquet")
+    nodes.write_bytes(b"PAR1")
+    status, said = netproof("newest", "--store", store, "--out", tmp_path / "out")
+    assert status == 2
+    assert "nodes.parquet: is damaged" in said
+
+
+def test_the_fastest_rank_and_the_mean_stand_with_the_data(report):
+    page = report("ranges.json", "testbed:gige")["imb-allreduce.html"]
+    assert "the slowest rank's time (the fastest rank's, the mean of the ranks)" in page.text
+    assert re.search(r"524,288 [\d.e+]+ ± [\d.e+]+ \([\d.e+]+, [\d.e+]+\)", page.text)
+    without = report("ranges.json", "testbed:gige")["imb-pingpong.html"]
+    assert "fastest rank" not in without.text
 
 
 def test_an_unknown_format_is_refused(netproof, tmp_path):
