@@ -8,9 +8,10 @@ format. netproof reads the ``extras`` of partitions and environments; the keys a
 from __future__ import annotations
 
 import copy
+import difflib
 import importlib.util
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -254,60 +255,147 @@ def fewest_ranks_feature(ranks: int) -> str:
     return f"fewest-ranks-{ranks}"
 
 
+@dataclass
+class _File:
+    """A site's file as it is gone through: every fault of it is kept, not just the first."""
+
+    path: Path
+    faults: list[SiteError] = field(default_factory=list)
+
+    def refuse(self, place: str, key: str, reason: str) -> None:
+        self.faults.append(SiteError(self.path, place, key, reason))
+
+
+@dataclass(frozen=True)
+class Survey:
+    """ReFrame's configuration as far as it can be used, and every fault of the files.
+
+    ``configuration`` lacks the partitions and environments that have a fault, and the systems of
+    which nothing is left. ``paths``: of each system's file, by name.
+    """
+
+    configuration: dict[str, Any]
+    paths: dict[str, Path]
+    faults: tuple[SiteError, ...]
+
+
 def gather(folder: Path) -> dict[str, Any]:
     """ReFrame configuration of all systems in ``folder``, defaults filled in.
 
     Raises SiteError with file, place, key and remedy for whatever cannot be used.
     """
-    files = sorted(path for path in folder.glob("*.py") if path.name != "settings.py")
-    if not files:
+    found = survey(folder)
+    _insist(found.faults)
+    return found.configuration
+
+
+def load(path: Path) -> dict[str, Any]:
+    """One file's configuration, validated, defaults filled in. Raises SiteError."""
+    file = _File(path)
+    configuration = _read(file)
+    _insist(file.faults)
+    return configuration
+
+
+def survey(folder: Path) -> Survey:
+    """All systems of ``folder`` that can be used, defaults filled in, and all that is wrong.
+
+    Raises SiteError where the folder holds no system.
+    """
+    paths = sorted(path for path in folder.glob("*.py") if path.name != "settings.py")
+    if not paths:
         raise SiteError(folder, "the folder", "*.py", "holds no system; copy example.py to begin")
     merged: dict[str, Any] = {"systems": [], "environments": []}
     seen: dict[str, Path] = {}
-    for path in files:
-        configuration = load(path)
+    faults: list[SiteError] = []
+    for path in paths:
+        file = _File(path)
+        configuration = _read(file)
         for key, value in configuration.items():
             merged.setdefault(key, [])
             merged[key] += value
         for system in configuration["systems"]:
             name = system["name"]
             if name in seen:
-                raise SiteError(
-                    path, f"system {name}", "name", f"{seen[name]} has a system of that name too"
-                )
-            seen[name] = path
-    return merged
+                file.refuse(f"system {name}", "name", f"{seen[name]} has a system of that name too")
+            seen.setdefault(name, path)
+        faults += file.faults
+    return Survey(merged, seen, tuple(faults))
 
 
-def load(path: Path) -> dict[str, Any]:
-    """One file's configuration, validated, defaults filled in. Raises SiteError."""
-    spec = importlib.util.spec_from_file_location(f"netproof_site_{path.stem}", path)
+def _insist(faults: Sequence[SiteError]) -> None:
+    if len(faults) > 1:
+        first = faults[0]
+        more = f"{len(faults) - 1} more {'fault' if len(faults) == 2 else 'faults'}"
+        raise SiteError(
+            first.path,
+            first.place,
+            first.key,
+            f"{first.reason}; and {more}, which 'netproof site check' tells",
+        )
+    if faults:
+        raise faults[0]
+
+
+def _read(file: _File) -> dict[str, Any]:
+    """A file's configuration as far as it can be used."""
+    nothing: dict[str, Any] = {"systems": [], "environments": []}
+    spec = importlib.util.spec_from_file_location(f"netproof_site_{file.path.stem}", file.path)
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        raise SiteError(path, "the file", "Python", f"{type(error).__name__}: {error}") from error
+        file.refuse("the file", "Python", f"{type(error).__name__}: {error}")
+        return nothing
     configuration = getattr(module, "site_configuration", None)
     if not isinstance(configuration, dict):
-        raise SiteError(
-            path, "the file", "site_configuration", "is missing; see example.py for its form"
-        )
-    configuration = copy.deepcopy(configuration)
-    for section in ("systems", "environments"):
-        if not isinstance(configuration.get(section), list) or not configuration[section]:
-            raise SiteError(path, "site_configuration", section, "is missing or no list")
-    environments = _environments(path, configuration)
-    names = [_name(path, system, "a system") for system in configuration["systems"]]
+        file.refuse("the file", "site_configuration", "is missing; see example.py for its form")
+        return nothing
+    configuration = {**nothing, **copy.deepcopy(configuration)}
+    for section, value in configuration.items():
+        if not isinstance(value, list) or (section in nothing and not value):
+            file.refuse("site_configuration", section, "is missing or no list")
+            configuration[section] = []
+    defined, sound = _environments(file, configuration["environments"])
+    configuration["environments"] = sound
+    systems = [
+        _system(file, system, defined, {environment["name"] for environment in sound})
+        for system in configuration["systems"]
+    ]
+    configuration["systems"] = [system for system in systems if system is not None]
+    names = [system["name"] for system in configuration["systems"]]
     for environment in configuration["environments"]:
         environment.setdefault("target_systems", names)
-    for name, system in zip(names, configuration["systems"], strict=True):
-        if not system.get("partitions"):
-            raise SiteError(path, f"system {name}", "partitions", "there is none; add one")
-        for partition in system["partitions"]:
-            place = f"partition {name}:{_name(path, partition, f'a partition of system {name}')}"
-            _partition(path, place, partition, environments)
-        _one_baseline(path, name, system["partitions"])
     return configuration
+
+
+def _system(
+    file: _File, system: Any, environments: set[str], sound: set[str]
+) -> dict[str, Any] | None:
+    """A system with those of its partitions that can be used; None where there is none."""
+    name = _name(file, system, "a system")
+    if name is None:
+        return None
+    place = f"system {name}"
+    partitions = system.get("partitions")
+    if not isinstance(partitions, list) or not partitions:
+        file.refuse(place, "partitions", "there is none; add one")
+        return None
+    kept, names = [], []
+    for partition in partitions:
+        before = len(file.faults)
+        own = _name(file, partition, f"a partition of system {name}")
+        if own is not None:
+            here = f"partition {name}:{own}"
+            if own in names:
+                file.refuse(here, "name", "is there twice; names are unique in a system")
+            names.append(own)
+            _partition(file, here, partition, environments)
+        if len(file.faults) == before and sound.issuperset(partition["environs"]):
+            _add_features(partition)
+            kept.append(partition)
+    _one_baseline(file, place, partitions)
+    return {**system, "partitions": kept} if kept else None
 
 
 def baseline(partitions: list[dict[str, Any]]) -> tuple[str, str] | None:
@@ -318,15 +406,20 @@ def baseline(partitions: list[dict[str, Any]]) -> tuple[str, str] | None:
     return None
 
 
-def _one_baseline(path: Path, system: str, partitions: list[dict[str, Any]]) -> None:
-    named = [entry for entry in partitions if entry["extras"]["baseline"]]
+def _one_baseline(file: _File, place: str, partitions: list[Any]) -> None:
+    named = [
+        str(entry.get("name"))
+        for entry in partitions
+        if isinstance(entry, dict)
+        and isinstance(entry.get("extras"), dict)
+        and entry["extras"].get("baseline")
+    ]
     if len(named) != 1:
-        found = ", ".join(entry["name"] for entry in named) or "none does"
-        raise SiteError(
-            path,
-            f"system {system}",
+        file.refuse(
+            place,
             "extras['baseline']",
-            f"one partition names the environment that scores are relative to, and {found}",
+            "one partition names the environment that scores are relative to, and"
+            f" {', '.join(named) or 'none does'}",
         )
 
 
@@ -335,80 +428,103 @@ def absences(environment_extras: dict[str, Any]) -> dict[str, str]:
     return dict(environment_extras.get("absent", {}))
 
 
-def _name(path: Path, entry: dict[str, Any], what: str) -> str:
+def _name(file: _File, entry: Any, what: str) -> str | None:
     name = entry.get("name") if isinstance(entry, dict) else None
     if not isinstance(name, str) or not name:
-        raise SiteError(path, what, "name", "is missing")
+        file.refuse(what, "name", "is missing")
+        return None
     return name
 
 
-def _environments(path: Path, configuration: dict[str, Any]) -> set[str]:
+def _environments(file: _File, environments: list[Any]) -> tuple[set[str], list[dict[str, Any]]]:
+    """Names of all environments, and those environments that can be used."""
     names: set[str] = set()
-    for environment in configuration["environments"]:
-        name = _name(path, environment, "an environment")
-        place = f"environment {name}"
+    sound = []
+    for environment in environments:
+        name = _name(file, environment, "an environment")
+        if name is None:
+            continue
+        place, before = f"environment {name}", len(file.faults)
         if name in names:
-            raise SiteError(path, place, "name", "is there twice; names are unique in a file")
+            file.refuse(place, "name", "is there twice; names are unique in a file")
         names.add(name)
-        extras = _complete(path, place, environment.get("extras", {}), ENVIRONMENT_KEYS)
-        features = environment.get("features", [])
-        for feature, meaning in FEATURES.items():
-            if (feature in features) == (feature in extras["absent"]):
-                raise SiteError(
-                    path,
-                    place,
-                    "features",
-                    f"name {feature!r} ({meaning}) here or, with the reason, in"
-                    f" extras['absent'], and not in both",
-                )
-        environment["extras"] = extras
-    return names
+        extras, good = _complete(file, place, environment, ENVIRONMENT_KEYS)
+        features = _list(file, place, environment, "features")
+        if "absent" in good:
+            for feature, meaning in FEATURES.items():
+                if (feature in features) == (feature in extras["absent"]):
+                    file.refuse(
+                        place,
+                        "features",
+                        f"name {feature!r} ({meaning}) here or, with the reason, in"
+                        f" extras['absent'], and not in both",
+                    )
+        if len(file.faults) == before:
+            environment["extras"] = extras
+            sound.append(environment)
+    return names, sound
 
 
-def _partition(path: Path, place: str, partition: dict[str, Any], environments: set[str]) -> None:
+def _partition(file: _File, place: str, partition: dict[str, Any], environments: set[str]) -> None:
+    """Refuse what is wrong with a partition, and fill its extras in."""
     for key, wanted in (("scheduler", "slurm"), ("launcher", "srun")):
         if partition.get(key) != wanted:
-            raise SiteError(
-                path, place, key, f"is {partition.get(key)!r}; the checks need {wanted!r}"
-            )
-    if not partition.get("environs"):
-        raise SiteError(path, place, "environs", "there is none; name an environment of this file")
-    for environ in partition["environs"]:
+            file.refuse(place, key, f"is {partition.get(key)!r}; the checks need {wanted!r}")
+    environs = _list(file, place, partition, "environs")
+    if not environs:
+        file.refuse(place, "environs", "there is none; name an environment of this file")
+    for environ in environs:
         if environ not in environments:
-            raise SiteError(
-                path,
+            file.refuse(
                 place,
                 "environs",
                 f"{environ!r} is not defined in this file; it has"
-                f" {', '.join(sorted(environments))}",
+                f" {', '.join(sorted(environments)) or 'none'}",
             )
-    extras = _complete(path, place, partition.get("extras", {}), PARTITION_KEYS)
-    extras["contention_domain"] = extras["contention_domain"] or extras["switch"]
-    if extras["baseline"] and extras["baseline"] not in partition["environs"]:
-        raise SiteError(
-            path,
+    extras, good = _complete(file, place, partition, PARTITION_KEYS)
+    if extras["baseline"] and "baseline" in good and extras["baseline"] not in environs:
+        file.refuse(
             place,
             "extras['baseline']",
-            f"{extras['baseline']!r} is none of its environs, {', '.join(partition['environs'])}",
+            f"{extras['baseline']!r} is none of its environs, {', '.join(map(str, environs))}",
         )
-    for environ in extras["retired"]:
-        if environ in partition["environs"]:
-            raise SiteError(
-                path,
+    for environ in extras["retired"] if "retired" in good else ():
+        if environ in environs:
+            file.refuse(
                 place,
                 "extras['retired']",
                 f"{environ!r} is among its environs: take it out of one of the two",
             )
-    for reason in _misfits(extras, partition.get("processor", {}).get("num_cpus")):
-        raise SiteError(path, place, "rank_counts", reason)
+    if {"ranks_per_node", "nodes", "rank_counts"} <= good:
+        for reason in _misfits(extras, _cpus(partition)):
+            file.refuse(place, "rank_counts", reason)
+    extras["contention_domain"] = extras["contention_domain"] or extras["switch"]
     partition["extras"] = extras
+
+
+def _add_features(partition: dict[str, Any]) -> None:
+    """Let checks find the partition by its rank counts, and what judges all run on it."""
     partition["environs"] = [*partition["environs"], JUDGE_ENVIRONMENT]
-    counts = extras["rank_counts"]
+    counts = partition["extras"]["rank_counts"]
     partition["features"] = [
         *partition.get("features", []),
         *(ranks_feature(count) for count in counts),
         fewest_ranks_feature(counts[0]),
     ]
+
+
+def _list(file: _File, place: str, entry: dict[str, Any], key: str) -> list[Any]:
+    value = entry.get(key, [])
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        file.refuse(place, key, f"is {value!r}, and has to be a list of names")
+        return []
+    return value
+
+
+def _cpus(partition: dict[str, Any]) -> int | None:
+    processor = partition.get("processor", {})
+    count = processor.get("num_cpus") if isinstance(processor, dict) else None
+    return count if isinstance(count, int) else None
 
 
 def _misfits(extras: dict[str, Any], cpus: int | None) -> Iterator[str]:
@@ -433,35 +549,50 @@ def _misfits(extras: dict[str, Any], cpus: int | None) -> Iterator[str]:
 
 
 def _complete(
-    path: Path, place: str, given: dict[str, Any], keys: dict[str, Key]
-) -> dict[str, Any]:
+    file: _File, place: str, entry: dict[str, Any], keys: dict[str, Key]
+) -> tuple[dict[str, Any], set[str]]:
+    """The extras of an entry with defaults filled in, and the keys that nothing is wrong with.
+
+    A key that is missing without a default, or wrong, has None.
+    """
+    given = entry.get("extras", {})
+    if not isinstance(given, dict):
+        file.refuse(place, "extras", f"is {given!r}, and has to be a dictionary")
+        given = {}
     for key in given:
         if key not in keys:
-            raise SiteError(
-                path, place, f"extras[{key!r}]", f"is unknown; the keys are {', '.join(keys)}"
+            near = difflib.get_close_matches(str(key), keys, n=1)
+            meant = f"did you mean {near[0]!r}? " if near else ""
+            file.refuse(
+                place, f"extras[{key!r}]", f"is unknown; {meant}the keys are {', '.join(keys)}"
             )
-    complete = {}
+    complete: dict[str, Any] = {}
+    good = set()
     for name, key in keys.items():
+        complete[name] = None
         if name not in given:
             if key.default is None:
-                raise SiteError(
-                    path,
+                file.refuse(
                     place,
                     f"extras[{name!r}]",
                     f"is missing; give {key.meaning} ({key.type.__name__})",
                 )
+                continue
             complete[name] = copy.copy(key.default)
+            good.add(name)
             continue
         value = given[name]
         if type(value) is not key.type:
-            raise SiteError(
-                path,
+            file.refuse(
                 place,
                 f"extras[{name!r}]",
                 f"is {value!r}, but {key.meaning} is of type {key.type.__name__}",
             )
+            continue
         remedy = key.obeys(value)
         if remedy:
-            raise SiteError(path, place, f"extras[{name!r}]", remedy)
+            file.refuse(place, f"extras[{name!r}]", remedy)
+            continue
         complete[name] = value
-    return complete
+        good.add(name)
+    return complete, good

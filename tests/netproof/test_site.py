@@ -83,7 +83,9 @@ def test_defaults_are_filled_in_and_rank_counts_become_features(tmp_path, config
 def test_an_unknown_key_of_a_partition_is_refused(tmp_path, configuration):
     configuration["systems"][0]["partitions"][0]["extras"]["mut"] = 1500
     said = refusal(tmp_path, configuration)
-    assert said.startswith("partition cluster:gige: extras['mut']: is unknown; the keys are switch")
+    assert said.startswith(
+        "partition cluster:gige: extras['mut']: is unknown; did you mean 'mtu'? the keys are switch"
+    )
 
 
 @pytest.mark.parametrize(
@@ -155,6 +157,67 @@ def test_an_environment_that_is_not_defined_is_refused(tmp_path, configuration):
     assert said == (
         "partition cluster:gige: environs: 'openmpi' is not defined in this file; it has mpich"
     )
+
+
+def test_every_fault_of_every_file_is_found_and_the_first_says_that_there_are_more(
+    tmp_path, configuration
+):
+    partition = configuration["systems"][0]["partitions"][0]
+    second = copy.deepcopy(partition) | {"name": "nexus", "launcher": "mpirun"}
+    del second["extras"]["switch"], second["extras"]["baseline"]
+    second["extras"]["mtu"] = 9
+    third = copy.deepcopy(partition) | {"environs": "mpich"}
+    configuration["systems"][0]["partitions"] += [second, third]
+    configuration["environments"].append({"name": "lam", "extras": []})
+    path = written(tmp_path, configuration)
+    (tmp_path / "other.py").write_text("raise RuntimeError('broken')\n")
+    found = site.survey(tmp_path)
+    assert [(fault.path, fault.place, fault.key) for fault in found.faults] == [
+        (str(path), "environment lam", "extras"),
+        (str(path), "environment lam", "extras['mpi']"),
+        (str(path), "environment lam", "extras['pmi']"),
+        *[(str(path), "environment lam", "features")] * 3,
+        (str(path), "partition cluster:nexus", "launcher"),
+        (str(path), "partition cluster:nexus", "extras['switch']"),
+        (str(path), "partition cluster:nexus", "extras['mtu']"),
+        (str(path), "partition cluster:gige", "name"),
+        (str(path), "partition cluster:gige", "environs"),
+        (str(path), "partition cluster:gige", "environs"),
+        (str(path), "partition cluster:gige", "extras['baseline']"),
+        (str(path), "system cluster", "extras['baseline']"),
+        (str(tmp_path / "other.py"), "the file", "Python"),
+    ]
+    # What nothing is wrong with can be used.
+    (system,) = found.configuration["systems"]
+    assert [partition["name"] for partition in system["partitions"]] == ["gige"]
+    assert [environment["name"] for environment in found.configuration["environments"]] == ["mpich"]
+    with pytest.raises(site.SiteError, match=r"; and 14 more faults, which 'netproof site check'"):
+        site.gather(tmp_path)
+
+
+def test_two_partitions_of_one_name_are_refused(tmp_path, configuration):
+    partitions = configuration["systems"][0]["partitions"]
+    partitions.append(copy.deepcopy(partitions[0]))
+    del partitions[1]["extras"]["baseline"]
+    said = refusal(tmp_path, configuration)
+    assert said == "partition cluster:gige: name: is there twice; names are unique in a system"
+
+
+@pytest.mark.parametrize("place", ["systems", "partitions", "environments"])
+@pytest.mark.parametrize("entry", [None, "gige", ["gige"], {}, {"name": 1}])
+def test_an_entry_that_is_none_is_refused(tmp_path, configuration, place, entry):
+    holder = configuration["systems"][0] if place == "partitions" else configuration
+    holder[place].append(entry)
+    assert "name: is missing" in refusal(tmp_path, configuration)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("environs", [["mpich"]]), ("extras", None), ("extras", []), ("environs", 3)],
+)
+def test_a_value_of_another_type_is_refused(tmp_path, configuration, key, value):
+    configuration["systems"][0]["partitions"][0][key] = value
+    assert f"partition cluster:gige: {key}: " in refusal(tmp_path, configuration)
 
 
 def test_a_file_that_does_not_run_is_refused(tmp_path):
