@@ -1,10 +1,12 @@
-// Draws every chart from the specification beside it: those in view first, then the others.
+// Draws every chart from the specification beside it: those near the screen as they come there,
+// and all that are left before the page is printed.
 "use strict";
 (() => {
   const drawn = new Map();
 
   function draw(place) {
     if (drawn.has(place)) return drawn.get(place);
+    seen.unobserve(place);
     const figure = place.closest("figure");
     const spec = JSON.parse(figure.querySelector("script").textContent);
     if (place.clientWidth < 520) {
@@ -25,30 +27,57 @@
         figure.dataset.drawn = "no";
         place.textContent = `The chart could not be drawn (${error.message}); its data is below.`;
         console.error(error);
-      });
+      })
+      .finally(tell);
     drawn.set(place, done);
     return done;
   }
 
   const places = [...document.querySelectorAll(".chart")];
+  const near = new Set();
+  let drawing = false;
+
+  // For whoever drives the browser: which charts are drawn, all of them, all that are near, or some.
+  function tell() {
+    const all = places.every((place) => place.closest("figure").dataset.drawn);
+    document.documentElement.dataset.drawn = all ? "all" : near.size ? "some" : "near";
+  }
+
+  // One after the other, so that the page scrolls meanwhile.
+  async function drawNear() {
+    if (drawing) return;
+    drawing = true;
+    for (let next = nearest(); next; next = nearest()) {
+      near.delete(next);
+      await draw(next);
+      await new Promise((after) => setTimeout(after));
+    }
+    drawing = false;
+  }
+
+  function nearest() {
+    const middle = window.innerHeight / 2;
+    const away = (place) => Math.abs(place.getBoundingClientRect().top - middle);
+    return [...near].filter((place) => !drawn.has(place)).sort((a, b) => away(a) - away(b))[0];
+  }
+
   const seen = new IntersectionObserver(
-    (entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => draw(entry.target)),
-    { rootMargin: "300px" },
+    (entries) => {
+      for (const entry of entries) {
+        if (entry.isIntersecting) near.add(entry.target);
+        else near.delete(entry.target);
+      }
+      tell();
+      drawNear();
+    },
+    { rootMargin: "600px" },
   );
   places.forEach((place) => seen.observe(place));
+  if (places.length === 0) tell();
 
-  // What was never scrolled to is drawn too, since it may be printed.
-  const later = window.requestIdleCallback || ((task) => setTimeout(task, 200));
-  async function drawRest() {
-    const next = places.find((place) => !drawn.has(place));
-    if (!next) {
-      document.documentElement.dataset.drawn = "yes";
-      return;
-    }
-    await draw(next);
-    later(drawRest);
-  }
-  window.addEventListener("load", () => later(drawRest));
+  // Specifications have their data within, so that drawing needs no turn of the event loop, and is
+  // done when the handler's promises are: before the browser lays out the printed page.
+  window.addEventListener("beforeprint", () => places.forEach(draw));
 
   // A link to a chart or a case within a closed part opens it.
   function openTarget() {

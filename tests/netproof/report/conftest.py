@@ -48,13 +48,17 @@ class Page:
         elif method == "Network.requestWillBeSent":
             self.requests.append(parameters["request"]["url"])
 
-    def open(self, path: Path, fragment: str = "") -> None:
-        """Open a file, and wait until all its charts are drawn."""
+    def open(self, path: Path, fragment: str = "", *, whole: bool = True) -> None:
+        """Open a file, and wait until the charts near the screen are drawn, or all if ``whole``."""
         self.send("Page.navigate", url=path.as_uri() + fragment)
+        drawn = "document.documentElement?.dataset.drawn"
         self.until(
             f"location.href.startsWith({json.dumps(path.as_uri())})"
-            " && document.documentElement?.dataset.drawn === 'yes'"
+            f" && ['near', 'all'].includes({drawn})"
         )
+        if whole:
+            self.value("window.dispatchEvent(new Event('beforeprint'))")
+            self.until(f"{drawn} === 'all'")
 
     def value(self, expression: str) -> Any:
         """What an expression gives in the page, waited for if it is a promise."""

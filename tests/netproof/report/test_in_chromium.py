@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,36 @@ def test_pages_open_from_disk_without_errors_or_network(page, folder):
         assert page.value("document.querySelectorAll('.chart').length") == page.value(
             "document.querySelectorAll('figure[data-drawn=yes] .chart svg').length"
         )
+
+
+DRAWN = "document.querySelectorAll('figure[data-drawn=yes]').length"
+CHARTS = "document.querySelectorAll('.chart').length"
+
+
+def test_charts_are_drawn_when_they_come_near_the_screen(page, folder):
+    page.open(folder / "netpipe.html", whole=False)
+    assert 0 < page.value(DRAWN) < page.value(CHARTS)
+    last = (
+        "[...document.querySelectorAll('figure')].filter((f) => f.querySelector('.chart')).at(-1)"
+    )
+    assert page.value(f"{last}.dataset.drawn") is None
+    page.value(f"{last}.scrollIntoView()")
+    page.until(f"{last}.dataset.drawn === 'yes' && {last}.querySelector('svg') !== null")
+    assert page.value(DRAWN) < page.value(CHARTS)
+    assert page.errors == []
+
+
+def test_charts_that_were_never_near_are_printed_too(page, folder, tmp_path):
+    page.open(folder / "index.html", whole=False)
+    assert page.value(DRAWN) < page.value(CHARTS)
+    page.print(tmp_path / "page.pdf")
+    assert page.value(DRAWN) == page.value(CHARTS)
+    text = subprocess.run(
+        ["pdftotext", tmp_path / "page.pdf", "-"], capture_output=True, text=True, check=True
+    ).stdout
+    assert text.count("throughput each way, Mbit/s") == page.value(
+        "document.querySelectorAll('#netpipe figure svg').length"
+    )
 
 
 def test_links_of_the_main_page_resolve(page, folder):
