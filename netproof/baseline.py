@@ -40,8 +40,6 @@ BOUND_DECIMALS = 4
 DERIVED, OUTSIDE, CANNOT_DERIVE = 0, 1, 2
 """Exit statuses of ``netproof baseline``."""
 
-_GOOD_RESULTS = ("pass", "xfail")
-
 
 @dataclass(frozen=True)
 class BaselineSettings:
@@ -351,7 +349,7 @@ def _unfit(sessions: Sequence[Session], results: Sequence[CheckResult | None]) -
     for stored, result in zip(sessions, results, strict=True):
         if result is None:
             return f"{stored.path.name} does not have it"
-        if result.result not in _GOOD_RESULTS:
+        if result.result not in session.GOOD_RESULTS:
             phase = f" in {result.phase}" if result.phase else ""
             return f"{result.result}{phase} in {stored.path.name}"
         if result.measured is None:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from netproof import baseline, compare, dimension, export, judging, literature, show
+from netproof.beside import MAX_AGE_DAYS, Asked
 from netproof.parse import command as parse_command
 from netproof.store import command as store_command
 
@@ -52,6 +53,46 @@ SessionStoreOption = Annotated[
 ]
 
 
+BesideOption = Annotated[
+    bool,
+    typer.Option(
+        "--beside-stored",
+        help="Compare with what the store has of the configurations that were not measured.",
+    ),
+]
+
+MaxAgeOption = Annotated[
+    float,
+    typer.Option(
+        "--max-age",
+        min=0,
+        metavar="DAYS",
+        help="With --beside-stored: age from which a stored session is marked.",
+    ),
+]
+
+LeaveOutOption = Annotated[
+    bool,
+    typer.Option(
+        "--leave-out-marked",
+        help="With --beside-stored: leave out what is too old, or was made with other versions.",
+    ),
+]
+
+
+def _asked(
+    beside_stored: bool, store: Path | None, max_age: float, leave_out_marked: bool
+) -> Asked | None:
+    """What of the store is to stand beside; typer.BadParameter where options do not fit."""
+    if beside_stored:
+        if store is None:
+            raise typer.BadParameter("--beside-stored takes a store: --store or NETPROOF_STORE")
+        return Asked(store, max_age, leave_out_marked)
+    if leave_out_marked or max_age != MAX_AGE_DAYS:
+        raise typer.BadParameter("--max-age and --leave-out-marked go with --beside-stored")
+    return None
+
+
 @app.callback()
 def _netproof() -> None:
     """Acceptance testing for cluster interconnects."""
@@ -76,10 +117,22 @@ def verdict(
     store: SessionStoreOption = None,
     system: SystemOption = None,
     full: FullOption = False,
+    beside_stored: BesideOption = False,
+    max_age: MaxAgeOption = MAX_AGE_DAYS,
+    leave_out_marked: LeaveOutOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Judge a stored session: exit 0 passed, 1 failed, 2 cannot be judged."""
-    raise typer.Exit(judging.run(session, store=store, system=system, full=full, as_json=as_json))
+    raise typer.Exit(
+        judging.run(
+            session,
+            store=store,
+            system=system,
+            full=full,
+            as_json=as_json,
+            asked=_asked(beside_stored, store, max_age, leave_out_marked),
+        )
+    )
 
 
 @app.command("show")
@@ -88,10 +141,22 @@ def show_session(
     store: SessionStoreOption = None,
     system: SystemOption = None,
     full: FullOption = False,
+    beside_stored: BesideOption = False,
+    max_age: MaxAgeOption = MAX_AGE_DAYS,
+    leave_out_marked: LeaveOutOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show a session's verdict, scores, landmarks and curves: exit 0 shown, 2 cannot be."""
-    raise typer.Exit(show.run(session, store=store, system=system, full=full, as_json=as_json))
+    raise typer.Exit(
+        show.run(
+            session,
+            store=store,
+            system=system,
+            full=full,
+            as_json=as_json,
+            asked=_asked(beside_stored, store, max_age, leave_out_marked),
+        )
+    )
 
 
 @app.command("compare")
@@ -253,6 +318,9 @@ def report(
     store: SessionStoreOption = None,
     system: SystemOption = None,
     full: FullOption = False,
+    beside_stored: BesideOption = False,
+    max_age: MaxAgeOption = MAX_AGE_DAYS,
+    leave_out_marked: LeaveOutOption = False,
     folder: Annotated[
         Path | None,
         typer.Option(
@@ -268,7 +336,15 @@ def report(
     from netproof.report import command
 
     raise typer.Exit(
-        command.run(session, store=store, system=system, full=full, folder=folder, formats=formats)
+        command.run(
+            session,
+            store=store,
+            system=system,
+            full=full,
+            folder=folder,
+            formats=formats,
+            asked=_asked(beside_stored, store, max_age, leave_out_marked),
+        )
     )
 
 

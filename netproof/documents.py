@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
 from netproof.case import Case
-from netproof.criteria import CommonSizes, Level
+from netproof.criteria import CommonSizes, Finding, Level
 from netproof.curve import Curve
 from netproof.judgement import Ruling
 from netproof.matrix import Matrix
 from netproof.measured import Measured
 from netproof.session import Session
-from netproof.verdict import CANNOT_JUDGE, FAILED, PASSED, Judged, Verdict, together
+from netproof.verdict import CANNOT_JUDGE, FAILED, PASSED, Beside, Judged, Verdict, together
 
 FORMAT = 1
 """Of all documents; raised when a key changes its meaning or goes."""
@@ -60,6 +60,7 @@ def of_verdict(
         ],
         "absences": [dataclasses.asdict(absence) for absence in verdict.absences],
         "cases": [_case(one) for one in verdict.cases],
+        "beside": None if verdict.beside is None else _beside(verdict.beside),
     }
 
 
@@ -105,20 +106,52 @@ def of_common(common: CommonSizes | None) -> dict[str, int] | None:
     }
 
 
+def _beside(beside: Beside) -> dict[str, Any]:
+    return {
+        "store": str(beside.store),
+        "max_age_days": beside.max_age_days,
+        "sessions": [
+            {
+                "partition": one.cases[0].case.partition,
+                "environment": one.cases[0].case.environment,
+                "session": one.cases[0].session,
+                "started": one.cases[0].started.isoformat(),
+                "days_before": one.cases[0].days,
+                "marks": list(one.cases[0].marks),
+                "left_out": one.left_out,
+                "cases": [
+                    {
+                        **of_case(case.case),
+                        "score": _score(case.score()),
+                        "measured": of_measured(case.measured),
+                    }
+                    for case in one.cases
+                ],
+            }
+            for one in beside.together()
+        ],
+        "not_found": [of_case(case) for case in beside.not_found],
+    }
+
+
+def _score(score: Finding | None) -> dict[str, Any] | None:
+    if score is None:
+        return None
+    return {
+        "value": score.value,
+        "interval": score.interval,
+        "common": of_common(score.common),
+    }
+
+
 def _case(judged: Judged) -> dict[str, Any]:
-    score, again = judged.score(), judged.again
+    again = judged.again
     return {
         **of_case(judged.case),
         "verdict": judged.level,
         "faults": list(judged.faults),
         "expected": judged.expected or None,
-        "score": None
-        if score is None
-        else {
-            "value": score.value,
-            "interval": score.interval,
-            "common": of_common(score.common),
-        },
+        "score": _score(judged.score()),
         "measured": None if judged.measured is None else of_measured(judged.measured),
         "findings": [_ruling(ruling) for ruling in judged.rulings],
         "again": None
@@ -139,6 +172,7 @@ def _ruling(ruling: Ruling) -> dict[str, Any]:
         "level": ruling.level,
         "why": ruling.why,
         "size_bytes": finding.size,
+        "sizes_bytes": list(ruling.sizes()),
         "compared_bytes": list(finding.compared_sizes),
         "value": finding.value,
         "bound": finding.bound,

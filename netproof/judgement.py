@@ -31,13 +31,15 @@ class Subject:
     """A complete case with what its site says of it.
 
     ``switch``: its name; ``settings``: of the criteria; ``known``: flaws of the environment, from
-    an expression for whole cases as ``what`` has them to the reason. Compared by identity.
+    an expression for whole cases as ``what`` has them to the reason; ``measured_on``: the day, of
+    a case that another session measured. Compared by identity.
     """
 
     measured: Measured
     switch: str
     settings: Settings
     known: Mapping[str, str]
+    measured_on: str = ""
 
     @property
     def case(self) -> Case:
@@ -46,7 +48,8 @@ class Subject:
 
     def __str__(self) -> str:
         """The case and the switch, as they stand at the head of every sentence."""
-        return f"{self.case} (switch {self.switch})"
+        day = f", of {self.measured_on}" if self.measured_on else ""
+        return f"{self.case} (switch {self.switch}{day})"
 
     def known_flaw(self) -> str | None:
         """The reason why flags of this case are expected, None where they are not."""
@@ -68,13 +71,20 @@ class Ruling:
     """What the verdict makes of one finding.
 
     ``level``: fail makes the case red, warn orange; shown and pass leave it as it is. ``why``:
-    the sentence to print.
+    the sentence to print. ``others``: the sizes in bytes at which the like was found and that
+    have no ruling of their own.
     """
 
     finding: Finding
     level: Level
     why: str
     confirmation: Confirmation | None = None
+    others: tuple[int, ...] = ()
+
+    def sizes(self) -> tuple[int, ...]:
+        """All sizes in bytes that it speaks of, increasing."""
+        own = () if self.finding.size is None else (self.finding.size,)
+        return tuple(sorted({*own, *self.others}))
 
 
 def along(subject: Subject, tcp: Subject | None = None) -> tuple[Finding, ...]:
@@ -274,9 +284,14 @@ def _folded(rulings: Sequence[Ruling]) -> list[Ruling]:
     for level in dict.fromkeys(ruling.level for ruling in rulings):
         several = [ruling for ruling in rulings if ruling.level is level]
         worst = max(several, key=lambda ruling: ruling.finding.value or 0)
+        others = tuple(
+            ruling.finding.size
+            for ruling in several
+            if ruling is not worst and ruling.finding.size is not None
+        )
         sizes = ", ".join(str(ruling.finding.size) for ruling in several)
         more = f"; so it is at {len(several)} sizes: {sizes} bytes" if len(several) > 1 else ""
-        folded.append(dataclasses.replace(worst, why=worst.why + more))
+        folded.append(dataclasses.replace(worst, why=worst.why + more, others=others))
     return folded
 
 
@@ -302,8 +317,13 @@ def _score(
         [launch.curve for launch in subject.measured.launches],
         [launch.curve for member in of_baseline for launch in member.measured.launches],
         where=where,
-        baseline=str(of_baseline[0].case) if of_baseline else str(baseline),
+        baseline=_baseline_name(of_baseline[0]) if of_baseline else str(baseline),
         red_sizes=red,
         settings=settings,
     )
     return rule(subject, finding, None)
+
+
+def _baseline_name(subject: Subject) -> str:
+    day = f" of {subject.measured_on}" if subject.measured_on else ""
+    return f"{subject.case}{day}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import os
 import sys
 from dataclasses import dataclass
@@ -10,9 +12,11 @@ from typing import Any
 
 from rich.text import Text
 
-from netproof import documents, session, site, tables
+from netproof import documents, provenance, session, site, tables
+from netproof.beside import Asked, beside
 from netproof.errors import NetproofError
 from netproof.matrix import Matrix, matrix
+from netproof.provenance import OfSession
 from netproof.store import Store, questions
 from netproof.verdict import CANNOT_JUDGE, Verdict, judge
 
@@ -44,15 +48,17 @@ def run(
     system: str | None,
     full: bool,
     as_json: bool = False,
+    asked: Asked | None = None,
 ) -> int:
     """Print the verdict on a session, in words or as JSON, and return its exit status.
 
     ``name`` and ``store`` as in ``find``; ``system`` None takes the session's own, or
-    ``SYSTEM:PARTITION`` for what was to run on one partition.
+    ``SYSTEM:PARTITION`` for what was to run on one partition; ``asked``: what of a store is to
+    stand beside, None for nothing.
     """
     try:
         with tables.working("judging the session"):
-            judged = judge_session(find(name, store), system=system, full=full)
+            judged = judge_session(find(name, store), system=system, full=full, asked=asked)
     except NetproofError as error:
         out = tables.console(stderr=True)
         out.print(Text(f"netproof: cannot judge: {error}", "red"), soft_wrap=True)
@@ -84,21 +90,51 @@ def find(name: Path | None, store: Path | None = None) -> session.Session:
 
 
 def judge_session(
-    stored: session.Session, *, system: str | None = None, full: bool = False
+    stored: session.Session,
+    *,
+    system: str | None = None,
+    full: bool = False,
+    asked: Asked | None = None,
 ) -> JudgedSession:
     """Judge a session by the configuration that RFM_CONFIG_PATH names.
 
-    ``system`` and ``full`` as in ``run``. Raises NetproofError where it cannot be judged.
+    ``system``, ``full`` and ``asked`` as in ``run``. Raises NetproofError where it cannot be
+    judged.
     """
     name, _, partition = (system or _system_of(stored)).partition(":")
+    configuration = site.gather(_site_folder())
     owed = matrix(
-        site.gather(_site_folder()),
+        configuration,
         name,
         [partition] if partition else [],
         all_functions=full,
     )
     earlier, unread = _earlier(stored, name)
-    return JudgedSession(stored, owed, judge(owed, stored, earlier), tuple(unread))
+    if asked is None:
+        return JudgedSession(stored, owed, judge(owed, stored, earlier), tuple(unread))
+    # The baseline may be in the store.
+    owed = dataclasses.replace(owed, baseline=matrix(configuration, name).baseline)
+    try:
+        made = provenance_of(stored)
+    except NetproofError as error:
+        made = None
+        unread.append(f"versions cannot be compared: {error}")
+    others, untold = beside(asked, stored, owed, configuration, made)
+    return JudgedSession(stored, owed, judge(owed, stored, earlier, others), (*unread, *untold))
+
+
+def provenance_of(stored: session.Session) -> OfSession:
+    """Where a session came from, by its report or by its tables in a store.
+
+    Raises NetproofError where either cannot be read.
+    """
+    if stored.path.is_dir():
+        return questions.provenance(*Store.holding(stored.path))
+    try:
+        document = json.loads(stored.path.read_text())
+    except (OSError, ValueError) as error:
+        raise NetproofError(f"{stored.path}: cannot be read: {error}") from error
+    return provenance.of_report(document, str(stored.path))
 
 
 def _earlier(stored: session.Session, system: str) -> tuple[list[session.Session], list[str]]:

@@ -19,6 +19,9 @@ MEASURED_FORMAT = 2
 
 READABLE_FORMATS = (1, MEASURED_FORMAT)
 
+GOOD_RESULTS = ("pass", "xfail")
+"""ReFrame's results of a case that is as it should be, or fails as the references expect."""
+
 
 @dataclass(frozen=True)
 class CheckResult:

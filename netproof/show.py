@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
 from netproof import documents, judging, tables
+from netproof.beside import Asked
 from netproof.case import Case
 from netproof.criteria import Level
 from netproof.errors import NetproofError
@@ -18,7 +19,7 @@ from netproof.judgement import Baseline, group
 from netproof.judging import JudgedSession
 from netproof.sparkline import columns, readable, sparkline
 from netproof.tables import Column, benchmark_name, print_absences, say
-from netproof.verdict import CANNOT_JUDGE, FAILED, PASSED, Judged, Verdict
+from netproof.verdict import CANNOT_JUDGE, FAILED, PASSED, Borrowed, Judged, Verdict
 
 MARKS = {Level.FAIL: "✗", Level.WARN: "!", Level.PASS: " "}
 _STYLES = {Level.FAIL: "bold red", Level.WARN: "yellow", Level.PASS: ""}
@@ -37,15 +38,24 @@ Group = tuple
 
 
 def run(
-    name: Path | None, *, store: Path | None, system: str | None, full: bool, as_json: bool
+    name: Path | None,
+    *,
+    store: Path | None,
+    system: str | None,
+    full: bool,
+    as_json: bool,
+    asked: Asked | None = None,
 ) -> int:
     """Show a session and return the exit status: 0 shown, 2 cannot be.
 
-    ``name`` and ``store`` as ``judging.find`` takes them, ``system`` and ``full`` as the verdict.
+    ``name`` and ``store`` as ``judging.find`` takes them; ``system``, ``full`` and ``asked`` as
+    the verdict.
     """
     try:
         with tables.working("judging the session"):
-            judged = judging.judge_session(judging.find(name, store), system=system, full=full)
+            judged = judging.judge_session(
+                judging.find(name, store), system=system, full=full, asked=asked
+            )
     except NetproofError as error:
         say(tables.console(stderr=True), f"netproof: cannot show: {error}", "red")
         return CANNOT_JUDGE
@@ -59,8 +69,8 @@ def run(
 def print_session(judged: JudgedSession, out: Console) -> None:
     """The verdict with what failed, the matrix of scores, and the landmarks with their curves."""
     verdict = judged.verdict
-    groups: dict[Group, list[Judged]] = defaultdict(list)
-    for one in verdict.cases:
+    groups: dict[Group, list[Judged | Borrowed]] = defaultdict(list)
+    for one in (*verdict.cases, *(() if verdict.beside is None else verdict.beside.cases)):
         groups[group(one.case)].append(one)
     say(out, f"session {judged.session.path}")
     labels = judged.session.labels()
@@ -69,6 +79,7 @@ def print_session(judged: JudgedSession, out: Console) -> None:
     _print_outcome(verdict, out)
     for reason in judged.unread:
         say(out, f"not compared with an earlier session: {reason}")
+    tables.print_beside(verdict, out)
     _print_matrix(groups, judged.matrix.baseline, out)
     print_absences(verdict, out)
     _print_landmarks(groups, out)
@@ -132,45 +143,60 @@ def _briefly(judged: Judged) -> str:
 
 
 def _print_matrix(
-    groups: Mapping[Group, Sequence[Judged]], baseline: Baseline | None, out: Console
+    groups: Mapping[Group, Sequence[Judged | Borrowed]], baseline: Baseline | None, out: Console
 ) -> None:
     """Scores by function and ranks, a column for each configuration; as many tables as it takes."""
     rows = list(groups.values())
     names = Column("function", [benchmark_name(row[0].case) for row in rows], right=False)
     ranks = Column("ranks", [str(row[0].case.ranks) for row in rows])
-    where = dict.fromkeys((one.case.partition, one.case.environment) for row in rows for one in row)
+    days: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for one in (one for row in rows for one in row):
+        of = {one.date} if isinstance(one, Borrowed) else set()
+        days[one.case.partition, one.case.environment] |= of
+    where = {place: [*place, *_days(of)] for place, of in days.items()}
     cells = {place: [_cell(row, *place) for row in rows] for place in where}
-    whole = [names, ranks, *(Column("\n".join(place), cells[place]) for place in where)]
+    whole = [names, ranks, *(Column("\n".join(where[place]), cells[place]) for place in where)]
     out.print()
     if tables.width_of(whole) <= out.width:
         tables.print_table(whole, out)
     else:
         for partition in dict.fromkeys(place[0] for place in where):
-            narrow = [Column(place[1], cells[place]) for place in where if place[0] == partition]
+            narrow = [
+                Column("\n".join(where[place][1:]), cells[place])
+                for place in where
+                if place[0] == partition
+            ]
             tables.print_parts([names, ranks], narrow, partition, out)
     against = f"against {baseline}" if baseline else "undefined, there being no baseline"
     say(
         out,
         f"score {against}: above 1 is faster; {MARKS[Level.FAIL]} failed,"
         f" {MARKS[Level.WARN]} warning, - no score, {_NOT_MEASURED}: not measured whole,"
-        " blank: not here",
+        " blank: not here, with a day: measured by another session",
         "dim",
     )
 
 
-def _cell(row: Sequence[Judged], partition: str, environment: str) -> Text:
+def _days(several: Collection[str]) -> list[str]:
+    """The line of a heading that says of which day what was borrowed is."""
+    return [f"of {' to '.join(dict.fromkeys((min(several), max(several))))}"] if several else []
+
+
+def _cell(row: Sequence[Judged | Borrowed], partition: str, environment: str) -> Text:
     where = (partition, environment)
     for one in row:
         if (one.case.partition, one.case.environment) == where:
             score = one.score()
             value = "-" if score is None else f"{score.value:.2f}"
+            if isinstance(one, Borrowed):
+                return Text(f"{value}  ", "dim")
             if one.measured is None:
                 value = _NOT_MEASURED
             return Text(f"{value} {MARKS[one.level]}", _STYLES[one.level])
     return Text("  ")
 
 
-def _print_landmarks(groups: Mapping[Group, Sequence[Judged]], out: Console) -> None:
+def _print_landmarks(groups: Mapping[Group, Sequence[Judged | Borrowed]], out: Console) -> None:
     """A table for each function and rank count, its curves drawn to one scale."""
     every = [one for row in groups.values() for one in row]
     fixed = _landmark_columns(every)
@@ -197,7 +223,7 @@ def _print_landmarks(groups: Mapping[Group, Sequence[Judged]], out: Console) -> 
         begin += len(row)
 
 
-def _landmark_columns(cases: Sequence[Judged]) -> list[Column]:
+def _landmark_columns(cases: Sequence[Judged | Borrowed]) -> list[Column]:
     found = [None if one.measured is None else one.measured.landmarks for one in cases]
 
     def of(name: str, form: str, factor: float = 1) -> list[str]:
@@ -217,9 +243,9 @@ def _landmark_columns(cases: Sequence[Judged]) -> list[Column]:
 
     limits = [None if one is None else one.eager_limit for one in found]
     return [
-        Column("", [Text(MARKS[one.level], _STYLES[one.level]) for one in cases], right=False),
+        Column("", [_mark(one) for one in cases], right=False),
         Column("partition", [one.case.partition for one in cases], right=False),
-        Column("environment", [one.case.environment for one in cases], right=False),
+        Column("environment", [_environment(one) for one in cases], right=False),
         Column("lat µs", of("latency_us", ".1f")),
         Column("MB/s", of("peak_mb_s", ".1f")),
         Column("at B", of("peak_size", "d")),
@@ -234,7 +260,19 @@ def _landmark_columns(cases: Sequence[Judged]) -> list[Column]:
     ]
 
 
-def _curves(row: Sequence[Judged], width: int) -> tuple[list[Text], str]:
+def _mark(one: Judged | Borrowed) -> Text:
+    if isinstance(one, Borrowed):
+        return Text(" ")
+    return Text(MARKS[one.level], _STYLES[one.level])
+
+
+def _environment(one: Judged | Borrowed) -> Text:
+    if isinstance(one, Borrowed):
+        return Text(f"{one.case.environment}, {one.date}", "dim")
+    return Text(one.case.environment)
+
+
+def _curves(row: Sequence[Judged | Borrowed], width: int) -> tuple[list[Text], str]:
     """The curves of one function over all configurations, and what their heights mean."""
     ats: list[dict[int, float]] = []
     rates = all(
@@ -255,6 +293,9 @@ def _curves(row: Sequence[Judged], width: int) -> tuple[list[Text], str]:
     unit = "MB/s" if rates else "µs"
     drawn = []
     for one, at in zip(row, ats, strict=True):
+        if isinstance(one, Borrowed):
+            drawn.append(Text(sparkline(at, over, scale, min if rates else max), "dim"))
+            continue
         line = Text(sparkline(at, over, scale, min if rates else max))
         for level in (Level.WARN, Level.FAIL):
             flagged = {r.finding.size for r in one.rulings if r.level is level} - {None}

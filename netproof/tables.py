@@ -18,7 +18,7 @@ from netproof.benchmarks import FEATURES
 from netproof.case import Case
 from netproof.criteria import Level
 from netproof.units import mbit_s
-from netproof.verdict import Judged, Verdict, sentences_of_left
+from netproof.verdict import Borrowed, Judged, Verdict, sentences_of_left
 
 _WIDTH_OFF_TERMINAL = 140
 _BETWEEN_COLUMNS = 2
@@ -150,9 +150,21 @@ def print_absences(verdict: Verdict, out: Console) -> None:
         say(out, f"note: {note}")
 
 
+def print_beside(verdict: Verdict, out: Console) -> None:
+    """What of a store stands beside the session: configurations, sessions, dates, marks."""
+    if verdict.beside is None:
+        return
+    for together in verdict.beside.together():
+        word = "left out" if together.left_out else "compared with"
+        say(out, f"{word}: {together}", "yellow" if together.cases[0].marks else "")
+    if not verdict.beside.cases:
+        say(out, f"compared with nothing: {verdict.beside.store} has nothing that fits", "yellow")
+
+
 def print_verdict(verdict: Verdict, out: Console) -> None:
     """The cases with their landmarks, what is absent, then every failure and flag in full."""
-    _print_cases(verdict.cases, out)
+    _print_cases(verdict, out)
+    print_beside(verdict, out)
     print_absences(verdict, out)
     _print_flags(verdict, out)
     for fault in verdict.faults:
@@ -169,21 +181,33 @@ def print_verdict(verdict: Verdict, out: Console) -> None:
     say(out, f"{passed} of {len(verdict.cases)} cases passed{orange}{left}", "bold")
 
 
-def _print_cases(cases: Sequence[Judged], out: Console) -> None:
-    """A line for each case; on a narrow terminal, with what fits beside the verdict."""
+def _print_cases(verdict: Verdict, out: Console) -> None:
+    """A line for each case; on a narrow terminal, with what fits beside the verdict.
+
+    What was taken from a store follows, greyed, with its day for a verdict.
+    """
+    cases: list[Judged | Borrowed] = list(verdict.cases)
+    cases += [] if verdict.beside is None else verdict.beside.cases
     figures = list(zip(*map(_figures, cases), strict=True))
-    scores = [judged.score() for judged in cases]
+    scores = [one.score() for one in cases]
+
+    def greyed(cells: Iterable[str]) -> list[Text]:
+        styles = ["dim" if isinstance(one, Borrowed) else "" for one in cases]
+        return [Text(cell, style) for cell, style in zip(cells, styles, strict=True)]
+
     columns = [
-        Column("partition", [judged.case.partition for judged in cases], right=False),
-        Column("environment", [judged.case.environment for judged in cases], right=False),
-        Column("benchmark", [benchmark_name(judged.case) for judged in cases], right=False),
-        Column("ranks", [str(judged.case.ranks) for judged in cases]),
-        Column("latency µs", figures[0], rank=2),
-        Column("peak MB/s", figures[1], rank=2),
-        Column("Mbit/s", figures[2], rank=4),
-        Column("of line rate", figures[3], rank=3),
-        Column("score", ["-" if one is None else f"{one.value:.2f}" for one in scores], rank=1),
-        Column("verdict", [_word(judged) for judged in cases], right=False),
+        Column("partition", greyed(one.case.partition for one in cases), right=False),
+        Column("environment", greyed(one.case.environment for one in cases), right=False),
+        Column("benchmark", greyed(benchmark_name(one.case) for one in cases), right=False),
+        Column("ranks", greyed(str(one.case.ranks) for one in cases)),
+        Column("latency µs", greyed(figures[0]), rank=2),
+        Column("peak MB/s", greyed(figures[1]), rank=2),
+        Column("Mbit/s", greyed(figures[2]), rank=4),
+        Column("of line rate", greyed(figures[3]), rank=3),
+        Column(
+            "score", greyed("-" if one is None else f"{one.value:.2f}" for one in scores), rank=1
+        ),
+        Column("verdict", [_word(one) for one in cases], right=False),
     ]
     needed = sum(column.width + _BETWEEN_CASES for column in columns) - _BETWEEN_CASES + 2
     if needed > out.width and out.is_terminal:
@@ -239,7 +263,9 @@ def _both_curves(judged: Judged) -> Table:
     return table
 
 
-def _word(judged: Judged) -> Text:
+def _word(judged: Judged | Borrowed) -> Text:
+    if isinstance(judged, Borrowed):
+        return Text(f"of {judged.date}", "dim")
     if judged.level is Level.FAIL:
         return Text("FAIL", "bold red")
     if judged.level is Level.WARN:
@@ -260,7 +286,7 @@ def say(out: Console, sentence: str, style: str = "") -> None:
     out.print(Text(visible(sentence), style), soft_wrap=True)
 
 
-def _figures(judged: Judged) -> tuple[str, str, str, str]:
+def _figures(judged: Judged | Borrowed) -> tuple[str, str, str, str]:
     measured = judged.result.measured if judged.result else None
     if not measured:
         return "-", "-", "-", "-"

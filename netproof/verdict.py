@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
 
 from netproof import again, judgement
 from netproof.again import MeasuredAgain
 from netproof.case import Case
 from netproof.criteria import Finding, Level
 from netproof.errors import NetproofError
-from netproof.judgement import Ruling, Subject
+from netproof.judgement import Baseline, Ruling, Subject
 from netproof.left import Left
 from netproof.matrix import Absence, Matrix
 from netproof.measured import Measured
-from netproof.session import CheckResult, Session
+from netproof.session import GOOD_RESULTS, CheckResult, Session
 from netproof.settings import Settings
 
 PASSED, FAILED, CANNOT_JUDGE = 0, 1, 2
 """Exit statuses of whatever judges a session."""
-
-_GOOD_RESULTS = ("pass", "xfail")
 
 
 @dataclass(frozen=True)
@@ -63,10 +64,107 @@ class Judged:
 
     def score(self) -> Finding | None:
         """The score against the baseline; None where there is none."""
-        for ruling in self.rulings:
-            if ruling.finding.criterion == "score" and ruling.finding.value is not None:
-                return ruling.finding
-        return None
+        return _score(self.rulings)
+
+
+def _score(rulings: Sequence[Ruling]) -> Finding | None:
+    for ruling in rulings:
+        if ruling.finding.criterion == "score" and ruling.finding.value is not None:
+            return ruling.finding
+    return None
+
+
+@dataclass(frozen=True)
+class Borrowed:
+    """A case that another session of a store measured; it stands beside, and is not judged.
+
+    ``session``: the other one's name in the store; ``started``: when that began, UTC; ``days``:
+    how long before the judged session, less than 0 for after it; ``marks``: what speaks against
+    comparing them, a sentence each; ``rulings``: what the criteria across configurations find.
+    """
+
+    subject: Subject
+    result: CheckResult
+    session: str
+    started: datetime
+    days: float
+    marks: tuple[str, ...]
+    rulings: tuple[Ruling, ...] = ()
+
+    @property
+    def case(self) -> Case:
+        """The case."""
+        return self.subject.case
+
+    @property
+    def measured(self) -> Measured:
+        """What was measured of it."""
+        return self.subject.measured
+
+    @property
+    def date(self) -> str:
+        """The day on which it was measured, UTC, ``2026-11-20``."""
+        return f"{self.started:%Y-%m-%d}"
+
+    @property
+    def age(self) -> str:
+        """How long before or after the judged session it was measured, in words."""
+        when = "before" if self.days >= 0 else "after"
+        hours = round(24 * abs(self.days))
+        return f"{hours} hours {when}" if hours < 48 else f"{abs(self.days):.0f} days {when}"
+
+    def score(self) -> Finding | None:
+        """The score against the baseline; None where there is none."""
+        return _score(self.rulings)
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What a store has of the configurations that a session neither owed nor measured.
+
+    ``cases``: those that take part; ``left_out``: those that would, but for their marks;
+    ``not_found``: those that no session in it measured well. ``max_age_days``: beyond which a
+    session is marked.
+    """
+
+    store: Path
+    max_age_days: float
+    cases: tuple[Borrowed, ...]
+    left_out: tuple[Borrowed, ...]
+    not_found: tuple[Case, ...]
+
+    def together(self) -> tuple[Together, ...]:
+        """All of its cases, those that are alike together: first those that take part."""
+        return tuple(
+            Together(tuple(alike), left_out)
+            for several, left_out in ((self.cases, False), (self.left_out, True))
+            for alike in _alike(several)
+        )
+
+
+@dataclass(frozen=True)
+class Together:
+    """Cases of one configuration, session and set of marks, and whether they were left out."""
+
+    cases: tuple[Borrowed, ...]
+    left_out: bool
+
+    def __str__(self) -> str:
+        """As it stands in a sentence: what, of when, from where, and what speaks against it."""
+        one, count = self.cases[0], len(self.cases)
+        marked = f"; {'; '.join(one.marks)}" if one.marks else ""
+        return (
+            f"{one.case.partition} {one.case.environment}, of {one.date} ({one.age}):"
+            f" {count} {'case' if count == 1 else 'cases'} of session {one.session}{marked}"
+        )
+
+
+def _alike(several: Sequence[Borrowed]) -> list[list[Borrowed]]:
+    found: dict[tuple, list[Borrowed]] = {}
+    for one in several:
+        key = (one.case.partition, one.case.environment, one.session, one.marks)
+        found.setdefault(key, []).append(one)
+    return list(found.values())
 
 
 @dataclass(frozen=True)
@@ -82,7 +180,8 @@ class Verdict:
     """All cases in the matrix' order, what the site says is absent, and faults beyond a case.
 
     ``notes``: what was not asserted, or could not be, in a sentence each; ``left``: what was owed
-    and is not among the cases, since the session left it.
+    and is not among the cases, since the session left it; ``beside``: what was taken from a
+    store, None where it was not asked for.
     """
 
     cases: tuple[Judged, ...]
@@ -90,6 +189,7 @@ class Verdict:
     faults: tuple[str, ...]
     notes: tuple[str, ...]
     left: tuple[LeftCase, ...] = ()
+    beside: Beside | None = None
 
     @property
     def status(self) -> int:
@@ -100,12 +200,18 @@ class Verdict:
         return PASSED if whole else CANNOT_JUDGE
 
 
-def judge(matrix: Matrix, session: Session, earlier: Sequence[Session] = ()) -> Verdict:
+def judge(
+    matrix: Matrix,
+    session: Session,
+    earlier: Sequence[Session] = (),
+    beside: Beside | None = None,
+) -> Verdict:
     """Judge a session against the matrix that it owes, and by all criteria.
 
-    ``earlier``: sessions of the same system, whose configurations must not have vanished.
-    Raises NetproofError where it cannot be judged: an empty matrix, or results of another
-    system than the matrix asks for.
+    ``earlier``: sessions of the same system, whose configurations must not have vanished;
+    ``beside``: cases that take part in envelope and score as the session's own do. Raises
+    NetproofError where it cannot be judged: an empty matrix, or results of another system than
+    the matrix asks for.
     """
     if not matrix.cases:
         raise NetproofError("nothing was to be measured, so there is nothing to pass")
@@ -121,22 +227,18 @@ def judge(matrix: Matrix, session: Session, earlier: Sequence[Session] = ()) -> 
             # A case that ReFrame ran again stands as it ended.
             ran[result.case.key()] = result
     owed = {case.key() for case in matrix.cases}
-    left = {
-        key: Left.from_json(result.left)
-        for key, result in ran.items()
-        if result.left and result.result == "skip"
-    }
+    left = left_by(session)
     cases = [
         *(case for case in matrix.cases if case.key() not in left),
         *(result.case for key, result in ran.items() if key not in owed and key not in left),
     ]
-    subjects = {key: _subject(result, matrix) for key, result in ran.items() if result.measured}
-    measured_again = again.by_case(
-        MeasuredAgain.from_json(values)
-        for result in session.results
-        for values in result.again or ()
+    subjects = {key: subject(result, matrix) for key, result in ran.items() if result.measured}
+    measured_again = _measured_again(session)
+    borrowed = () if beside is None else beside.cases
+    along = rulings_along(list(subjects.values()), session)
+    across = judgement.across(
+        [*subjects.values(), *(one.subject for one in borrowed)], matrix.baseline
     )
-    rulings = _rulings(list(subjects.values()), measured_again, matrix)
     judged = []
     for case in cases:
         result, key = ran.get(case.key()), case.key()
@@ -148,22 +250,38 @@ def judge(matrix: Matrix, session: Session, earlier: Sequence[Session] = ()) -> 
                 result,
                 faults,
                 expected,
-                rulings.get(key, ()),
+                (*along.get(key, ()), *across.get(key, ())),
                 complete,
                 measured_again.get(key),
             )
         )
     faults = [*_beyond_cases(session), *_vanished(matrix, earlier)]
+    if beside is not None:
+        ruled = (
+            dataclasses.replace(one, rulings=across.get(one.case.key(), ())) for one in borrowed
+        )
+        beside = dataclasses.replace(beside, cases=tuple(ruled))
     return Verdict(
         tuple(judged),
         matrix.absences,
         tuple(faults),
-        tuple(_notes(matrix, judged)),
+        tuple(_notes(matrix, judged, beside)),
         tuple(LeftCase(case, left[case.key()]) for case in matrix.cases if case.key() in left),
+        beside,
     )
 
 
-def _notes(matrix: Matrix, cases: Sequence[Judged]) -> list[str]:
+def left_by(session: Session) -> dict[tuple, Left]:
+    """What a session left unmeasured, and why, by the case's key."""
+    ended = {r.case.key(): r for r in session.results if r.case is not None}
+    return {
+        key: Left.from_json(result.left)
+        for key, result in ended.items()
+        if result.left and result.result == "skip"
+    }
+
+
+def _notes(matrix: Matrix, cases: Sequence[Judged], beside: Beside | None) -> list[str]:
     """What the criteria across configurations could not say."""
     notes = []
     alone = [
@@ -175,7 +293,7 @@ def _notes(matrix: Matrix, cases: Sequence[Judged]) -> list[str]:
     if alone:
         notes.append(
             f"{len(alone)} cases have no envelope, since no other configuration measured the same:"
-            f" {'; '.join(alone[:3])}{' and others' if len(alone) > 3 else ''}"
+            f" {_first(alone)}"
         )
     if matrix.baseline is None:
         notes.append("no scores: the baseline's partition is no part of what was asked for")
@@ -191,37 +309,77 @@ def _notes(matrix: Matrix, cases: Sequence[Judged]) -> list[str]:
         for judged in cases
         if judged.measured and (judged.case.partition, judged.case.environment) == where
     }
+    ran |= {
+        judgement.group(one.case)
+        for one in (() if beside is None else beside.cases)
+        if (one.case.partition, one.case.environment) == where
+    }
     if owed - ran:
         missing = len(owed - ran)
         notes.append(
             f"no scores for {missing} functions: the baseline {matrix.baseline} did not run them"
         )
+    if beside is not None:
+        notes += _not_found(beside, matrix.baseline)
     return notes
 
 
-def _subject(result: CheckResult, matrix: Matrix) -> Subject:
-    """The case with the site's settings as they are now, or as they were if it is not owed."""
+def _not_found(beside: Beside, baseline: Baseline) -> list[str]:
+    """What the store could not give: cases of the baseline, and of other configurations."""
+    taken = "" if not beside.left_out else " that may take part"
+    of_baseline, others = [], []
+    for case in (*beside.not_found, *(one.case for one in beside.left_out)):
+        where = Baseline(case.partition, case.environment)
+        (of_baseline if where == baseline else others).append(case)
+    notes = []
+    if of_baseline:
+        notes.append(
+            f"no scores for {len(of_baseline)} functions: the baseline {baseline} is not in this"
+            f" session, and {beside.store} has no session{taken} in which it passed:"
+            f" {_first([case.what() for case in of_baseline])}"
+        )
+    if others:
+        notes.append(
+            f"{len(others)} cases of other configurations are in no session of {beside.store}"
+            f"{taken} in which they passed: {_first(list(map(str, others)))}"
+        )
+    return notes
+
+
+def _first(names: Sequence[str]) -> str:
+    return f"{'; '.join(names[:3])}{' and others' if len(names) > 3 else ''}"
+
+
+def subject(result: CheckResult, matrix: Matrix, measured_on: str = "") -> Subject:
+    """A measured case with the site's settings as they are now, or as they were if it has none.
+
+    ``measured_on``: the day, where another session than the judged one measured it.
+    """
     measured = Measured.from_json(result.measured)
     extras = result.measured["partition_extras"]
     here = matrix.partitions.get(measured.case.partition)
     if here is not None:
         known = matrix.known.get(measured.case.environment, {})
-        return Subject(measured, here.switch, here.settings(), known)
+        return Subject(measured, here.switch, here.settings(), known, measured_on)
     settings = Settings.of_site(extras.get("criteria", {}), extras["line_rate_from_bytes"])
-    return Subject(measured, extras["switch"], settings, {})
+    return Subject(measured, extras["switch"], settings, {}, measured_on)
 
 
-def _rulings(
-    subjects: Sequence[Subject], measured_again: dict[tuple, MeasuredAgain], matrix: Matrix
-) -> dict[tuple, tuple[Ruling, ...]]:
-    across = judgement.across(subjects, matrix.baseline)
+def rulings_along(subjects: Sequence[Subject], session: Session) -> dict[tuple, tuple[Ruling, ...]]:
+    """What becomes of the findings along the curves of a session's cases, by their keys."""
+    measured_again = _measured_again(session)
     return {
-        subject.case.key(): (
-            *again.rule_all(subject, findings, measured_again.get(subject.case.key())),
-            *across.get(subject.case.key(), ()),
-        )
-        for subject, findings in judgement.along_all(subjects).items()
+        one.case.key(): again.rule_all(one, findings, measured_again.get(one.case.key()))
+        for one, findings in judgement.along_all(subjects).items()
     }
+
+
+def _measured_again(session: Session) -> Mapping[tuple, MeasuredAgain]:
+    return again.by_case(
+        MeasuredAgain.from_json(values)
+        for result in session.results
+        for values in result.again or ()
+    )
 
 
 def _beyond_cases(session: Session) -> list[str]:
@@ -232,7 +390,7 @@ def _beyond_cases(session: Session) -> list[str]:
     faults = []
     for result in session.results:
         judges = result.kind in ("curves", "configurations")
-        if result.case is not None or result.result in _GOOD_RESULTS:
+        if result.case is not None or result.result in GOOD_RESULTS:
             continue
         if result.left and result.result == "skip":
             continue
@@ -282,7 +440,7 @@ def faults_of(result: CheckResult | None) -> tuple[tuple[str, ...], str]:
     """Why a case was not measured or is beyond its references, and why that was expected."""
     if result is None:
         return ("did not run: the session does not have it",), ""
-    if result.result not in _GOOD_RESULTS:
+    if result.result not in GOOD_RESULTS:
         return (_why(result),), ""
     if result.measured is None:
         return ("passed for ReFrame, but left no measurement",), ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import shlex
 import shutil
 from collections.abc import Callable, Sequence
@@ -15,7 +14,8 @@ import altair as alt
 import vl_convert
 from rich.text import Text
 
-from netproof import judging, literature, provenance, tables
+from netproof import judging, literature, tables
+from netproof.beside import Asked
 from netproof.errors import NetproofError
 from netproof.judging import JudgedSession
 from netproof.literature import Study
@@ -25,7 +25,6 @@ from netproof.report.charts import Figure, Looks
 from netproof.report.html import file_name
 from netproof.report.material import MAIN, Report
 from netproof.report.page import pages
-from netproof.store import Store, questions
 from netproof.verdict import CANNOT_JUDGE
 
 HTML, CSV = "html", "csv"
@@ -44,18 +43,21 @@ def run(
     full: bool,
     folder: Path | None,
     formats: str,
+    asked: Asked | None = None,
 ) -> int:
     """Write the report on a session and return the exit status: 0 written, 2 it cannot be.
 
-    ``name`` and ``store`` as ``judging.find`` takes them; ``system`` and ``full`` as for the
-    verdict, which the report tells and its exit status does not; ``folder`` None writes beside
-    the session's report, and of a stored session here; ``formats``: those of ``FORMATS``, with
-    commas between.
+    ``name`` and ``store`` as ``judging.find`` takes them; ``system``, ``full`` and ``asked`` as
+    for the verdict, which the report tells and its exit status does not; ``folder`` None writes
+    beside the session's report, and of a stored session here; ``formats``: those of ``FORMATS``,
+    with commas between.
     """
     try:
         wanted = _formats(formats)
         with tables.working("judging the session"):
-            judged = judging.judge_session(judging.find(name, store), system=system, full=full)
+            judged = judging.judge_session(
+                judging.find(name, store), system=system, full=full, asked=asked
+            )
         target = folder or _beside(judged.session.path)
         write(
             assemble(
@@ -90,7 +92,7 @@ def assemble(judged: JudgedSession, formats: Sequence[str] = (HTML,), command: s
     except NetproofError as error:
         not_there["studies"] = str(error)
     try:
-        found = _provenance(judged.session.path)
+        found = judging.provenance_of(judged.session)
     except NetproofError as error:
         not_there["provenance"] = str(error)
     return Report(
@@ -154,17 +156,6 @@ def _command(name: Path, store: Path | None, system: str | None, full: bool, for
     parts += ["--full"] if full else []
     parts += ["--format", formats] if formats != HTML else []
     return shlex.join(parts)
-
-
-def _provenance(session: Path) -> OfSession:
-    """Provenance of a session's report, or of its directory in a store."""
-    if session.is_dir():
-        return questions.provenance(*Store.holding(session))
-    try:
-        document = json.loads(session.read_text())
-    except (OSError, ValueError) as error:
-        raise NetproofError(f"{session}: cannot be read: {error}") from error
-    return provenance.of_report(document, str(session))
 
 
 def _refused(reason: str) -> int:

@@ -6,6 +6,7 @@ other questions, in SQL.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
@@ -21,7 +22,7 @@ from netproof.criteria import READABLE, ScoreSettings
 from netproof.errors import NetproofError
 from netproof.judgement import Baseline
 from netproof.provenance import OfSession
-from netproof.session import Session
+from netproof.session import GOOD_RESULTS, Session
 from netproof.store import reading
 from netproof.store.columns import ADDED, KEY, LANDMARKS, PATH_COLUMNS, TABLES
 from netproof.store.folder import Store, StoredSession
@@ -174,6 +175,26 @@ def provenance(store: Store, stored: StoredSession) -> OfSession:
     Raises NetproofError where a file is missing or damaged.
     """
     return reading.provenance(tables(store, stored, ("sessions", "nodes")))
+
+
+def passed(store: Store, stored: StoredSession) -> set[tuple[Any, ...]]:
+    """Keys, as ``Case.key`` has them, of a session's cases that passed and were measured whole.
+
+    Reads a few columns of one file. Raises NetproofError where it is missing or damaged.
+    """
+    path = store.path(stored) / "cases.parquet"
+    columns = [field.name for field in dataclasses.fields(Case) if field.name in KEY]
+    try:
+        read = pq.read_table(
+            path, columns=[*columns, "result", "measured_format"], partitioning=None
+        )
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise _damaged(path, error) from error
+    return {
+        (stored.system, *(row[name] for name in columns))
+        for row in read.to_pylist()
+        if row["result"] in GOOD_RESULTS and row["measured_format"] is not None
+    }
 
 
 def curves(store: Store, stored: StoredSession) -> pa.Table:
