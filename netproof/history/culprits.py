@@ -53,14 +53,14 @@ class Difference:
 class Culprits:
     """What differs between the sessions ``before`` and ``after``, for one configuration.
 
-    ``differences``: those of the configuration first; ``unknown``: what neither session can say,
-    or one of them cannot, each with the reason.
+    ``differences``: those of the configuration first; ``unknown``: what one of the sessions, or
+    both, cannot say, each with the reason.
     """
 
     before: StoredSession
     after: StoredSession
     differences: tuple[Difference, ...]
-    unknown: tuple[str, ...]
+    unknown: Mapping[str, str]
 
 
 class Recorded:
@@ -133,7 +133,7 @@ class Archive:
             *_of_cases(one, other, cases),
             *_of_sessions(one.session, other.session, cases[0].environment),
         ]
-        return Culprits(before, after, tuple(found), tuple(_unknown(one, other, place)))
+        return Culprits(before, after, tuple(found), dict(_unknown(one, other, place)))
 
     def _recorded(self, stored: StoredSession) -> Recorded:
         if stored not in self._read:
@@ -278,7 +278,9 @@ def _files(row: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _unknown(one: Recorded, other: Recorded, place: tuple[str, str]) -> Iterator[str]:
+def _unknown(
+    one: Recorded, other: Recorded, place: tuple[str, str]
+) -> Iterator[tuple[str, str]]:
     """What is not known of the configuration on either night, or of the sessions' software."""
     for recorded, when in ((one, "before"), (other, "after")):
         if place not in recorded.nodes:
@@ -288,7 +290,7 @@ def _unknown(one: Recorded, other: Recorded, place: tuple[str, str]) -> Iterator
                 if name == "nodes" or name.startswith("nodes of ")
             }
             why = next(iter(reasons.values()), "the session has no record of them")
-            yield f"the nodes {when}: {why}"
+            yield f"the nodes {when}", why
     told = {}
     for recorded in (one, other):
         for row in recorded.nodes.get(place, []):
@@ -297,7 +299,7 @@ def _unknown(one: Recorded, other: Recorded, place: tuple[str, str]) -> Iterator
         for key in (*_OF_SESSION, "software"):
             if key in recorded.session["unknown"]:
                 told.setdefault(key, recorded.session["unknown"][key])
-    yield from (f"{key.replace('.', ' ', 1)}: {why}" for key, why in sorted(told.items()))
+    yield from ((key.replace(".", " ", 1), why) for key, why in sorted(told.items()))
 
 
 def _joined(nodes: Iterable[str]) -> str:

@@ -160,7 +160,7 @@ class Event:
                 f" {culprits.after.start:%Y-%m-%d %H:%M}: {listed}."
             )
         if self.culprits.unknown:
-            told.append(f"Not known: {_listed(self.culprits.unknown)}.")
+            told.append(f"Not known: {', '.join(_kinds(self.culprits.unknown))}.")
         return tuple(told)
 
     @property
@@ -367,6 +367,14 @@ def _listed(told: Iterable[str], most: int = TOLD_DIFFERENCES) -> str:
     several = list(told)
     beyond = len(several) - most
     return "; ".join(several[:most]) + (f"; and {beyond} more" if beyond > 0 else "")
+
+
+def _kinds(unknown: Mapping[str, str]) -> Iterator[str]:
+    """What is not known, without the reasons; of several of a kind how many."""
+    counts = Counter(name.partition(" ")[0] for name in unknown)
+    for kind, count in counts.items():
+        names = [name for name in unknown if name.partition(" ")[0] == kind]
+        yield names[0] if count == 1 else f"{count} {kind}"
 
 
 def _part(several: Group, these: Collection[Series | Pool]) -> Group:
