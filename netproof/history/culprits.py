@@ -23,8 +23,9 @@ from netproof.store.columns import KEY
 
 NOT_KNOWN = "not known"
 
-_MAPS = ("offloads", "coalescing", "sysctls", "programs")
-_NOT_COMPARED = ("node", "absent", *_MAPS)
+NODE_MAPS = ("offloads", "coalescing", "sysctls", "programs")
+"""What a node has many of, by name."""
+_NOT_COMPARED = ("node", "absent", *NODE_MAPS)
 _OF_SESSION = ("netproof", "reframe", "slurm", "git_revision", "git_changed", "host")
 _SHOWN_HASH = 12
 
@@ -182,7 +183,7 @@ def _values(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         if field.name in _NOT_COMPARED or row[field.name] is None:
             continue
         yield field.name, str(row[field.name])
-    for group in _MAPS:
+    for group in NODE_MAPS:
         for key, value in row[group].items():
             if group == "programs":
                 # SHA-256 and path; a checkout elsewhere has other paths and the same programs.
@@ -278,9 +279,7 @@ def _files(row: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _unknown(
-    one: Recorded, other: Recorded, place: tuple[str, str]
-) -> Iterator[tuple[str, str]]:
+def _unknown(one: Recorded, other: Recorded, place: tuple[str, str]) -> Iterator[tuple[str, str]]:
     """What is not known of the configuration on either night, or of the sessions' software."""
     for recorded, when in ((one, "before"), (other, "after")):
         if place not in recorded.nodes:
@@ -290,7 +289,7 @@ def _unknown(
                 if name == "nodes" or name.startswith("nodes of ")
             }
             why = next(iter(reasons.values()), "the session has no record of them")
-            yield f"the nodes {when}", why
+            yield f"nodes {when}", why
     told = {}
     for recorded in (one, other):
         for row in recorded.nodes.get(place, []):

@@ -18,7 +18,7 @@ from netproof.case import Case
 from netproof.errors import NetproofError
 from netproof.history import accepted, detection, series
 from netproof.history.accepted import Acceptance
-from netproof.history.culprits import Archive, Culprits
+from netproof.history.culprits import NODE_MAPS, Archive, Culprits
 from netproof.history.detection import Change, DetectionSettings, Followed, Kind
 from netproof.history.series import Nights, Pool, Quantity, Selection, Series
 from netproof.store import Store, StoredSession
@@ -45,6 +45,9 @@ TOLD_DIFFERENCES = 8
 """Things that changed besides that a sentence names; ``--json`` has all of them."""
 
 ACCEPT_BETTER = "accept it, so that losing it again shows"
+
+BAND_DEVIATIONS = 2.0
+"""Standard deviations of a night that a level's band is wide on either side."""
 
 _SUREST = 1e-6
 
@@ -192,6 +195,20 @@ class Odd:
         )
 
 
+@dataclass(frozen=True)
+class Level:
+    """What a series was at from a ``first`` to a ``last`` night.
+
+    ``low``, ``high``: within which a night is expected, ``BAND_DEVIATIONS`` standard deviations.
+    """
+
+    first: int
+    last: int
+    value: float
+    low: float
+    high: float
+
+
 Group = TypeVar("Group", Event, Odd)
 
 
@@ -274,6 +291,30 @@ class HistoryVerdict:
     def status(self) -> int:
         """1 where an open change is for the worse, else 0."""
         return WORSE if any(event.worse for event in self.events) else NOTHING_WORSE
+
+    def levels(self, one: Series) -> tuple[Level, ...]:
+        """The levels that a series went through, one after the other."""
+        found = self.followed[one]
+        if found.level is None or found.noise is None:
+            return ()
+        nights = len(self.nights.sessions)
+        steps = [change for change in found.changes if change.kind is not Kind.BAD_NIGHT]
+        # Each entry is where a level begins; what comes later at the same night stands.
+        begins = {0: steps[0].before if steps else found.level}
+        for change in steps:
+            begins[change.index] = change.after
+            if change.ended is not None:
+                begins[change.ended] = change.before
+        if steps and steps[-1].ended is not None:
+            begins[steps[-1].ended] = found.level
+        order = sorted(begins)
+        width = math.exp(BAND_DEVIATIONS * found.noise)
+        return tuple(
+            Level(first, last, begins[first], begins[first] / width, begins[first] * width)
+            for first, last in zip(
+                order, [*(night - 1 for night in order[1:]), nights - 1], strict=True
+            )
+        )
 
     def of(self, selection: Selection) -> HistoryVerdict:
         """The same of some series alone; what stands out among all stays as it was judged.
@@ -370,11 +411,14 @@ def _listed(told: Iterable[str], most: int = TOLD_DIFFERENCES) -> str:
 
 
 def _kinds(unknown: Mapping[str, str]) -> Iterator[str]:
-    """What is not known, without the reasons; of several of a kind how many."""
+    """What is not known, without the reasons; of several sysctls or offloads how many."""
     counts = Counter(name.partition(" ")[0] for name in unknown)
-    for kind, count in counts.items():
-        names = [name for name in unknown if name.partition(" ")[0] == kind]
-        yield names[0] if count == 1 else f"{count} {kind}"
+    for name in unknown:
+        kind = name.partition(" ")[0]
+        if kind not in NODE_MAPS or counts[kind] == 1:
+            yield name
+        elif name == next(one for one in unknown if one.startswith(f"{kind} ")):
+            yield f"{counts[kind]} {kind}"
 
 
 def _part(several: Group, these: Collection[Series | Pool]) -> Group:

@@ -473,11 +473,15 @@ def _size_axis(rows: Rows) -> alt.Axis:
 
 def _configured(chart: alt.LayerChart, ink: Ink, title: str) -> alt.LayerChart:
     """Look and description that all charts have in common."""
+    sized = chart.resolve_scale(shape="shared").properties(height=HEIGHT, description=title)
+    return looking(sized.properties(background="transparent"), ink)
+
+
+def looking(chart: Any, ink: Ink) -> Any:
+    """A chart, or several in one, with axes and legends as all charts have them."""
     words = {"labelColor": ink.text, "titleColor": ink.text, "labelFontSize": 11}
     return (
-        chart.resolve_scale(shape="shared")
-        .properties(height=HEIGHT, description=title, background="transparent")
-        .configure_view(stroke=ink.grid)
+        chart.configure_view(stroke=ink.grid)
         .configure_axis(
             **words,
             titleFontSize=12,
