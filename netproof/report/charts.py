@@ -38,7 +38,9 @@ MARKS = {
 }
 """The shapes of flagged sizes; the first is a saltire."""
 
-POINTS, ENVELOPE, LINES = "points", "envelope", "line rates"
+AGAIN_MARK = "M0,-1V1M-1,0H1"
+
+POINTS, ENVELOPE, LINES, AGAIN = "points", "envelope", "line rates", "measured again"
 """Names of a chart's data beside its marks."""
 
 NUMBERS = (
@@ -150,7 +152,8 @@ class Figure:
 
     ``kind``: time, throughput or signature; ``rows``: its data, a row a point, as content has
     them; ``told``: sentences for below it, and ``hint`` one for a reader who can pick; ``missing``:
-    what is not in it, each followed by a colon and why; ``lines``: line rates with their labels.
+    what is not in it, each followed by a colon and why; ``lines``: line rates with their labels;
+    ``again``: rows of what was measured again, in charts of time.
     """
 
     name: str
@@ -163,6 +166,7 @@ class Figure:
     missing: tuple[str, ...] = ()
     envelope: tuple[dict[str, Any], ...] = ()
     lines: tuple[dict[str, Any], ...] = ()
+    again: tuple[dict[str, Any], ...] = ()
 
     @property
     def crowded(self) -> bool:
@@ -212,7 +216,13 @@ class Figure:
         keys += ("partition", "low_us", "high_us") if self.kind == "time" else ("protocol",)
         rows = [{key: row[key] for key in keys if row[key] is not None} for row in self.rows]
         marked = {mark: [row for row in self.flags if row["mark"] == mark] for mark in MARKS}
-        datasets = {POINTS: rows, ENVELOPE: list(self.envelope), LINES: list(self.lines), **marked}
+        datasets = {
+            POINTS: rows,
+            ENVELOPE: list(self.envelope),
+            LINES: list(self.lines),
+            AGAIN: list(self.again),
+            **marked,
+        }
         return {
             **chart.to_dict(validate=False),
             "datasets": {k: v for k, v in datasets.items() if v},
@@ -245,7 +255,7 @@ def _time(figure: Figure, looks: Looks, ink: Ink) -> alt.LayerChart:
     y = alt.Y(
         "time_us:Q",
         scale=_log(10),
-        axis=alt.Axis(values=_ticks(figure.rows), labelExpr=_TIMES),
+        axis=alt.Axis(values=_ticks(figure.rows, figure.again), labelExpr=_TIMES),
         title="time",
     )
     layers = []
@@ -255,10 +265,11 @@ def _time(figure: Figure, looks: Looks, ink: Ink) -> alt.LayerChart:
             .mark_line(strokeWidth=9, opacity=0.22, color=ink.text, clip=True)
             .encode(x, y)
         )
-    base = alt.Chart(alt.NamedData(POINTS))
-    fade = alt.when(pick).then(alt.value(1)).otherwise(alt.value(0.12))
+    shape = alt.Shape("environment:N", title=LIBRARY, scale=looks.shapes(environments))
     layers += [
-        base.mark_area().encode(
+        alt.Chart(alt.NamedData(POINTS))
+        .mark_area()
+        .encode(
             x,
             alt.Y("low_us:Q", scale=_log(10)),
             alt.Y2("high_us:Q"),
@@ -266,26 +277,69 @@ def _time(figure: Figure, looks: Looks, ink: Ink) -> alt.LayerChart:
             alt.Detail("configuration:N"),
             opacity=_band_opacity(figure, pick),
         ),
-        base.mark_line(strokeWidth=1.8).encode(
-            x,
-            y,
-            colour,
-            dash,
-            alt.Detail("configuration:N"),
-            opacity=fade,
-        ),
-        base.mark_point(filled=True, opacity=1).encode(
-            x,
-            y,
-            colour,
-            alt.Shape("environment:N", title=LIBRARY, scale=looks.shapes(environments)),
-            size=alt.when(hover).then(alt.value(150)).otherwise(alt.value(34)),
-            opacity=fade,
-        ),
-        _targets(figure.rows, x, y, pick).add_params(pick, hover),
+        *_again_layers(figure, x, y, colour, pick),
+        *_curve_layers((x, y, colour, dash), shape, pick, hover, size=34),
+        _targets(POINTS, _tooltip(figure.rows), x, y, pick).add_params(pick, hover),
         *_flag_layers(figure.flags, x, y, pick, ink),
     ]
     return alt.layer(*layers)
+
+
+def _curve_layers(
+    channels: tuple[Any, ...],
+    shape: alt.Shape,
+    pick: alt.Parameter,
+    hover: alt.Parameter,
+    *,
+    size: int,
+) -> list[alt.Chart]:
+    """A line for each configuration and a point at each size; others fade beside a pick.
+
+    ``channels``: x, y, colour and dash.
+    """
+    base = alt.Chart(alt.NamedData(POINTS))
+    fade = alt.when(pick).then(alt.value(1)).otherwise(alt.value(0.12))
+    return [
+        base.mark_line(strokeWidth=1.8).encode(
+            *channels,
+            alt.Detail("configuration:N"),
+            # Over time, points would else be joined in the order of their times.
+            alt.Order("size_bytes:Q"),
+            opacity=fade,
+        ),
+        base.mark_point(filled=True, opacity=1).encode(
+            *channels[:3],
+            shape,
+            size=alt.when(hover).then(alt.value(150)).otherwise(alt.value(size)),
+            opacity=fade,
+        ),
+    ]
+
+
+def _again_layers(
+    figure: Figure, x: alt.X, y: alt.Y, colour: alt.Color, pick: alt.Parameter
+) -> list[alt.Chart]:
+    """What was measured again: a thin line with small marks for each launch."""
+    if not figure.again:
+        return []
+    base = alt.Chart(alt.NamedData(AGAIN))
+    fade = alt.when(pick).then(alt.value(0.9)).otherwise(alt.value(0.08))
+    told = [
+        alt.Tooltip("configuration:N", title="configuration"),
+        alt.Tooltip("size_bytes:Q", title="message, bytes", format=",d"),
+        alt.Tooltip("time_us:Q", title="time, µs", format=",.4~r"),
+        alt.Tooltip("launch:N", title="measured again, launch"),
+        alt.Tooltip("where:N", title="in"),
+    ]
+    return [
+        base.mark_line(strokeWidth=0.7).encode(
+            x, y, colour, alt.Detail(["configuration:N", "launch:N"]), opacity=fade
+        ),
+        base.mark_point(shape=AGAIN_MARK, size=26, strokeWidth=1.1, filled=False).encode(
+            x, y, colour, opacity=fade
+        ),
+        _targets(AGAIN, told, x, y, pick),
+    ]
 
 
 def _band_opacity(figure: Figure, pick: alt.Parameter) -> Any:
@@ -326,27 +380,10 @@ def _netpipe(figure: Figure, looks: Looks, ink: Ink, x: alt.X) -> alt.LayerChart
     )
     y = alt.Y("bandwidth_mbit_s:Q", title="throughput each way, Mbit/s", scale=alt.Scale(zero=True))
     pick, hover = _pick(figure.rows), _hover()
-    base = alt.Chart(alt.NamedData(POINTS))
-    fade = alt.when(pick).then(alt.value(1)).otherwise(alt.value(0.12))
+    shape = alt.Shape("environment:N", title=title, scale=looks.shapes(environments))
     layers = [
-        base.mark_line(strokeWidth=1.8).encode(
-            x,
-            y,
-            colour,
-            dash,
-            alt.Detail("configuration:N"),
-            alt.Order("size_bytes:Q"),
-            opacity=fade,
-        ),
-        base.mark_point(filled=True, opacity=1).encode(
-            x,
-            y,
-            colour,
-            alt.Shape("environment:N", title=title, scale=looks.shapes(environments)),
-            size=alt.when(hover).then(alt.value(150)).otherwise(alt.value(30)),
-            opacity=fade,
-        ),
-        _targets(figure.rows, x, y, pick).add_params(pick, hover),
+        *_curve_layers((x, y, colour, dash), shape, pick, hover, size=30),
+        _targets(POINTS, _tooltip(figure.rows), x, y, pick).add_params(pick, hover),
     ]
     if figure.lines:
         lines = alt.Chart(alt.NamedData(LINES))
@@ -362,20 +399,22 @@ def _netpipe(figure: Figure, looks: Looks, ink: Ink, x: alt.X) -> alt.LayerChart
     return alt.layer(*layers, *_flag_layers(figure.flags, x, y, pick, ink))
 
 
-def _targets(rows: Rows, x: alt.X, y: alt.Y, pick: alt.Parameter) -> alt.Chart:
+def _targets(
+    data: str, told: list[alt.Tooltip], x: alt.X, y: alt.Y, pick: alt.Parameter
+) -> alt.Chart:
     """Unseen points that are large enough to be hit, which tell the values; of a pick, its own.
 
     Vega-Lite's own way to the nearest point tells no text of it and cannot be clicked.
     """
     return (
-        alt.Chart(alt.NamedData(POINTS))
+        alt.Chart(alt.NamedData(data))
         .mark_point(filled=True, opacity=0, cursor="pointer")
         .encode(
             x,
             y,
             alt.Detail("configuration:N"),
             size=alt.when(pick).then(alt.value(200)).otherwise(alt.value(0)),
-            tooltip=_tooltip(rows),
+            tooltip=told,
         )
     )
 
@@ -452,10 +491,11 @@ def _present(rows: Rows, key: str) -> list[str]:
     return list(dict.fromkeys(row[key] for row in rows))
 
 
-def _ticks(rows: Rows) -> list[float]:
+def _ticks(rows: Rows, again: Sequence[dict[str, Any]] = ()) -> list[float]:
     """Times in µs to label: 1, 2 and 5 of each decade, or only the decades where many are."""
-    least = min(row["low_us"] or row["time_us"] for row in rows)
-    most = max(row["high_us"] for row in rows)
+    times = [row["time_us"] for row in again]
+    least = min([row["low_us"] or row["time_us"] for row in rows] + times)
+    most = max([row["high_us"] for row in rows] + times)
     decades = range(math.floor(math.log10(least)), math.ceil(math.log10(most)) + 1)
     steps = (1, 2, 5) if math.log10(most / least) <= 4 else (1,)
     return [step * 10.0**decade for decade in decades for step in steps]

@@ -201,7 +201,10 @@ def _writers(looks: Looks) -> dict[str, Callable[[Figure, Path], None]]:
 
 
 def _write_csv(figure: Figure, path: Path) -> None:
-    """The chart's points, with what was flagged at each, and the envelope beside them."""
+    """The chart's points, with what was flagged at each, and the envelope beside them.
+
+    What was measured again is in a file of its own.
+    """
     marks: dict[tuple[str, int], list[str]] = {}
     for flag in figure.flags:
         place = (flag["configuration"], flag["size_bytes"])
@@ -214,3 +217,8 @@ def _write_csv(figure: Figure, path: Path) -> None:
             size = one["size_bytes"]
             flagged = "; ".join(marks.get((one["configuration"], size), []))
             writer.writerow([*one.values(), least.get(size), flagged])
+    if figure.again:
+        with path.with_stem(f"{path.stem}-again").open("w", encoding="utf-8", newline="") as stream:
+            rows = csv.DictWriter(stream, figure.again[0])
+            rows.writeheader()
+            rows.writerows(figure.again)

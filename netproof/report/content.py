@@ -203,6 +203,26 @@ def points(judged: Judged) -> list[dict[str, Any]]:
     return rows
 
 
+def again(group: Group) -> list[dict[str, Any]]:
+    """A row for each size of each launch in which a case of the group was measured again."""
+    return [
+        {
+            "configuration": configuration(judged.case),
+            "partition": judged.case.partition,
+            "environment": judged.case.environment,
+            "size_bytes": size,
+            "time_us": time,
+            "launch": f"{number} of {len(judged.again.launches)}",
+            "where": f"job {judged.again.jobid} on {', '.join(judged.again.nodes)}",
+        }
+        for judged in group.members
+        if judged.again is not None
+        for number, curve in enumerate(judged.again.launches, 1)
+        for size, time in zip(curve.sizes, curve.time_us, strict=True)
+        if size >= 1 and time > 0
+    ]
+
+
 def envelope(group: Group, matrix: Matrix) -> list[dict[str, Any]]:
     """The envelope of a group as rows of size and time; none where one configuration ran."""
     found = criteria.envelope(_curves(group), _settings(group, matrix))

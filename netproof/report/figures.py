@@ -16,7 +16,12 @@ from netproof.verdict import Judged, Verdict
 
 BAND = "Bands: the median over launches ± its MAD."
 CROWDED_BAND = "Pick a configuration to see its band, the median over launches ± its MAD."
-MARKS = "Flagged sizes: ✗ failed, △ warning, ○ flagged, but not when measured again."
+MARKS = (
+    "Flagged sizes: a cross where one failed, a triangle for a warning, a circle where it was"
+    " flagged, but not when measured again."
+)
+"""In words: what draws PNG and PDF takes another font for a line with signs that its own lacks."""
+AGAIN = "Thin lines with +: measured again around the flagged sizes, a line a launch."
 ENVELOPE = "Wide grey line: the envelope, the least time of any configuration."
 ALONE = "There is no envelope: no other configuration measured the same."
 
@@ -26,11 +31,13 @@ def of_time(group: Group, matrix: Matrix) -> Figure:
     envelope = content.envelope(group, matrix)
     rows = [row for judged in group.members for row in content.points(judged)]
     flags = content.flags(group, matrix)
+    again = content.again(group) if rows else []
     crowded = len({row["configuration"] for row in rows}) > BANDS_AT_ONCE
     told = [
         *([] if crowded else [BAND]),
         ENVELOPE if envelope else ALONE,
         *([MARKS] if flags else []),
+        *([AGAIN] if again else []),
     ]
     return Figure(
         name=group.name,
@@ -42,6 +49,7 @@ def of_time(group: Group, matrix: Matrix) -> Figure:
         hint=CROWDED_BAND if crowded else None,
         missing=tuple(content.missing(group)),
         envelope=tuple(envelope),
+        again=tuple(again),
     )
 
 

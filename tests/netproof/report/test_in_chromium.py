@@ -114,6 +114,32 @@ def test_hovering_tells_the_values(page, folder):
         assert name in told
 
 
+def test_hovering_tells_that_it_was_measured_again_and_in_which_launch(page, judge, tmp_path):
+    command.write(command.assemble(judge("sick.json", "testbed:gige")), tmp_path, ("html",))
+    page.open(tmp_path / "netpipe.html")
+    rows = "figure.chartView.data('measured again')"
+    marks = "document.querySelectorAll('figure')[0]"
+    count = page.value(f"((figure) => {rows}.length)({marks})")
+    drawn = page.value(
+        f"[...{marks}.querySelectorAll('.mark-symbol.role-mark path')]"
+        ".filter((e) => e.__data__?.datum?.where && e.getAttribute('stroke')).length"
+    )
+    assert drawn == count > 20
+    x, y = _center(
+        page,
+        f"[...{marks}.querySelectorAll('.mark-symbol.role-mark path')]"
+        ".filter((e) => e.__data__?.datum?.where)"
+        ".reduce((a, b) => (a.__data__.datum.size_bytes < b.__data__.datum.size_bytes ? a : b))",
+    )
+    page.mouse("mouseMoved", 1, 1)
+    page.mouse("mouseMoved", x, y)
+    page.until("document.querySelector('#vg-tooltip-element.visible') !== null")
+    told = page.value("document.querySelector('#vg-tooltip-element').innerText")
+    assert "measured again, launch" in told
+    assert "of 3" in told
+    assert "on gige-1, gige-2" in told
+
+
 FADED = """[...document.querySelectorAll('figure')[0].querySelectorAll('.mark-line.role-mark path')]
     .map((path) => Number(path.getAttribute('opacity') ?? 1))"""
 

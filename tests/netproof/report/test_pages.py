@@ -243,7 +243,10 @@ def test_charts_are_such_as_altair_knows_them(judge):
     made = command.assemble(judge("two-switches.json"))
     by_kind = {figure.kind: figure for figure in made.all_figures() if figure.rows}
     assert set(by_kind) == {"time", "throughput", "signature"}
-    for figure in by_kind.values():
+    sick = command.assemble(judge("sick.json", "testbed:gige"))
+    again = [figure for figure in sick.all_figures() if figure.again]
+    assert again
+    for figure in (*by_kind.values(), *again):
         for spec in (figure.for_page(made.looks), figure.for_file(made.looks)):
             alt.LayerChart.from_dict(spec, validate=True)
 
@@ -286,6 +289,31 @@ def test_csv_has_every_point_of_its_chart(netproof, tmp_path, judge):
     assert [(row["configuration"], float(row["time_us"])) for row in rows] == [
         (point["configuration"], point["time_us"]) for point in points
     ]
+
+
+def test_what_was_measured_again_is_in_its_chart_and_in_a_csv_of_its_own(judge, tmp_path):
+    judged = judge("sick.json", "testbed:gige")
+    made = command.assemble(judged, ("csv",))
+    figure = made.figures["netpipe-tcp-between-one-way"]
+    command.write(made, tmp_path, ("csv",))
+    with (tmp_path / "charts" / f"{figure.name}-again.csv").open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    measured = {
+        (f"{one.case.partition} {one.case.environment}", f"{number} of 3", str(size)): str(time)
+        for one in judged.verdict.cases
+        if one.again is not None
+        and (one.case.function, one.case.path, one.case.direction) == ("tcp", "between", "oneway")
+        for number, curve in enumerate(one.again.launches, 1)
+        for size, time in zip(curve.sizes, curve.time_us, strict=True)
+    }
+    assert {
+        (row["configuration"], row["launch"], row["size_bytes"]): row["time_us"] for row in rows
+    } == measured
+    assert all(re.fullmatch(r"job \d+ on gige-1, gige-2", row["where"]) for row in rows)
+    assert figure.for_page(made.looks)["datasets"]["measured again"] == list(figure.again)
+    assert "Thin lines with +: measured again" in " ".join(figure.told)
+    healthy = command.assemble(judge("passed.json", "testbed:gige"))
+    assert not any("measured again" in " ".join(one.told) for one in healthy.all_figures())
 
 
 def test_files_are_what_their_suffix_says(judge, tmp_path):
