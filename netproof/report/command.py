@@ -22,6 +22,7 @@ from netproof.literature import Study
 from netproof.provenance import OfSession
 from netproof.report import content, figures
 from netproof.report.charts import Figure, Looks
+from netproof.report.folder import replacing
 from netproof.report.html import file_name
 from netproof.report.material import MAIN, Report
 from netproof.report.page import pages
@@ -114,22 +115,28 @@ def assemble(judged: JudgedSession, formats: Sequence[str] = (HTML,), command: s
 
 
 def write(report: Report, folder: Path, formats: Sequence[str]) -> None:
-    """Write a report into a folder, over an earlier one; OSError where it cannot be written."""
-    drawn = [one for one in report.all_figures() if one.rows]
-    folder.mkdir(parents=True, exist_ok=True)
-    if HTML in formats:
-        with tables.working("writing the pages"):
-            _write_assets(folder / "assets")
-            for name, page in pages(report).items():
-                (folder / name).write_text(page, encoding="utf-8")
-    writers = [(name, writer) for name, writer in _writers(report.looks).items() if name in formats]
-    if not writers:
-        return
-    charts = folder / "charts"
-    charts.mkdir(exist_ok=True)
-    for figure in tables.tracked(drawn, "drawing the charts"):
-        for suffix, write_one in writers:
-            write_one(figure, charts / f"{figure.name}.{suffix}")
+    """Write a report into a folder, in the place of an earlier one: all of it or nothing.
+
+    Raises NetproofError where the folder holds other things than a report, and OSError where it
+    cannot be written.
+    """
+    with replacing(folder) as new:
+        if HTML in formats:
+            with tables.working("writing the pages"):
+                _write_assets(new / "assets", folder / "assets")
+                for name, page in pages(report).items():
+                    (new / name).write_text(page, encoding="utf-8")
+        writers = [
+            (name, writer) for name, writer in _writers(report.looks).items() if name in formats
+        ]
+        if not writers:
+            return
+        drawn = [one for one in report.all_figures() if one.rows]
+        charts = new / "charts"
+        charts.mkdir()
+        for figure in tables.tracked(drawn, "drawing the charts"):
+            for suffix, write_one in writers:
+                write_one(figure, charts / f"{figure.name}.{suffix}")
 
 
 def _formats(stated: str) -> tuple[str, ...]:
@@ -168,18 +175,18 @@ def _bundle_name() -> str:
     return f"vega-{_VEGA_LITE}-{version('vl-convert-python')}.js"
 
 
-def _write_assets(folder: Path) -> None:
-    """Style and scripts; the bundle of Vega, which takes seconds to make, only if not there."""
-    folder.mkdir(exist_ok=True)
+def _write_assets(folder: Path, before: Path) -> None:
+    """Style and scripts; the bundle of Vega, which takes seconds to make, from before if there."""
+    folder.mkdir()
     for name in _OWN_FILES:
         shutil.copyfile(str(files("netproof.report") / "assets" / name), folder / name)
-    bundle = folder / _bundle_name()
-    if not bundle.exists():
-        made = vl_convert.javascript_bundle(vl_version=_VEGA_LITE)
-        partial = bundle.with_suffix(".partial")
-        # Its names are its own: a script that is no module would share them with the page.
-        partial.write_text(f"(() => {{\n{made}\n}})();\n", encoding="utf-8")
-        partial.replace(bundle)
+    bundle = _bundle_name()
+    if (before / bundle).exists():
+        shutil.copyfile(before / bundle, folder / bundle)
+        return
+    made = vl_convert.javascript_bundle(vl_version=_VEGA_LITE)
+    # Its names are its own: a script that is no module would share them with the page.
+    (folder / bundle).write_text(f"(() => {{\n{made}\n}})();\n", encoding="utf-8")
 
 
 def _writers(looks: Looks) -> dict[str, Callable[[Figure, Path], None]]:
