@@ -334,6 +334,15 @@ def report(
     formats: Annotated[
         str, typer.Option("--format", help="Any of html,png,svg,pdf,csv, with commas.")
     ] = "html",
+    switch: Annotated[
+        str | None,
+        typer.Option(
+            "--switch",
+            metavar="PARTITION",
+            help="Page on this one against the others; else on one that was measured alone.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Write pages and charts on a session: exit 0 written, 2 it cannot be."""
     # Loading what draws takes a third of any command's start.
@@ -347,6 +356,7 @@ def report(
             full=full,
             folder=folder,
             formats=formats,
+            switch=switch,
             asked=_asked(beside_stored, store, max_age, leave_out_marked),
         )
     )

@@ -9,6 +9,7 @@ from typing import Any, TextIO
 
 from netproof.case import Case
 from netproof.criteria import CommonSizes, Finding, Level
+from netproof.crossover import Crossover, crossovers, red_criteria, red_sizes
 from netproof.curve import Curve
 from netproof.judgement import Ruling
 from netproof.matrix import Matrix
@@ -60,6 +61,7 @@ def of_verdict(
         ],
         "absences": [dataclasses.asdict(absence) for absence in verdict.absences],
         "cases": [_case(one) for one in verdict.cases],
+        "crossovers": [_crossover(one) for one in crossovers(verdict)],
         "beside": None if verdict.beside is None else _beside(verdict.beside),
     }
 
@@ -103,6 +105,26 @@ def of_common(common: CommonSizes | None) -> dict[str, int] | None:
         "count": common.count,
         "least_bytes": common.least,
         "largest_bytes": common.largest,
+    }
+
+
+def _crossover(crossover: Crossover) -> dict[str, Any]:
+    case = of_case(crossover.case)
+    del case["ranks"], case["ranks_per_node"]
+    return {
+        **case,
+        "ranks": [one.case.ranks for one in crossover.cases],
+        "least_red_ranks": crossover.least,
+        "missing_ranks": list(crossover.missing),
+        "red": [
+            {
+                "ranks": one.case.ranks,
+                "sizes_bytes": list(red_sizes(one)),
+                "criteria": list(red_criteria(one)),
+            }
+            for one in crossover.red
+        ],
+        "sentence": crossover.sentence(),
     }
 
 

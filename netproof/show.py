@@ -14,6 +14,7 @@ from netproof import documents, judging, tables
 from netproof.beside import Asked
 from netproof.case import Case
 from netproof.criteria import Level
+from netproof.crossover import Crossover, crossovers
 from netproof.errors import NetproofError
 from netproof.judgement import Baseline, group
 from netproof.judging import JudgedSession
@@ -81,6 +82,7 @@ def print_session(judged: JudgedSession, out: Console) -> None:
         say(out, f"not compared with an earlier session: {reason}")
     tables.print_beside(verdict, out)
     _print_matrix(groups, judged.matrix.baseline, out)
+    _print_crossovers(verdict, out)
     print_absences(verdict, out)
     _print_landmarks(groups, out)
 
@@ -175,6 +177,24 @@ def _print_matrix(
         " blank: not here, with a day: measured by another session",
         "dim",
     )
+
+
+def _print_crossovers(verdict: Verdict, out: Console) -> None:
+    """For each configuration, from which rank count on which function is red, and which is not."""
+    by_place: dict[str, list[Crossover]] = defaultdict(list)
+    for one in crossovers(verdict):
+        by_place[f"{one.case.partition} {one.case.environment}"].append(one)
+    if not any(one.red for several in by_place.values() for one in several):
+        return
+    out.print()
+    say(out, "where functions break down", "bold")
+    for place, several in by_place.items():
+        alike: dict[str, list[str]] = defaultdict(list)
+        for one in several:
+            alike[one.sentence()].append(benchmark_name(one.case))
+        for sentence, names in alike.items():
+            style = "" if sentence.startswith("not") else "red"
+            say(out, f"{place} {', '.join(names)}: {sentence}", style)
 
 
 def _days(several: Collection[str]) -> list[str]:

@@ -23,6 +23,9 @@ from netproof.settings import Settings
 PASSED, FAILED, CANNOT_JUDGE = 0, 1, 2
 """Exit statuses of whatever judges a session."""
 
+NEVER_RAN = ("skip", "fail_deps")
+"""ReFrame's results of a case that it did not come to."""
+
 
 @dataclass(frozen=True)
 class Judged:
@@ -50,6 +53,11 @@ class Judged:
     def passed(self) -> bool:
         """Whether nothing is against it."""
         return not self.faults and not self.said(Level.FAIL)
+
+    @property
+    def ran(self) -> bool:
+        """Whether ReFrame came to run it, whatever came of it."""
+        return self.result is not None and self.result.result not in NEVER_RAN
 
     @property
     def level(self) -> Level:

@@ -120,14 +120,20 @@ class Looks:
     """The session's partitions and environments, in an order that gives each its look.
 
     A partition has the same colour and dash in every chart, an environment the same shape.
+    ``stored``: those of the partitions that other sessions measured; they are grey.
     """
 
     partitions: tuple[str, ...]
     environments: tuple[str, ...]
+    stored: tuple[str, ...] = ()
 
     def colours(self, names: Sequence[str], ink: Ink, *, of: str) -> alt.Scale:
         """Colours of those names, by the place that each has among all."""
-        return _scale(names, self._all(of), ink.series)
+        scale = _scale(names, self._all(of), ink.series)
+        if of == "partition":
+            colours = zip(names, scale.range, strict=True)
+            scale.range = [ink.faint if name in self.stored else own for name, own in colours]
+        return scale
 
     def dashes(self, names: Sequence[str]) -> alt.Scale:
         """Dashes of those partitions."""

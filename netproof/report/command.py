@@ -15,6 +15,7 @@ import vl_convert
 from rich.text import Text
 
 from netproof import judging, literature, tables
+from netproof.against import against, new_partition
 from netproof.beside import Asked
 from netproof.errors import NetproofError
 from netproof.judging import JudgedSession
@@ -45,13 +46,15 @@ def run(
     folder: Path | None,
     formats: str,
     asked: Asked | None = None,
+    switch: str | None = None,
 ) -> int:
     """Write the report on a session and return the exit status: 0 written, 2 it cannot be.
 
     ``name`` and ``store`` as ``judging.find`` takes them; ``system``, ``full`` and ``asked`` as
     for the verdict, which the report tells and its exit status does not; ``folder`` None writes
     beside the session's report, and of a stored session here; ``formats``: those of ``FORMATS``,
-    with commas between.
+    with commas between; ``switch``: the partition that has a page against the others, else the
+    only one that was measured where others stand beside.
     """
     try:
         wanted = _formats(formats)
@@ -60,13 +63,8 @@ def run(
                 judging.find(name, store), system=system, full=full, asked=asked
             )
         target = folder or _beside(judged.session.path)
-        write(
-            assemble(
-                judged, wanted, _command(name or judged.session.path, store, system, full, formats)
-            ),
-            target,
-            wanted,
-        )
+        again = _command(name or judged.session.path, store, system, full, formats, asked, switch)
+        write(assemble(judged, wanted, again, switch), target, wanted)
     except NetproofError as error:
         return _refused(str(error))
     except OSError as error:
@@ -76,14 +74,23 @@ def run(
     return 0
 
 
-def assemble(judged: JudgedSession, formats: Sequence[str] = (HTML,), command: str = "") -> Report:
+def assemble(
+    judged: JudgedSession,
+    formats: Sequence[str] = (HTML,),
+    command: str = "",
+    switch: str | None = None,
+) -> Report:
     """All that the pages and files show of a session that was judged.
 
-    What cannot be had of studies and provenance is said in its place. Raises NetproofError where
-    two charts would have one name.
+    ``switch`` as in ``run``. What cannot be had of studies and provenance is said in its place.
+    Raises NetproofError where two charts would have one name, and for a switch that is not there
+    or is the only one.
     """
     groups = content.groups(judged.verdict)
     cases = [one.case for one in judged.verdict.cases]
+    beside = () if judged.verdict.beside is None else judged.verdict.beside.cases
+    stored = tuple(dict.fromkeys(content.switch(one) for one in beside))
+    held = switch or new_partition(judged.verdict)
     not_there: dict[str, str] = {}
     studies: tuple[Study, ...] = ()
     found: OfSession | None = None
@@ -100,8 +107,9 @@ def assemble(judged: JudgedSession, formats: Sequence[str] = (HTML,), command: s
         judged=judged,
         groups=groups,
         looks=Looks(
-            tuple(dict.fromkeys(case.partition for case in cases)),
-            tuple(dict.fromkeys(case.environment for case in cases)),
+            tuple(dict.fromkeys([*(case.partition for case in cases), *stored])),
+            tuple(dict.fromkeys(one.environment for one in [*cases, *(b.case for b in beside)])),
+            stored,
         ),
         figures={group.name: figures.of_time(group, judged.matrix) for group in groups},
         netpipe=figures.of_netpipe(judged.verdict, judged.matrix),
@@ -111,6 +119,7 @@ def assemble(judged: JudgedSession, formats: Sequence[str] = (HTML,), command: s
         files=tuple(name for name in formats if name != HTML),
         command=command,
         not_there=not_there,
+        against=None if held is None else against(judged.session, judged.verdict, held),
     )
 
 
@@ -156,11 +165,24 @@ def _beside(session: Path) -> Path:
     return Path(f"{file_name(session.name)}-report")
 
 
-def _command(name: Path, store: Path | None, system: str | None, full: bool, formats: str) -> str:
+def _command(
+    name: Path,
+    store: Path | None,
+    system: str | None,
+    full: bool,
+    formats: str,
+    asked: Asked | None,
+    switch: str | None,
+) -> str:
     parts = ["netproof", "report", str(name)]
-    parts += ["--store", str(store)] if store and not name.is_file() else []
+    parts += ["--store", str(store)] if store and (asked or not name.is_file()) else []
     parts += ["--system", system] if system else []
     parts += ["--full"] if full else []
+    if asked:
+        parts += ["--beside-stored"]
+        parts += ["--max-age", f"{asked.max_age_days:g}"]
+        parts += ["--leave-out-marked"] if asked.leave_out_marked else []
+    parts += ["--switch", switch] if switch else []
     parts += ["--format", formats] if formats != HTML else []
     return shlex.join(parts)
 

@@ -19,11 +19,11 @@ from netproof.curve import Curve
 from netproof.errors import NetproofError
 from netproof.judgement import Ruling
 from netproof.matrix import Matrix
+from netproof.measured import Measured
 from netproof.report.html import file_name
 from netproof.units import mbit_s
-from netproof.verdict import Judged, Verdict
+from netproof.verdict import Borrowed, Judged, Verdict
 
-_NEVER_RAN = ("skip", "fail_deps")
 _DIRECTIONS = {"oneway": "one way", "bidirectional": "both ways at once"}
 
 
@@ -43,7 +43,7 @@ class State(Enum):
 
 def state_of(judged: Judged) -> State:
     """The state of one case."""
-    if judged.result is None or judged.result.result in _NEVER_RAN:
+    if not judged.ran:
         return State.ABSENT
     if not judged.passed:
         return State.FAILED
@@ -82,6 +82,19 @@ def configuration(case: Case) -> str:
     return f"{case.partition} {case.environment}"
 
 
+def switch(one: Judged | Borrowed) -> str:
+    """The partition as it stands in legends, with the day where another session measured it."""
+    if isinstance(one, Borrowed):
+        return f"{one.case.partition}, of {one.date}"
+    return one.case.partition
+
+
+def label(one: Judged | Borrowed) -> str:
+    """The configuration as it stands beside curves, with the day as ``switch`` has it."""
+    day = f", of {one.date}" if isinstance(one, Borrowed) else ""
+    return f"{configuration(one.case)}{day}"
+
+
 def function_name(case: Case) -> str:
     """The benchmark and its function or protocol: ``IMB Alltoall``, ``NetPIPE TCP``."""
     if case.benchmark == "netpipe":
@@ -100,7 +113,8 @@ def variant(case: Case) -> str:
 class Group:
     """The cases that measured the same in every configuration, in the verdict's order.
 
-    ``name`` is that of its anchor and its files, ``page`` that of the page it stands on.
+    ``name`` is that of its anchor and its files, ``page`` that of the page it stands on;
+    ``stored``: those that other sessions measured.
     """
 
     name: str
@@ -108,6 +122,7 @@ class Group:
     function: str
     variant: str
     members: tuple[Judged, ...]
+    stored: tuple[Borrowed, ...] = ()
 
     @property
     def title(self) -> str:
@@ -137,13 +152,23 @@ def groups(verdict: Verdict) -> tuple[Group, ...]:
     several: dict[tuple, list[Judged]] = {}
     for judged in verdict.cases:
         several.setdefault(judgement.group(judged.case), []).append(judged)
+    stored: dict[tuple, list[Borrowed]] = {}
+    for one in () if verdict.beside is None else verdict.beside.cases:
+        stored.setdefault(judgement.group(one.case), []).append(one)
     found = []
-    for members in several.values():
+    for key, members in several.items():
         case = members[0].case
         name = file_name(function_name(case), variant(case))
         page = "netpipe" if case.benchmark == "netpipe" else file_name(function_name(case))
         found.append(
-            Group(name, f"{page}.html", function_name(case), variant(case), tuple(members))
+            Group(
+                name,
+                f"{page}.html",
+                function_name(case),
+                variant(case),
+                tuple(members),
+                tuple(stored.get(key, ())),
+            )
         )
     for group in found:
         same = [other for other in found if other.name == group.name and other is not group]
@@ -162,15 +187,20 @@ def pages(several: Sequence[Group]) -> dict[str, list[Group]]:
     return found
 
 
-def points(judged: Judged) -> list[dict[str, Any]]:
+def points(judged: Judged | Borrowed) -> list[dict[str, Any]]:
     """A row for each size of a case: medians over launches in µs, the time's MAD and band, rates.
 
     The fastest rank's time, the ranks' mean and the bandwidth are None where there is none.
     Sizes of 0 bytes and times of 0 µs are left out: a logarithmic axis has no place for them.
     """
-    measured = judged.measured
-    if measured is None:
+    if judged.measured is None:
         return []
+    day = {"configuration": label(judged), "partition": switch(judged)}
+    return [{**row, **day} for row in points_of(judged.measured)]
+
+
+def points_of(measured: Measured) -> list[dict[str, Any]]:
+    """The same of what was measured, whoever did."""
     case, curve = measured.case, measured.curve
     rates, least, means = (
         (None,) * len(curve.sizes) if column is None else column
@@ -239,8 +269,8 @@ def envelope(group: Group, matrix: Matrix) -> list[dict[str, Any]]:
 def _curves(group: Group) -> dict[str, Curve]:
     """The curves of a group by configuration; none of a function without message sizes."""
     return {
-        configuration(judged.case): judged.measured.curve
-        for judged in group.members
+        label(judged): judged.measured.curve
+        for judged in (*group.members, *group.stored)
         if judged.measured is not None and judged.measured.curve.sizes != (0,)
     }
 
@@ -250,14 +280,13 @@ def _settings(group: Group, matrix: Matrix) -> EnvelopeSettings:
     return EnvelopeSettings() if here is None else here.settings().envelope
 
 
-def flags(group: Group, matrix: Matrix) -> list[dict[str, Any]]:
+def flags(group: Group) -> list[dict[str, Any]]:
     """The flagged sizes of a group, a row each with the mark, the sentence and where it lies."""
-    return [row for _, rows in flags_by_case(group, matrix) for row in rows]
+    return [row for _, rows in flags_by_case(group) for row in rows]
 
 
-def flags_by_case(group: Group, matrix: Matrix) -> list[tuple[Judged, list[dict[str, Any]]]]:
+def flags_by_case(group: Group) -> list[tuple[Judged, list[dict[str, Any]]]]:
     """The same, case by case."""
-    above = criteria.above_envelope(_curves(group), _settings(group, matrix))
     found = []
     for judged in group.members:
         at = {row["size_bytes"]: row for row in points(judged)}
@@ -266,14 +295,6 @@ def flags_by_case(group: Group, matrix: Matrix) -> list[tuple[Judged, list[dict[
             mark = _mark(ruling)
             if mark is None:
                 continue
-            sizes = [ruling.finding.size]
-            if ruling.finding.criterion == "envelope":
-                # The ruling stands for all sizes of its level, and names the worst.
-                sizes = [
-                    one.size
-                    for one in above
-                    if one.where == configuration(judged.case) and one.level is ruling.finding.level
-                ]
             rows += [
                 {
                     **at[size],
@@ -281,7 +302,7 @@ def flags_by_case(group: Group, matrix: Matrix) -> list[tuple[Judged, list[dict[
                     "criterion": ruling.finding.criterion,
                     "why": reason(ruling),
                 }
-                for size in sizes
+                for size in ruling.sizes()
                 if size in at
             ]
         found.append((judged, rows))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from netproof.criteria import Level
 from netproof.report import content
-from netproof.report.charts import Figure
+from netproof.report.charts import Figure, Looks
 from netproof.report.content import Group, State
 from netproof.report.html import Markup, element, joined, row, script_json, table
 from netproof.report.material import MAIN, Report
@@ -54,7 +54,9 @@ def part(report: Report, by_page: Mapping[str, Sequence[Group]]) -> Markup:
         table([row("function", "charts, and the worst that became of a case", head=True)], rows),
         element("h3", "Of those that failed") if shown else None,
         element(
-            "div", [_figure(report, report.figures[one.name]) for one in shown], class_="charts"
+            "div",
+            [figure(report.figures[one.name], report.looks, report.files) for one in shown],
+            class_="charts",
         ),
     )
 
@@ -87,7 +89,7 @@ def _group(report: Report, group: Group) -> Markup:
             group.title,
             class_=state.look,
         ),
-        _figure(report, report.figures[group.name]),
+        figure(report.figures[group.name], report.looks, report.files),
         _said_of(group),
         [_again(one) for one in group.members],
         id=group.name,
@@ -146,7 +148,8 @@ def _again(judged: Judged) -> Markup | None:
     )
 
 
-def _figure(report: Report, figure: Figure) -> Markup:
+def figure(figure: Figure, looks: Looks, files: Sequence[str]) -> Markup:
+    """A chart with what is told of it and its data; ``files``: what else there is of it."""
     sentences = [*figure.told, *([figure.hint] if figure.hint else [])]
     told = [element("p", " ".join(sentences)) if sentences else None]
     if figure.missing:
@@ -167,18 +170,18 @@ def _figure(report: Report, figure: Figure) -> Markup:
             ),
             class_="chart",
         ),
-        script_json(figure.for_page(report.looks)),
-        element("figcaption", told, _downloads(report, figure)),
+        script_json(figure.for_page(looks)),
+        element("figcaption", told, _downloads(figure, files)),
         _data(figure),
     )
 
 
-def _downloads(report: Report, figure: Figure) -> Markup | None:
-    if not report.files:
+def _downloads(figure: Figure, files: Sequence[str]) -> Markup | None:
+    if not files:
         return None
     links = [
         [element("a", suffix.upper(), href=f"charts/{figure.name}.{suffix}"), " "]
-        for suffix in report.files
+        for suffix in files
     ]
     return element("p", "This chart as ", links)
 
@@ -238,7 +241,12 @@ def netpipe_part(report: Report) -> Markup:
             element("a", "Inside a node, and both ways at once", href="netpipe.html#throughput"),
             ", are on NetPIPE's page.",
         ),
-        [element("div", [_figure(report, one) for one in pair], class_="charts") for pair in shown],
+        [
+            element(
+                "div", [figure(one, report.looks, report.files) for one in pair], class_="charts"
+            )
+            for pair in shown
+        ],
     )
 
 
@@ -247,7 +255,9 @@ def _netpipe_all(report: Report) -> Markup:
         "section",
         element("h2", "Throughput and signature, TCP and MPI"),
         [
-            element("div", [_figure(report, one) for one in pair], class_="charts")
+            element(
+                "div", [figure(one, report.looks, report.files) for one in pair], class_="charts"
+            )
             for pair in report.netpipe.values()
         ],
         id="throughput",

@@ -23,19 +23,21 @@ MARKS = (
 """In words: what draws PNG and PDF takes another font for a line with signs that its own lacks."""
 AGAIN = "Thin lines with +: measured again around the flagged sizes, a line a launch."
 ENVELOPE = "Wide grey line: the envelope, the least time of any configuration."
+STORED = "Grey, with a day: measured by other sessions, on that day."
 ALONE = "There is no envelope: no other configuration measured the same."
 
 
 def of_time(group: Group, matrix: Matrix) -> Figure:
     """Time over size of every configuration of a group."""
     envelope = content.envelope(group, matrix)
-    rows = [row for judged in group.members for row in content.points(judged)]
-    flags = content.flags(group, matrix)
+    rows = [row for one in (*group.members, *group.stored) for row in content.points(one)]
+    flags = content.flags(group)
     again = content.again(group) if rows else []
     crowded = len({row["configuration"] for row in rows}) > BANDS_AT_ONCE
     told = [
         *([] if crowded else [BAND]),
         ENVELOPE if envelope else ALONE,
+        *([STORED] if group.stored else []),
         *([MARKS] if flags else []),
         *([AGAIN] if again else []),
     ]
@@ -65,7 +67,7 @@ def of_netpipe(verdict: Verdict, matrix: Matrix) -> dict[tuple[str, str, str], l
         judged.case.key(): marks
         for group in content.groups(verdict)
         if group.case.benchmark == "netpipe"
-        for judged, marks in content.flags_by_case(group, matrix)
+        for judged, marks in content.flags_by_case(group)
     }
     found = {}
     for (path, direction, partition), members in several.items():

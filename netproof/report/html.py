@@ -5,7 +5,14 @@ from __future__ import annotations
 import html
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
+
+POLICY = (
+    "default-src 'none'; script-src 'self' file: 'unsafe-eval'; "
+    "style-src 'self' file: 'unsafe-inline'; img-src 'self' file: data:"
+)
+"""Nothing may be fetched but what lies beside the page; Vega compiles its expressions."""
 
 VOID = ("br", "col", "link", "meta", "img")
 _SAFE_NAME = re.compile(r"[^a-z0-9]+")
@@ -94,3 +101,20 @@ def file_name(*parts: object) -> str:
     """A name for a file or an anchor: lower-case ASCII letters, digits and hyphens alone."""
     name = _SAFE_NAME.sub("-", " ".join(map(str, parts)).lower()).strip("-")
     return name or "unnamed"
+
+
+def document(title: str, body: Markup, scripts: Sequence[str]) -> str:
+    """A whole page; ``scripts``: the files of ``assets`` that it loads."""
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=POLICY),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="referrer", content="no-referrer"),
+        element("title", title),
+        element("link", rel="icon", href="data:,"),
+        element("link", rel="stylesheet", href="assets/report.css"),
+    )
+    loaded = [element("script", src=f"assets/{name}") for name in scripts]
+    page = element("html", head, element("body", body, loaded), lang="en")
+    return f"<!DOCTYPE html>\n{page}\n"

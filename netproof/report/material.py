@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from netproof.against import Against
 from netproof.judging import JudgedSession
 from netproof.literature import Study
 from netproof.provenance import OfSession
 from netproof.report.charts import Figure, Looks
 from netproof.report.content import Group
+from netproof.report.html import file_name
 
 MAIN = "index.html"
 """File of the page to begin at."""
@@ -23,7 +25,8 @@ class Report:
     ``figures``: by group's name; ``netpipe``: by path, direction and partition; ``scripts``:
     files of ``assets`` to load; ``files``: the suffixes that every chart has a file of;
     ``command``: what made the report; ``not_there``: why there are no ``studies``, or no
-    ``provenance``, under these words.
+    ``provenance``, under these words; ``against``: one switch against the others, None where the
+    report is not on one.
     """
 
     judged: JudgedSession
@@ -37,6 +40,12 @@ class Report:
     files: tuple[str, ...] = ()
     command: str = ""
     not_there: Mapping[str, str] = field(default_factory=dict)
+    against: Against | None = None
+
+    @property
+    def against_page(self) -> str:
+        """File of the page on the switch that is held against the others."""
+        return f"{file_name('switch', self.against.partition)}.html"
 
     @property
     def system(self) -> str:

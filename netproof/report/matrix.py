@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from netproof.report import content
 from netproof.report.content import Group, State, state_of
 from netproof.report.html import Markup, element, joined, table
 from netproof.report.material import Report
-from netproof.verdict import Judged
+from netproof.verdict import Borrowed, Judged
 
 
 def part(report: Report, by_page: Mapping[str, Sequence[Group]]) -> Markup:
@@ -28,6 +29,9 @@ def part(report: Report, by_page: Mapping[str, Sequence[Group]]) -> Markup:
     return joined(
         element("p", explained),
         element("p", f"Signs: {legend}. Each cell leads to its curves.", class_="faint"),
+        element("p", "Grey, with a day: measured by another session, not judged.", class_="faint")
+        if report.looks.stored
+        else None,
         element(
             "div",
             [_function_matrix(report, name, groups) for name, groups in functions.items()],
@@ -38,9 +42,9 @@ def part(report: Report, by_page: Mapping[str, Sequence[Group]]) -> Markup:
 
 def _function_matrix(report: Report, function: str, groups: Sequence[Group]) -> Markup:
     cells = {
-        (one.case.environment, one.case.partition, group.name): (one, group)
+        (one.case.environment, content.switch(one), group.name): (one, group)
         for group in groups
-        for one in group.members
+        for one in (*group.members, *group.stored)
     }
     partitions = [name for name in report.looks.partitions if any(key[1] == name for key in cells)]
     environments = [
@@ -56,14 +60,18 @@ def _function_matrix(report: Report, function: str, groups: Sequence[Group]) -> 
     rows = []
     for partition in partitions:
         there = [
-            group
-            for group in groups
-            if any(one.case.partition == partition for one in group.members)
+            group for group in groups if any(key[1:] == (partition, group.name) for key in cells)
         ]
         rows += [
             element(
                 "tr",
-                element("th", partition, scope="rowgroup", rowspan=len(there))
+                element(
+                    "th",
+                    partition,
+                    scope="rowgroup",
+                    rowspan=len(there),
+                    class_="stored" if partition in report.looks.stored else None,
+                )
                 if group is there[0]
                 else None,
                 element("th", element("a", group.variant, href=group.link), scope="row"),
@@ -81,9 +89,11 @@ def _function_matrix(report: Report, function: str, groups: Sequence[Group]) -> 
     )
 
 
-def _cell(judged: Judged | None, group: Group | None) -> Markup:
+def _cell(judged: Judged | Borrowed | None, group: Group | None) -> Markup:
     if judged is None or group is None:
         return element("td", "–", class_="no-case", title="not in the configuration")
+    if isinstance(judged, Borrowed):
+        return _stored_cell(judged, group)
     state, score = state_of(judged), judged.score()
     sign = element("span", f"{state.sign} ", class_="sign") if state is not State.PASSED else None
     below: object = None
@@ -105,6 +115,26 @@ def _cell(judged: Judged | None, group: Group | None) -> Markup:
         shown = "no score"
     link = element("a", sign, shown, href=group.link)
     return element("td", link, below, class_=state.look, title=title)
+
+
+def _stored_cell(borrowed: Borrowed, group: Group) -> Markup:
+    score = borrowed.score()
+    title = "; ".join(
+        [
+            f"not judged: of session {borrowed.session}, {borrowed.date}",
+            *borrowed.marks,
+            *([score.why] if score is not None else []),
+        ]
+    )
+    shown, below = "no score", None
+    if score is not None:
+        shown = f"{score.value:.2f}"
+        if score.interval is not None:
+            below = element("small", f"{score.interval[0]:.2f}–{score.interval[1]:.2f}")
+    elif borrowed.measured.curve.sizes == (0,):
+        shown = f"{borrowed.measured.curve.time_us[0]:.3g} µs"
+    link = element("a", shown, href=group.link)
+    return element("td", link, below, class_="stored", title=title)
 
 
 def _sizes_compared(groups: Sequence[Group]) -> str:

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from netproof.report import content, curves, matrix, provenance, studies, verdict
+from netproof.report import (
+    beside,
+    content,
+    curves,
+    matrix,
+    provenance,
+    studies,
+    switch,
+    verdict,
+)
 from netproof.report.content import Group
-from netproof.report.html import Markup, element, joined
+from netproof.report.html import Markup, document, element, joined
 from netproof.report.material import MAIN, Report, stated
 from netproof.session import Session
 from netproof.verdict import CANNOT_JUDGE, FAILED, PASSED
-
-_POLICY = (
-    "default-src 'none'; script-src 'self' file: 'unsafe-eval'; "
-    "style-src 'self' file: 'unsafe-inline'; img-src 'self' file: data:"
-)
-"""Nothing may be fetched but what lies beside the page; Vega compiles its expressions."""
 
 
 def pages(report: Report) -> dict[str, str]:
@@ -25,34 +28,20 @@ def pages(report: Report) -> dict[str, str]:
     word = {PASSED: "passed", FAILED: "failed", CANNOT_JUDGE: "not judged whole"}[
         report.judged.verdict.status
     ]
-    made = {MAIN: _document(report, f"{report.system}: {word}", _main(report, by_page))}
+    made = {MAIN: document(f"{report.system}: {word}", _main(report, by_page), report.scripts)}
     for name, groups in by_page.items():
         title = "NetPIPE" if groups[0].case.benchmark == "netpipe" else groups[0].function
-        made[name] = _document(
-            report, f"{title}, {report.system}", curves.page(report, title, groups)
-        )
+        body = curves.page(report, title, groups)
+        made[name] = document(f"{title}, {report.system}", body, report.scripts)
+    if report.against is not None:
+        made[report.against_page] = switch.page(report, report.against)
     return made
-
-
-def _document(report: Report, title: str, body: Markup) -> str:
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=_POLICY),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="referrer", content="no-referrer"),
-        element("title", title),
-        element("link", rel="icon", href="data:,"),
-        element("link", rel="stylesheet", href="assets/report.css"),
-    )
-    scripts = [element("script", src=f"assets/{name}") for name in report.scripts]
-    page = element("html", head, element("body", body, scripts), lang="en")
-    return f"<!DOCTYPE html>\n{page}\n"
 
 
 def _main(report: Report, by_page: Mapping[str, Sequence[Group]]) -> Markup:
     parts = [
         ("verdict", "Verdict", verdict.part(report)),
+        *beside.parts(report),
         ("matrix", "Matrix", matrix.part(report, by_page)),
         ("curves", "Curves", curves.part(report, by_page)),
         ("netpipe", "NetPIPE", curves.netpipe_part(report)),

@@ -128,7 +128,7 @@ def test_flagged_sizes_are_marked_as_they_were_ruled(sick):
     group = _group(sick, "netpipe-tcp-between-one-way")
     marks = {
         (row["configuration"], row["size_bytes"], row["criterion"], row["mark"])
-        for row in content.flags(group, sick.matrix)
+        for row in content.flags(group)
     }
     ruled = {
         (content.configuration(one.case), ruling.finding.size, ruling.finding.criterion, mark)
@@ -159,7 +159,7 @@ def test_all_sizes_above_the_envelope_are_marked_not_just_the_worst(tmp_path, ju
     group = _group(judged, "imb-sendrecv-4-ranks")
     marked = [
         row["size_bytes"]
-        for row in content.flags(group, judged.matrix)
+        for row in content.flags(group)
         if (row["configuration"], row["criterion"]) == ("gige intelmpi", "envelope")
     ]
     assert marked == slow

@@ -1,0 +1,212 @@
+"""Two sides that were compared, as parts of a page: in a sentence, as ratios, as plots."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from netproof.compare import MARKS, differences, named, summary
+from netproof.comparison import ComparedCase, Comparison, Outcome
+from netproof.judgement import group
+from netproof.report import content, curves
+from netproof.report.charts import BANDS_AT_ONCE, Figure, Looks
+from netproof.report.figures import BAND, CROWDED_BAND
+from netproof.report.html import Markup, document, element, file_name, joined, row, table
+
+_LOOKS = {Outcome.FASTER: "passed", Outcome.SLOWER: "warned"}
+
+
+def answer(compared: Comparison) -> Markup:
+    """What came out overall, in a sentence or two, with the sign of what prevails."""
+    faster, slower = compared.count(Outcome.FASTER), compared.count(Outcome.SLOWER)
+    outcome = Outcome.ALIKE
+    if faster != slower:
+        outcome = Outcome.FASTER if faster > slower else Outcome.SLOWER
+    look = "passed" if outcome is Outcome.FASTER else "warned"
+    word = {Outcome.FASTER: "Faster", Outcome.SLOWER: "Slower"}.get(outcome, "Neither")
+    return element(
+        "p",
+        element("strong", f"{MARKS[outcome]} {word}"),
+        element("span", f"{summary(compared)}."),
+        class_=f"verdict {look}",
+    )
+
+
+def part(compared: Comparison) -> Markup:
+    """The second side against the first: configuration, ratios, where it is better or worse."""
+    return element(
+        "section",
+        element("h2", f"{compared.second.name} against {compared.first.name}"),
+        _differences(compared),
+        _ratios(compared),
+        _sentences(compared),
+        _uncompared(compared),
+        id=file_name(compared.second.name, "against", compared.first.name),
+    )
+
+
+def _differences(compared: Comparison) -> Markup | None:
+    several = differences(compared)
+    if not several:
+        return None
+    told = [element("p", "In what a site's file says of them, they differ:")]
+    return joined(told, element("ul", [element("li", one) for one in several]))
+
+
+def page(title: str, compared: Comparison, scripts: Sequence[str]) -> str:
+    """A page on any two sides, with plots of the cases in which the second one is slower.
+
+    ``scripts``: files of ``assets`` that it loads.
+    """
+    looks, charts = figures(compared)
+    body = element(
+        "main",
+        element("h1", title),
+        answer(compared),
+        part(compared),
+        element(
+            "section",
+            element("h2", f"Plots of where {compared.second.name} is slower"),
+            element("div", [curves.figure(one, looks, ()) for one in charts], class_="charts")
+            if charts
+            else element("p", "There are none: it is nowhere slower."),
+        ),
+    )
+    return document(title, body, scripts)
+
+
+def figures(compared: Comparison) -> tuple[Looks, list[Figure]]:
+    """Time against size of both sides, for each function in which the second one is slower."""
+    environments = dict.fromkeys(
+        measured.case.environment for one in compared.cases for measured in (one.first, one.second)
+    )
+    looks = Looks((compared.first.name, compared.second.name), tuple(environments))
+    several: dict[tuple, list[ComparedCase]] = {}
+    for one in compared.cases:
+        several.setdefault(group(one.first.case), []).append(one)
+    return looks, [
+        _figure(compared, cases)
+        for cases in several.values()
+        if any(
+            one.outcome is Outcome.SLOWER or any(not found.faster for found in one.ranges)
+            for one in cases
+        )
+        and any(one.ratios for one in cases)
+    ]
+
+
+def _figure(compared: Comparison, cases: Sequence[ComparedCase]) -> Figure:
+    case = cases[0].first.case
+    title = f"{content.function_name(case)}, {content.variant(case)}"
+    rows = [row for one in cases for row in _points(compared, one)]
+    crowded = len({row["configuration"] for row in rows}) > BANDS_AT_ONCE
+    return Figure(
+        name=file_name(title),
+        title=f"{title}: time against message size",
+        kind="time",
+        rows=rows,
+        flags=[],
+        told=() if crowded else (BAND,),
+        hint=CROWDED_BAND if crowded else None,
+    )
+
+
+def _points(compared: Comparison, one: ComparedCase) -> list[dict[str, Any]]:
+    """The points of both sides, the side's name standing for the switch."""
+    return [
+        {
+            **point,
+            "configuration": " ".join(
+                dict.fromkeys((side.name, *(point["configuration"].split(" ", 1)[1:])))
+            ),
+            "partition": side.name,
+        }
+        for side, measured in ((compared.first, one.first), (compared.second, one.second))
+        for point in content.points_of(measured)
+    ]
+
+
+def _ratios(compared: Comparison) -> Markup:
+    """Ratios by function and ranks against the configurations that both sides have in common."""
+    places: dict[str, dict[tuple, ComparedCase]] = {}
+    for one in compared.cases:
+        places.setdefault(_place(compared, one), {})[group(one.first.case)] = one
+    functions = dict.fromkeys(key for there in places.values() for key in there)
+    names = {
+        group(one.first.case): (
+            f"{content.function_name(one.first.case)}, {content.variant(one.first.case)}"
+        )
+        for one in compared.cases
+    }
+    rows = [
+        row(names[key], *(_cell(there.get(key)) for there in places.values())) for key in functions
+    ]
+    first, second = compared.first.name, compared.second.name
+    explained = (
+        f"{second} is so many times as fast as {first}, by the geometric mean over message sizes;"
+        f" below it the 95 % interval over launches. {MARKS[Outcome.FASTER]} faster,"
+        f" {MARKS[Outcome.SLOWER]} slower, neither where the interval holds 1."
+    )
+    head = row("function", *(name or "ratio" for name in places), head=True)
+    return joined(element("p", explained, class_="faint"), table([head], rows, class_="matrix"))
+
+
+def _place(compared: Comparison, one: ComparedCase) -> str:
+    """The part of the configuration that both sides have in common."""
+    case = one.first.case
+    parts = (
+        None if compared.first.partition else case.partition,
+        None if compared.first.environment else case.environment,
+    )
+    return " ".join(part for part in parts if part)
+
+
+def _cell(one: ComparedCase | None) -> Markup:
+    if one is None:
+        return element("td", "–", class_="no-case", title="not in both")
+    if one.score.value is None:
+        return element("td", "no ratio", title=one.sentence())
+    sign = f"{MARKS[one.outcome]} " if one.outcome in _LOOKS else ""
+    interval = one.score.interval
+    below = "no interval" if interval is None else f"{interval[0]:.2f}–{interval[1]:.2f}"
+    return element(
+        "td",
+        element("span", sign, class_="sign") if sign else None,
+        f"{one.score.value:.2f}",
+        element("small", below),
+        class_=_LOOKS.get(one.outcome),
+        title=one.sentence(),
+    )
+
+
+def _sentences(compared: Comparison) -> Markup | None:
+    """At which sizes the second side is better or worse, the slowest first."""
+    told = sorted(
+        (one for one in compared.cases if one.outcome in _LOOKS or one.ranges),
+        key=lambda one: one.score.value or 1,
+    )
+    if not told:
+        return None
+    items = [
+        element("li", f"{MARKS[one.outcome]} {named(compared, one.first.case)}: {one.sentence()}")
+        for one in told
+    ]
+    return element(
+        "details",
+        element("summary", f"At which sizes it is better or worse: {len(told)} cases"),
+        element("ul", items, class_="cases"),
+        open=True if len(told) <= 12 else None,
+    )
+
+
+def _uncompared(compared: Comparison) -> Markup | None:
+    if not compared.uncompared:
+        return None
+    items = [
+        element("li", f"{named(compared, one.case)}: {one.why}") for one in compared.uncompared
+    ]
+    return element(
+        "details",
+        element("summary", f"Not in both: {len(items)} cases"),
+        element("ul", items),
+    )
