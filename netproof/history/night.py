@@ -1,0 +1,186 @@
+"""The statistic of one night: whether the newest nights of many series have left their levels.
+
+Everything is an array over series. Values are natural logarithms, so that differences are relative.
+Rows hold nights, the newest at the right end, and NaN at the left where a series has fewer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri, stdtr
+
+Floats = NDArray[np.float64]
+
+MAD_OF_NORMAL = 1.4826
+"""Standard deviations of normal noise in one MAD."""
+
+CLIP = 2.5
+"""Standard deviations up to which a night counts in the estimate of level and noise."""
+
+KEPT_OF_NORMAL = 0.97756
+"""Variance that is left of normal noise of variance 1 after clipping there."""
+
+FAR = 3.0
+"""Standard deviations from which on a night is in the tail; how many are, is learned."""
+
+TAIL_BEFORE = (0.2, 40.0)
+"""What is known of the tail beforehand: as if of 40 nights 0.2 had been in it."""
+
+WINDOWS = {2: 0.03, 3: 0.41, 4: 0.32, 6: 0.08, 10: 0.05}
+"""How many of the newest nights are held against those before, each with its share of p."""
+
+SINCE_SHARE, LONG_AGO_SHARE = 0.09, 0.02
+"""The shares of p that all nights since a change have, and those of a drift."""
+
+REST = {2: 0.75, 3: 0.5, 4: 0.5, 6: 0.6, 10: 0.7}
+"""Of what a window says, what it has to say without its most extreme night."""
+
+LONGEST = max(WINDOWS)
+
+FEWEST = 4
+"""Nights that a level needs before anything is held against it."""
+
+PRIOR_FREEDOM = 20.0
+"""Degrees of freedom that the noise of an earlier level counts for."""
+
+RECENT, GROWN = 20, 1.5
+"""The noise of the newest nights counts alone where it is that many times that of all."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What is known of series before a night: arrays of one shape.
+
+    ``level``: logarithm; ``noise``: standard deviation of a night; ``freedom``: degrees of
+    freedom of the noise; ``count``: nights; ``tail``: share of nights beyond 3 standard deviations.
+    """
+
+    level: Floats
+    noise: Floats
+    freedom: Floats
+    count: Floats
+    tail: Floats
+
+    @classmethod
+    def unknown(cls, *shape: int) -> Estimate:
+        """Of series of which nothing is known."""
+        return cls(*(np.full(shape, value) for value in (np.nan, np.nan, 0.0, 0.0, 1.0)))
+
+    @property
+    def arrays(self) -> tuple[Floats, ...]:
+        """All five."""
+        return (self.level, self.noise, self.freedom, self.count, self.tail)
+
+    def at(self, index: object) -> Estimate:
+        """Of some of the series."""
+        return Estimate(*(array[index] for array in self.arrays))
+
+    def put(self, index: object, other: Estimate) -> None:
+        """Replace some of the series."""
+        for mine, new in zip(self.arrays, other.arrays, strict=True):
+            mine[index] = new
+
+
+def estimated(
+    rows: Floats, prior: Floats, bad_nights: Floats, cold_nights: int, least: float
+) -> Estimate:
+    """Level, noise and tail of each row.
+
+    Of fewer than ``cold_nights`` nights: median and MAD. Of more: the one-step improvement on
+    them, mean and standard deviation of what is clipped at 2.5 of the MAD's; it wastes fewer
+    nights, and a bad one moves it no further. ``prior``: noise known from an earlier level, NaN
+    where none is; ``bad_nights``: nights of the series that are not in its row, since they were
+    set aside; ``least``: floor of the noise.
+    """
+    counts = np.isfinite(rows).sum(axis=1)
+    known = Estimate.unknown(len(rows))
+    known.count[:] = counts
+    for count in np.unique(counts[counts > 0]):
+        these = np.flatnonzero(counts == count)
+        nights = rows[these, rows.shape[1] - count :]
+        centre = np.median(nights, axis=1)
+        off = nights - centre[:, np.newaxis]
+        spread = np.maximum(MAD_OF_NORMAL * np.median(np.abs(off), axis=1), least)
+        if count < cold_nights:
+            level, free = centre, (count - 1) / 2
+            # A MAD of few nights is too small as often as not.
+            noise = spread * (1 + 0.8 / count)
+        else:
+            clipped = _clipped(off, spread)
+            shift = clipped.mean(axis=1)
+            level, free = centre + shift, 0.85 * (count - 1)
+            square = ((clipped - shift[:, np.newaxis]) ** 2).sum(axis=1) / (count - 1)
+            noise = np.sqrt(square / KEPT_OF_NORMAL)
+            if count >= 2 * RECENT:
+                newest = off[:, -RECENT:]
+                spread = np.maximum(MAD_OF_NORMAL * np.median(np.abs(newest), axis=1), least)
+                grown = np.sqrt((_clipped(newest, spread) ** 2).mean(axis=1) / KEPT_OF_NORMAL)
+                noise = np.where(grown > GROWN * noise, grown, noise)
+        told = np.isfinite(prior[these])
+        weight = np.where(told, PRIOR_FREEDOM, 0.0)
+        total = weight + free
+        if count == 1:
+            noise = np.where(told, prior[these], np.nan)
+        else:
+            squares = weight * np.where(told, prior[these], 0.0) ** 2 + free * noise**2
+            noise = np.sqrt(squares / total)
+        noise = np.maximum(noise, least)
+        with np.errstate(invalid="ignore"):
+            far = (np.abs(nights - level[:, np.newaxis]) > FAR * noise[:, np.newaxis]).sum(axis=1)
+        far = far + bad_nights[these]
+        tail = (far + TAIL_BEFORE[0]) / (count + bad_nights[these] + TAIL_BEFORE[1])
+        known.put(these, Estimate(level, noise, total, np.full(len(these), float(count)), tail))
+    return known
+
+
+def _clipped(off: Floats, spread: Floats) -> Floats:
+    bound = CLIP * spread[:, np.newaxis]
+    return np.clip(off, -bound, bound)
+
+
+def score(off: Floats, tail: Floats) -> Floats:
+    """What nights say that are ``off`` their level by that many standard deviations.
+
+    The normal deviate that is as improbable as a night so far off: of normal noise up to 3
+    standard deviations, beyond of a tail that has the share ``tail`` of all nights there and
+    thins out with the distance. So that a series that often has bad nights needs more of them.
+    """
+    distance = np.abs(off)
+    beyond = np.minimum(tail, 0.5) * np.minimum(1.0, FAR / np.maximum(distance, 1e-300))
+    return np.sign(off) * np.minimum(distance, -ndtri(beyond / 2))
+
+
+def two_sided(said: Floats, freedom: Floats) -> Floats:
+    """p-value of a sum in standard deviations that were estimated with so much freedom."""
+    return 2 * stdtr(np.maximum(freedom, 1.0), -np.abs(said))
+
+
+def scan(newest: Floats, before: Estimate) -> tuple[Floats, NDArray[np.int64]]:
+    """p-value of the newest nights of each series, and how many nights made it.
+
+    ``newest``: the newest nights, series x nights; ``before``: what was known before each of them.
+    Several windows are tried, each with a share of p (Bonferroni). A window says the sum of its
+    nights' scores over its standard deviation, that of the level included; but no more than
+    its nights without the most extreme one allow.
+    """
+    best = np.ones(len(newest))
+    window = np.zeros(len(newest), np.int64)
+    for nights, share in WINDOWS.items():
+        known = before.at((slice(None), -nights))
+        ready = known.count >= FEWEST
+        with np.errstate(invalid="ignore", divide="ignore"):
+            off = (newest[:, -nights:] - known.level[:, np.newaxis]) / known.noise[:, np.newaxis]
+            scores = score(off, known.tail[:, np.newaxis])
+            total = scores.sum(axis=1)
+            extreme = np.max(scores * np.sign(total)[:, np.newaxis], axis=1)
+            rest = (np.abs(total) - extreme) / np.sqrt(nights - 1)
+            said = np.minimum(np.abs(total) / np.sqrt(nights), rest / REST[nights])
+            said = np.maximum(said, 0.0) / np.sqrt(1 + nights / known.count)
+            p_value = np.minimum(two_sided(said, known.freedom) / share, 1.0)
+        p_value = np.where(ready & np.isfinite(p_value), p_value, 1.0)
+        window = np.where(p_value < best, nights, window)
+        best = np.minimum(best, p_value)
+    return best, window
