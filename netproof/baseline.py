@@ -284,7 +284,7 @@ def run(
         )
         sessions = [session.load(report) for report in reports]
         name, _, partition = (system or _system_of(sessions)).partition(":")
-        references = ReferenceFile(_reference_folder() / f"{name}.yaml")
+        references = ReferenceFile(reference_folder() / f"{name}.yaml")
         made = baseline(
             sessions,
             references,
@@ -400,7 +400,8 @@ def _of_session(measured: Mapping[str, Any], *, per_size: bool) -> dict[str, flo
     return values
 
 
-def _reference_folder() -> Path:
+def reference_folder() -> Path:
+    """Folder of the references, which RFM_REFERENCE_PREFIX names; NetproofError without."""
     folder = os.environ.get("RFM_REFERENCE_PREFIX")
     if not folder:
         raise NetproofError("RFM_REFERENCE_PREFIX is not set; run '. ci/activate'")

@@ -71,6 +71,16 @@ def imb_function(name: str) -> ImbFunction:
     return _BY_NAME[name]
 
 
+def check_name(benchmark: str, function: str) -> str:
+    """Name of the class in ``checks/`` that judges a function, and of its references.
+
+    ``ImbReduceScatter`` for IMB's Reduce_scatter, ``NetpipeTcp`` for NetPIPE's tcp.
+    """
+    return benchmark.capitalize() + "".join(
+        part[:1].upper() + part[1:] for part in function.split("_")
+    )
+
+
 def link_factor(function: ImbFunction, ranks: int, ranks_per_node: int) -> float:
     """The bandwidth that a function reports over what one node's link then carries each way.
 

@@ -10,7 +10,17 @@ from typing import Annotated
 import typer
 from typer.core import TyperGroup
 
-from netproof import baseline, compare, dimension, export, judging, literature, show
+from netproof import (
+    baseline,
+    compare,
+    dimension,
+    export,
+    judging,
+    literature,
+    show,
+    site_check,
+    site_show,
+)
 from netproof.beside import MAX_AGE_DAYS, Asked
 from netproof.errors import NetproofError
 from netproof.history.series import NEWEST_SESSIONS, Quantity, Selection
@@ -206,12 +216,20 @@ def compare_sessions(
             show_default=False,
         ),
     ] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", help="Folder to write a page on both sides into, too.", show_default=False
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Compare sessions, partitions or environments: exit 0 shown, 2 cannot be."""
     if by is not None:
-        if second is not None or label is not None:
-            raise typer.BadParameter("takes one session, and no --label", param_hint="--by")
+        if second is not None or label is not None or folder is not None:
+            raise typer.BadParameter(
+                "takes one session, and no --label and no --out", param_hint="--by"
+            )
         raise typer.Exit(
             dimension.run(
                 by,
@@ -231,8 +249,45 @@ def compare_sessions(
             partitions=partition,
             environments=environment,
             as_json=as_json,
+            folder=folder,
         )
     )
+
+
+site_app = typer.Typer(
+    help="What a site's files say: what is missing or wrong, and what will run.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+app.add_typer(site_app, name="site")
+
+SiteArgument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[SYSTEM[:PARTITION]]",
+        help="As for reframe --system; left out, the one this is a login node of.",
+        show_default=False,
+    ),
+]
+
+
+@site_app.command("check")
+def check_site(
+    system: SiteArgument = None, full: FullOption = False, as_json: JsonOption = False
+) -> None:
+    """Tell what is missing or wrong: exit 0 nothing, 1 something, 2 it cannot be checked."""
+    raise typer.Exit(site_check.run(system, full=full, as_json=as_json))
+
+
+@site_app.command("show")
+def show_site(
+    system: SiteArgument = None,
+    store: SessionStoreOption = None,
+    full: FullOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the matrix that will run, and how long it should take: exit 0 shown, 2 cannot be."""
+    raise typer.Exit(site_show.run(system, store=store, full=full, as_json=as_json))
 
 
 @app.command("baseline")

@@ -51,8 +51,11 @@ def run(
     partitions: tuple[str, str] | None,
     environments: tuple[str, str] | None,
     as_json: bool,
+    folder: Path | None = None,
 ) -> int:
     """Compare two sides and return the exit status: 0 shown, 2 cannot be.
+
+    ``folder``: where a page on them is written too, None for no page.
 
     ``first`` and ``second`` as ``judging.find`` takes them; ``labels``: in their place, those of
     the store's newest session with each, ``KEY=VALUE``; the rest as ``comparison.sides``.
@@ -62,6 +65,7 @@ def run(
             sessions = _sessions(first, second, store, labels)
         pair = sides(*sessions, partitions, environments, labels)
         compared = compare(*pair, lambda cases: tables.tracked(cases, "comparing"))
+        page = None if folder is None else _written(compared, folder)
     except NetproofError as error:
         say(tables.console(stderr=True), f"netproof: cannot compare: {error}", "red")
         return CANNOT_JUDGE
@@ -69,7 +73,19 @@ def run(
         documents.write(document(compared), sys.stdout)
     else:
         print_comparison(compared, tables.console())
+        if page is not None:
+            say(tables.console(), f"page {page}")
     return PASSED
+
+
+def _written(compared: Comparison, folder: Path) -> Path:
+    # Loading what draws takes a third of any command's start.
+    from netproof.report import command
+
+    try:
+        return command.write_sides(compared, folder)
+    except OSError as error:
+        raise NetproofError(f"{error.filename}: cannot be written: {error.strerror}") from error
 
 
 def _sessions(

@@ -42,10 +42,14 @@ class Past:
 
 @dataclass(frozen=True)
 class Expected:
-    """How long a job should take, None where nothing is known; ``why``: what that is from."""
+    """How long a job should take, None where nothing is known; ``why``: what that is from.
+
+    ``measured``: whether from sessions that measured the job itself, whole.
+    """
 
     seconds: float | None
     why: str
+    measured: bool = False
 
 
 def past(store: Store, matrix: Matrix) -> Past:
@@ -112,7 +116,7 @@ def expected_seconds(wanted: Iterable[Job], known: Past) -> dict[Job, Expected]:
         if job in typical_s:
             count = len(known.launches_s[job][:TAKEN])
             why = f"median of {count} sessions" if count > 1 else "as in the one session"
-            expected[job] = Expected(typical_s[job] + overhead_s, why)
+            expected[job] = Expected(typical_s[job] + overhead_s, why, measured=True)
             continue
         expected[job] = _as_the_like(job, typical_s, overhead_s)
     return expected

@@ -102,7 +102,7 @@ def judge_session(
     judged.
     """
     name, _, partition = (system or _system_of(stored)).partition(":")
-    configuration = site.gather(_site_folder())
+    configuration = site.gather(site_folder())
     owed = matrix(
         configuration,
         name,
@@ -160,7 +160,8 @@ def _reports() -> Path:
     return Path(_setting("RFM_REPORT_FILE")).parent
 
 
-def _site_folder() -> Path:
+def site_folder() -> Path:
+    """Folder of the site's files, which RFM_CONFIG_PATH names; NetproofError without."""
     return Path(_setting("RFM_CONFIG_PATH"))
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from netproof.criteria import ScoreSettings, percentile_interval, resampled_medians
+from netproof.errors import NetproofError
 from netproof.landmarks import KIB, LandmarkSettings
 from netproof.measured import Measured
 
@@ -51,7 +52,7 @@ def landmark_ratios(
     """Every landmark of two cases by name, with ratio and difference where it has a better end.
 
     ``peaks_from``: the least size in bytes that can be the peak, of each side. Times in µs, rates
-    in MB/s, sizes in bytes.
+    in MB/s, sizes in bytes. Raises NetproofError where launches of a case differ in their sizes.
     """
     resampled: tuple[Mapping[str, np.ndarray], ...] = ({}, {})
     if min(len(first.launches), len(second.launches)) > 1:
@@ -82,6 +83,12 @@ def _resampled(
 ) -> dict[str, np.ndarray]:
     """What the case's landmarks are in bootstrap samples of its launches, those above 0."""
     curve, launches = measured.curve, measured.launches
+    for launch in launches:
+        if launch.curve.sizes != curve.sizes:
+            raise NetproofError(
+                f"{measured.case}: launch {launch.number} has other sizes than its median curve;"
+                " the report was changed"
+            )
     short = [
         number
         for number, (size, time) in enumerate(zip(curve.sizes, curve.time_us, strict=True))

@@ -44,7 +44,15 @@ Entry = list[Any]
 
 
 class NotThere(NetproofError):
-    """The file has no entry for a case."""
+    """The file has no entry for a case.
+
+    ``keys``: what was looked up one below the other, the check first, to what is not there;
+    ``beside``: the keys that are there in its place.
+    """
+
+    def __init__(self, path: Path, keys: Keys, beside: Sequence[str | int]) -> None:
+        self.keys, self.beside = keys, tuple(beside)
+        super().__init__(f"{path}: has no {', '.join(map(str, keys))}")
 
 
 @dataclass
@@ -121,13 +129,16 @@ class ReferenceFile:
         """
         level, place = self._data.get(check), check
         if not isinstance(level, dict):
-            raise NotThere(f"{self.path}: has no {check}")
+            raise NotThere(self.path, (check,), [key for key in self._data if key[:1] != "."])
+        looked_up: Keys = (check,)
         for key in self._keys(check, case):
             place += f", {key}"
+            looked_up += (key,)
             try:
                 level = level[_matching(level, key)]
             except KeyError as error:
-                raise NotThere(f"{self.path}: has no {place}") from error
+                beside = [other for other in level if other != INDEX]
+                raise NotThere(self.path, looked_up, beside) from error
             except re.error as error:
                 raise self._fault(
                     check, f"a key beside {key!r} is no expression: {error}"

@@ -10,7 +10,9 @@ from __future__ import annotations
 import copy
 import difflib
 import importlib.util
+import os
 import re
+import socket
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -321,6 +323,32 @@ def survey(folder: Path) -> Survey:
             seen.setdefault(name, path)
         faults += file.faults
     return Survey(merged, seen, tuple(faults))
+
+
+def here(found: Survey) -> str:
+    """The system that this machine is a login node of: RFM_SYSTEM, or by ``hostnames``.
+
+    Raises NetproofError where that is none or several.
+    """
+    named = os.environ.get("RFM_SYSTEM")
+    if named:
+        return named.partition(":")[0]
+    systems = {system["name"]: system for system in found.configuration["systems"]}
+    if len(found.paths) == 1:
+        return next(iter(found.paths))
+    host = socket.gethostname()
+    fitting = [
+        name
+        for name, system in systems.items()
+        if any(re.match(text, host) for text in system.get("hostnames", []))
+    ]
+    if len(fitting) != 1:
+        raise NetproofError(
+            f"no hostnames of {', '.join(found.paths)} fit {host}; name a system"
+            if not fitting
+            else f"hostnames of {', '.join(fitting)} fit {host}; name a system"
+        )
+    return fitting[0]
 
 
 def _insist(faults: Sequence[SiteError]) -> None:

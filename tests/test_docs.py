@@ -62,7 +62,12 @@ def test_every_netproof_command_and_its_options_exist(page):
     commands = get_command(app).commands
     for name, arguments in re.findall(r"(?m)^ *netproof ([a-z]+)\b(.*)$", code(page)):
         assert name in commands, name
-        options = {option for parameter in commands[name].params for option in parameter.opts}
+        command = commands[name]
+        if hasattr(command, "commands"):
+            below = arguments.split()[0]
+            assert below in command.commands, f"netproof {name} {below}"
+            command = command.commands[below]
+        options = {option for parameter in command.params for option in parameter.opts}
         for option in re.findall(r"--[a-z-]+", arguments.partition(" #")[0]):
             assert option in options, f"netproof {name} {option}"
 

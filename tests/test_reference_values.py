@@ -16,7 +16,7 @@ from reframe.core.pipeline import RegressionTestDict, RegressionTestPlugin
 from reframe.utility.sanity import reference_bounds
 
 from netproof import site
-from netproof.benchmarks import IMB_FUNCTIONS, imb_function, imb_sizes
+from netproof.benchmarks import IMB_FUNCTIONS, check_name, imb_function, imb_sizes
 from netproof.case import Case
 from netproof.matrix import matrix
 from netproof.parse import netpipe
@@ -103,6 +103,10 @@ def test_every_system_has_a_reference_file_and_no_file_is_of_no_system():
 def test_every_function_and_protocol_has_one_check():
     assert set(LEAVES) == {"tcp", "mpi"} | {function.name for function in IMB_FUNCTIONS}
     assert len(set(LEAVES.values())) == len(LEAVES)
+    assert {
+        function: check_name("netpipe" if function in ("tcp", "mpi") else "imb", function)
+        for function in LEAVES
+    } == LEAVES
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)

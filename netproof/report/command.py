@@ -17,11 +17,12 @@ from rich.text import Text
 from netproof import judging, literature, tables
 from netproof.against import against, new_partition
 from netproof.beside import Asked
+from netproof.comparison import Comparison
 from netproof.errors import NetproofError
 from netproof.judging import JudgedSession
 from netproof.literature import Study
 from netproof.provenance import OfSession
-from netproof.report import content, figures
+from netproof.report import content, figures, sides
 from netproof.report.charts import Figure, Looks
 from netproof.report.folder import replacing
 from netproof.report.html import file_name
@@ -146,6 +147,19 @@ def write(report: Report, folder: Path, formats: Sequence[str]) -> None:
         for figure in tables.tracked(drawn, "drawing the charts"):
             for suffix, write_one in writers:
                 write_one(figure, charts / f"{figure.name}.{suffix}")
+
+
+def write_sides(compared: Comparison, folder: Path) -> Path:
+    """Write a page on two sides into a folder, in the place of an earlier one; its path.
+
+    Raises as ``write`` does.
+    """
+    with replacing(folder) as new, tables.working("writing the page"):
+        _write_assets(new / "assets", folder / "assets")
+        title = f"{compared.second.name} against {compared.first.name}"
+        page = sides.page(title, compared, (_bundle_name(), "report.js"))
+        (new / MAIN).write_text(page, encoding="utf-8")
+    return folder / MAIN
 
 
 def _formats(stated: str) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from netproof.compare import MARKS, differences, named, summary
+from netproof.compare import MARKS, differences, named, summary, whence
 from netproof.comparison import ComparedCase, Comparison, Outcome
 from netproof.judgement import group
 from netproof.report import content, curves
@@ -62,6 +62,10 @@ def page(title: str, compared: Comparison, scripts: Sequence[str]) -> str:
     body = element(
         "main",
         element("h1", title),
+        [
+            element("p", f"{side.name}: {whence(side)}", class_="faint")
+            for side in (compared.first, compared.second)
+        ],
         answer(compared),
         part(compared),
         element(

@@ -124,6 +124,26 @@ def test_a_label_that_nothing_has_is_told_with_those_there_are(labelled, argumen
     assert reason in why
 
 
+def test_a_page_has_what_the_terminal_says_and_where_it_comes_from(tmp_path):
+    folder = tmp_path / "page"
+    status, said, _ = compared(HEALTHY, SICK, "--out", str(folder))
+    assert (status, said.splitlines()[-1]) == (0, f"page {folder}/index.html")
+    page = (folder / "index.html").read_text()
+    document = json.loads(compared(HEALTHY, SICK, "--json")[1])
+    assert f"{document['summary']}." in page
+    assert f"sick: testbed of {SICK}, 20261121T012240+0000" in page
+    for case in document["cases"]:
+        assert case["sentence"] in page
+    assert {path.suffix for path in (folder / "assets").iterdir()} == {".css", ".js"}
+
+
+def test_a_page_goes_into_no_folder_of_other_things(tmp_path):
+    (tmp_path / "thesis.tex").write_text("")
+    status, said, why = compared(HEALTHY, SICK, "--out", str(tmp_path))
+    assert (status, said) == (2, "")
+    assert "is not empty and no report" in why
+
+
 def test_along_a_dimension_every_value_has_a_column_and_everything_else_is_fixed():
     status, said, _ = compared(HEALTHY, "--by", "environment")
     assert status == 0

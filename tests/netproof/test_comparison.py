@@ -362,3 +362,18 @@ def test_sessions_of_the_same_name_are_told_apart_by_their_paths(healthy):
     other = with_results(healthy, lambda result: result, "later/healthy.json")
     first, second = sides(healthy, other)
     assert (first.name, second.name) == (str(healthy.path), "later/healthy.json")
+
+
+def test_launches_that_are_not_of_one_case_are_refused_by_name(healthy):
+    def shortened(result):
+        first, *others = result.measured["launches"]
+        curve = {
+            key: values and values[1:]
+            for key, values in first["curve"].items()
+            if len(first["curve"]["sizes"]) > 1
+        } or first["curve"]
+        changed = {**result.measured, "launches": [{**first, "curve": curve}, *others]}
+        return dataclasses.replace(result, measured=changed)
+
+    with pytest.raises(NetproofError, match=r"launch 1 has other sizes than its median curve"):
+        compare(*sides(healthy, with_results(healthy, shortened)))

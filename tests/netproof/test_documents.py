@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from netproof.cli import app
 from netproof.landmarks import LANDMARK_NAMES
+from netproof.site import PARTITION_KEYS
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = ROOT / "tests" / "data" / "sessions"
@@ -37,15 +38,18 @@ def keys_of(value) -> set[str]:
         ("compare", HEALTHY, SICK),
         ("compare", HEALTHY, "--partition", "gige", "fast-ethernet"),
         ("compare", HEALTHY, "--by", "partition"),
+        ("site", "check", "testbed:gige"),
+        ("site", "show", "testbed:gige"),
     ],
 )
 def test_every_key_is_documented(arguments, monkeypatch, tmp_path):
     monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
+    monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(ROOT / "reference-values"))
     monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "run-{sessionid}.json"))
     ran = CliRunner().invoke(app, [*arguments, "--json"])
     page = (ROOT / "docs" / "operation.md").read_text()
     section = page.split("\n## As JSON\n", 1)[1].split("\n## ", 1)[0]
     told = set(re.findall(r"`(\w+)`", section))
-    found = keys_of(json.loads(ran.stdout)) - LANDMARK_KEYS
+    found = keys_of(json.loads(ran.stdout)) - LANDMARK_KEYS - set(PARTITION_KEYS)
     assert found
     assert found <= told
