@@ -1,0 +1,146 @@
+"""docs/new-switch.md, done: a third switch is measured alone and judged beside the store."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from netproof import session
+from netproof.store import Store
+
+pytestmark = [pytest.mark.testbed, pytest.mark.usefixtures("three_switches")]
+
+ROOT = Path(__file__).resolve().parents[2]
+TESTBED = ROOT / "ci" / "testbed" / "testbed"
+PAGE = (ROOT / "docs" / "new-switch.md").read_text()
+NEW = "small-buffer"
+
+SHORTER = """
+for _one in site_configuration["systems"][0]["partitions"]:
+    _one["environs"] = ["mpich"]
+_mpich = next(one for one in site_configuration["environments"] if one["name"] == "mpich")
+_mpich["features"] = ["mpi", "mpich", "imb"]
+_why = "left out, so that all is measured within two minutes"
+_mpich["extras"]["absent"] = {"netpipe-tcp": _why, "netpipe-mpi": _why}
+"""
+"""One MPI library and no NetPIPE; all else is the testbed's own."""
+
+
+def block(language: str) -> str:
+    """The page's only block of a language, as it stands there."""
+    (found,) = re.findall(rf"```{language}\n(.*?)```", PAGE, flags=re.DOTALL)
+    return found
+
+
+def brought(*verb: str) -> None:
+    done = subprocess.run([TESTBED, *verb], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def three_switches(testbed_as_found: None, tmp_path_factory) -> Iterator[None]:
+    """The testbed with the page's switch, and the default one again afterwards."""
+    topology = tmp_path_factory.mktemp("topology") / "three-switches.yaml"
+    default = (ROOT / "ci" / "testbed" / "topology.yaml").read_text()
+    topology.write_text(default + block("yaml"))
+    brought("down")
+    brought("up", "--topology", str(topology))
+    yield
+    brought("down")
+    brought("up")
+
+
+@pytest.fixture(scope="module")
+def folder(run, tmp_path_factory) -> Path:
+    """Folder with a store of both old switches, the new one's run alone, and its site's file."""
+    folder = tmp_path_factory.mktemp("new-switch")
+    site = folder / "site-config"
+    shutil.copytree(ROOT / "site-config", site, ignore=shutil.ignore_patterns("__pycache__"))
+    own = (site / "testbed.py").read_text()
+    own = own.replace("Path(__file__).resolve().parents[1]", f"Path({str(ROOT)!r})")
+    (site / "testbed.py").write_text(own + SHORTER)
+    settings = {"RFM_CONFIG_PATH": str(site), "NETPROOF_STORE": str(folder / "store")}
+    common = ("-c", str(ROOT / "checks"), "-t", "imb", "-S", "launches=1", "-r")
+
+    old = settings | {"RFM_REPORT_FILE": str(folder / "old.json")}
+    run(folder, "reframe", "--system", "testbed", *common, **old)
+    kept = run(folder, "netproof", "ingest", "old.json", **old)
+    assert kept.returncode == 0, kept.stderr
+
+    last = "            ],\n        }\n    ],\n"
+    assert own.count(last) == 1
+    (site / "testbed.py").write_text(own.replace(last, block("python") + last) + SHORTER)
+    # A flag counts as it stands where it was not measured again, which would take minutes.
+    alone = ("--system", f"testbed:{NEW}", "-x", "ImbSmoothness")
+    run(folder, "reframe", *alone, *common, **settings, RFM_REPORT_FILE=str(folder / "new.json"))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def netproof(run, folder):
+    def command(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return run(
+            folder,
+            *("netproof", name, "new.json", "--system", f"testbed:{NEW}", *arguments),
+            RFM_CONFIG_PATH=str(folder / "site-config"),
+            NETPROOF_STORE=str(folder / "store"),
+        )
+
+    return command
+
+
+def test_only_the_new_switch_was_measured(folder):
+    places = {
+        result.partition for result in session.load(folder / "new.json").results if result.measured
+    }
+    assert places == {NEW}
+
+
+def test_alone_it_has_no_envelope(netproof):
+    said = netproof("verdict").stdout
+    assert "no scores: the baseline's partition is no part of what was asked for" in said
+    assert " times the " not in "".join(re.findall(r"(?m)^FAIL .*IMB Alltoall 4 ranks.*$", said))
+
+
+def test_beside_the_store_it_comes_out_red_in_alltoall_by_the_envelope(netproof):
+    judged = netproof("verdict", "--beside-stored")
+    assert judged.returncode == 1
+    assert re.search(
+        rf"FAIL testbed:{NEW} mpich IMB Alltoall 4 ranks \(switch {NEW}\): [\d.e+]+ µs at \d+ bytes"
+        r" is [\d.]+ times the [\d.e+]+ µs of testbed:gige mpich IMB Alltoall 4 ranks"
+        r" \(switch gige, of \d{4}-\d\d-\d\d\)",
+        judged.stdout,
+    )
+    red = re.findall(r"(?m)^FAIL testbed:(\S+) ", judged.stdout)
+    assert set(red) == {NEW}
+
+
+def test_both_old_switches_stand_beside_it_with_their_session(netproof, folder):
+    (stored,) = Store(folder / "store").sessions()
+    said = netproof("show", "--beside-stored").stdout
+    for old in ("gige", "fast-ethernet"):
+        assert re.search(
+            rf"compared with: {old} mpich, of \d{{4}}-\d\d-\d\d \(\d hours before\): \d+ cases? of"
+            rf" session {stored.name}",
+            said,
+        )
+    assert re.search(rf"{NEW} mpich .*IMB Alltoall.*: red at .*4 ranks", said)
+
+
+def test_the_report_answers_where_it_breaks_down_with_plots_of_only_that(netproof, folder):
+    made = netproof("report", "--beside-stored", "--out", "report")
+    assert made.returncode == 0, made.stderr
+    page = (folder / "report" / f"switch-{NEW}.html").read_text()
+    assert f"{NEW} against the switches that are there" in page
+    for old in ("gige", "fast-ethernet"):
+        assert re.search(rf"{NEW} against {old}, of \d{{4}}-\d\d-\d\d, \d+ cases: ", page)
+    row = re.search(r"<tr><th scope=\"row\">IMB Alltoall</th>(.*?)</tr>", page)[1]
+    assert re.search(r"red at .*4 ranks, .*bytes by .*envelope", row)
+    plotted = re.findall(r"<h3>([^<]*): time against message size</h3>", page)
+    assert "IMB Alltoall, 4 ranks" in plotted
+    assert not any("Barrier" in title for title in plotted)
