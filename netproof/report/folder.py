@@ -39,9 +39,15 @@ def replacing(folder: Path) -> Iterator[Path]:
 
     Until then, and where anything is raised, ``folder`` stays as it is. It has to be new, empty, or
     an earlier report, whose files go; files in it that netproof did not write stay. Raises
-    NetproofError where it holds other things than a report, and OSError.
+    NetproofError where it holds other things than a report, or the process is in it, and OSError.
     """
     target = folder.resolve()
+    here = Path.cwd()
+    if target in (here, *here.parents):
+        raise NetproofError(
+            f"{target}: you are in it, and a report takes its folder's place as a whole; name a"
+            " folder within it"
+        )
     _written_before(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     _sweep(target)

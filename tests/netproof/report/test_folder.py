@@ -96,6 +96,15 @@ def test_a_folder_of_other_things_is_refused_and_an_empty_one_is_taken(tmp_path)
     assert found(empty) == {"index.html": "new"}
 
 
+@pytest.mark.parametrize("place", [".", ".."])
+def test_a_folder_that_one_stands_in_is_refused(tmp_path, monkeypatch, place):
+    (tmp_path / "within").mkdir()
+    monkeypatch.chdir(tmp_path / "within")
+    with pytest.raises(NetproofError, match="you are in it"):
+        write(Path(place), "index.html")
+    assert found(tmp_path) == {}
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
