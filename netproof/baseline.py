@@ -282,18 +282,19 @@ def run(
             floor=default.floor if floor is None else floor,
             spread_limit=default.spread_limit if spread_limit is None else spread_limit,
         )
-        sessions = [session.load(report) for report in reports]
-        name, _, partition = (system or _system_of(sessions)).partition(":")
-        references = ReferenceFile(reference_folder() / f"{name}.yaml")
-        made = baseline(
-            sessions,
-            references,
-            name,
-            partition or None,
-            settings=settings,
-            allow_looser=allow_looser,
-            per_size=per_size,
-        )
+        with tables.working(f"deriving references of {len(reports)} sessions"):
+            sessions = [session.load(report) for report in reports]
+            name, _, partition = (system or _system_of(sessions)).partition(":")
+            references = ReferenceFile(reference_folder() / f"{name}.yaml")
+            made = baseline(
+                sessions,
+                references,
+                name,
+                partition or None,
+                settings=settings,
+                allow_looser=allow_looser,
+                per_size=per_size,
+            )
         text = references.edited(
             {(one.check, one.case): one.entries for one in made if one.entries}
         )

@@ -48,7 +48,8 @@ def run(store: Path, name: str, form: Format, folder: Path) -> int:
     try:
         opened = Store(store)
         stored = opened.find(name)
-        written, left_out = export(opened, stored, form, folder)
+        with tables.working(f"writing session {stored.name}"):
+            written, left_out = export(opened, stored, form, folder)
     except NetproofError as error:
         tables.console(stderr=True).print(Text(f"netproof: {error}", "red"), soft_wrap=True)
         return 2

@@ -250,7 +250,11 @@ def run(study: str | None, report: Path | None = None) -> int:
     try:
         out = tables.console()
         out.width = max(out.width, TABLES_WIDTH)
-        show(study, out, stored=session.load(report) if report else None)
+        stored = None
+        if report is not None:
+            with tables.working(f"reading {report}"):
+                stored = session.load(report)
+        show(study, out, stored=stored)
     except NetproofError as error:
         tables.console(stderr=True).print(Text(f"netproof: {error}", "red"), soft_wrap=True)
         return 1

@@ -30,9 +30,11 @@ def run(reports: Sequence[Path], folder: Path) -> int:
         err.print(Text(f"netproof: {error}", "red"), soft_wrap=True)
         return 2
     refused = 0
-    for report in reports:
+    for number, report in enumerate(reports, 1):
         try:
-            _print(ingest(store, report), out)
+            with tables.working(f"ingesting {report}, {number} of {len(reports)}"):
+                done = ingest(store, report)
+            _print(done, out)
         except NetproofError as error:
             refused += 1
             err.print(Text(f"refused {error}", "red"), soft_wrap=True)
