@@ -218,18 +218,14 @@ def compare_sessions(
     ] = None,
     folder: Annotated[
         Path | None,
-        typer.Option(
-            "--out", help="Folder to write a page on both sides into, too.", show_default=False
-        ),
+        typer.Option("--out", help="Folder to write a page on it into, too.", show_default=False),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Compare sessions, partitions or environments: exit 0 shown, 2 cannot be."""
     if by is not None:
-        if second is not None or label is not None or folder is not None:
-            raise typer.BadParameter(
-                "takes one session, and no --label and no --out", param_hint="--by"
-            )
+        if second is not None or label is not None:
+            raise typer.BadParameter("takes one session, and no --label", param_hint="--by")
         raise typer.Exit(
             dimension.run(
                 by,
@@ -238,6 +234,7 @@ def compare_sessions(
                 partitions=partition,
                 environments=environment,
                 as_json=as_json,
+                folder=folder,
             )
         )
     raise typer.Exit(

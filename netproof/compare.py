@@ -82,10 +82,8 @@ def _written(compared: Comparison, folder: Path) -> Path:
     # Loading what draws takes a third of any command's start.
     from netproof.report import command
 
-    try:
-        return command.write_sides(compared, folder)
-    except OSError as error:
-        raise NetproofError(f"{error.filename}: cannot be written: {error.strerror}") from error
+    title = f"{compared.second.name} against {compared.first.name}"
+    return command.write_sides(title, [compared], folder)
 
 
 def _sessions(

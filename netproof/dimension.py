@@ -52,16 +52,18 @@ def run(
     partitions: Pair | None,
     environments: Pair | None,
     as_json: bool,
+    folder: Path | None = None,
 ) -> int:
     """Compare along one dimension and return the exit status: 0 shown, 2 cannot be.
 
     ``by``: partition, environment or ``label=KEY``; ``name``: the session, as ``judging.find``
     takes it, None for a label; ``partitions`` and ``environments``: what is held fixed, the same
-    value twice.
+    value twice; ``folder``: where a page on it is written too, None for no page.
     """
     try:
         with tables.working("comparing"):
             found = _beside(by, name, store, partitions, environments)
+        page = None if folder is None else _written(found, folder)
     except NetproofError as error:
         say(tables.console(stderr=True), f"netproof: cannot compare: {error}", "red")
         return CANNOT_JUDGE
@@ -69,7 +71,17 @@ def run(
         documents.write(document(found), sys.stdout)
     else:
         print_beside(found, tables.console())
+        if page is not None:
+            say(tables.console(), f"page {page}")
     return PASSED
+
+
+def _written(found: Beside, folder: Path) -> Path:
+    # Loading what draws takes a third of any command's start.
+    from netproof.report import command
+
+    title = f"By {found.by}: {', '.join(found.values)}"
+    return command.write_sides(title, list(found.comparisons.values()), folder, every=True)
 
 
 def document(found: Beside) -> dict[str, Any]:

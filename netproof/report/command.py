@@ -149,16 +149,22 @@ def write(report: Report, folder: Path, formats: Sequence[str]) -> None:
                 write_one(figure, charts / f"{figure.name}.{suffix}")
 
 
-def write_sides(compared: Comparison, folder: Path) -> Path:
-    """Write a page on two sides into a folder, in the place of an earlier one; its path.
+def write_sides(
+    title: str, comparisons: Sequence[Comparison], folder: Path, *, every: bool = False
+) -> Path:
+    """Write a page on sides that were compared into a folder, in the place of an earlier one.
 
-    Raises as ``write`` does.
+    ``comparisons`` and ``every`` as ``sides.page`` has them; returns the page's path. Raises
+    NetproofError where the folder holds other things, or cannot be written.
     """
-    with replacing(folder) as new, tables.working("writing the page"):
-        _write_assets(new / "assets", folder / "assets")
-        title = f"{compared.second.name} against {compared.first.name}"
-        page = sides.page(title, compared, (_bundle_name(), "report.js"))
-        (new / MAIN).write_text(page, encoding="utf-8")
+    try:
+        with replacing(folder) as new, tables.working("writing the page"):
+            _write_assets(new / "assets", folder / "assets")
+            scripts = (_bundle_name(), "report.js")
+            page = sides.page(title, comparisons, scripts, every=every)
+            (new / MAIN).write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise NetproofError(f"{error.filename}: cannot be written: {error.strerror}") from error
     return folder / MAIN
 
 

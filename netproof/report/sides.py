@@ -53,62 +53,76 @@ def _differences(compared: Comparison) -> Markup | None:
     return joined(told, element("ul", [element("li", one) for one in several]))
 
 
-def page(title: str, compared: Comparison, scripts: Sequence[str]) -> str:
-    """A page on any two sides, with plots of the cases in which the second one is slower.
+def page(
+    title: str, comparisons: Sequence[Comparison], scripts: Sequence[str], *, every: bool = False
+) -> str:
+    """A page on sides that were compared with one first side, with plots of all of them together.
 
-    ``scripts``: files of ``assets`` that it loads.
+    ``scripts``: files of ``assets`` that it loads; ``every``: functions are plotted in which no
+    side is slower, too.
     """
-    looks, charts = figures(compared)
+    looks, charts = figures(comparisons, every=every)
+    shown = [comparisons[0].first, *(one.second for one in comparisons)]
+    heading = "Plots"
+    if not every:
+        heading += f" of where {' or '.join(side.name for side in shown[1:])} is slower"
     body = element(
         "main",
         element("h1", title),
-        [
-            element("p", f"{side.name}: {whence(side)}", class_="faint")
-            for side in (compared.first, compared.second)
-        ],
-        answer(compared),
-        part(compared),
+        [element("p", f"{side.name}: {whence(side)}", class_="faint") for side in shown],
+        [answer(compared) for compared in comparisons],
+        [part(compared) for compared in comparisons],
         element(
             "section",
-            element("h2", f"Plots of where {compared.second.name} is slower"),
+            element("h2", heading),
             element("div", [curves.figure(one, looks, ()) for one in charts], class_="charts")
             if charts
-            else element("p", "There are none: it is nowhere slower."),
+            else element("p", "There are none."),
         ),
     )
     return document(title, body, scripts)
 
 
-def figures(compared: Comparison) -> tuple[Looks, list[Figure]]:
-    """Time against size of both sides, for each function in which the second one is slower."""
+def figures(
+    comparisons: Sequence[Comparison], *, every: bool = False
+) -> tuple[Looks, list[Figure]]:
+    """Time against size of all sides, for each function in which one is slower, or for every."""
+    cases = [one for compared in comparisons for one in compared.cases]
     environments = dict.fromkeys(
-        measured.case.environment for one in compared.cases for measured in (one.first, one.second)
+        measured.case.environment for one in cases for measured in (one.first, one.second)
     )
-    looks = Looks((compared.first.name, compared.second.name), tuple(environments))
-    several: dict[tuple, list[ComparedCase]] = {}
-    for one in compared.cases:
-        several.setdefault(group(one.first.case), []).append(one)
-    return looks, [
-        _figure(compared, cases)
-        for cases in several.values()
-        if any(
-            one.outcome is Outcome.SLOWER or any(not found.faster for found in one.ranges)
-            for one in cases
-        )
-        and any(one.ratios for one in cases)
+    names = (comparisons[0].first.name, *(one.second.name for one in comparisons))
+    several: dict[tuple, list[tuple[Comparison, ComparedCase]]] = {}
+    for compared in comparisons:
+        for one in compared.cases:
+            several.setdefault(group(one.first.case), []).append((compared, one))
+    return Looks(names, tuple(environments)), [
+        _figure(members)
+        for members in several.values()
+        if (every or any(_slower(one) for _, one in members))
+        and any(one.ratios for _, one in members)
     ]
 
 
-def _figure(compared: Comparison, cases: Sequence[ComparedCase]) -> Figure:
-    case = cases[0].first.case
+def _slower(one: ComparedCase) -> bool:
+    return one.outcome is Outcome.SLOWER or any(not found.faster for found in one.ranges)
+
+
+def _figure(members: Sequence[tuple[Comparison, ComparedCase]]) -> Figure:
+    case = members[0][1].first.case
     title = f"{content.function_name(case)}, {content.variant(case)}"
-    rows = [row for one in cases for row in _points(compared, one)]
-    crowded = len({row["configuration"] for row in rows}) > BANDS_AT_ONCE
+    # The first side is in every comparison, and drawn once.
+    rows = {
+        (row["configuration"], row["size_bytes"]): row
+        for compared, one in members
+        for row in _points(compared, one)
+    }
+    crowded = len({configuration for configuration, _ in rows}) > BANDS_AT_ONCE
     return Figure(
         name=file_name(title),
         title=f"{title}: time against message size",
         kind="time",
-        rows=rows,
+        rows=list(rows.values()),
         flags=[],
         told=() if crowded else (BAND,),
         hint=CROWDED_BAND if crowded else None,
@@ -117,12 +131,11 @@ def _figure(compared: Comparison, cases: Sequence[ComparedCase]) -> Figure:
 
 def _points(compared: Comparison, one: ComparedCase) -> list[dict[str, Any]]:
     """The points of both sides, the side's name standing for the switch."""
+    place = _place(compared, one)
     return [
         {
             **point,
-            "configuration": " ".join(
-                dict.fromkeys((side.name, *(point["configuration"].split(" ", 1)[1:])))
-            ),
+            "configuration": f"{side.name} {place}".strip(),
             "partition": side.name,
         }
         for side, measured in ((compared.first, one.first), (compared.second, one.second))

@@ -137,6 +137,28 @@ def test_a_page_has_what_the_terminal_says_and_where_it_comes_from(tmp_path):
     assert {path.suffix for path in (folder / "assets").iterdir()} == {".css", ".js"}
 
 
+@pytest.mark.parametrize(
+    ("by", "held", "drawn"),
+    [
+        ("partition", (), {"gige mpich", "gige intelmpi", "fast-ethernet mpich"}),
+        ("environment", (), {"mpich gige", "mpich fast-ethernet", "intelmpi gige"}),
+        ("environment", ("--partition", "gige", "gige"), {"mpich", "intelmpi"}),
+    ],
+)
+def test_a_page_along_a_dimension_draws_every_value_and_what_is_held_fixed_apart(
+    tmp_path, by, held, drawn
+):
+    status, _, _ = compared(HEALTHY, "--by", by, *held, "--out", str(tmp_path))
+    assert status == 0
+    page = (tmp_path / "index.html").read_text()
+    assert f"By {by}: " in page
+    charts = re.findall(r'<script type="application/json">(.*?)</script>', page, re.DOTALL)
+    assert len(charts) == 3
+    found = set(re.findall(r'"configuration": ?"([^"]+)"', charts[0]))
+    assert drawn <= found
+    assert len(found) == (2 if held else 4)
+
+
 def test_a_page_goes_into_no_folder_of_other_things(tmp_path):
     (tmp_path / "thesis.tex").write_text("")
     status, said, why = compared(HEALTHY, SICK, "--out", str(tmp_path))
