@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,10 +32,11 @@ _mpich["extras"]["absent"] = {"netpipe-tcp": _why, "netpipe-mpi": _why}
 """One MPI library and no NetPIPE; all else is the testbed's own."""
 
 
-def block(language: str) -> str:
-    """The page's only block of a language, as it stands there."""
-    (found,) = re.findall(rf"```{language}\n(.*?)```", PAGE, flags=re.DOTALL)
-    return found
+def block(first: str) -> str:
+    """The page's lines of code from one on, to the end of its block, without the indent."""
+    begin = PAGE.index(f"    {first}\n")
+    (found,) = re.findall(r"\A(?: {4}.*\n)+", PAGE[begin:])
+    return textwrap.dedent(found)
 
 
 def brought(*verb: str) -> None:
@@ -47,7 +49,7 @@ def three_switches(testbed_as_found: None, tmp_path_factory) -> Iterator[None]:
     """The testbed with the page's switch, and the default one again afterwards."""
     topology = tmp_path_factory.mktemp("topology") / "three-switches.yaml"
     default = (ROOT / "ci" / "testbed" / "topology.yaml").read_text()
-    topology.write_text(default + block("yaml"))
+    topology.write_text(default + textwrap.indent(block("  small-buffer:"), "  "))
     brought("down")
     brought("up", "--topology", str(topology))
     yield
@@ -74,7 +76,7 @@ def folder(run, tmp_path_factory) -> Path:
 
     last = "            ],\n        }\n    ],\n"
     assert own.count(last) == 1
-    (site / "testbed.py").write_text(own.replace(last, block("python") + last) + SHORTER)
+    (site / "testbed.py").write_text(own.replace(last, block("{") + last) + SHORTER)
     # A flag counts as it stands where it was not measured again, which would take minutes.
     alone = ("--system", f"testbed:{NEW}", "-x", "ImbSmoothness")
     run(folder, "reframe", *alone, *common, **settings, RFM_REPORT_FILE=str(folder / "new.json"))

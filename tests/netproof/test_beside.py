@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from netproof import judging, session
+from netproof import judging, provenance, session
 from netproof.beside import Asked
 from netproof.cli import app
 from netproof.judging import JudgedSession
@@ -23,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 RECORDED = ROOT / "tests" / "data" / "sessions"
 BOTH = RECORDED / "two-switches.json"
 """Sendrecv, Barrier and NetPIPE between two nodes, of two environments on both switches."""
+NODE = ROOT / "tests" / "data" / "nodes" / "same" / "node.gige-1.txt"
 
 
 @pytest.fixture(autouse=True)
@@ -77,6 +79,33 @@ def with_extras(key: str, value: object) -> Callable[[list[dict]], None]:
         for test in tests:
             if test["netproof_measured"]:
                 test["netproof_measured"]["partition_extras"][key] = value
+
+    return change
+
+
+def made_with(
+    netproof: str, kernel: str, driver_version: str, benchmark: str
+) -> Callable[[list[dict]], None]:
+    """Provenance of every job, of a recorded node; ``benchmark``: the SHA-256 of IMB-MPI1."""
+    node = dataclasses.replace(
+        provenance.read_node(NODE),
+        kernel=kernel,
+        driver="veth",
+        driver_version=driver_version,
+        programs={"IMB-MPI1": f"{benchmark} /opt/IMB-MPI1"},
+    )
+    software = {
+        **{"netproof": netproof, "reframe": "4.10.4", "slurm": "slurm 22.05.8"},
+        **{"git_revision": "0" * 40, "git_changed": False, "files": [], "absent": {}},
+    }
+
+    def change(tests: list[dict]) -> None:
+        for test in tests:
+            test[provenance.KEY] = {
+                "format": provenance.FORMAT,
+                "software": software,
+                "nodes": [dataclasses.asdict(node)],
+            }
 
     return change
 
@@ -205,6 +234,30 @@ def test_another_configuration_is_marked_and_an_unmarked_older_one_takes_its_pla
     unmarked = judged(new, store, leave_out_marked=True).verdict.beside.cases
     assert {one.marks for one in unmarked} == {()}
     assert {one.session for one in unmarked}.isdisjoint({one.session for one in newest})
+
+
+def test_other_versions_are_marked_in_words(tmp_path):
+    then, now = ("0.0.9", "6.1.0-25", "1.0", "aaa"), ("0.1.0", "6.1.0-27", "1.1", "bbb")
+    store = store_of(tmp_path, report(tmp_path, "old", "gige", -3, made_with(*then)))
+    of_imb = (
+        "made with netproof 0.0.9, and not 0.1.0",
+        "kernel 6.1.0-25, and not 6.1.0-27",
+        "driver veth 1.0, and not 1.1",
+        "other files of IMB-MPI1",
+    )
+    new = report(tmp_path, "new", "fast-ethernet", 0, made_with(*now))
+    marks = {one.case.benchmark: one.marks for one in judged(new, store).verdict.beside.cases}
+    assert marks == {"imb": of_imb, "netpipe": of_imb[:-1]}
+    assert judged(new, store, leave_out_marked=True).verdict.beside.cases == ()
+    same = report(tmp_path, "same", "fast-ethernet", 0, made_with(*then))
+    assert {one.marks for one in judged(same, store).verdict.beside.cases} == {()}
+
+
+def test_versions_that_one_session_does_not_know_mark_nothing(tmp_path):
+    known = made_with("0.0.9", "6.1.0-25", "1.0", "aaa")
+    store = store_of(tmp_path, report(tmp_path, "old", "gige", -3, known))
+    unknown = report(tmp_path, "new", "fast-ethernet")
+    assert {one.marks for one in judged(unknown, store).verdict.beside.cases} == {()}
 
 
 def test_what_no_session_has_is_said(tmp_path):
