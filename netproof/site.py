@@ -208,6 +208,8 @@ ENVIRONMENT_KEYS = {
     ),
 }
 
+_TIME_LIMIT = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
+
 JUDGE_ENVIRONMENT = "builtin"
 """ReFrame's own environment, in which what compares configurations runs: it measures nothing."""
 
@@ -372,7 +374,7 @@ def _read(file: _File) -> dict[str, Any]:
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         file.refuse("the file", "Python", f"{type(error).__name__}: {error}")
         return nothing
     configuration = getattr(module, "site_configuration", None)
@@ -424,6 +426,21 @@ def _system(
             kept.append(partition)
     _one_baseline(file, place, partitions)
     return {**system, "partitions": kept} if kept else None
+
+
+def time_limit_s(partition: dict[str, Any]) -> int | None:
+    """Seconds that a partition's jobs may last, of ReFrame's form ``1d2h30m``; None without limit.
+
+    Raises NetproofError for another form.
+    """
+    stated = partition.get("time_limit")
+    if stated is None:
+        return None
+    found = _TIME_LIMIT.fullmatch(stated) if isinstance(stated, str) and stated else None
+    if not found:
+        raise NetproofError(f"is {stated!r}; it looks like 1d2h30m, or 30m")
+    days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    return ((24 * days + hours) * 60 + minutes) * 60 + seconds
 
 
 def baseline(partitions: list[dict[str, Any]]) -> tuple[str, str] | None:
@@ -498,6 +515,10 @@ def _partition(file: _File, place: str, partition: dict[str, Any], environments:
     for key, wanted in (("scheduler", "slurm"), ("launcher", "srun")):
         if partition.get(key) != wanted:
             file.refuse(place, key, f"is {partition.get(key)!r}; the checks need {wanted!r}")
+    try:
+        time_limit_s(partition)
+    except NetproofError as error:
+        file.refuse(place, "time_limit", str(error))
     environs = _list(file, place, partition, "environs")
     if not environs:
         file.refuse(place, "environs", "there is none; name an environment of this file")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import sys
 from collections import defaultdict
 from collections.abc import Iterable
@@ -28,7 +29,8 @@ from netproof.verdict import CANNOT_JUDGE, PASSED
 class Shown:
     """The matrix of a system with the jobs that it takes, and how long each should take.
 
-    ``mpi``: what the site says of each environment's library; ``unknown``: why no time is known
+    ``mpi``: what the site says of each environment's library; ``limits_s``: how long a job of each
+    partition may last, None where there is no limit; ``unknown``: why no time is known
     at all, None where a store was looked into; ``sessions``: how many it had.
     """
 
@@ -38,8 +40,17 @@ class Shown:
     jobs: dict[Job, tuple[Case, ...]]
     expected: dict[Job, Expected]
     mpi: dict[str, str]
+    limits_s: dict[str, int | None]
     sessions: int
     unknown: str | None
+
+    def too_long(self) -> list[Job]:
+        """Jobs that should take longer than their partition's ``time_limit``."""
+        return [
+            job
+            for job, one in self.expected.items()
+            if one.seconds is not None and one.seconds > (self.limits_s[job.partition] or math.inf)
+        ]
 
     def seconds(self) -> float | None:
         """How long all should take, None where the time of a job is not known."""
@@ -99,6 +110,12 @@ def shown(asked: str | None, store: Path | None, *, full: bool) -> Shown:
             for one in configuration["environments"]
             if name in one["target_systems"]
         },
+        {
+            entry["name"]: site.time_limit_s(entry)
+            for one in configuration["systems"]
+            if one["name"] == name
+            for entry in one["partitions"]
+        },
         known.sessions,
         unknown,
     )
@@ -134,6 +151,7 @@ def document(found: Shown) -> dict[str, Any]:
                 "ranks": job.ranks,
                 "contention_domain": domain_of(job, found.matrix),
                 "expected_seconds": found.expected[job].seconds,
+                "time_limit_s": found.limits_s[job.partition],
                 "why": found.expected[job].why,
                 "cases": [documents.of_case(case) for case in cases],
             }
@@ -226,6 +244,13 @@ def _print_times(found: Shown, out: Console) -> None:
             alike[one.why].append(job)
     for why, several in alike.items():
         say(out, f"{_together(several, found.jobs)}: {why}", "yellow")
+    for job in found.too_long():
+        say(
+            out,
+            f"{job} should take {duration(found.expected[job].seconds)}, and {job.partition} has a"
+            f" time_limit of {duration(found.limits_s[job.partition])}: Slurm would end it",
+            "red",
+        )
     total = found.seconds()
     if total is None:
         known = {job: one for job, one in found.expected.items() if one.seconds is not None}

@@ -213,11 +213,26 @@ def test_an_entry_that_is_none_is_refused(tmp_path, configuration, place, entry)
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("environs", [["mpich"]]), ("extras", None), ("extras", []), ("environs", 3)],
+    [
+        ("time_limit", "30 min"),
+        ("time_limit", ""),
+        ("time_limit", 30),
+        ("environs", [["mpich"]]),
+        ("extras", None),
+        ("extras", []),
+        ("environs", 3),
+    ],
 )
 def test_a_value_of_another_type_is_refused(tmp_path, configuration, key, value):
     configuration["systems"][0]["partitions"][0][key] = value
     assert f"partition cluster:gige: {key}: " in refusal(tmp_path, configuration)
+
+
+def test_a_time_limit_is_of_reframes_form():
+    assert site.time_limit_s({}) is None
+    assert site.time_limit_s({"time_limit": None}) is None
+    assert site.time_limit_s({"time_limit": "1h"}) == 3600
+    assert site.time_limit_s({"time_limit": "1d2h30m5s"}) == 26 * 3600 + 30 * 60 + 5
 
 
 def test_a_file_that_does_not_run_is_refused(tmp_path):

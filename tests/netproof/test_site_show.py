@@ -105,6 +105,18 @@ def test_jobs_of_one_contention_domain_take_their_times_in_turn(store):
     assert document["expected_seconds"] is None
 
 
+def test_a_job_that_would_outlast_its_limit_is_named(store, tmp_path, monkeypatch):
+    for path in (ROOT / "site-config").glob("*.py"):
+        text = path.read_text()
+        (tmp_path / path.name).write_text(text.replace('"time_limit": "30m"', '"time_limit": "5s"'))
+    monkeypatch.setenv("RFM_CONFIG_PATH", str(tmp_path))
+    _, said, _ = shown("testbed:gige", "--store", store)
+    assert re.search(
+        r"\ngige mpich NetPIPE should take \d+ s, and gige has a time_limit of 5 s: Slurm would",
+        said,
+    )
+
+
 @pytest.mark.parametrize(
     ("seconds", "told"), [(0, "0 s"), (89, "89 s"), (91, "2 min"), (5400, "1 h 30 min")]
 )
