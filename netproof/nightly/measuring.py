@@ -1,0 +1,89 @@
+"""Runs ReFrame so that nothing of it outlives the night."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from netproof.errors import NetproofError
+
+ENDING_S = 120
+"""Seconds that ReFrame gets to cancel its jobs when the night is told to end."""
+LINES = 6
+"""Lines of ReFrame's output that are told where it left no report."""
+_DEATH_SIGNAL = 1
+"""PR_SET_PDEATHSIG of prctl(2)."""
+
+
+class Ended(Exception):
+    """The night was told to end; its text says by which signal."""
+
+
+def measure(
+    arguments: Sequence[str],
+    *,
+    folder: Path,
+    report: Path,
+    log: Path,
+    settings: Mapping[str, str],
+    lock: int,
+) -> None:
+    """Run ReFrame in ``folder`` until it ends, its output in ``log``; see that it left ``report``.
+
+    ``settings`` go on top of the environment. It keeps ``lock`` open, so that no other night begins
+    while it runs, and ends with this process: on SIGTERM, which it gets too where this process is
+    killed, ReFrame cancels its jobs. What it says of tests is for the verdict to judge. Raises
+    NetproofError with the end of its output where it left no report, and OSError where ``log``
+    cannot be written.
+    """
+    library = ctypes.CDLL(None, use_errno=True)
+    mine = os.getpid()
+
+    def end_with_this_process() -> None:
+        library.prctl(_DEATH_SIGNAL, signal.SIGTERM)
+        if os.getppid() != mine:
+            os._exit(1)
+
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [str(Path(sys.executable).with_name("reframe")), *arguments],
+            cwd=folder,
+            env={**os.environ, **settings, "RFM_REPORT_FILE": str(report)},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            # A signal to the terminal's processes would reach it twice.
+            start_new_session=True,
+            preexec_fn=end_with_this_process,
+            pass_fds=(lock,),
+        )
+        try:
+            process.wait()
+        finally:
+            if process.poll() is None:
+                _end(process)
+    if not report.is_file():
+        raise NetproofError(
+            f"ReFrame left no report (exit status {process.returncode}); its output {log} ends:"
+            f" {_end_of(log)}"
+        )
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(ENDING_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _end_of(log: Path) -> str:
+    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    return " | ".join(lines[-LINES:]) or "it is empty"

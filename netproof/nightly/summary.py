@@ -1,0 +1,103 @@
+"""What a night says in words: a headline first, then what a person has to know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from netproof.criteria import Level
+from netproof.judging import JudgedSession
+from netproof.nightly.budget import minutes
+from netproof.tables import visible
+from netproof.verdict import CANNOT_JUDGE, FAILED, PASSED, sentences_of_left
+
+SENTENCES = 20
+"""How many sentences of a kind are told; the report has all."""
+
+WORDS = {PASSED: "PASSED", FAILED: "FAILED", CANNOT_JUDGE: "NOT JUDGED"}
+
+
+@dataclass
+class Night:
+    """What came of a night, as far as it came.
+
+    ``faults``: why it could not be judged, or not whole, a sentence each; ``judged``: None where
+    there is no verdict; ``worse``, ``noted``: what its history says, changes for the worse and
+    others; ``stored``: the session's name in the store; ``page``: of the report.
+    """
+
+    system: str
+    started: datetime
+    ended: datetime
+    faults: list[str] = field(default_factory=list)
+    judged: JudgedSession | None = None
+    worse: tuple[str, ...] = ()
+    noted: tuple[str, ...] = ()
+    stored: str = ""
+    page: Path | None = None
+    log: Path | None = None
+
+    @property
+    def status(self) -> int:
+        """Exit status: a failure first, then what could not be judged."""
+        if self.judged is not None and (self.judged.verdict.status == FAILED or self.worse):
+            return FAILED
+        if self.judged is None or self.faults:
+            return CANNOT_JUDGE
+        return self.judged.verdict.status
+
+
+def text(night: Night) -> str:
+    """The summary; its first line would do as the subject of a mail."""
+    lines = [headline(night), ""]
+    lines += [f"NOT JUDGED: {fault}" for fault in night.faults]
+    if night.judged is not None:
+        verdict = night.judged.verdict
+        failures = [
+            *verdict.faults,
+            *(f"{one.case}: {fault}" for one in verdict.cases for fault in one.faults),
+            *(why for one in verdict.cases for why in one.said(Level.FAIL)),
+        ]
+        lines += _some("FAIL ", failures)
+        lines += _some("WORSE ", night.worse)
+        lines += sentences_of_left(verdict.left)
+        lines += _some("note: ", [*verdict.notes, *night.noted])
+    lines.append("")
+    if night.stored:
+        lines.append(f"session {night.stored}")
+    if night.page:
+        lines.append(f"report {night.page}")
+    if night.log:
+        lines.append(f"output of ReFrame {night.log}")
+    lines.append(f"exit status {night.status}")
+    return "".join(f"{visible(line)}\n" for line in lines)
+
+
+def headline(night: Night) -> str:
+    """The night in a line: system, outcome, how many cases, when."""
+    when = (
+        f"{night.started:%Y-%m-%d %H:%M}, {minutes((night.ended - night.started).total_seconds())}"
+    )
+    return f"netproof {night.system}: {WORDS[night.status]}{_counted(night)} ({when})"
+
+
+def _counted(night: Night) -> str:
+    if night.judged is None:
+        return ""
+    verdict = night.judged.verdict
+    passed = sum(one.passed for one in verdict.cases)
+    parts = [f"{passed} of {len(verdict.cases)} cases passed"]
+    if night.worse:
+        parts.append(f"{len(night.worse)} changed for the worse")
+    if verdict.left:
+        parts.append(f"{len(verdict.left)} were left")
+    return f", {', '.join(parts)}"
+
+
+def _some(mark: str, sentences: Sequence[str]) -> list[str]:
+    lines = [f"{mark}{sentence}" for sentence in sentences[:SENTENCES]]
+    if len(sentences) > SENTENCES:
+        lines.append(f"{mark}and {len(sentences) - SENTENCES} more, in the report")
+    return lines
