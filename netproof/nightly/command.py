@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from pathlib import Path
 from types import FrameType
 
 from netproof import durations, judging, left, session, site, slurm
+from netproof.beside import Asked
 from netproof.errors import NetproofError
 from netproof.history import judging as history
 from netproof.jobs import Job, jobs
@@ -143,7 +143,7 @@ def _go(plan: Plan, night: Night) -> None:
             _see_that_slurm_stayed(report)
             raise
         _see_that_slurm_stayed(report)
-        _judge(plan, night, store, report)
+        _judge(plan, night, store, report, partial=bool(leaving or partition))
 
 
 def _see_that_slurm_stayed(report: Path) -> None:
@@ -216,13 +216,22 @@ def _measure(
         )
 
 
-def _judge(plan: Plan, night: Night, store: Store, report: Path) -> None:
-    """Keep, judge, look back, report: each, whatever came of the one before."""
+def _judge(plan: Plan, night: Night, store: Store, report: Path, *, partial: bool) -> None:
+    """Keep, judge, look back, report; a session that the store refuses is judged all the same.
+
+    ``partial``: whether it is not of all that the system owes.
+    """
     kept = None
     with _noting(night):
         kept = ingest(store, report).stored
         night.stored = kept.name
-    night.judged = judging.judge_session(session.load(report), system=plan.system, full=plan.full)
+    night.judged = judging.judge_session(
+        session.load(report),
+        system=plan.system,
+        full=plan.full,
+        # What was left, or is not asked for, stands beside from an earlier night.
+        asked=Asked(plan.store) if partial else None,
+    )
     if kept is not None:
         with _noting(night):
             past = history.judge(store, kept.system, kept.name)
@@ -239,15 +248,11 @@ def _report(plan: Plan, night: Night, name: str) -> Path:
     from netproof.report.material import MAIN
 
     folder = plan.reports / (night.stored or name)
-    try:
-        command.write(command.assemble(night.judged), folder, (command.HTML,))
-        partial = plan.reports / f".{LATEST}-{os.getpid()}"
-        partial.unlink(missing_ok=True)
-        partial.symlink_to(folder.name)
-        os.replace(partial, plan.reports / LATEST)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    command.write(command.assemble(night.judged), folder, (command.HTML,))
+    partial = plan.reports / f".{LATEST}-{os.getpid()}"
+    partial.symlink_to(folder.name)
+    os.replace(partial, plan.reports / LATEST)
     return folder / MAIN
 
 

@@ -72,7 +72,9 @@ def text(night: Night) -> str:
     if night.log:
         lines.append(f"output of ReFrame {night.log}")
     lines.append(f"exit status {night.status}")
-    return "".join(f"{visible(line)}\n" for line in lines)
+    told = "".join(f"{visible(line)}\n" for line in lines)
+    # What a job wrote may be no text.
+    return told.encode(errors="replace").decode()
 
 
 def headline(night: Night) -> str:

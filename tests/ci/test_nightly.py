@@ -1,0 +1,326 @@
+"""Every way in which a night can end, with the real ReFrame and the real Slurm."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from netproof.store import Store
+
+ROOT = Path(__file__).resolve().parents[2]
+NIGHTLY = str(ROOT / "ci" / "nightly")
+
+SETTINGS = """from pathlib import Path
+from netproof import site
+site_configuration = site.gather(Path(__file__).parent)
+"""
+
+# Three jobs of some seconds, and no bound or criterion that a busy machine could fail.
+SITE = """import runpy
+site_configuration = runpy.run_path("SITE")["site_configuration"]
+FEW = {"gige": ["mpich", "intelmpi"], "fast-ethernet": ["mpich"]}
+SHOWN = ("envelope", "inversion", "jump", "dropout", "line_rate", "mpi_loss")
+for partition in site_configuration["systems"][0]["partitions"]:
+    partition["environs"] = FEW[partition["name"]]
+    partition["extras"]["criteria"] = {name: {"warn": None, "fail": None} for name in SHOWN}
+for environment in site_configuration["environments"]:
+    environment["features"] = [name for name in environment["features"] if name != "imb"]
+    environment["extras"]["absent"] = {"imb": "no part of this test"}
+"""
+
+CONFIGURATIONS = {"gige mpich", "gige intelmpi", "fast-ethernet mpich"}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where nights run: a folder with a site's configuration, reports, a store and pages."""
+
+    folder: Path
+    run: Callable[..., subprocess.CompletedProcess[str]]
+
+    @property
+    def store(self) -> Path:
+        return self.folder / "store"
+
+    def command(self, *options: str, store: Path | None = None) -> list[str]:
+        return [
+            *(NIGHTLY, "--system", "testbed", "--store", str(store or self.store)),
+            *("--report", str(self.folder / "pages"), "--junit", str(self.folder / "junit.xml")),
+            *("--hook", f"cat > {self.folder}/told", *options, "--", "-S", "launches=1"),
+        ]
+
+    @property
+    def settings(self) -> dict[str, str]:
+        return {
+            "RFM_CONFIG_PATH": str(self.folder / "site"),
+            "RFM_REFERENCE_PREFIX": str(self.folder / "references"),
+            "RFM_PREFIX": str(self.folder),
+        }
+
+    def night(self, *options: str, **more) -> subprocess.CompletedProcess[str]:
+        (self.folder / "told").unlink(missing_ok=True)
+        return self.run(self.folder, *self.command(*options, **more), **self.settings)
+
+    @property
+    def told(self) -> str:
+        """What the hook was told."""
+        return (self.folder / "told").read_text()
+
+    def suite(self) -> ElementTree.Element:
+        return ElementTree.parse(self.folder / "junit.xml").getroot()[0]
+
+    def content(self) -> dict[str, bytes]:
+        """Every file of the store and of the pages."""
+        return {
+            str(path): path.read_bytes()
+            for top in (self.store, self.folder / "pages")
+            for path in top.rglob("*")
+            if path.is_file()
+        }
+
+
+@pytest.fixture(scope="module")
+def place(run, tmp_path_factory) -> Place:
+    folder = tmp_path_factory.mktemp("nights")
+    (folder / "site").mkdir()
+    (folder / "site" / "settings.py").write_text(SETTINGS)
+    site = str(ROOT / "site-config" / "testbed.py")
+    (folder / "site" / "testbed.py").write_text(SITE.replace("SITE", site))
+    (folder / "references").mkdir()
+    bounds = (ROOT / "reference-values" / "testbed.yaml").read_text()
+    (folder / "references" / "testbed.yaml").write_text(
+        re.sub(r"\[100, -[0-9.]+, [0-9.]+, '%'\]", "[0, null, null, '%']", bounds)
+    )
+    return Place(folder, run)
+
+
+@pytest.fixture
+def small_disk(tmp_path) -> Iterator[Path]:
+    """A file system of 1 MB."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "netproof-test", disk], check=True)
+    yield disk
+    subprocess.run(["umount", disk], check=True)
+
+
+def eventually(holds: Callable[[], object], what: str) -> None:
+    deadline = time.monotonic() + 90
+    while not holds():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.1)
+
+
+class TestWithoutACluster:
+    """What is known before anything is measured: exit 2, the reason, and all is as it was."""
+
+    def test_a_slurmctld_that_does_not_answer(self, place, tmp_path):
+        conf = tmp_path / "slurm.conf"
+        conf.write_text(
+            "ClusterName=none\nSlurmctldHost=localhost\nSlurmctldPort=1\nAuthType=auth/none\n"
+            "NodeName=localhost\nPartitionName=gige Nodes=localhost\nMessageTimeout=2\n"
+        )
+        elsewhere = Place(place.folder, lambda *a, **s: place.run(*a, **s, SLURM_CONF=str(conf)))
+        ran = elsewhere.night(store=tmp_path / "store")
+        assert ran.returncode == 2, ran.stdout + ran.stderr
+        assert "NOT JUDGED: slurmctld does not answer: " in place.told
+        (error,) = place.suite().iter("error")
+        assert "slurmctld does not answer" in error.get("message")
+        assert not (tmp_path / "store").exists()
+
+    def test_a_full_disk(self, place, small_disk):
+        ran = place.night(store=small_disk / "store")
+        assert ran.returncode == 2
+        assert (
+            f"NOT JUDGED: {small_disk}/store: the file system is full: 1 MB are free" in place.told
+        )
+        assert not (small_disk / "store").exists()
+
+    def test_a_hook_that_fails_is_said(self, place, tmp_path):
+        command = place.command("--least-free", "1000000000", store=tmp_path / "store")
+        command[command.index("--hook") + 1] = "exit 7"
+        ran = place.run(tmp_path, *command, **place.settings)
+        assert ran.returncode == 2
+        assert "the hook 'exit 7' ended with status 7: nobody may have been told" in ran.stderr
+
+    @pytest.mark.parametrize(
+        ("options", "said"),
+        [
+            (["--label", "kernel"], "'kernel' is no KEY=VALUE without a comma"),
+            (["--label", "kernel=6,1"], "'kernel=6,1' is no KEY=VALUE without a comma"),
+            (["--budget", "-5"], "Invalid value for '--budget'"),
+        ],
+    )
+    def test_options_that_make_no_sense(self, place, options, said):
+        ran = place.night(*options)
+        assert ran.returncode == 2
+        assert said in re.sub(r"[\s│]+", " ", ran.stderr)
+
+    def test_a_system_that_the_site_does_not_have(self, place):
+        command = place.command()
+        command[command.index("--system") + 1] = "nowhere"
+        ran = place.run(place.folder, *command, **place.settings)
+        assert ran.returncode == 2
+        assert "NOT JUDGED: the configuration has no system 'nowhere'" in place.told
+
+
+@pytest.mark.testbed
+@pytest.mark.usefixtures("testbed")
+class TestOnTheTestbed:
+    """One after the other; all but the first two leave the store as the second left it."""
+
+    def test_a_matrix_too_big_for_a_night_is_covered_in_several(self, place):
+        measured: list[str] = []
+        for night in range(3):
+            ran = place.night("--budget", "0.01", "--label", f"night={night}")
+            assert ran.returncode == 0, ran.stdout + ran.stderr
+            assert place.told.count("left for another night: NetPIPE, ") == 2
+            assert place.told.count("left for another night: NetPIPE, never measured") == 2 - night
+            (tonight,) = re.findall(r"measuring 1 of 3 jobs, .*: (.*) NetPIPE", ran.stdout)
+            measured.append(tonight)
+            counts = [place.suite().get(name) for name in ("tests", "failures", "skipped")]
+            assert counts == ["24", "0", "16"]
+        assert set(measured) == CONFIGURATIONS
+        sessions = Store(place.store).sessions("testbed")
+        assert len(sessions) == 3
+        latest = place.folder / "pages" / "latest"
+        assert latest.resolve().name == sessions[-1].name
+        page = (latest / "index.html").read_text()
+        assert "What did not run: 16 cases" in page
+        judged = place.run(
+            place.folder,
+            *("netproof", "verdict", sessions[-1].name, "--store", str(place.store), "--json"),
+            **place.settings,
+        )
+        document = json.loads(judged.stdout)
+        assert document["verdict"] == "pass"
+        assert document["labels"] == {"night": "2"}
+        assert [len(one["cases"]) for one in document["left"]] == [8, 8]
+
+    def test_a_whole_night_passes_and_one_that_overlaps_it_leaves_it_alone(self, place):
+        first = subprocess.Popen(
+            place.command(), env=self.environment(place), stdout=subprocess.PIPE, text=True
+        )
+        assert first.stdout.readline().startswith("measuring 3 of 3 jobs, which takes about ")
+        second = Place(place.folder, place.run).night()
+        assert second.returncode == 2
+        assert f"another night is still running, and goes on untouched: process {first.pid} on" in (
+            place.told
+        )
+        rest = first.communicate()[0]
+        assert first.returncode == 0, rest
+        assert "PASSED, 24 of 24 cases passed" in place.told
+        assert len(Store(place.store).sessions("testbed")) == 4
+
+    def test_a_partition_that_is_down_is_not_measured_and_the_others_are(self, place):
+        def set_state(state: str) -> None:
+            command = ("scontrol", "update", "PartitionName=gige", f"State={state}")
+            assert place.run(place.folder, *command).returncode == 0
+
+        set_state("DOWN")
+        try:
+            ran = place.night()
+        finally:
+            set_state("UP")
+        assert ran.returncode == 2, ran.stdout
+        assert "NOT JUDGED, 8 of 8 cases passed, 16 were left" in place.told
+        assert "8 cases of gige mpich NOT MEASURED: partition gige is DOWN" in place.told
+        assert {one.get("message") for one in place.suite().iter("error")} == {
+            "partition gige is DOWN"
+        }
+
+    def test_nodes_in_maintenance_leave_too_few(self, place):
+        def set_state(*state: str) -> None:
+            command = ("scontrol", "update", "NodeName=fast-ethernet-[2-4],gige-[2-4]", *state)
+            assert place.run(place.folder, *command).returncode == 0
+
+        before = place.content()
+        set_state("State=DRAIN", "Reason=new cables")
+        try:
+            ran = place.night()
+        finally:
+            set_state("State=RESUME")
+        assert ran.returncode == 2
+        assert (
+            "NOT JUDGED: nothing can be measured: partition gige has 1 usable nodes" in place.told
+        )
+        assert "gige-2 is drained (new cables)" in place.told
+        assert place.content() == before
+
+    def test_a_store_that_fills_up_meanwhile_keeps_what_it_had(self, place, small_disk):
+        store = small_disk / "store"
+        shutil.copytree(place.store, store)
+        before = {path: path.read_bytes() for path in store.rglob("*") if path.is_file()}
+        sessions = Store(store).sessions()
+        (small_disk / "filler").write_bytes(bytes(shutil.disk_usage(small_disk).free - 12288))
+        ran = place.night("--budget", "0.01", "--least-free", "0", store=store)
+        assert ran.returncode == 2, ran.stdout
+        assert f"NOT JUDGED: {store}: the file system is full" in place.told
+        assert "what the store had is untouched" in place.told
+        assert Store(store).sessions() == sessions
+        assert {path: path.read_bytes() for path in before} == before
+
+    @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+    def test_a_killed_night_leaves_no_job_no_process_and_no_lock(self, place, how):
+        before = place.content()
+        (place.folder / "told").unlink(missing_ok=True)
+        night = subprocess.Popen(
+            place.command(), env=self.environment(place), stdout=subprocess.PIPE, text=True
+        )
+        eventually(lambda: self.jobs(place), "no job began")
+        night.send_signal(how)
+        night.communicate()
+        if how == signal.SIGTERM:
+            assert night.returncode == 2
+            assert "NOT JUDGED: was told to end by SIGTERM before it was through" in place.told
+        eventually(lambda: not self.jobs(place), "jobs are left")
+        eventually(lambda: not self.reframes(place), "ReFrame is left")
+        assert place.content() == before
+        ran = place.night("--least-free", "1000000000")
+        assert "the file system is full" in place.told, ran.stdout
+
+    def test_a_slurmctld_that_goes_away_meanwhile_is_no_failure_of_a_network(self, place):
+        before = place.content()
+        night = subprocess.Popen(
+            place.command(), env=self.environment(place), stdout=subprocess.PIPE, text=True
+        )
+        eventually(lambda: self.jobs(place), "no job began")
+        shown = place.run(place.folder, "pgrep", "-x", "slurmctld").stdout.split()
+        for pid in map(int, shown):
+            os.kill(pid, signal.SIGKILL)
+        told = night.communicate()[0]
+        assert night.returncode == 2, told
+        assert "slurmctld does not answer" in place.told
+        assert place.content() == before
+        up = subprocess.run([ROOT / "ci/testbed/testbed", "up"], capture_output=True, text=True)
+        assert up.returncode == 0, up.stderr
+
+    def environment(self, place: Place) -> dict[str, str]:
+        shown = place.run(place.folder, "env", "-0", **place.settings).stdout
+        return dict(entry.split("=", 1) for entry in shown.split("\0") if entry)
+
+    def jobs(self, place: Place) -> list[str]:
+        return place.run(place.folder, "squeue", "--noheader", "--format=%i").stdout.split()
+
+    def reframes(self, place: Place) -> list[Path]:
+        """Processes of ReFrame whose output goes into the place."""
+        found = []
+        mark = f"RFM_PREFIX={place.folder}".encode()
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                if mark in (process / "environ").read_bytes().split(b"\0"):
+                    found.append(process)
+            except OSError:
+                continue
+        return found

@@ -1,0 +1,178 @@
+"""JUnit and the summary tell what the verdict knows, and nothing in them breaks their readers."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import UTC, datetime
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from netproof import judging, session, site
+from netproof.criteria import Level
+from netproof.matrix import matrix
+from netproof.nightly import junit, summary
+from netproof.nightly.summary import Night
+from netproof.session import Session
+from netproof.verdict import CANNOT_JUDGE, FAILED, PASSED, judge
+
+ROOT = Path(__file__).resolve().parents[3]
+RECORDED = ROOT / "tests" / "data" / "sessions"
+STARTED, ENDED = datetime(2026, 11, 21, 2, 0, tzinfo=UTC), datetime(2026, 11, 21, 4, 5, tzinfo=UTC)
+DOWN = {"why": "partition gige is DOWN", "planned": False}
+TURN = {"why": "NetPIPE, never measured; takes about 60 s, and 0 s were left", "planned": True}
+
+
+def judged(stored: Session) -> judging.JudgedSession:
+    """The session, held against just what it has."""
+    whole = matrix(site.gather(ROOT / "site-config"), "testbed", ["gige"])
+    there = {result.case.key() for result in stored.results if result.case}
+    owed = dataclasses.replace(
+        whole, cases=tuple(case for case in whole.cases if case.key() in there)
+    )
+    return judging.JudgedSession(stored, owed, judge(owed, stored), ())
+
+
+def changed(stored: Session, function: str, **changes) -> Session:
+    results = [
+        dataclasses.replace(result, **changes)
+        if result.case and result.case.function == function
+        else result
+        for result in stored.results
+    ]
+    return dataclasses.replace(stored, results=tuple(results))
+
+
+def night_of(of: Session, **more) -> Night:
+    return Night("testbed", STARTED, ENDED, judged=judged(of), **more)
+
+
+@pytest.fixture
+def passed() -> Session:
+    return session.load(RECORDED / "passed.json")
+
+
+@pytest.fixture
+def faulty() -> Session:
+    return session.load(RECORDED / "faulty.json")
+
+
+def suite_of(night: Night) -> ElementTree.Element:
+    suites = ElementTree.fromstring(junit.document(night))
+    assert suites.tag == "testsuites"
+    (suite,) = suites
+    for name in ("tests", "failures", "errors", "skipped"):
+        assert suites.get(name) == suite.get(name)
+    return suite
+
+
+def test_a_passed_night_has_a_test_case_for_each_case_with_its_time(passed):
+    suite = suite_of(night_of(passed))
+    counts = [suite.get(name) for name in ("tests", "failures", "errors", "skipped", "time")]
+    assert counts == ["3", "0", "0", "0", "7500.000"]
+    names = {(test.get("classname"), test.get("name")) for test in suite}
+    assert ("testbed.gige.intelmpi", "IMB PingPong 2 ranks") in names
+    assert all(float(test.get("time")) > 0 for test in suite)
+    assert not [child for test in suite for child in test if child.tag != "system-out"]
+
+
+def test_a_failure_has_its_reasons(faulty):
+    suite = suite_of(night_of(faulty))
+    assert suite.get("failures") == "3"
+    (barrier,) = suite.findall("testcase[@name='IMB Barrier 2 ranks']/failure")
+    assert "Barrier.1 was ended at its limit of 6 s" in barrier.get("message")
+
+
+def test_a_criterion_that_fails_is_a_failure():
+    sick = session.load(RECORDED / "sick.json")
+    failing = [why for one in judged(sick).verdict.cases for why in one.said(Level.FAIL)]
+    told = "\n".join(failure.text for failure in suite_of(night_of(sick)).iter("failure"))
+    assert failing
+    assert all(why in told for why in failing)
+
+
+def test_another_night_s_turn_is_skipped_and_what_could_not_be_measured_is_an_error(passed):
+    left = changed(passed, "PingPong", result="skip", measured=None, left=TURN)
+    left = changed(left, "tcp", result="skip", measured=None, left=DOWN)
+    suite = suite_of(night_of(left))
+    assert [one.get("message") for one in suite.iter("skipped")] == [TURN["why"]]
+    assert {one.get("message") for one in suite.iter("error")} == {DOWN["why"]}
+    assert len(suite) == 3
+
+
+def test_faults_and_changes_beyond_cases_have_test_cases_of_their_own(passed):
+    broken = dataclasses.replace(
+        passed,
+        results=tuple(
+            dataclasses.replace(result, result="fail", phase="run", reason="job died")
+            if result.case is None
+            else result
+            for result in passed.results
+        ),
+    )
+    worse = "gige mpich is worse since 2026-11-18: latency +20 %"
+    suite = suite_of(night_of(broken, worse=(worse,), faults=["/store: is full"]))
+    assert [one.get("message") for one in suite.findall("testcase[@classname='testbed']/failure")]
+    (change,) = suite.findall("testcase[@classname='testbed.history']/failure")
+    assert change.get("message") == worse
+    (fault,) = suite.findall("testcase[@classname='testbed.night']/error")
+    assert fault.get("message") == "/store: is full"
+
+
+def test_a_night_without_a_verdict_is_an_error():
+    suite = suite_of(Night("testbed", STARTED, ENDED, faults=["slurmctld does not answer: no"]))
+    assert [suite.get(name) for name in ("tests", "failures", "errors")] == ["1", "0", "1"]
+
+
+def test_what_a_job_wrote_cannot_break_the_xml_or_the_terminal(passed):
+    said = "\x1b[31m <&> ]]> \x00 \ufffe \ud800 \"'"
+    night = night_of(changed(passed, "PingPong", result="fail", phase="sanity", reason=said))
+    (failure,) = suite_of(night).iter("failure")
+    assert "\\x1b[31m <&> ]]> \\x00 \ufffd \ufffd \"'" in failure.text
+    assert "\x1b" not in summary.text(night)
+
+
+def test_junit_is_whole_or_not_there(passed, tmp_path):
+    junit.write(night_of(passed), tmp_path / "reports" / "junit.xml")
+    assert [path.name for path in (tmp_path / "reports").iterdir()] == ["junit.xml"]
+    with pytest.raises(OSError, match="directory"):
+        junit.write(night_of(passed), tmp_path / "reports")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["reports"]
+
+
+def test_the_headline_says_what_came_of_the_night(passed, faulty):
+    assert summary.headline(night_of(passed)) == (
+        "netproof testbed: PASSED, 3 of 3 cases passed (2026-11-21 02:00, 2 h 5 min)"
+    )
+    assert "FAILED, 5 of 8 cases passed" in summary.headline(night_of(faulty))
+    assert summary.headline(Night("testbed", STARTED, ENDED, faults=["no"])) == (
+        "netproof testbed: NOT JUDGED (2026-11-21 02:00, 2 h 5 min)"
+    )
+
+
+def test_a_failure_counts_before_what_could_not_be_judged(passed, faulty):
+    assert night_of(passed).status == PASSED
+    assert night_of(passed, faults=["/store: is full"]).status == CANNOT_JUDGE
+    assert night_of(faulty, faults=["/store: is full"]).status == FAILED
+    assert night_of(passed, worse=("slower",)).status == FAILED
+    left = changed(passed, "tcp", result="skip", measured=None, left=DOWN)
+    assert night_of(left).status == CANNOT_JUDGE
+    left = changed(passed, "tcp", result="skip", measured=None, left=TURN)
+    assert night_of(left).status == PASSED
+
+
+def test_the_summary_has_failures_what_was_left_and_where_to_read_on(faulty, passed):
+    told = summary.text(night_of(faulty, stored="20261121T020000-00000000"))
+    assert "FAIL testbed:gige mpich IMB Barrier 2 ranks: fail in sanity" in told
+    assert told.endswith("session 20261121T020000-00000000\nexit status 1\n")
+    left = changed(passed, "PingPong", result="skip", measured=None, left=TURN)
+    assert f"1 case of gige intelmpi left for another night: {TURN['why']}" in summary.text(
+        night_of(left)
+    )
+
+
+def test_of_very_many_sentences_the_first_are_told_and_the_others_counted(passed):
+    told = summary.text(night_of(passed, worse=tuple(f"change {n}" for n in range(50))))
+    assert told.count("WORSE change") == summary.SENTENCES
+    assert "WORSE and 30 more, in the report" in told
