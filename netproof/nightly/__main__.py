@@ -51,6 +51,12 @@ def nightly(
     least_free: Annotated[
         int, typer.Option(metavar="MB", min=0, help="What every file system has to have free.")
     ] = 200,
+    patience: Annotated[
+        float,
+        typer.Option(
+            metavar="MINUTES", min=0.1, help="How long slurmctld may be silent meanwhile."
+        ),
+    ] = 10,
     arguments: Annotated[
         list[str] | None,
         typer.Argument(
@@ -77,6 +83,7 @@ def nightly(
                 labels=label or (),
                 full=full,
                 least_free_mb=least_free,
+                patience_min=patience,
                 arguments=arguments or (),
             )
         )

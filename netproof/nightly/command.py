@@ -50,7 +50,8 @@ class Plan:
     ``system``: ReFrame's, or ``SYSTEM:PARTITION``; ``store``, ``reports``: folders, of sessions and
     of pages; ``budget_min``: minutes, None for all of the matrix; ``hook``: a shell command, or
     empty; ``labels``: of the session; ``arguments``: further ones of ReFrame; ``full``: all
-    functions of IMB; ``least_free_mb``: what each file system has to have free, in 10⁶ bytes.
+    functions of IMB; ``least_free_mb``: what each file system has to have free, in 10⁶ bytes;
+    ``patience_min``: minutes that slurmctld may be silent while it measures.
     """
 
     system: str
@@ -62,6 +63,7 @@ class Plan:
     labels: Sequence[str] = ()
     full: bool = False
     least_free_mb: int = 200
+    patience_min: float = 10
     arguments: Sequence[str] = ()
 
 
@@ -213,6 +215,7 @@ def _measure(
             log=log,
             settings=settings,
             lock=held,
+            patience_s=60 * plan.patience_min,
         )
 
 

@@ -7,13 +7,18 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from netproof import slurm
 from netproof.errors import NetproofError
+from netproof.nightly.budget import minutes
 
 ENDING_S = 120
 """Seconds that ReFrame gets to cancel its jobs when the night is told to end."""
+WATCH_S = 15
+"""Seconds after which it is seen to that slurmctld still answers."""
 LINES = 6
 """Lines of ReFrame's output that are told where it left no report."""
 _DEATH_SIGNAL = 1
@@ -32,14 +37,15 @@ def measure(
     log: Path,
     settings: Mapping[str, str],
     lock: int,
+    patience_s: float,
 ) -> None:
     """Run ReFrame in ``folder`` until it ends, its output in ``log``; see that it left ``report``.
 
     ``settings`` go on top of the environment. It keeps ``lock`` open, so that no other night begins
     while it runs, and ends with this process: on SIGTERM, which it gets too where this process is
     killed, ReFrame cancels its jobs. What it says of tests is for the verdict to judge. Raises
-    NetproofError with the end of its output where it left no report, and OSError where ``log``
-    cannot be written.
+    NetproofError where slurmctld did not answer for ``patience_s`` seconds, and with the end of its
+    output where ReFrame left no report; OSError where ``log`` cannot be written.
     """
     library = ctypes.CDLL(None, use_errno=True)
     mine = os.getpid()
@@ -64,7 +70,7 @@ def measure(
             pass_fds=(lock,),
         )
         try:
-            process.wait()
+            _watch(process, patience_s)
         finally:
             if process.poll() is None:
                 _end(process)
@@ -73,6 +79,29 @@ def measure(
             f"ReFrame left no report (exit status {process.returncode}); its output {log} ends:"
             f" {_end_of(log)}"
         )
+
+
+def _watch(process: subprocess.Popen[bytes], patience_s: float) -> None:
+    """Wait for ReFrame, which would wait for ever for a slurmctld that does not come back."""
+    silent_from = None
+    while True:
+        try:
+            process.wait(min(WATCH_S, patience_s))
+            return
+        except subprocess.TimeoutExpired:
+            pass
+        asked = time.monotonic()
+        try:
+            slurm.answers()
+            silent_from = None
+        except NetproofError as error:
+            silent_from = asked if silent_from is None else silent_from
+            if time.monotonic() - silent_from >= patience_s:
+                raise NetproofError(
+                    f"{error}, not for {minutes(time.monotonic() - silent_from)} (--patience); the"
+                    " night was ended. Slurm may still have its jobs when it is back: squeue"
+                    " shows them, named netproof-…"
+                ) from None
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
