@@ -11,8 +11,10 @@ from rich.console import Console
 from rich.text import Text
 
 from netproof import documents, judging, tables
+from netproof.against import against, new_partition
 from netproof.beside import Asked
 from netproof.case import Case
+from netproof.compare import summary
 from netproof.criteria import Level
 from netproof.crossover import Crossover, crossovers
 from netproof.errors import NetproofError
@@ -83,6 +85,7 @@ def print_session(judged: JudgedSession, out: Console) -> None:
     tables.print_beside(verdict, out)
     _print_matrix(groups, judged.matrix.baseline, out)
     _print_crossovers(verdict, out)
+    _print_against(judged, out)
     print_absences(verdict, out)
     _print_landmarks(groups, out)
 
@@ -195,6 +198,20 @@ def _print_crossovers(verdict: Verdict, out: Console) -> None:
         for sentence, names in alike.items():
             style = "" if sentence.startswith("not") else "red"
             say(out, f"{place} {', '.join(names)}: {sentence}", style)
+
+
+def _print_against(judged: JudgedSession, out: Console) -> None:
+    """Of a switch that was measured alone, what it is against each one that stands beside."""
+    name = new_partition(judged.verdict)
+    if name is None:
+        return
+    found = against(judged.session, judged.verdict, name)
+    out.print()
+    say(out, f"{name} against the switches that are there", "bold")
+    for compared in found.comparisons:
+        say(out, summary(compared))
+    for why in found.alone:
+        say(out, f"not compared: {why}", "yellow")
 
 
 def _days(several: Collection[str]) -> list[str]:

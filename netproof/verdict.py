@@ -119,6 +119,8 @@ class Borrowed:
         """How long before or after the judged session it was measured, in words."""
         when = "before" if self.days >= 0 else "after"
         hours = round(24 * abs(self.days))
+        if hours == 0:
+            return "within the hour"
         return f"{hours} hours {when}" if hours < 48 else f"{abs(self.days):.0f} days {when}"
 
     def score(self) -> Finding | None:

@@ -127,7 +127,7 @@ def test_both_old_switches_stand_beside_it_with_their_session(netproof, folder):
     said = netproof("show", "--beside-stored").stdout
     for old in ("gige", "fast-ethernet"):
         assert re.search(
-            rf"compared with: {old} mpich, of \d{{4}}-\d\d-\d\d \(\d hours before\): \d+ cases? of"
+            rf"compared with: {old} mpich, of \d{{4}}-\d\d-\d\d \([\w ]+\): \d+ cases? of"
             rf" session {stored.name}",
             said,
         )

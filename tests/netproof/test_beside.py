@@ -300,6 +300,8 @@ def test_the_commands_say_what_is_compared_with(tmp_path):
             rf" session {stored.name}; 41 days older, and 30 are allowed",
             said,
         )
+    assert "\nfast-ethernet against the switches that are there\n" in said
+    assert re.search(r"fast-ethernet against gige, of \d{4}-\d\d-\d\d, \d+ cases: slower in", said)
     left = CliRunner().invoke(app, ["verdict", new, *arguments, "--leave-out-marked"]).stdout
     assert "left out: gige mpich, of " in left
     document = json.loads(CliRunner().invoke(app, ["verdict", new, *arguments, "--json"]).stdout)
