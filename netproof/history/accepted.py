@@ -128,13 +128,12 @@ def _whole(values: Mapping[str, Any], kind: type) -> Mapping[str, Any]:
     if odd:
         raise NetproofError(f"its keys are not those of an acceptance: {', '.join(sorted(odd))}")
     for key, value in values.items():
-        text = [value] if isinstance(value, str) else value
-        if key == "cases" and not isinstance(value, list):
-            raise NetproofError(f"cases is {value!r} and has to be a list")
-        if isinstance(text, list) and not all(isinstance(one, str) for one in text):
-            raise NetproofError(f"{key} is {value!r} and has to be text")
-        if not isinstance(value, str | list | dict | None):
-            raise NetproofError(f"{key} is {value!r} and has to be text")
+        many = key == "cases"
+        if key == "covers":
+            continue
+        texts = value if many and isinstance(value, list) else [value]
+        if many != isinstance(value, list) or not all(isinstance(x, str | None) for x in texts):
+            raise NetproofError(f"{key} is {value!r} and has to be {'a list of ' * many}text")
     return values
 
 

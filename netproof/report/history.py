@@ -146,6 +146,7 @@ def _panel(verdict: HistoryVerdict, one: Series, x: alt.X, ink: Ink) -> alt.Laye
     title = alt.TitleParams(
         f"{case.partition} {case.environment} {case.what()}: {one.quantity.title}",
         anchor="start",
+        frame="group",
         fontSize=12,
         fontWeight="normal",
         color=ink.text,

@@ -1,0 +1,110 @@
+"""Stores of many nights with known answers, generated from one recorded session."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from netproof.store import Store, StoredSession, questions
+from netproof.store.columns import TABLES
+from netproof.store.ingest import ingest
+
+RECORDED = Path(__file__).resolve().parents[2] / "data" / "sessions" / "ranges.json"
+FIRST_NIGHT = datetime(2026, 9, 1, 1, 0, 0)
+NOISE = 0.01
+RATES = (
+    *("peak_mb_s", "line_rate_share", "rate_1_kib_mb_s", "rate_4_kib_mb_s"),
+    *("rate_16_kib_mb_s", "rate_64_kib_mb_s"),
+)
+
+Slower = Callable[[Mapping[str, Any]], float]
+Rows = dict[str, list[dict[str, Any]]]
+
+
+class MadeNights:
+    """A store whose sessions are a recorded one again, at other times and with other values.
+
+    What was recorded is a session of ``gige mpich``; a second environment, ``other``, is a copy
+    of it. Times of a case and night have normal noise of 1 %, the same at all of its sizes.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.store = Store.create(folder / "store")
+        scratch = Store.create(folder / "scratch")
+        done = ingest(scratch, RECORDED)
+        read = questions.tables(scratch, done.stored)
+        self.recorded: Rows = {
+            name: table.to_pylist(maps_as_pydicts="strict") for name, table in read.items()
+        }
+        for name in ("cases", "launches", "curves", "nodes"):
+            rows = self.recorded[name]
+            rows += [{**copy.deepcopy(row), "environment": "other"} for row in rows]
+            if "function" in rows[0]:
+                rows.sort(key=lambda row: tuple(row[key] for key in list(row)[:7]))
+        self.random = np.random.default_rng(20061)
+
+    def stored(self, night: int, system: str = "testbed") -> StoredSession:
+        """The place of a night's session."""
+        start = FIRST_NIGHT + timedelta(days=night)
+        return StoredSession(f"{start:%Y%m%dT%H%M%S}-{night:08x}", system)
+
+    def add(
+        self,
+        night: int,
+        slower: Slower = lambda case: 1.0,
+        change: Callable[[Rows], None] = lambda rows: None,
+        system: str = "testbed",
+    ) -> StoredSession:
+        """Put a night into the store.
+
+        ``slower``: by what the times of a case are multiplied; ``change``: changes the rows of
+        all tables, by name, before they are written.
+        """
+        rows = copy.deepcopy(self.recorded)
+        factors = {}
+        for row in rows["cases"]:
+            key = (row["function"], row["ranks"], row["path"], row["direction"], row["environment"])
+            factor = slower(row) * float(np.exp(NOISE * self.random.standard_normal()))
+            factors[key] = factor
+            if row["latency_us"] is not None:
+                row["latency_us"] *= factor
+            for name in RATES:
+                if row[name] is not None:
+                    row[name] /= factor
+        for row in rows["curves"]:
+            key = (row["function"], row["ranks"], row["path"], row["direction"], row["environment"])
+            row["time_us"] *= factors[key]
+            if row["bandwidth_mb_s"] is not None:
+                row["bandwidth_mb_s"] /= factors[key]
+        stored = self.stored(night, system)
+        rows["sessions"][0]["uuid"] = f"{night:08x}-0000-4000-8000-000000000000"
+        rows["sessions"][0]["started"] = stored.start
+        change(rows)
+        tables = {
+            name: pa.Table.from_pylist(rows[name], schema=table.schema())
+            for name, table in TABLES.items()
+        }
+        self.store.put(stored, tables)
+        return stored
+
+    def add_many(self, nights: int, slower_from: Mapping[int, Slower] | None = None) -> None:
+        """Put so many nights there; ``slower_from``: night to what is slower from then on."""
+        slower: Slower = lambda case: 1.0  # noqa: E731
+        for night in range(nights):
+            slower = (slower_from or {}).get(night, slower)
+            self.add(night, slower)
+
+
+def by(factor: float, **which: Any) -> Slower:
+    """Times of the cases with these values are ``factor`` times as long."""
+
+    def slower(case: Mapping[str, Any]) -> float:
+        return factor if all(case[name] == value for name, value in which.items()) else 1.0
+
+    return slower

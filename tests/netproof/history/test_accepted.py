@@ -1,0 +1,129 @@
+"""An acceptance is kept whole, read whole, and covers what it says."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from netproof.errors import NetproofError
+from netproof.history import accepted, series
+from netproof.history.accepted import Acceptance
+from netproof.history.series import Quantity, Selection
+from netproof.store import Store
+
+GIGE = Selection(partition="gige")
+
+
+def acceptance(stored, selection: Selection = GIGE, **values) -> Acceptance:
+    said = {"reason": "jumbo frames", "name": "jd", "at": "2026-09-03 08:00:00", **values}
+    return Acceptance(stored.system, stored.name, covers=selection, **said)
+
+
+def test_what_is_kept_is_what_is_read(nights):
+    stored = nights.add(0)
+    everything = Selection(("Sendrecv", "4 ranks"), "gige", "mpich", Quantity.LATENCY)
+    kept = acceptance(stored, everything)
+    path = accepted.put(nights.store, kept)
+    assert path.parent == nights.store.folder / "accepted" / "testbed"
+    assert accepted.load(nights.store, "testbed") == (kept,)
+    assert accepted.load(nights.store, "another") == ()
+
+
+def test_the_same_again_is_there_once_and_another_beside_it(nights):
+    stored = nights.add(0)
+    accepted.put(nights.store, acceptance(stored))
+    accepted.put(nights.store, acceptance(stored))
+    assert len(accepted.load(nights.store, "testbed")) == 1
+    accepted.put(nights.store, acceptance(stored, reason="and a new firmware"))
+    assert len(accepted.load(nights.store, "testbed")) == 2
+
+
+def test_writers_leave_nothing_aside(nights):
+    accepted.put(nights.store, acceptance(nights.add(0)))
+    assert list((nights.store.folder / ".incoming").iterdir()) == []
+
+
+def test_a_store_with_acceptances_is_a_store(nights):
+    stored = nights.add(0)
+    accepted.put(nights.store, acceptance(stored))
+    assert Store.create(nights.store.folder).sessions() == (stored,)
+    (nights.store.folder / "netproof-store.json").unlink()
+    with pytest.raises(NetproofError, match="is no store and not empty"):
+        Store.create(nights.store.folder)
+
+
+def test_a_session_that_the_store_lacks_is_refused(nights):
+    nights.add(0)
+    with pytest.raises(NetproofError, match=r"has no session 20260902T010000-00000001 of testbed"):
+        accepted.put(nights.store, acceptance(nights.stored(1)))
+
+
+def test_it_needs_a_reason_a_name_and_what_it_covers(nights):
+    stored = nights.add(0)
+    with pytest.raises(NetproofError, match="needs a reason: give --reason"):
+        acceptance(stored, reason=" ")
+    with pytest.raises(NetproofError, match="needs a name: give --name"):
+        acceptance(stored, name="")
+    with pytest.raises(NetproofError, match="says what it covers"):
+        acceptance(stored, Selection())
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: text[: len(text) // 2],
+        lambda text: "[]",
+        lambda text: text.replace('"format": 1', '"format": 2'),
+        lambda text: text.replace('"reason"', '"because"'),
+        lambda text: text.replace('"jumbo frames"', "5"),
+        lambda text: text.replace('"jumbo frames"', '""'),
+        lambda text: text.replace('"gige"', '["gige"]'),
+        lambda text: json.dumps(json.loads(text) | {"covers": {}}),
+        lambda text: text.replace('"cases": []', '"cases": ["("]'),
+        lambda text: text.replace('"cases": []', '"cases": "gige"'),
+        lambda text: text.replace('"quantity": null', '"quantity": "speed"'),
+        lambda text: text.replace("testbed", "another"),
+        lambda text: text.replace("20260901T010000", "20260801T010000"),
+    ],
+)
+def test_a_damaged_one_is_an_error_with_its_path(nights, damage):
+    path = accepted.put(nights.store, acceptance(nights.add(0)))
+    whole = path.read_text()
+    path.write_text(damage(whole))
+    assert path.read_text() != whole
+    with pytest.raises(NetproofError, match=f"{path}: no acceptance can be read from it: "):
+        accepted.load(nights.store, "testbed")
+
+
+def test_a_foreign_file_among_them_is_an_error(nights):
+    path = accepted.put(nights.store, acceptance(nights.add(0)))
+    (path.parent / "README").write_text("here be acceptances")
+    with pytest.raises(NetproofError, match="README: no acceptance can be read from it"):
+        accepted.load(nights.store, "testbed")
+
+
+def test_its_session_or_the_next_that_is_looked_at_begins_the_new_level(nights):
+    stored = [nights.add(night) for night in range(4)]
+    found = series.read(nights.store, "testbed", stored)
+    one = found.series[0]
+    begins = [acceptance(stored[1])]
+    assert accepted.nights(begins, stored, one) == {1}
+    assert accepted.nights(begins, [stored[0], *stored[2:]], one) == {1}
+    assert accepted.nights(begins, stored[2:], one) == set()
+    assert accepted.nights(begins, stored[:1], one) == set()
+    elsewhere = [acceptance(stored[1], Selection(partition="roce"))]
+    assert accepted.nights(elsewhere, stored, one) == set()
+
+
+def test_a_pool_is_covered_with_half_of_it(nights):
+    found = series.read(nights.store, "testbed", [nights.add(0)])
+    (pool,) = [
+        pool
+        for pool in found.pools
+        if pool.where == ("gige", "mpich") and pool.quantity is Quantity.PEAK
+    ]
+    functions = {(it.case.function, it.case.ranks) for it in pool.members}
+    assert functions == {("PingPong", 2), ("Sendrecv", 2), ("Sendrecv", 4)}
+    assert Selection(("Sendrecv",)).covers_pool(pool)
+    assert not Selection(("PingPong",)).covers_pool(pool)

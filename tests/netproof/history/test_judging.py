@@ -1,0 +1,246 @@
+"""A change is found where it is, told with what else changed, and alarms until it is accepted."""
+
+from __future__ import annotations
+
+import pytest
+from made_nights import by
+
+from netproof.errors import NetproofError
+from netproof.history import accepted, judging
+from netproof.history.accepted import Acceptance
+from netproof.history.detection import Kind
+from netproof.history.judging import NOTHING_WORSE, WORSE, State, confidence, judge
+from netproof.history.series import Pool, Quantity, Selection, Series
+
+SLOW = by(1.2, environment="mpich")
+SLOWER_ALL = by(1.2)
+FASTER = by(1 / 1.2, environment="mpich")
+
+
+GIGE = Selection(partition="gige")
+
+
+def accept(nights, stored, selection=GIGE) -> None:
+    accepted.put(
+        nights.store,
+        Acceptance("testbed", stored.name, "intended", "jd", "2026-10-01 08:00:00", selection),
+    )
+
+
+def places(verdict) -> set[tuple[str, str]]:
+    return {(event.partition, event.environment) for event in verdict.events}
+
+
+def test_where_nothing_changes_nothing_is_worse(nights):
+    nights.add_many(30)
+    verdict = judge(nights.store)
+    assert verdict.status == NOTHING_WORSE
+    assert verdict.events == ()
+    assert verdict.sentences() == ("nothing changed in 30 sessions since 2026-09-01",)
+
+
+def test_a_step_is_an_event_of_its_configuration_with_its_night_and_size(nights):
+    nights.add_many(30, {24: SLOW})
+    verdict = judge(nights.store)
+    assert verdict.status == WORSE
+    assert places(verdict) == {("gige", "mpich")}
+    (event,) = verdict.events
+    assert event.session == nights.stored(24)
+    assert event.before == nights.stored(23)
+    for shift in event.shifts:
+        rises = shift.of.quantity.rising_is_worse
+        assert shift.worse
+        assert shift.change.size == pytest.approx(0.2 if rises else 1 / 1.2 - 1, abs=0.03)
+
+
+def test_the_pooled_ones_come_first_then_the_larger(nights):
+    nights.add_many(30, {24: lambda case: 1.2 if case["function"] == "Sendrecv" else 1.1})
+    for event in judge(nights.store).events:
+        kinds = [type(shift.of) for shift in event.shifts]
+        assert kinds == sorted(kinds, key=lambda kind: kind is Series)
+        assert kinds[0] is Pool
+        sizes = [
+            abs(shift.change.size)
+            for shift in event.single
+            if shift.of.quantity is Quantity.LATENCY
+        ]
+        assert sizes == sorted(sizes, reverse=True)
+
+
+def test_what_else_changed_that_night_is_told(nights):
+    def mtu(rows):
+        for row in rows["nodes"]:
+            row["mtu"] = 1400
+
+    for night in range(30):
+        late = night >= 24
+        nights.add(night, SLOW if late else by(1), mtu if late else lambda rows: None)
+    (event,) = judge(nights.store).events
+    everywhere = "gige-1, gige-2, gige-3, gige-4"
+    assert event.changed() == (
+        f"Changed since the session before, 2026-09-24 01:00: mtu: 1500 → 1400 ({everywhere}).",
+        "Not known: bus, coalescing, firmware, nic, 5 sysctls.",
+    )
+    assert everywhere in event.sentence()
+
+
+def test_where_nothing_of_the_configuration_changed_the_nights_around_are_looked_at(nights):
+    def mtu(rows):
+        for row in rows["nodes"]:
+            row["mtu"] = 1400
+
+    for night in range(30):
+        nights.add(night, SLOW if night >= 24 else by(1), mtu if night >= 25 else lambda rows: None)
+    (event,) = judge(nights.store).events
+    told = event.changed()
+    assert told[0] == "Nothing that is recorded changed since the session before, 2026-09-24 01:00."
+    assert told[1].startswith("Changed from 2026-09-25 01:00 to 2026-09-26 01:00: mtu: 1500 → 1400")
+
+
+def test_a_change_for_the_better_is_told_and_fails_nothing(nights):
+    nights.add_many(30, {24: FASTER})
+    verdict = judge(nights.store)
+    assert verdict.status == NOTHING_WORSE
+    assert places(verdict) == {("gige", "mpich")}
+    assert "is better since 2026-09-25" in verdict.sentences()[0]
+    assert judging.ACCEPT_BETTER in verdict.sentences()[0]
+
+
+def test_it_alarms_every_night_until_it_is_accepted_and_what_is_lost_later_shows(nights):
+    nights.add_many(40, {20: SLOW})
+    for night in (24, 30, 39):
+        assert judge(nights.store, session=nights.stored(night).name).status == WORSE
+    accept(nights, nights.stored(20))
+    verdict = judge(nights.store)
+    assert verdict.status == NOTHING_WORSE
+    assert verdict.events == ()
+    assert State.ACCEPTED in {shift.state for shift in verdict.shifts}
+    for night in range(40, 46):
+        nights.add(night, by(1.5, environment="mpich"))
+    assert judge(nights.store).status == WORSE
+
+
+def test_accepting_one_configuration_leaves_the_other_open(nights):
+    nights.add_many(30, {24: SLOWER_ALL})
+    accept(nights, nights.stored(24), Selection(environment="other"))
+    verdict = judge(nights.store)
+    assert places(verdict) == {("gige", "mpich")}
+    assert verdict.status == WORSE
+
+
+def test_what_goes_back_ends(nights):
+    nights.add_many(40, {20: SLOW, 28: by(1)})
+    verdict = judge(nights.store)
+    assert verdict.status == NOTHING_WORSE
+    ended = {shift.change.index for shift in verdict.shifts if shift.state is State.ENDED}
+    assert 20 in ended
+
+
+def test_a_single_bad_night_is_told_as_one_and_fails_nothing(nights):
+    for night in range(30):
+        nights.add(night, by(1.8) if night == 24 else by(1))
+    verdict = judge(nights.store)
+    assert verdict.status == NOTHING_WORSE
+    assert {odd.session for odd in verdict.bad_nights} == {nights.stored(24)}
+    kinds = {shift.change.kind for shift in verdict.shifts if shift.change.index == 24}
+    assert kinds == {Kind.BAD_NIGHT}
+    assert "had a bad night on 2026-09-25" in verdict.bad_nights[0].sentence()
+
+
+def test_scores_that_moved_with_the_baseline_are_not_the_case_s_own(nights):
+    nights.add_many(30, {24: SLOW})
+    verdict = judge(nights.store)
+    scores = {
+        shift.state
+        for shift in verdict.shifts
+        if shift.of.quantity is Quantity.SCORE and shift.change.index == 24
+    }
+    assert scores == {State.BASELINE}
+
+
+def test_a_score_that_moved_by_its_own_times_is_its_own(nights):
+    nights.add_many(30, {24: by(1.2, environment="other")})
+    verdict = judge(nights.store)
+    assert places(verdict) == {("gige", "other")}
+    (event,) = verdict.events
+    assert Quantity.SCORE in {shift.of.quantity for shift in event.shifts}
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_too_few_nights_are_said_and_fail_nothing(nights, count):
+    nights.add_many(count)
+    verdict = judge(nights.store)
+    assert verdict.status == NOTHING_WORSE
+    least = judging.least_nights()
+    assert f"{count} session" in verdict.too_few
+    assert f"too few to judge, {least} needed" in verdict.too_few
+    assert verdict.sentences() == (verdict.too_few,)
+
+
+def test_a_cold_start_sees_a_change_that_is_large(nights):
+    nights.add_many(9, {6: by(2.0, environment="mpich")})
+    assert places(judge(nights.store)) == {("gige", "mpich")}
+
+
+def test_sessions_in_which_nothing_was_measured_are_said(nights):
+    def nothing(rows):
+        for name in ("launches", "curves"):
+            rows[name] = []
+        for row in rows["cases"]:
+            for key in list(row)[list(row).index("jobid") :]:
+                if key != "further":
+                    row[key] = None
+
+    nights.add(0, change=nothing)
+    assert "no case was measured whole" in judge(nights.store).too_few
+
+
+def test_a_part_keeps_the_verdict_of_the_whole(nights):
+    nights.add_many(30, {24: SLOW})
+    verdict = judge(nights.store)
+    of_other = verdict.of(Selection(environment="other"))
+    assert of_other.status == NOTHING_WORSE
+    assert of_other.tested == verdict.tested
+    of_one = verdict.of(Selection(("PingPong",), environment="mpich"))
+    assert of_one.status == WORSE
+    assert {case.function for event in of_one.events for s in event.single for case in s.cases} == {
+        "PingPong"
+    }
+    with pytest.raises(NetproofError, match="no series of testbed fits: partition roce"):
+        verdict.of(Selection(partition="roce"))
+
+
+def test_how_often_it_is_to_be_wrong_is_said(nights):
+    nights.add_many(12)
+    verdict = judge(nights.store)
+    assert verdict.control().startswith(
+        f"{verdict.tested} of {len(verdict.followed)} series tested"
+    )
+    assert f"{verdict.false_alarms_a_month:.2g} false alarms a month" in verdict.control()
+
+
+def test_levels_follow_the_changes(nights):
+    nights.add_many(30, {24: by(1.5)})
+    verdict = judge(nights.store)
+    for one in verdict.nights.series:
+        if one.quantity is Quantity.LATENCY:
+            first, second = verdict.levels(one)
+            assert (first.first, first.last, second.first, second.last) == (0, 23, 24, 29)
+            assert second.value == pytest.approx(1.5 * first.value, rel=0.02)
+            assert second.low < second.value < second.high
+
+
+def test_a_damaged_acceptance_is_an_error(nights):
+    nights.add_many(2)
+    accept(nights, nights.stored(0))
+    (path,) = nights.store.acceptances("testbed")
+    path.write_text("")
+    with pytest.raises(NetproofError, match="no acceptance can be read"):
+        judge(nights.store)
+
+
+def test_confidence_has_the_digits_that_it_takes():
+    assert confidence(0.2) == "80 %"
+    assert confidence(0.001) == "99.9 %"
+    assert confidence(0.00002) == "99.998 %"
+    assert confidence(1e-30) == "above 99.9999 %"

@@ -1,0 +1,215 @@
+"""Series are what the store has of each session, in the order of their start."""
+
+from __future__ import annotations
+
+import math
+from datetime import date
+
+import pytest
+from made_nights import by
+
+from netproof import criteria
+from netproof.errors import NetproofError
+from netproof.history import series
+from netproof.history.series import Quantity, Selection
+from netproof.judgement import Baseline
+from netproof.measured import Measured
+from netproof.store import questions
+
+
+def read(nights):
+    system, sessions = series.chosen(nights.store)
+    return series.read(nights.store, system, sessions)
+
+
+def one(found, quantity, function="Sendrecv", ranks=4, environment="mpich"):
+    (it,) = [
+        it
+        for it in found.series
+        if (it.quantity, it.case.function, it.case.ranks, it.case.environment)
+        == (quantity, function, ranks, environment)
+    ]
+    return it
+
+
+def measured(nights, session, function="Sendrecv", ranks=4, environment="mpich"):
+    (it,) = [
+        Measured.from_json(result.measured)
+        for result in questions.load(nights.store, session).results
+        if result.case
+        and (result.case.function, result.case.ranks, result.case.environment)
+        == (function, ranks, environment)
+    ]
+    return it
+
+
+def test_a_series_has_the_landmarks_of_each_session(nights):
+    nights.add_many(4)
+    found = read(nights)
+    for night, stored in enumerate(found.sessions):
+        landmarks = measured(nights, stored).landmarks
+        assert one(found, Quantity.LATENCY).values[night] == landmarks.latency_us
+        assert one(found, Quantity.RATE_64_KIB).values[night] == landmarks.rate_64_kib_mb_s
+
+
+def test_the_mean_is_the_geometric_one_over_the_sizes_of_a_score(nights):
+    nights.add_many(2)
+    found = read(nights)
+    curve = measured(nights, found.sessions[0]).curve
+    logs = [math.log(t) for size, t in zip(curve.sizes, curve.time_us, strict=True) if size >= 4]
+    expected = math.exp(sum(logs) / len(logs))
+    assert one(found, Quantity.MEAN).values[0] == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_score_is_that_of_the_criteria_against_the_baseline_of_the_site(nights):
+    nights.add_many(2, {0: by(1.5, environment="other")})
+    found = read(nights)
+    assert found.baseline == Baseline("gige", "mpich")
+    curves = [
+        [launch.curve for launch in measured(nights, found.sessions[0], environment=name).launches]
+        for name in ("other", "mpich")
+    ]
+    expected = criteria.score(*curves, where="it", baseline="mpich")
+    score = one(found, Quantity.SCORE, environment="other")
+    assert score.values[0] == pytest.approx(expected.value, rel=1e-12)
+
+
+def test_the_baseline_has_no_score_that_could_be_followed(nights):
+    nights.add_many(2)
+    scored = [it for it in read(nights).series if it.quantity is Quantity.SCORE]
+    assert scored
+    assert {it.case.environment for it in scored} == {"other"}
+
+
+def test_without_a_baseline_there_are_no_scores(nights):
+    def without(rows):
+        for row in rows["cases"]:
+            row["partition_extras"] = row["partition_extras"].replace('"baseline"', '"formerly"')
+
+    for night in range(2):
+        nights.add(night, change=without)
+    found = read(nights)
+    assert found.baseline is None
+    assert Quantity.SCORE not in {it.quantity for it in found.series}
+
+
+def test_a_function_without_bandwidth_is_followed_by_latency_and_mean(nights):
+    nights.add_many(2)
+    quantities = {
+        it.quantity
+        for it in read(nights).series
+        if it.case.function == "Allreduce" and it.case.environment == "mpich"
+    }
+    assert quantities == {Quantity.LATENCY, Quantity.MEAN}
+
+
+def test_a_night_that_did_not_measure_a_case_has_no_value(nights):
+    def without(rows):
+        for name in ("cases", "launches", "curves"):
+            rows[name] = [row for row in rows[name] if row["function"] != "Sendrecv"]
+
+    nights.add(0)
+    nights.add(1, change=without)
+    nights.add(2)
+    values = one(read(nights), Quantity.LATENCY).values
+    assert [value is None for value in values] == [False, True, False]
+
+
+def test_a_case_that_failed_its_references_counts(nights):
+    def failed(rows):
+        for row in rows["cases"]:
+            row["result"] = "fail"
+
+    nights.add(0)
+    nights.add(1, change=failed)
+    assert None not in one(read(nights), Quantity.LATENCY).values
+
+
+def test_a_mean_over_other_sizes_is_left_out_and_counted(nights):
+    def short(rows):
+        rows["curves"] = [row for row in rows["curves"] if row["size_bytes"] != 1024]
+
+    nights.add(0, change=short)
+    nights.add(1)
+    found = read(nights)
+    assert one(found, Quantity.MEAN).values[0] is None
+    assert one(found, Quantity.LATENCY).values[0] is not None
+    with_sizes = [it for it in found.series if it.quantity in (Quantity.MEAN, Quantity.SCORE)]
+    assert found.other_sizes == len(with_sizes)
+
+
+def test_what_no_recent_session_measured_is_followed_no_longer(nights):
+    def without(rows):
+        for name in ("cases", "launches", "curves"):
+            rows[name] = [row for row in rows[name] if row["environment"] != "other"]
+
+    nights.add(0)
+    for night in range(1, series.STILL_MEASURED + 1):
+        nights.add(night, change=without)
+    found = read(nights)
+    assert {it.case.environment for it in found.series} == {"mpich"}
+    assert found.left > 0
+
+
+def test_pools_hold_the_series_of_one_configuration_and_quantity(nights):
+    nights.add_many(3)
+    pools = read(nights).pools
+    assert pools
+    for pool in pools:
+        assert {(*it.where, it.quantity) for it in pool.members} == {(*pool.where, pool.quantity)}
+
+
+def test_sessions_are_chosen_by_count_day_label_and_last_one(nights):
+    def labelled(rows):
+        rows["sessions"][0]["labels"] = {"rack": "b"}
+
+    stored = [nights.add(n, change=labelled if n % 2 else lambda rows: None) for n in range(6)]
+    store = nights.store
+    assert series.chosen(store) == ("testbed", tuple(stored))
+    assert series.chosen(store, last=2)[1] == tuple(stored[-2:])
+    assert series.chosen(store, since=date(2026, 9, 5))[1] == tuple(stored[4:])
+    assert series.chosen(store, session=stored[3].name)[1] == tuple(stored[:4])
+    assert series.chosen(store, labels={"rack": "b"})[1] == tuple(stored[1::2])
+
+
+def test_of_several_systems_one_has_to_be_named(nights):
+    nights.add(0)
+    other = nights.add(1, system="another")
+    with pytest.raises(NetproofError, match="2 systems, another, testbed; name one with --system"):
+        series.chosen(nights.store)
+    assert series.chosen(nights.store, "another") == ("another", (other,))
+    assert series.chosen(nights.store, session=other.name) == ("another", (other,))
+    with pytest.raises(NetproofError, match="is of system another, not testbed"):
+        series.chosen(nights.store, "testbed", other.name)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"system": "moon"}, "no session of system moon; it has testbed"),
+        ({"since": date(2027, 1, 1)}, "no session of testbed began on 2027-01-01 or later"),
+        ({"labels": {"rack": "b"}}, "no session of testbed is labelled rack=b"),
+        ({"session": "20200101"}, "has no session '20200101'"),
+    ],
+)
+def test_what_fits_no_session_is_said(nights, asked, said):
+    nights.add(0)
+    with pytest.raises(NetproofError, match=said):
+        series.chosen(nights.store, **asked)
+
+
+def test_an_empty_store_is_said(nights):
+    with pytest.raises(NetproofError, match="holds no session; 'netproof ingest REPORT' brings"):
+        series.chosen(nights.store)
+
+
+def test_a_selection_takes_what_fits_all_of_it(nights):
+    nights.add(0)
+    found = read(nights).series
+    fits = [
+        it for it in found if Selection(("sendrecv", "4 ranks"), environment="mpich").covers(it)
+    ]
+    assert {(it.case.function, it.case.ranks) for it in fits} == {("Sendrecv", 4)}
+    assert {it.case.environment for it in fits} == {"mpich"}
+    with pytest.raises(NetproofError, match=r"'\(' is no regular expression"):
+        Selection(("(",))
