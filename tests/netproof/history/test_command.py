@@ -1,0 +1,274 @@
+"""``netproof history``: what it prints, what it exits with, and every message that can be met."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from made_nights import by
+from typer.testing import CliRunner
+
+from netproof.cli import app
+
+ROOT = Path(__file__).resolve().parents[3]
+SLOW = by(1.2, environment="mpich")
+
+
+def history(nights, *arguments: str) -> tuple[int, str, str]:
+    ran = CliRunner().invoke(app, ["history", *arguments, "--store", str(nights.store.folder)])
+    return ran.exit_code, ran.stdout, ran.stderr
+
+
+def accepted(nights, *arguments: str, reason="intended", name="jd") -> tuple[int, str, str]:
+    return history(nights, "accept", *arguments, "--reason", reason, "--name", name)
+
+
+def test_an_empty_store_cannot_be_followed(nights):
+    status, out, err = history(nights)
+    assert (status, out) == (2, "")
+    assert "netproof: cannot follow: " in err
+    assert "holds no session; 'netproof ingest REPORT' brings one" in err
+
+
+def test_what_is_no_store_cannot_be_followed(nights, tmp_path):
+    ran = CliRunner().invoke(app, ["history", "--store", str(tmp_path)])
+    assert ran.exit_code == 2
+    assert "is no store, it has no netproof-store.json" in ran.stderr
+
+
+@pytest.mark.parametrize(("count", "said"), [(1, "1 session of"), (3, "3 sessions of")])
+def test_few_sessions_are_said_to_be_few(nights, count, said):
+    nights.add_many(count)
+    status, out, _ = history(nights)
+    assert status == 0
+    assert f"{said} testbed: too few to judge, " in out
+
+
+@pytest.mark.parametrize("count", [12, 40])
+def test_nothing_worse_is_said_with_what_is_to_be_expected(nights, count):
+    nights.add_many(count)
+    status, out, _ = history(nights)
+    assert status == 0
+    assert f"history of testbed: {count} sessions from 2026-09-01 01:00 to " in out
+    assert "\nnothing is worse\n" in out
+    assert re.search(r"\d+ of \d+ series tested, .* false alarms a month are to be expected", out)
+
+
+def test_a_change_for_the_worse_is_told_with_its_session_and_fails(nights):
+    nights.add_many(30, {24: SLOW})
+    status, out, _ = history(nights)
+    assert status == 1
+    assert "\nWORSE: 1 change in 1 configuration, " in out
+    assert "▼ gige mpich since 2026-09-25 01:00 (session 20260925T010000-00000018)" in out
+    (pooled,) = [line for line in out.splitlines() if "latency, 7 cases pooled" in line]
+    assert re.search(r"\+(19|20|21)\.\d %", pooled)
+    assert "Nothing that is recorded changed since the session before, 2026-09-24 01:00." in out
+
+
+def test_a_change_for_the_better_is_to_be_accepted(nights):
+    nights.add_many(30, {24: by(1 / 1.2, environment="mpich")})
+    status, out, _ = history(nights)
+    assert status == 0
+    assert "▲ gige mpich since 2026-09-25 01:00" in out
+    assert "accept it, so that losing it again shows (netproof history accept)" in out
+
+
+def test_a_bad_night_is_told_and_does_not_fail(nights):
+    for night in range(30):
+        nights.add(night, by(1.8) if night == 24 else by(1))
+    status, out, _ = history(nights)
+    assert status == 0
+    assert "single bad nights, which no level followed" in out
+    assert "✗ gige mpich had a bad night on 2026-09-25 01:00" in out
+
+
+def test_the_series_of_a_case_are_shown_session_by_session(nights):
+    nights.add_many(30, {24: SLOW})
+    status, out, _ = history(nights, "sendrecv", "4 ranks", "--environment", "mpich")
+    assert status == 1
+    assert "gige mpich IMB Sendrecv 4 ranks" in out
+    assert "other" not in out
+    rows = [line for line in out.splitlines() if line.startswith("20260925T010000-00000018")]
+    assert len(rows) == 1
+    assert "▼" in rows[0]
+    assert sum(line.startswith("202609") for line in out.splitlines()) == 30
+    status, out, _ = history(nights, "--environment", "other")
+    assert status == 0
+
+
+def test_many_cases_are_shown_in_a_line_each(nights):
+    nights.add_many(6)
+    status, out, _ = history(nights, "--quantity", "latency_us")
+    assert status == 0
+    assert "14 cases: session by session are shown up to 4" in out
+    assert out.count("latency") == 14
+
+
+def test_two_systems_are_to_be_told_apart(nights):
+    nights.add(0)
+    nights.add(1, system="another")
+    status, _, err = history(nights)
+    assert status == 2
+    assert "holds 2 systems, another, testbed; name one with --system" in err
+    status, out, _ = history(nights, "--system", "another")
+    assert status == 0
+    assert "history of another: 1 session from" in out
+
+
+def test_without_a_baseline_it_says_so(nights):
+    def without(rows):
+        for row in rows["cases"]:
+            row["partition_extras"] = row["partition_extras"].replace('"baseline"', '"formerly"')
+
+    for night in range(6):
+        nights.add(night, change=without)
+    assert "No scores are followed: no session says what the baseline is." in history(nights)[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("(",), "'(' is no regular expression"),
+        (("nothing",), "no series of testbed fits: cases with 'nothing'"),
+        (("--partition", "roce"), "no series of testbed fits: partition roce"),
+        (("--system", "moon"), "no session of system moon; it has testbed"),
+        (("--session", "2020"), "has no session '2020'"),
+        (("--since", "2027-01-01"), "no session of testbed began on 2027-01-01 or later"),
+        (("--since", "tomorrow"), "'tomorrow' does not match"),
+        (("--last", "0"), "0 is not in the range"),
+        (("--label", "rack"), "'rack' is no label: KEY=VALUE"),
+        (("--label", "rack=b"), "no session of testbed is labelled rack=b"),
+        (("--quantity", "speed"), "'speed' is not one of"),
+        (("--plot", "series.gif"), "series.gif: is none of .html, .svg, .png, .pdf"),
+        (("--plot", "series.svg"), "series are too many for one plot, 24 fit"),
+        (("pingpong", "--plot", "/nowhere/x.svg"), "/nowhere/x.svg: cannot be written"),
+    ],
+)
+def test_what_cannot_be_is_said_with_the_remedy(nights, arguments, said):
+    nights.add_many(2)
+    status, out, err = history(nights, *arguments)
+    assert status == 2
+    assert out == ""
+    # On a terminal that is narrow the parser of options wraps what it says.
+    assert said in " ".join(err.replace("│", " ").split())
+
+
+def test_damaged_files_are_named(nights):
+    nights.add_many(2)
+    path = nights.store.path(nights.stored(0)) / "curves.parquet"
+    path.write_bytes(b"")
+    status, _, err = history(nights)
+    assert status == 2
+    assert str(path) in err
+
+
+@pytest.mark.parametrize("suffix", ["html", "svg", "png", "pdf"])
+def test_series_are_drawn_with_their_changes(nights, tmp_path, suffix):
+    nights.add_many(30, {24: SLOW})
+    path = tmp_path / f"series.{suffix}"
+    arguments = ("sendrecv 4 r", "--environment", "mpich", "--plot", str(path))
+    status, out, _ = history(nights, *arguments)
+    assert status == 1
+    assert out.endswith(f"plot {path}\n")
+    begins = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF"}
+    content = path.read_bytes()
+    if suffix == "html":
+        assert b"2026-09-25 +" in content
+        assert not re.search(rb"<(?:script|link)[^>]*(?:src|href)=", content)
+    else:
+        assert content.startswith(begins[suffix])
+    if suffix == "svg":
+        assert b"worse, open" in content
+        assert content.count(b"2026-09-25") >= 7
+
+
+def test_an_accepted_change_does_not_alarm_again_and_what_is_lost_later_does(nights):
+    nights.add_many(30, {24: SLOW})
+    session = nights.stored(24).name
+    status, out, _ = accepted(nights, "gige mpich", "--session", session, reason="jumbo frames")
+    assert status == 0
+    assert f"accepted: cases with 'gige mpich' from session {session} on: jumbo frames (jd, " in out
+    assert "ends: gige mpich since 2026-09-25 01:00" in out
+    (path,) = nights.store.acceptances("testbed")
+    assert f"to take it back, remove {path}" in out.replace("\n", "")
+    status, out, _ = history(nights)
+    assert status == 0
+    assert "accepted: cases with 'gige mpich' from session" in out
+    path.unlink()
+    assert history(nights)[0] == 1
+
+
+def test_what_began_later_stays_open(nights):
+    nights.add_many(30, {24: SLOW})
+    status, out, _ = accepted(nights, ".", "--session", nights.stored(10).name)
+    assert status == 0
+    assert "stays open, since it began later: gige mpich since 2026-09-25 01:00" in out
+    assert history(nights)[0] == 1
+
+
+def test_accepting_where_nothing_is_open_says_so(nights):
+    nights.add_many(12)
+    status, out, _ = accepted(nights, "--partition", "gige", "--session", "newest")
+    assert status == 0
+    assert "no change of these is open now" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "says what it covers: an expression for cases ('.' for all of them)"),
+        (("nothing",), "no series of testbed fits: cases with 'nothing'"),
+        ((".", "--system", "moon"), "is of system testbed, not moon"),
+        ((".", "--name", " "), "needs a name: give --name"),
+        ((".", "--reason", ""), "needs a reason: give --reason"),
+        ((".", "--session", "2020"), "has no session '2020'"),
+    ],
+)
+def test_what_cannot_be_accepted_is_said(nights, arguments, said):
+    nights.add_many(2)
+    given = ("--reason", "r", "--name", "n", "--session", nights.stored(1).name)
+    status, out, err = history(nights, "accept", *given, *arguments)
+    assert (status, out) == (2, "")
+    assert said in err
+    assert nights.store.acceptances("testbed") == ()
+
+
+def test_a_full_or_closed_store_is_said(nights):
+    stored = nights.add(0)
+    nights.add(1)
+    (nights.store.folder / "accepted").write_text("in the way")
+    status, _, err = accepted(nights, ".", "--session", stored.name)
+    assert status == 2
+    assert "cannot be written: " in err
+
+
+def keys_of(value) -> set[str]:
+    if isinstance(value, dict):
+        below = set().union(*map(keys_of, value.values()))
+        return below | set(value)
+    return set().union(*map(keys_of, value)) if isinstance(value, list) else set()
+
+
+def test_every_key_of_the_json_is_documented(nights):
+    def mtu(rows):
+        for row in rows["nodes"]:
+            row["mtu"] = 1400
+
+    for night in range(30):
+        nights.add(night, SLOW if night >= 24 else by(1), mtu if night > 24 else lambda rows: None)
+    accepted(nights, "--environment", "other", "--session", nights.stored(3).name)
+    status, out, _ = history(nights, "mpich", "--json")
+    document = json.loads(out)
+    assert status == 1
+    assert document["verdict"] == "worse"
+    assert document["events"][0]["beside"][0]["differences"][0]["what"] == "mtu"
+    for event in document["events"]:
+        for culprits in [event["culprits"], *event["beside"]]:
+            # By the things that are not known, which are the nodes'.
+            culprits["unknown"] = {}
+    section = (ROOT / "docs" / "operation.md").read_text()
+    section = section.split("\n## As JSON\n", 1)[1].split("\n## ", 1)[0]
+    found = keys_of(document)
+    assert found <= set(re.findall(r"`(\w+)`", section))
