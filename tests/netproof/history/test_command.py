@@ -137,7 +137,7 @@ def test_without_a_baseline_it_says_so(nights):
         (("--session", "2020"), "has no session '2020'"),
         (("--since", "2027-01-01"), "no session of testbed began on 2027-01-01 or later"),
         (("--since", "tomorrow"), "'tomorrow' does not match"),
-        (("--last", "0"), "0 is not in the range"),
+        (("--last", "0"), "should be greater than or equal to 1"),
         (("--label", "rack"), "'rack' is no label: KEY=VALUE"),
         (("--label", "rack=b"), "no session of testbed is labelled rack=b"),
         (("--quantity", "speed"), "'speed' is not one of"),
