@@ -178,7 +178,7 @@ def test_too_few_nights_are_said_and_fail_nothing(nights, count):
 
 
 def test_a_cold_start_sees_a_change_that_is_large(nights):
-    nights.add_many(9, {6: by(2.0, environment="mpich")})
+    nights.add_many(13, {9: by(2.0, environment="mpich")})
     assert places(judge(nights.store)) == {("gige", "mpich")}
 
 
