@@ -177,9 +177,11 @@ def test_too_few_nights_are_said_and_fail_nothing(nights, count):
     assert verdict.sentences() == (verdict.too_few,)
 
 
-def test_a_cold_start_sees_a_change_that_is_large(nights):
-    nights.add_many(13, {9: by(2.0, environment="mpich")})
-    assert places(judge(nights.store)) == {("gige", "mpich")}
+def test_a_cold_start_is_told_of_by_what_shows_in_many_series(nights):
+    nights.add_many(15, {9: by(2.0, environment="mpich")})
+    verdict = judge(nights.store)
+    assert places(verdict) == {("gige", "mpich")}
+    assert verdict.events[0].session == nights.stored(9)
 
 
 def test_sessions_in_which_nothing_was_measured_are_said(nights):
