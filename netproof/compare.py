@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from netproof import documents, judging, tables
+from netproof import documents, judging, provenance, tables
 from netproof.case import Case
 from netproof.comparison import (
     ComparedCase,
@@ -38,6 +38,8 @@ MARKS = {
 }
 STYLES = {Outcome.FASTER: "green", Outcome.SLOWER: "red"}
 _LEAST_LINE, _LONGEST_LINE = 8, 40
+_MOST_OF_NODES = 12
+"""So many differences of nodes are printed; another driver has dozens of settings of its own."""
 _DRAWN_RATIOS = (2.0, 10.0)
 """The scale of drawn ratios ends between these: noise stays flat, and the rest beside outliers."""
 
@@ -110,12 +112,47 @@ def print_comparison(compared: Comparison, out: Console) -> None:
         say(out, f"{side.name}: {whence(side)}")
     for difference in differences(compared):
         say(out, f"configuration: {difference}")
+    print_nodes(compared, out)
     out.print()
     say(out, summary(compared), "bold")
     _print_ratios(compared, out)
     out.print()
     _print_sentences(compared, out)
     print_uncompared(compared, out)
+
+
+def nodes(compared: Comparison) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+    """In what the nodes of both sides were found to differ, by name to the values in each.
+
+    Raises NetproofError where a side does not know what its nodes were.
+    """
+    found = []
+    for side in (compared.first, compared.second):
+        of_session = judging.provenance_of(side.session)
+        here = [
+            one
+            for one in of_session.nodes
+            if side.partition in (None, one.partition)
+            and side.environment in (None, one.environment)
+        ]
+        if not here:
+            why = "; ".join(dict.fromkeys(of_session.unknown.values())) or "no job of it said"
+            raise NetproofError(f"what the nodes of {side.name} were is not known: {why}")
+        found.append(here)
+    return provenance.between(*found)
+
+
+def print_nodes(compared: Comparison, out: Console) -> None:
+    """In what nodes differ, so that it shows whether anything but what is compared changed."""
+    try:
+        found = nodes(compared)
+    except NetproofError as error:
+        say(out, f"nodes: {error}", "yellow")
+        return
+    for what, (first, second) in list(found.items())[:_MOST_OF_NODES]:
+        say(out, f"nodes: {what} {', '.join(first)} and {', '.join(second)}")
+    if len(found) > _MOST_OF_NODES:
+        say(out, f"nodes: and {len(found) - _MOST_OF_NODES} more, which --json has")
 
 
 def differences(compared: Comparison) -> list[str]:
@@ -183,6 +220,11 @@ def _span(mostly: tuple[int, int, bool]) -> str:
 def document(compared: Comparison) -> dict[str, Any]:
     """Plain values for ``json``; sizes in bytes, times in µs, bandwidths in MB/s."""
     first, second = compared.first, compared.second
+    on_nodes, unknown = None, None
+    try:
+        on_nodes = nodes(compared)
+    except NetproofError as error:
+        unknown = str(error)
     return {
         "format": documents.FORMAT,
         "first": _side(first),
@@ -198,6 +240,13 @@ def document(compared: Comparison) -> dict[str, Any]:
             }
             for difference in compared.differences
         ],
+        "nodes": None
+        if on_nodes is None
+        else [
+            {"what": what, "first": list(one), "second": list(other)}
+            for what, (one, other) in on_nodes.items()
+        ],
+        "nodes_not_known": unknown,
         "cases": [
             {
                 "first": documents.of_case(case.first.case),

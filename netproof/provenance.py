@@ -307,6 +307,28 @@ def differences(nodes: Sequence[NodeInJob]) -> tuple[str, ...]:
     return tuple(sentences)
 
 
+def between(
+    first: Sequence[NodeInJob], second: Sequence[NodeInJob]
+) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+    """In what the nodes of two runs differ, by name to the values in each, sorted.
+
+    Only what both know; of a program that both have, the hash without the path.
+    """
+    sides: list[dict[str, set[str]]] = []
+    for nodes in (first, second):
+        known: dict[str, set[str]] = defaultdict(set)
+        for found in nodes:
+            for _, key, value in _values(found):
+                known[key].add(value.split(" ")[0] if key.startswith("programs ") else value)
+        sides.append(known)
+    one, other = sides
+    return {
+        key: (tuple(sorted(one[key])), tuple(sorted(other[key])))
+        for key in one
+        if key in other and one[key] != other[key]
+    }
+
+
 def _values(found: NodeInJob) -> Iterator[tuple[str, str, str]]:
     """Scope, name and value of what has to be alike; the place on the bus need not be."""
     for field in dataclasses.fields(Node):

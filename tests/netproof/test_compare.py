@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from netproof.cli import app
+from netproof.provenance import Software, of_job
 
 RECORDED = Path(__file__).resolve().parents[1] / "data" / "sessions"
 HEALTHY, SICK = str(RECORDED / "healthy.json"), str(RECORDED / "sick.json")
@@ -122,6 +123,33 @@ def test_a_label_that_nothing_has_is_told_with_those_there_are(labelled, argumen
     status, said, why = compared(*arguments, "--store", labelled)
     assert (status, said) == (2, "")
     assert reason in why
+
+
+def with_nodes(folder: Path, kernel: str) -> str:
+    """A report whose job has the nodes of a recorded one, with this kernel."""
+    software = Software("0.1.0", "4.10.4", "slurm 22.05.8", "abc", False, (), {})
+    nodes = [f"gige-{number}" for number in range(1, 5)]
+    recorded = json.dumps(of_job(RECORDED.parent / "nodes" / "same", nodes, software))
+    document = json.loads(Path(SICK).read_text())
+    job = next(
+        test for test in document["runs"][0]["testcases"] if test["netproof_kind"] == "launches"
+    )
+    job["netproof_provenance"] = json.loads(re.sub(r'(?<="kernel": ")[^"]+', kernel, recorded))
+    path = folder / f"kernel-{kernel}.json"
+    path.write_text(json.dumps(document))
+    return str(path)
+
+
+def test_in_what_nodes_differ_is_told_and_that_it_is_not_known(tmp_path):
+    arguments = (with_nodes(tmp_path, "6.1"), with_nodes(tmp_path, "6.6"))
+    _, said, _ = compared(*arguments)
+    assert "\nnodes: kernel 6.1 and 6.6\n" in said
+    assert said.count("\nnodes: ") == 1
+    document = json.loads(compared(*arguments, "--json")[1])
+    assert document["nodes"] == [{"what": "kernel", "first": ["6.1"], "second": ["6.6"]}]
+    _, said, _ = compared(arguments[0], HEALTHY)
+    assert "\nnodes: what the nodes of healthy were is not known: the report is of a " in said
+    assert json.loads(compared(arguments[0], HEALTHY, "--json")[1])["nodes"] is None
 
 
 def test_a_page_has_what_the_terminal_says_and_where_it_comes_from(tmp_path):

@@ -215,6 +215,34 @@ def test_programs_may_differ_between_environments_and_not_within_one():
     assert provenance.differences([first, elsewhere]) == ()
 
 
+def test_two_runs_differ_in_what_their_nodes_have_not_alike_and_in_nothing_else():
+    before = in_job("same")
+    assert provenance.between(before, in_job("same", "8", "intelmpi")) == {}
+    after = [
+        dataclasses.replace(
+            found,
+            node=dataclasses.replace(
+                found.node,
+                kernel="6.6.1",
+                sysctls={**found.node.sysctls, "net.core.rmem_max": "1"},
+                # A program elsewhere is the same one; firmware that only one run knows is no
+                # difference.
+                programs={
+                    name: f"{value.split()[0]} /elsewhere"
+                    for name, value in found.node.programs.items()
+                },
+                firmware="5.2",
+            ),
+        )
+        for found in before
+    ]
+    node = before[0].node
+    assert provenance.between(before, after) == {
+        "kernel": ((node.kernel,), ("6.6.1",)),
+        "sysctls net.core.rmem_max": ((node.sysctls["net.core.rmem_max"],), ("1",)),
+    }
+
+
 def test_software_tells_versions_revision_and_what_the_files_held(tmp_path):
     stated = provenance.software(ROOT / "site-config", ROOT / "reference-values", ROOT)
     assert stated.netproof == "0.1.0"
