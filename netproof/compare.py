@@ -112,7 +112,8 @@ def print_comparison(compared: Comparison, out: Console) -> None:
         say(out, f"{side.name}: {whence(side)}")
     for difference in differences(compared):
         say(out, f"configuration: {difference}")
-    print_nodes(compared, out)
+    for sentence in nodes_told(compared):
+        say(out, sentence)
     out.print()
     say(out, summary(compared), "bold")
     _print_ratios(compared, out)
@@ -142,17 +143,19 @@ def nodes(compared: Comparison) -> dict[str, tuple[tuple[str, ...], tuple[str, .
     return provenance.between(*found)
 
 
-def print_nodes(compared: Comparison, out: Console) -> None:
+def nodes_told(compared: Comparison) -> list[str]:
     """In what nodes differ, so that it shows whether anything but what is compared changed."""
     try:
         found = nodes(compared)
     except NetproofError as error:
-        say(out, f"nodes: {error}", "yellow")
-        return
-    for what, (first, second) in list(found.items())[:_MOST_OF_NODES]:
-        say(out, f"nodes: {what} {', '.join(first)} and {', '.join(second)}")
+        return [f"nodes: {error}"]
+    told = [
+        f"nodes: {what} {', '.join(first)} and {', '.join(second)}"
+        for what, (first, second) in list(found.items())[:_MOST_OF_NODES]
+    ]
     if len(found) > _MOST_OF_NODES:
-        say(out, f"nodes: and {len(found) - _MOST_OF_NODES} more, which --json has")
+        told.append(f"nodes: and {len(found) - _MOST_OF_NODES} more, which --json has")
+    return told
 
 
 def differences(compared: Comparison) -> list[str]:

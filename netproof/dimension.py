@@ -104,7 +104,8 @@ def print_beside(found: Beside, out: Console) -> None:
     for one in several:
         for difference in compare.differences(one):
             say(out, f"configuration of {one.second.name}: {difference}")
-        compare.print_nodes(one, out)
+        for sentence in compare.nodes_told(one):
+            say(out, f"of {one.second.name}, {sentence}")
     for value, reason in found.failed.items():
         say(out, f"{value} is not compared: {reason}", "yellow")
     out.print()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from netproof.compare import MARKS, differences, named, summary, whence
+from netproof.compare import MARKS, differences, named, nodes_told, summary, whence
 from netproof.comparison import ComparedCase, Comparison, Outcome
 from netproof.judgement import group
 from netproof.report import content, curves
@@ -46,10 +46,10 @@ def part(compared: Comparison) -> Markup:
 
 
 def _differences(compared: Comparison) -> Markup | None:
-    several = differences(compared)
+    several = [*differences(compared), *nodes_told(compared)]
     if not several:
         return None
-    told = [element("p", "In what a site's file says of them, they differ:")]
+    told = [element("p", "In what a site's file says and nodes were found to have, they differ:")]
     return joined(told, element("ul", [element("li", one) for one in several]))
 
 
