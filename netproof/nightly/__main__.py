@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -65,6 +66,9 @@ def nightly(
     ] = None,
 ) -> None:
     """One night: measure, keep, judge, report, tell."""
+    # Whatever the locale of cron or a service is, no character stops the night.
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")
     for given in label or ():
         key, equals, value = given.partition("=")
         if not (key and equals and value) or "," in given:

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -88,7 +88,7 @@ def run(plan: Plan) -> int:
         with _noting(night):
             junit.write(night, plan.junit)
     told = summary.text(night)
-    print(told, end="", flush=True)
+    _say(told)
     status = night.status
     if plan.hook:
         fault = _tell(plan.hook, told)
@@ -139,24 +139,8 @@ def _go(plan: Plan, night: Night) -> None:
         leaving = _choose(plan, owed, configuration, store)
         stem = f"run-nightly-{name}-{night.started:%Y%m%dT%H%M%S}"
         report, night.log = reports / f"{stem}.json", reports / f"{stem}.log"
-        try:
-            _measure(plan, owed, leaving, report, night.log, held)
-        except NetproofError:
-            _see_that_slurm_stayed(report)
-            raise
-        _see_that_slurm_stayed(report)
+        _measure(plan, owed, leaving, report, night.log, held)
         _judge(plan, night, store, report, partial=bool(leaving or partition))
-
-
-def _see_that_slurm_stayed(report: Path) -> None:
-    """Raise NetproofError where slurmctld is gone: what failed then says nothing of a network."""
-    try:
-        slurm.answers()
-    except NetproofError as error:
-        kept = f"what was measured until then is in {report}, and not in the store"
-        raise NetproofError(
-            f"{error}, and did when the night began; {kept if report.exists() else 'no report'}"
-        ) from None
 
 
 def _choose(
@@ -177,10 +161,9 @@ def _choose(
     tonight = {job: one for job, one in expected.items() if job not in leaving}
     seconds = durations.session_seconds(tonight, owed)
     takes = "as long as nobody knows yet" if seconds is None else f"about {minutes(seconds)}"
-    print(
+    _say(
         f"measuring {len(tonight)} of {len(jobs(owed))} jobs, which takes {takes}:"
-        f" {'; '.join(map(str, tonight))}",
-        flush=True,
+        f" {'; '.join(map(str, tonight))}\n"
     )
     return leaving
 
@@ -262,7 +245,7 @@ def _report(plan: Plan, night: Night, name: str) -> Path:
 def _tell(hook: str, text: str) -> str | None:
     """Run the site's hook with ``text`` on its standard input; what went wrong, or None."""
     process = subprocess.Popen(
-        ["/bin/sh", "-c", hook], stdin=subprocess.PIPE, text=True, start_new_session=True
+        ["/bin/sh", "-c", hook], stdin=subprocess.PIPE, encoding="utf-8", start_new_session=True
     )
     try:
         process.communicate(text, timeout=HOOK_S)
@@ -273,6 +256,17 @@ def _tell(hook: str, text: str) -> str | None:
     return f"ended with status {process.returncode}" if process.returncode else None
 
 
+def _say(text: str) -> None:
+    """Print it; where that cannot be, a full disk for instance, the night goes on and says so."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except OSError as error:
+        # What could not be written would be tried again when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _err(f"standard output cannot be written: {error.strerror}")
+
+
 def _setting(name: str) -> str:
     value = os.environ.get(name)
     if not value:
@@ -281,4 +275,6 @@ def _setting(name: str) -> str:
 
 
 def _err(text: str) -> None:
-    print(visible(f"nightly: {text}"), file=sys.stderr, flush=True)
+    # Where standard error cannot be written either, there is nobody left to tell.
+    with suppress(OSError):
+        print(visible(f"nightly: {text}"), file=sys.stderr, flush=True)

@@ -44,8 +44,9 @@ def measure(
     ``settings`` go on top of the environment. It keeps ``lock`` open, so that no other night begins
     while it runs, and ends with this process: on SIGTERM, which it gets too where this process is
     killed, ReFrame cancels its jobs. What it says of tests is for the verdict to judge. Raises
-    NetproofError where slurmctld did not answer for ``patience_s`` seconds, and with the end of its
-    output where ReFrame left no report; OSError where ``log`` cannot be written.
+    NetproofError where slurmctld did not answer for ``patience_s`` seconds, or does not at the end,
+    and with the end of its output where ReFrame left no report; OSError where ``log`` cannot be
+    written.
     """
     library = ctypes.CDLL(None, use_errno=True)
     mine = os.getpid()
@@ -74,6 +75,12 @@ def measure(
         finally:
             if process.poll() is None:
                 _end(process)
+    try:
+        slurm.answers()
+    except NetproofError as error:
+        # What failed then says nothing of a network.
+        kept = f"what was measured until then is in {report}" if report.is_file() else "no report"
+        raise NetproofError(f"{error}, and did when the night began; {kept}") from None
     if not report.is_file():
         raise NetproofError(
             f"ReFrame left no report (exit status {process.returncode}); its output {log} ends:"

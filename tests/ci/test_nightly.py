@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -153,6 +154,22 @@ class TestWithoutACluster:
         ran = place.run(tmp_path, *command, **place.settings)
         assert ran.returncode == 2
         assert "the hook 'exit 7' ended with status 7: nobody may have been told" in ran.stderr
+
+    def test_a_standard_output_that_is_full_keeps_nobody_from_being_told(self, place, tmp_path):
+        command = place.command("--least-free", "1000000000", store=tmp_path / "store")
+        (place.folder / "told").unlink(missing_ok=True)
+        shell = f"{shlex.join(command)} >/dev/full"
+        ran = place.run(tmp_path, "bash", "-c", shell, **place.settings)
+        assert ran.returncode == 2
+        assert "standard output cannot be written: No space left on device" in ran.stderr
+        assert "NOT JUDGED" in place.told
+
+    @pytest.mark.parametrize("locale", ["C", "POSIX", "en_US.ISO-8859-1", "nonsense"])
+    def test_any_locale_will_do(self, place, tmp_path, locale):
+        command = place.command("--least-free", "1000000000", store=tmp_path / "stör▲")
+        ran = place.run(tmp_path, *command, **place.settings, LC_ALL=locale)
+        assert ran.returncode == 2, ran.stderr
+        assert "stör▲: the file system is full" in place.told
 
     @pytest.mark.parametrize(
         ("options", "said"),
