@@ -24,7 +24,7 @@ def folder(judge, tmp_path_factory) -> Path:
     session.write_text(json.dumps(document))
     formats = ("html", "csv")
     target = tmp_path_factory.mktemp("report")
-    command.write(command.assemble(judge(session), formats), target, formats)
+    command.write(command.assemble(judge(session), formats, switch="gige"), target, formats)
     return target
 
 
