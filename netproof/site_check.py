@@ -320,7 +320,7 @@ def _slurm(
         return
     try:
         slurm.answers()
-        known = slurm.partitions()
+        known, limits = slurm.partitions(), slurm.time_limits_s()
     except NetproofError as error:
         checked.faults.append(
             SiteError("Slurm", f"system {checked.system}", "scontrol", str(error))
@@ -362,6 +362,17 @@ def _slurm(
                 )
                 continue
             _fits(checked, path, place, entry, known[name], needed[entry["name"]])
+            seconds, limit = site.time_limit_s(entry), limits.get(name)
+            if seconds is not None and limit is not None and seconds > limit:
+                checked.faults.append(
+                    SiteError(
+                        path,
+                        place,
+                        "time_limit",
+                        f"is {entry['time_limit']}, and Slurm's partition {name} allows"
+                        f" {limit / 60:g} minutes: its jobs would be refused or wait for ever",
+                    )
+                )
     if len(checked.faults) == before:
         names = ", ".join(entry["name"] for entry in partitions)
         checked.right.append(f"Slurm answers and can run the largest job on {names}")

@@ -94,6 +94,30 @@ def partitions_of(states: Mapping[str, str], listed: str) -> dict[str, Partition
     return {name: Partition(name, state, tuple(nodes[name])) for name, state in states.items()}
 
 
+def time_limits_s() -> dict[str, int | None]:
+    """The longest that a job may last by partition, in seconds; None where there is no limit.
+
+    Raises NetproofError where Slurm does not answer.
+    """
+    told = _ask("scontrol", "--oneliner", "show", "partition")
+    found = re.findall(r"(?m)^PartitionName=(\S+) .*\bMaxTime=(\S+)", told)
+    return {name: seconds_of(limit) for name, limit in found}
+
+
+def seconds_of(limit: str) -> int | None:
+    """Seconds of a time limit as Slurm prints it, ``1-02:30:00`` or ``30:00``; None for UNLIMITED.
+
+    Raises NetproofError for anything else.
+    """
+    if limit == "UNLIMITED":
+        return None
+    found = re.fullmatch(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)", limit)
+    if not found:
+        raise NetproofError(f"{limit!r} is no time limit of Slurm's")
+    days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    return ((24 * days + hours) * 60 + minutes) * 60 + seconds
+
+
 def _ask(*command: str) -> str:
     try:
         ran = subprocess.run(

@@ -92,6 +92,13 @@ def test_a_partition_that_is_down_is_told(faults, slurm):
     assert fault["reason"] == "partition gige is DOWN"
 
 
+def test_a_shorter_limit_of_slurms_is_told(faults, slurm):
+    slurm("MaxTime=10")
+    (fault,) = faults()
+    assert fault["key"] == "time_limit"
+    assert "is 30m, and Slurm's partition gige allows 10 minutes" in fault["reason"]
+
+
 def test_too_few_usable_nodes_are_told_with_slurms_reason(faults, drained):
     (fault,) = faults()
     assert "has 3 usable nodes of 4, and 4 are needed" in fault["reason"]

@@ -1,0 +1,21 @@
+"""What Slurm prints is read, or refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from netproof import slurm
+from netproof.errors import NetproofError
+
+
+@pytest.mark.parametrize(
+    ("printed", "seconds"),
+    [("UNLIMITED", None), ("1-02:30:05", 95405), ("00:10:00", 600), ("10:00", 600)],
+)
+def test_a_time_limit_of_slurms_is_read(printed, seconds):
+    assert slurm.seconds_of(printed) == seconds
+
+
+def test_another_time_limit_is_refused():
+    with pytest.raises(NetproofError, match="'soon' is no time limit of Slurm's"):
+        slurm.seconds_of("soon")
