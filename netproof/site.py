@@ -315,14 +315,18 @@ def survey(folder: Path) -> Survey:
     for path in paths:
         file = _File(path)
         configuration = _read(file)
-        for key, value in configuration.items():
-            merged.setdefault(key, [])
-            merged[key] += value
+        systems = []
         for system in configuration["systems"]:
             name = system["name"]
             if name in seen:
                 file.refuse(f"system {name}", "name", f"{seen[name]} has a system of that name too")
-            seen.setdefault(name, path)
+                continue
+            seen[name] = path
+            systems.append(system)
+        configuration["systems"] = systems
+        for key, value in configuration.items():
+            merged.setdefault(key, [])
+            merged[key] += value
         faults += file.faults
     return Survey(merged, seen, tuple(faults))
 

@@ -33,7 +33,7 @@ from netproof.verdict import CANNOT_JUDGE, FAILED, PASSED
 
 _ALIKE = ("access", "env_vars", "modules", "prepare_cmds", "resources", "sched_options")
 _ALIKE_EXTRAS = ("interface", "mtu", "link_mbit_s")
-"""What two partitions that measure different networks do not have all in common."""
+"""What two partitions that measure different switches do not have all in common."""
 
 _CHOOSES_NODES = re.compile(r"(--constraint|-C|--nodelist|-w|--reservation|--clusters|-M)\b")
 
@@ -125,7 +125,17 @@ def check(asked: str | None, *, full: bool = False) -> Checked:
         if any(one["name"] in entry["environs"] for entry in partitions)
         and name in one["target_systems"]
     }
-    if not found.faults:
+    if not owed.cases:
+        checked.faults.append(
+            SiteError(
+                path,
+                f"{'partition' if partition else 'system'} {asked or name}",
+                "environs",
+                "none of them has a benchmark, so that nothing would be measured; name benchmarks"
+                " among an environment's features",
+            )
+        )
+    elif not found.faults:
         checked.right.append(
             f"{path}: {_count(len(partitions), 'partition')},"
             f" {_count(len(environments), 'environment')}, {_count(len(owed.cases), 'case')}"
@@ -144,20 +154,21 @@ def _count(count: int, what: str) -> str:
 
 
 def _twins(checked: Checked, path: Path, system: str, partitions: Iterable[Any]) -> None:
-    """Partitions that were copied, and of which nothing was changed that a job depends on."""
-    seen: dict[str, str] = {}
+    """Partitions of two switches that were copied, and nothing changed that a job depends on."""
+    seen: dict[str, Any] = {}
     for entry in partitions:
         effective = [entry.get(key) for key in _ALIKE]
         effective += [entry["extras"][key] for key in _ALIKE_EXTRAS]
-        first = seen.setdefault(repr(effective), entry["name"])
-        if first != entry["name"]:
+        first = seen.setdefault(repr(effective), entry)
+        if first["extras"]["switch"] != entry["extras"]["switch"]:
             checked.faults.append(
                 SiteError(
                     path,
                     f"partition {system}:{entry['name']}",
                     "access",
-                    f"is as of {first}, and so are {', '.join((*_ALIKE[1:3], *_ALIKE_EXTRAS))}:"
-                    " both would measure the same; say what leads jobs to the other switch",
+                    f"is that of {first['name']}, and so are {', '.join(_ALIKE[1:])} and"
+                    f" {', '.join(_ALIKE_EXTRAS)}: both would measure one switch; say what leads"
+                    " jobs to the other",
                 )
             )
 

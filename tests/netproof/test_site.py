@@ -259,6 +259,11 @@ def test_two_files_with_one_system_are_refused(tmp_path, configuration):
         site.gather(tmp_path)
 
 
+def test_one_file_with_a_system_twice_is_refused(tmp_path, configuration):
+    configuration["systems"].append(copy.deepcopy(configuration["systems"][0]))
+    assert "has a system of that name too" in refusal(tmp_path, configuration)
+
+
 def test_the_sites_that_come_with_the_project_are_valid():
     gathered = site.gather(ROOT / "site-config")
     assert {system["name"] for system in gathered["systems"]} >= {"example", "testbed"}

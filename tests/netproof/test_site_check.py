@@ -169,7 +169,9 @@ def test_a_copied_partition_that_would_measure_the_same_switch_is_told(folders):
     changed(folders / "site-config" / "example.py", END_OF_PARTITIONS, third)
     (fault,) = faults("example")
     assert (fault["place"], fault["key"]) == ("partition example:nexus-fc", "access")
-    assert fault["reason"].startswith("is as of summit, ")
+    assert fault["reason"].startswith("is that of summit, and so are env_vars, ")
+    changed(folders / "site-config" / "example.py", "Nexus 9300", "Summit X450")
+    assert checked("example")[0] == 0
 
 
 def test_what_only_reframe_knows_of_is_refused_in_its_words(folders):
@@ -196,6 +198,31 @@ def test_a_file_of_another_system_that_is_broken_is_told_too_since_it_stops_ever
     (fault,) = faults("testbed")
     assert fault["place"] == "the file"
     assert "No module named 'nowhere'" in fault["reason"]
+
+
+def test_a_second_file_with_the_same_system_is_told_and_the_first_is_checked(folders):
+    shutil.copy(folders / "site-config" / "testbed.py", folders / "site-config" / "testbed2.py")
+    (fault,) = faults("testbed")
+    assert (fault["place"], fault["key"]) == ("system testbed", "name")
+    assert fault["file"].endswith("testbed2.py")
+
+
+def test_a_partition_on_which_nothing_would_be_measured_is_told(folders):
+    changed(
+        folders / "site-config" / "example.py",
+        '"features": ["mpi", "mpich", "netpipe-tcp", "netpipe-mpi"]',
+        '"features": ["mpi", "mpich"]',
+    )
+    changed(
+        folders / "site-config" / "example.py",
+        '"absent": {"imb"',
+        '"absent": {"netpipe-tcp": "no", "netpipe-mpi": "no", "imb"',
+    )
+    third = THIRD_OF_EXAMPLE.replace("**_partition,", '**_partition, "environs": ["mpich-gcc"],')
+    changed(folders / "site-config" / "example.py", END_OF_PARTITIONS, third)
+    (fault,) = faults("example:nexus-fc")
+    assert (fault["place"], fault["key"]) == ("partition example:nexus-fc", "environs")
+    assert "nothing would be measured" in fault["reason"]
 
 
 @pytest.mark.parametrize(
