@@ -61,6 +61,23 @@ def testbed_as_found() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
+def other_testbed(testbed_as_found: None) -> Iterator[Callable[[Path], None]]:
+    """``other_testbed(topology)`` brings one up; the default testbed is back at the end."""
+
+    def bring(*verb: str) -> None:
+        done = subprocess.run([TESTBED, *verb], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def up(topology: Path) -> None:
+        bring("down")
+        bring("up", "--topology", str(topology))
+
+    yield up
+    bring("down")
+    bring("up")
+
+
+@pytest.fixture(scope="module")
 def testbed(testbed_as_found: None) -> None:
     """The default testbed, up and whole, whatever other tests did to it."""
     up = subprocess.run([TESTBED, "up"], capture_output=True, text=True, check=False)

@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 import textwrap
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,6 @@ from netproof.store import Store
 pytestmark = [pytest.mark.testbed, pytest.mark.usefixtures("three_switches")]
 
 ROOT = Path(__file__).resolve().parents[2]
-TESTBED = ROOT / "ci" / "testbed" / "testbed"
 PAGE = (ROOT / "docs" / "new-switch.md").read_text()
 NEW = "small-buffer"
 
@@ -39,22 +37,13 @@ def block(first: str) -> str:
     return textwrap.dedent(found)
 
 
-def brought(*verb: str) -> None:
-    done = subprocess.run([TESTBED, *verb], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
 @pytest.fixture(scope="module")
-def three_switches(testbed_as_found: None, tmp_path_factory) -> Iterator[None]:
-    """The testbed with the page's switch, and the default one again afterwards."""
+def three_switches(other_testbed, tmp_path_factory) -> None:
+    """The testbed with the page's switch."""
     topology = tmp_path_factory.mktemp("topology") / "three-switches.yaml"
     default = (ROOT / "ci" / "testbed" / "topology.yaml").read_text()
     topology.write_text(default + textwrap.indent(block("  small-buffer:"), "  "))
-    brought("down")
-    brought("up", "--topology", str(topology))
-    yield
-    brought("down")
-    brought("up")
+    other_testbed(topology)
 
 
 @pytest.fixture(scope="module")

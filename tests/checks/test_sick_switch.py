@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,23 +12,13 @@ from netproof import session
 pytestmark = [pytest.mark.testbed, pytest.mark.usefixtures("sick_testbed")]
 
 ROOT = Path(__file__).resolve().parents[2]
-TESTBED = ROOT / "ci" / "testbed" / "testbed"
 SICK = ROOT / "docs" / "criteria" / "sick-switch.yaml"
 
 
-def brought(*verb: str) -> None:
-    done = subprocess.run([TESTBED, *verb], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
 @pytest.fixture(scope="module")
-def sick_testbed(testbed_as_found: None) -> Iterator[None]:
-    """The switch gige with a small buffer, and the default testbed again afterwards."""
-    brought("down")
-    brought("up", "--topology", str(SICK))
-    yield
-    brought("down")
-    brought("up")
+def sick_testbed(other_testbed) -> None:
+    """The switch gige with a small buffer."""
+    other_testbed(SICK)
 
 
 @pytest.fixture(scope="module")

@@ -270,6 +270,23 @@ def test_what_no_session_has_is_said(tmp_path):
     assert {case.environment for case in result.verdict.beside.not_found} >= {"openmpi4"}
 
 
+def test_what_a_run_left_for_another_night_is_taken_from_the_store(tmp_path):
+    def left(tests: list[dict]) -> None:
+        for test in tests:
+            test |= {"unique_name": test["display_name"], "dependencies_actual": []}
+            if test["environ"] == "mpich":
+                test |= {"result": "skip", "netproof_measured": None}
+                test["netproof_left"] = {"why": "another night's turn", "planned": True}
+
+    store = store_of(tmp_path, report(tmp_path, "old", "gige", -1))
+    new = session.load(report(tmp_path, "new", "gige", 0, left))
+    verdict = judging.judge_session(new, system="testbed:gige", asked=Asked(store)).verdict
+    assert {one.case.environment for one in verdict.left} == {"mpich"}
+    of_gige = {one.case for one in verdict.beside.cases if one.case.partition == "gige"}
+    assert {case.environment for case in of_gige} == {"mpich"}
+    assert any(one.score() is not None for one in verdict.cases)
+
+
 def test_a_damaged_session_is_said_and_the_next_one_taken(tmp_path):
     store = store_of(
         tmp_path, report(tmp_path, "whole", "gige", -9), report(tmp_path, "torn", "gige", -2)
