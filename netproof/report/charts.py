@@ -498,13 +498,15 @@ def _present(rows: Rows, key: str) -> list[str]:
 
 
 def _ticks(rows: Rows, again: Sequence[dict[str, Any]] = ()) -> list[float]:
-    """Times in µs to label: 1, 2 and 5 of each decade, or only the decades where many are."""
+    """Times in µs to label: of each decade all, 1, 2 and 5, or 1, by how many there are."""
     times = [row["time_us"] for row in again]
     least = min([row["low_us"] or row["time_us"] for row in rows] + times)
     most = max([row["high_us"] for row in rows] + times)
     decades = range(math.floor(math.log10(least)), math.ceil(math.log10(most)) + 1)
-    steps = (1, 2, 5) if math.log10(most / least) <= 4 else (1,)
-    return [step * 10.0**decade for decade in decades for step in steps]
+    span = math.log10(most / least)
+    steps = (1, 1.5, 2, 3, 4, 5, 6, 8) if span <= 1 else (1, 2, 5) if span <= 4 else (1,)
+    # Rounded, since 3 times 0.1 is labelled with all its digits.
+    return [round(step * 10.0**decade, 9) for decade in decades for step in steps]
 
 
 def _log(base: int) -> alt.Scale:

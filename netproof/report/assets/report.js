@@ -1,5 +1,5 @@
-// Draws every chart from the specification beside it: those near the screen as they come there,
-// and all that are left before the page is printed.
+// Draws every chart from the specification beside it: those near the screen as they come there, the
+// others when nothing else is to be done, and all that are left before the page is printed.
 "use strict";
 (() => {
   const drawn = new Map();
@@ -53,12 +53,25 @@
       await new Promise((after) => setTimeout(after));
     }
     drawing = false;
+    later(drawNext);
   }
 
+  const later = window.requestIdleCallback || ((task) => setTimeout(task, 200));
+  function drawNext() {
+    const next = places.find((place) => !drawn.has(place));
+    if (!next || drawing) return;
+    near.add(next);
+    drawNear();
+  }
+
+  // The first on the screen, else the one that is least far from it.
   function nearest() {
-    const middle = window.innerHeight / 2;
-    const away = (place) => Math.abs(place.getBoundingClientRect().top - middle);
-    return [...near].filter((place) => !drawn.has(place)).sort((a, b) => away(a) - away(b))[0];
+    const away = (place) => {
+      const box = place.getBoundingClientRect();
+      return Math.max(0, box.top - window.innerHeight, -box.bottom);
+    };
+    const left = places.filter((place) => near.has(place) && !drawn.has(place));
+    return left.sort((one, other) => away(one) - away(other))[0];
   }
 
   const seen = new IntersectionObserver(
@@ -75,8 +88,8 @@
   places.forEach((place) => seen.observe(place));
   if (places.length === 0) tell();
 
-  // Specifications have their data within, so that drawing needs no turn of the event loop, and is
-  // done when the handler's promises are: before the browser lays out the printed page.
+  // Specifications have their data within, so that drawing needs no turn of the event loop: Chromium
+  // waits for the handler's promises before it lays out the printed page. Firefox does not.
   window.addEventListener("beforeprint", () => places.forEach(draw));
 
   // A link to a chart or a case within a closed part opens it.

@@ -58,7 +58,16 @@ DRAWN = "document.querySelectorAll('figure[data-drawn=yes]').length"
 CHARTS = "document.querySelectorAll('.chart').length"
 
 
-def test_charts_are_drawn_when_they_come_near_the_screen(page, folder):
+@pytest.fixture
+def busy(page):
+    """The page in a browser that is never idle."""
+    never = "window.requestIdleCallback = () => {}"
+    page.send("Page.addScriptToEvaluateOnNewDocument", source=never)
+    return page
+
+
+def test_charts_are_drawn_when_they_come_near_the_screen(busy, folder):
+    page = busy
     page.open(folder / "netpipe.html", whole=False)
     assert 0 < page.value(DRAWN) < page.value(CHARTS)
     last = (
@@ -71,7 +80,14 @@ def test_charts_are_drawn_when_they_come_near_the_screen(page, folder):
     assert page.errors == []
 
 
-def test_charts_that_were_never_near_are_printed_too(page, folder, tmp_path):
+def test_charts_that_never_come_near_are_drawn_when_the_browser_is_idle(page, folder):
+    page.open(folder / "netpipe.html", whole=False)
+    page.until(f"{DRAWN} === {CHARTS}")
+    assert page.value("document.documentElement.dataset.drawn") == "all"
+
+
+def test_charts_that_were_never_near_are_printed_too(busy, folder, tmp_path):
+    page = busy
     page.open(folder / "index.html", whole=False)
     assert page.value(DRAWN) < page.value(CHARTS)
     page.print(tmp_path / "page.pdf")

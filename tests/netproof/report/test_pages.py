@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import functools
 import json
 import re
@@ -249,6 +250,29 @@ def test_charts_are_such_as_altair_knows_them(judge):
     for figure in (*by_kind.values(), *again):
         for spec in (figure.for_page(made.looks), figure.for_file(made.looks)):
             alt.LayerChart.from_dict(spec, validate=True)
+
+
+@pytest.mark.parametrize(
+    ("times", "labels"),
+    [
+        ((0.22, 0.85), [0.3, 0.4, 0.5, 0.6, 0.8]),
+        ((22, 85), [30, 40, 50, 60, 80]),
+        ((22, 8500), [50, 100, 200, 500, 1000, 2000, 5000]),
+        ((2, 850_000), [10, 100, 1000, 10_000, 100_000]),
+    ],
+)
+def test_an_axis_of_times_has_several_labels_however_short_it_is(judge, times, labels):
+    made = command.assemble(judge("passed.json", "testbed:gige"))
+    figure = next(one for one in made.all_figures() if one.kind == "time" and one.rows)
+    row = figure.rows[0]
+    rows = [{**row, "time_us": one, "low_us": one, "high_us": one} for one in times]
+    spec = dataclasses.replace(figure, rows=rows).for_page(made.looks)
+    (values,) = {
+        tuple(layer["encoding"]["y"]["axis"]["values"])
+        for layer in spec["layer"]
+        if "axis" in layer["encoding"].get("y", {})
+    }
+    assert [one for one in values if times[0] <= one <= times[1]] == labels
 
 
 def test_a_switch_keeps_its_colour_and_dash_in_every_chart(judge):
