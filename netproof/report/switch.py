@@ -24,6 +24,7 @@ def page(report: Report, against: Against) -> str:
             element("h1", f"{name} against the switches that are there"),
             [sides.answer(compared) for compared in against.comparisons],
             [element("p", f"Not compared: {why}") for why in against.alone],
+            _borrowed(report),
             element(
                 "section", element("h2", "Where it breaks down"), _crossovers(report, functions)
             ),
@@ -38,13 +39,29 @@ def page(report: Report, against: Against) -> str:
     return document(f"{name} against the others, {report.system}", body, report.scripts)
 
 
+def _borrowed(report: Report) -> Markup | None:
+    """Where others were not measured with it: the way to their sessions, and their marks."""
+    beside = report.judged.verdict.beside
+    if beside is None:
+        return None
+    link = element("a", "Of which sessions the others are", href=f"{MAIN}#beside")
+    marked = [one for one in beside.together() if one.cases[0].marks and not one.left_out]
+    if not marked:
+        return element("p", link, ".", class_="faint")
+    return joined(
+        element("p", link, ". With care, since something speaks against comparing them:"),
+        element("ul", [element("li", str(one), class_="warned") for one in marked]),
+    )
+
+
 def _red_or_worse(report: Report, against: Against, functions: Sequence[Crossover]) -> list[Group]:
     """The groups in which the switch is red, or slower than another one."""
     keys = against.worse() | {one.case.key() for several in functions for one in several.red}
     return [
         group
         for group in report.groups
-        if any(one.case.key() in keys and one.measured is not None for one in group.members)
+        if report.figures[group.name].rows
+        and any(one.case.key() in keys and one.measured is not None for one in group.members)
     ]
 
 

@@ -66,8 +66,21 @@ def test_a_switch_measured_alone_has_a_page_against_those_of_the_store(tmp_path,
     page = pages["switch-fast-ethernet.html"]
     assert 'href="switch-fast-ethernet.html"' in pages["index.html"]
     assert re.search(r"▼ Slower</strong><span>fast-ethernet against gige, of \d{4}-\d\d-\d\d", page)
+    assert 'href="index.html#beside"' in page
     assert "not red up to 4 ranks" in page
     assert "did not run at 2 and 4 ranks" in page
+
+
+def test_what_speaks_against_comparing_stands_on_the_page(tmp_path, stored):
+    new, store = stored
+    beside = ("--store", str(store), "--beside-stored", "--max-age", "0")
+    document = json.loads(new.read_text())
+    document["session_info"]["time_start_unix"] += 3 * 86400
+    new.write_text(json.dumps(document))
+    pages = written(tmp_path, str(new), "--system", "testbed:fast-ethernet", *beside)
+    assert "(3 days before): 6 cases of session" in pages["switch-fast-ethernet.html"]
+    for name in ("switch-fast-ethernet.html", "index.html"):
+        assert "3 days older, and 0 are allowed" in pages[name]
 
 
 def test_what_is_stored_stands_greyed_with_its_day_in_matrix_and_charts(tmp_path, stored):
