@@ -393,7 +393,7 @@ def _print_changes(verdict: HistoryVerdict, out: Console) -> None:
 
 def _state(verdict: HistoryVerdict, shift: Shift) -> str:
     drift = "drift, " if shift.change.kind is Kind.DRIFT else ""
-    if shift.change.ended is not None:
+    if shift.state is State.ENDED:
         return f"{drift}{shift.state} {_date(verdict.nights.sessions[shift.change.ended])}"
     return f"{drift}{shift.state}"
 

@@ -151,6 +151,8 @@ class Event:
         """What else changed, what changed around it, and what is not known, a sentence each."""
         found = self.culprits.differences
         when = f"since the session before, {self.before.start:%Y-%m-%d %H:%M}"
+        if self.culprits.after != self.session:
+            when += f", until {self.culprits.after.start:%Y-%m-%d %H:%M}"
         told = [
             f"Changed {when}: {_listed(map(str, found))}."
             if found
@@ -390,7 +392,7 @@ def judge(
         settings,
         followed,
         shifts,
-        tuple(_events(Archive(store), nights, shifts)),
+        tuple(_events(Archive(store), nights, followed, shifts)),
         tuple(_bad_nights(nights, shifts)),
         acceptances,
     )
@@ -441,7 +443,9 @@ def _shifts(
                 state = State.ACCEPTED
             elif change.ended is not None:
                 state = State.ENDED
-            elif one not in out:
+            elif one not in out or all(
+                other.p_value > settings.false_share for other in found.changes if other.open
+            ):
                 state = State.SUSPECTED
             elif one.quantity is Quantity.SCORE and _of_baseline(nights, means, one, change):
                 state = State.BASELINE
@@ -491,26 +495,72 @@ def _moved(one: Series | None, night: int) -> float | None:
     return math.log(median(after) / median(before)) if before and after else None
 
 
-def _events(archive: Archive, nights: Nights, shifts: Sequence[Shift]) -> list[Event]:
-    by_place: dict[tuple[str, str], list[Shift]] = defaultdict(list)
+def _events(
+    archive: Archive,
+    nights: Nights,
+    followed: Mapping[Series | Pool, Followed],
+    shifts: Sequence[Shift],
+) -> list[Event]:
+    by_place: dict[tuple[str, str], dict[Series | Pool, list[Shift]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
     for shift in shifts:
         if shift.state is State.OPEN:
-            by_place[shift.of.where].append(shift)
+            by_place[shift.of.where][shift.of].append(shift)
     found = []
-    for place, several in by_place.items():
-        left = several
+    for place, by_series in by_place.items():
+        drifting, left = _drifting(followed, by_series)
+        if drifting:
+            night = sorted(shift.change.index for shift in drifting)[len(drifting) // 2]
+            found.append(_event(archive, nights, place, night, drifting, drift=True))
         while left:
             # The night that most of them are dated to; the first of several.
             counts = Counter(shift.change.index for shift in left)
             night = min(counts, key=lambda index: (-counts[index], index))
             near = [one for one in left if abs(one.change.index - night) <= SAME_NIGHT]
             left = [one for one in left if one not in near]
-            found.append(_event(archive, nights, place, night, near))
+            found.append(_event(archive, nights, place, night, near, drift=False))
     return sorted(found, key=lambda event: event.shifts[0].weight)
 
 
+def _drifting(
+    followed: Mapping[Series | Pool, Followed], by_series: Mapping[Series | Pool, list[Shift]]
+) -> tuple[list[Shift], list[Shift]]:
+    """The series of one configuration that drift, each as one shift; and the shifts of the others.
+
+    What drifts is found as a drift, as a stair of steps in one direction, or as both. A stair alone
+    is not taken for a drift where none was found in any other series.
+    """
+    kinds = {shift.change.kind for several in by_series.values() for shift in several}
+    drifting, steps = [], []
+    for one, several in by_series.items():
+        directions = {shift.worse for shift in several}
+        slow = any(shift.change.kind is Kind.DRIFT for shift in several)
+        stair = Kind.DRIFT in kinds and len(several) > 1
+        if len(directions) > 1 or not (slow or stair):
+            steps += several
+            continue
+        changes = sorted((shift.change for shift in several), key=lambda change: change.index)
+        level = followed[one].level
+        whole = dataclasses.replace(
+            changes[0],
+            kind=Kind.DRIFT,
+            after=level,
+            size=level / changes[0].before - 1,
+            p_value=min(change.p_value for change in changes),
+        )
+        drifting.append(Shift(one, whole, State.OPEN))
+    return drifting, steps
+
+
 def _event(
-    archive: Archive, nights: Nights, place: tuple[str, str], night: int, shifts: list[Shift]
+    archive: Archive,
+    nights: Nights,
+    place: tuple[str, str],
+    night: int,
+    shifts: list[Shift],
+    *,
+    drift: bool,
 ) -> Event:
     cases = list(dict.fromkeys(case for shift in shifts for case in shift.cases))
     measured = [
@@ -523,9 +573,10 @@ def _event(
     def between(before: int, after: int) -> Culprits:
         return archive.culprits(nights.sessions[before], nights.sessions[after], cases)
 
-    culprits = between(earlier[-1], night)
+    # A drift has no day: what there is to tell is what differs between before it and now.
+    culprits = between(earlier[-1], measured[-1] if drift else night)
     beside = []
-    if not any(difference.own for difference in culprits.differences):
+    if not drift and not any(difference.own for difference in culprits.differences):
         at = len(earlier)
         around = measured[max(at - SAME_NIGHT - 1, 0) : at + SAME_NIGHT + 1]
         beside = [

@@ -67,7 +67,7 @@ def chart(verdict: HistoryVerdict, several: Sequence[Series], ink: Ink) -> alt.V
     x = alt.X(
         "began:T",
         scale=alt.Scale(type="utc", domain=days, nice=False, padding=8),
-        axis=alt.Axis(title=None, grid=False, labelOverlap=True),
+        axis=alt.Axis(title=None, grid=False, labelOverlap=True, labelSeparation=8, tickCount=10),
     )
     panels = [_panel(verdict, one, x, ink) for one in several]
     told = (
@@ -151,7 +151,7 @@ def _panel(verdict: HistoryVerdict, one: Series, x: alt.X, ink: Ink) -> alt.Laye
         fontWeight="normal",
         color=ink.text,
         # Above the labels of the changes.
-        offset=_LABEL_PX * (min(len(shifts), _LABELS) + 1) if shifts else 8,
+        offset=_LABEL_PX * min(len(shifts), _LABELS) + 8,
     )
     return alt.layer(*layers).properties(width=FILE_WIDTH, height=HEIGHT, title=title)
 

@@ -331,41 +331,14 @@ def nightly(store: Store, sessions: Sequence[StoredSession], baseline: Baseline 
     ``sessions``, which are of one system. Sessions are read one after the other, each in the same
     time and memory.
     """
-    key = ", ".join(KEY)
     read = []
     for stored in sessions:
         with connect(store, [stored], only=["cases", "curves"]) as connection:
-            _read(connection.execute, f"create temp table medians as {_LOG_MEDIANS}", _SCORED)
-            read.append(
-                _read(
-                    lambda asked=connection: asked.sql(
-                        f"""
-                        with means as (
-                            select {key}, exp(avg(log_us)) as mean_us,
-                                [count(*), min(size_bytes), max(size_bytes)] as mean_sizes
-                            from medians group by {key}
-                        ), scores as (
-                            select {", ".join(f"it.{name}" for name in KEY)},
-                                exp(avg(base.log_us - it.log_us)) as score,
-                                [count(*), min(it.size_bytes), max(it.size_bytes)] as score_sizes
-                            from medians it join medians base on {_SAME_MEASURED}
-                                and it.size_bytes = base.size_bytes
-                                and base.partition = $partition
-                                and base.environment = $environment
-                            group by all
-                        )
-                        select session, {key}, ranks_per_node, {", ".join(NIGHTLY)},
-                            mean_us, mean_sizes, score, score_sizes
-                        from cases left join means using ({key}) left join scores using ({key})
-                        order by {key}
-                        """,
-                        params={
-                            "partition": baseline.partition if baseline else None,
-                            "environment": baseline.environment if baseline else None,
-                        },
-                    ).to_arrow_table()
-                )
+            given = dataclasses.asdict(baseline) if baseline else _NO_BASELINE
+            _read(
+                connection.execute, f"create temp table medians as {_LOG_MEDIANS}", _SCORED | given
             )
+            read.append(_read(lambda asked=connection: asked.sql(_NIGHTLY).to_arrow_table()))
     return pa.concat_tables(read)
 
 
@@ -408,16 +381,36 @@ _SCORED = {
 }
 """Sizes and times that count for a score; a case with another time among them has none."""
 
+_NO_BASELINE = {"partition": None, "environment": None}
+_MATCHED = ("benchmark", "function", "ranks", "path", "direction")
+# Numbers stand for keys of seven columns, which take most of the time to group and to join.
 _LOG_MEDIANS = f"""
-    select {", ".join(KEY)}, size_bytes, ln(median(time_us)) as log_us
+    select hash({", ".join(KEY)}) as key, hash({", ".join(_MATCHED)}) as matched,
+        partition = $partition and environment = $environment as of_baseline,
+        size_bytes, ln(median(time_us)) as log_us
     from curves
     where size_bytes >= $least
-    group by {", ".join(KEY)}, size_bytes
-    qualify bool_and(bool_and(time_us between $shortest and $longest))
-        over (partition by {", ".join(KEY)})
+    group by key, matched, of_baseline, size_bytes
+    qualify bool_and(bool_and(time_us between $shortest and $longest)) over (partition by key)
 """
-_MATCHED = ("benchmark", "function", "ranks", "path", "direction")
-_SAME_MEASURED = " and ".join(f"it.{name} = base.{name}" for name in _MATCHED)
+_NIGHTLY = f"""
+    with means as (
+        select key, exp(avg(log_us)) as mean_us,
+            [count(*), min(size_bytes), max(size_bytes)] as mean_sizes
+        from medians group by key
+    ), scores as (
+        select it.key, exp(avg(base.log_us - it.log_us)) as score,
+            [count(*), min(size_bytes), max(size_bytes)] as score_sizes
+        from medians it join medians base using (matched, size_bytes)
+        where base.of_baseline
+        group by it.key
+    )
+    select session, {", ".join(KEY)}, ranks_per_node, {", ".join(NIGHTLY)},
+        mean_us, mean_sizes, score, score_sizes
+    from (select *, hash({", ".join(KEY)}) as key from cases)
+        left join means using (key) left join scores using (key)
+    order by {", ".join(KEY)}
+"""
 _SAME_CASE = " and ".join(f"{name} = ?" for name in KEY)
 
 

@@ -147,6 +147,26 @@ def test_a_single_bad_night_is_told_as_one_and_fails_nothing(nights):
     assert "had a bad night on 2026-09-25" in verdict.bad_nights[0].sentence()
 
 
+def test_a_drift_is_one_event_with_what_differs_from_before_it_until_now(nights):
+    def mtu(rows):
+        for row in rows["nodes"]:
+            row["mtu"] = 1400
+
+    for night in range(100):
+        slow = by(1 + 0.0015 * max(night - 40, 0), environment="mpich")
+        nights.add(night, slow, mtu if night > 60 else lambda rows: None)
+    (event,) = (event for event in judge(nights.store, last=100).events if event.worse)
+    assert (event.partition, event.environment) == ("gige", "mpich")
+    assert {shift.change.kind for shift in event.shifts} == {Kind.DRIFT}
+    assert len({shift.of for shift in event.shifts}) == len(event.shifts)
+    for shift in event.single:
+        assert abs(shift.change.size) > 0.05
+    assert event.culprits.after == nights.stored(99)
+    assert event.changed()[0].endswith(
+        "until 2026-12-09 01:00: mtu: 1500 → 1400 (gige-1, gige-2, gige-3, gige-4)."
+    )
+
+
 def test_scores_that_moved_with_the_baseline_are_not_the_case_s_own(nights):
     nights.add_many(30, {24: SLOW})
     verdict = judge(nights.store)
