@@ -65,7 +65,9 @@ def run(
             )
         target = folder or _beside(judged.session.path)
         again = _command(name or judged.session.path, store, system, full, formats, asked, switch)
-        write(assemble(judged, wanted, again, switch), target, wanted)
+        with tables.working("gathering what the report shows"):
+            gathered = assemble(judged, wanted, again, switch)
+        write(gathered, target, wanted)
     except NetproofError as error:
         return _refused(str(error))
     except OSError as error:
