@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from netproof import slurm
@@ -17,6 +18,8 @@ from netproof.nightly.budget import minutes
 
 ENDING_S = 120
 """Seconds that ReFrame gets to cancel its jobs when the night is told to end."""
+IN_VAIN_S = 10
+"""The same where it asks a slurmctld that is gone."""
 WATCH_S = 15
 """Seconds after which it is seen to that slurmctld still answers."""
 LINES = 6
@@ -72,9 +75,12 @@ def measure(
         )
         try:
             _watch(process, patience_s)
+        except NetproofError:
+            _end(process, IN_VAIN_S)
+            raise
         finally:
             if process.poll() is None:
-                _end(process)
+                _end(process, ENDING_S)
     try:
         slurm.answers()
     except NetproofError as error:
@@ -111,13 +117,16 @@ def _watch(process: subprocess.Popen[bytes], patience_s: float) -> None:
                 ) from None
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end(process: subprocess.Popen[bytes], seconds: float) -> None:
     process.terminate()
     try:
-        process.wait(ENDING_S)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)
+    finally:
+        # Also where the night is told to end while it waits.
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
 def _end_of(log: Path) -> str:
