@@ -368,8 +368,9 @@ def _print_ratios(compared: Comparison, out: Console) -> None:
         out,
         f"ratio: {second} is so many times as fast as {first}, with its 95 % interval over the"
         " launches; lat, MB/s, 64K…1K: latency, peak, and rates at so many bytes, above 1"
-        f" {second} is better; added: what {second} adds to the latency; over sizes: the ratio from"
-        f" 1/{most:.3g} to {most:.3g}, ▅ and above is faster",
+        f" {second} is better, faint where the interval has 1 in it; added: what {second} adds to"
+        f" the latency; over sizes: the ratio from 1/{most:.3g} to {most:.3g}, ▅ and above"
+        " is faster",
         "dim",
     )
     say(
@@ -380,9 +381,13 @@ def _print_ratios(compared: Comparison, out: Console) -> None:
 
 
 def _ratio_columns(cases: list[ComparedCase]) -> list[Column]:
-    def landmark(name: str) -> list[str]:
-        ratios = [case.landmarks[name].ratio for case in cases]
-        return ["-" if ratio is None else f"{ratio:.2f}" for ratio in ratios]
+    def landmark(name: str) -> list[Text]:
+        cells = []
+        for one in (case.landmarks[name] for case in cases):
+            undecided = one.interval is not None and one.interval[0] <= 1 <= one.interval[1]
+            value = "-" if one.ratio is None else f"{one.ratio:.2f}"
+            cells.append(Text(value, "dim" if undecided else ""))
+        return cells
 
     def added() -> list[str]:
         shown = []
