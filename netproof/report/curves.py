@@ -197,19 +197,19 @@ def _data(figure: Figure) -> Markup:
         one = at.get((size, name))
         if one is None:
             return "–"
-        time = f"{one['time_us']:.4g}"
+        time = _digits(one["time_us"], 4)
         if rates:
-            return f"{one['bandwidth_mbit_s']:.4g} in {time}"
+            return f"{_digits(one['bandwidth_mbit_s'], 4)} in {time}"
         of_ranks = ""
         if one["time_min_us"] is not None:
-            of_ranks = f" ({one['time_min_us']:.4g}, {one['time_avg_us']:.4g})"
-        return f"{time} ± {one['mad_us']:.2g}{of_ranks}"
+            of_ranks = f" ({_digits(one['time_min_us'], 4)}, {_digits(one['time_avg_us'], 4)})"
+        return f"{time} ± {_digits(one['mad_us'], 2)}{of_ranks}"
 
     rows = [
         row(
             f"{size:,}",
             *(cell(size, name) for name in names),
-            *([f"{least[size]:.4g}" if size in least else "–"] if least else []),
+            *([_digits(least[size], 4) if size in least else "–"] if least else []),
             numbers_from=0,
         )
         for size in sorted({one["size_bytes"] for one in figure.rows})
@@ -227,6 +227,11 @@ def _data(figure: Figure) -> Markup:
     return element(
         "details", element("summary", "The data as a table"), table([head], rows, caption=caption)
     )
+
+
+def _digits(value: float, digits: int) -> str:
+    """A number to so many digits, and never with an exponent for being large."""
+    return f"{float(f'{value:.{digits}g}'):.15g}"
 
 
 def netpipe_part(report: Report) -> Markup:

@@ -385,6 +385,8 @@ def test_the_fastest_rank_and_the_mean_stand_with_the_data(report):
     page = report("ranges.json", "testbed:gige")["imb-allreduce.html"]
     assert "the slowest rank's time (the fastest rank's, the mean of the ranks)" in page.text
     assert re.search(r"524,288 [\d.e+]+ ± [\d.e+]+ \([\d.e+]+, [\d.e+]+\)", page.text)
+    # Large numbers are written out.
+    assert not re.search(r"\de\+", page.text)
     without = report("ranges.json", "testbed:gige")["imb-pingpong.html"]
     assert "fastest rank" not in without.text
 
