@@ -8,6 +8,7 @@ import pytest
 
 from netproof import left, session, site
 from netproof.case import Case
+from netproof.jobs import Job, job_of
 from netproof.left import Left
 from netproof.matrix import matrix
 from netproof.verdict import judge
@@ -31,11 +32,11 @@ def owed():
     return matrix(site.gather(ROOT / "site-config"), "testbed", ["gige"])
 
 
-def leaves(run, folder: Path, cases: list[Case]) -> session.Session:
+def leaves(run, folder: Path, cases: list[Case], *options: str) -> session.Session:
     """A dry run that leaves these cases."""
     folder.mkdir(exist_ok=True)
     left.write(folder / "left.json", dict.fromkeys(cases, TURN))
-    ran = run(folder, *DRY, NETPROOF_LEFT=str(folder / "left.json"))
+    ran = run(folder, *DRY, *options, NETPROOF_LEFT=str(folder / "left.json"))
     assert ran.returncode == 0, ran.stdout
     return session.load(folder / "run-0.json")
 
@@ -57,6 +58,16 @@ def test_a_job_and_what_waits_for_it_are_left_with_the_reason(run, tmp_path, owe
     verdict = judge(owed, stored)
     assert sorted(one.case.key() for one in verdict.left) == sorted(case.key() for case in four)
     assert not [fault for fault in verdict.faults if "skip" in fault]
+
+
+def test_the_functions_beyond_the_default_are_left_without_the_others(run, tmp_path):
+    full = matrix(site.gather(ROOT / "site-config"), "testbed", ["gige"], all_functions=True)
+    job = Job("gige", "mpich", "imb", 2, default=False)
+    cases = [case for case in full.cases if job_of(case, 2) == job]
+    stored = leaves(run, tmp_path, cases, "-R")
+    skipped = {result.case.key() for result in stored.results if result.left and result.case}
+    assert skipped == {case.key() for case in cases}
+    assert any(result.case and result.case.function == "PingPong" for result in stored.results)
 
 
 def test_a_job_of_which_one_case_is_not_to_be_left_runs(run, tmp_path, owed):

@@ -288,6 +288,15 @@ class TestOnTheTestbed:
         assert Store(store).sessions() == sessions
         assert {path: path.read_bytes() for path in before} == before
 
+    def test_a_reframe_that_leaves_no_report_is_not_judged(self, place):
+        before = place.content()
+        (place.folder / "told").unlink(missing_ok=True)
+        ran = place.run(place.folder, *place.command(), "-n", "NoSuchCheck", **place.settings)
+        assert ran.returncode == 2
+        assert "NOT JUDGED: ReFrame left no report (exit status 0); its output " in place.told
+        assert "Ran 0/0 test case(s)" in place.told
+        assert place.content() == before
+
     @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
     def test_a_killed_night_leaves_no_job_no_process_and_no_lock(self, place, how):
         before = place.content()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from xml.etree import ElementTree
@@ -12,7 +13,7 @@ import pytest
 from netproof import judging, session, site
 from netproof.criteria import Level
 from netproof.matrix import matrix
-from netproof.nightly import junit, summary
+from netproof.nightly import command, junit, summary
 from netproof.nightly.summary import Night
 from netproof.session import Session
 from netproof.verdict import CANNOT_JUDGE, FAILED, PASSED, judge
@@ -176,3 +177,19 @@ def test_of_very_many_sentences_the_first_are_told_and_the_others_counted(passed
     told = summary.text(night_of(passed, worse=tuple(f"change {n}" for n in range(50))))
     assert told.count("WORSE change") == summary.SENTENCES
     assert "WORSE and 30 more, in the report" in told
+
+
+def test_a_hook_that_does_not_end_is_ended_with_all_that_it_began(monkeypatch, tmp_path):
+    monkeypatch.setattr(command, "HOOK_S", 0.5)
+    late = tmp_path / "late"
+    began = time.monotonic()
+    assert command._tell(f"(sleep 2; touch {late}) & sleep 60", "text") == (
+        "did not end within 0.5 s"
+    )
+    assert time.monotonic() - began < 30
+    time.sleep(2.5)
+    assert not late.exists()
+
+
+def test_a_hook_need_not_read_what_it_is_told():
+    assert command._tell("true", "text\n" * 100_000) is None
