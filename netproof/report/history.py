@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from netproof.errors import NetproofError
 from netproof.history.detection import Kind
 from netproof.history.judging import BAND_DEVIATIONS, HistoryVerdict, Shift, State, confidence
 from netproof.history.series import Series
-from netproof.report.charts import FILE, FILE_WIDTH, Ink, looking
+from netproof.report.charts import FILE, FILE_LINE, FILE_WIDTH, Ink, looking
 
 FORMATS = (".html", ".svg", ".png", ".pdf")
 
@@ -70,16 +71,21 @@ def chart(verdict: HistoryVerdict, several: Sequence[Series], ink: Ink) -> alt.V
         axis=alt.Axis(title=None, grid=False, labelOverlap=True, labelSeparation=8, tickCount=10),
     )
     panels = [_panel(verdict, one, x, ink) for one in several]
-    told = (
+    told = [
         f"{verdict.system}, {len(sessions)} sessions. Grey: the level, and"
-        f" ± {BAND_DEVIATIONS:.0f} standard deviations of a night."
-    )
+        f" ± {BAND_DEVIATIONS:.0f} standard deviations of a night.",
+        *(
+            f"{event.partition} {event.environment} since {event.session.start:%Y-%m-%d}:"
+            f" {event.changed()[0]}"
+            for event in verdict.events
+        ),
+    ]
     title = alt.TitleParams(
         "What was measured, session by session",
         anchor="start",
         fontSize=15,
         color=ink.text,
-        subtitle=told,
+        subtitle=[line for sentence in told for line in textwrap.wrap(sentence, FILE_LINE)],
         subtitleColor=ink.faint,
         subtitleFontSize=11,
     )
@@ -150,8 +156,7 @@ def _panel(verdict: HistoryVerdict, one: Series, x: alt.X, ink: Ink) -> alt.Laye
         fontSize=12,
         fontWeight="normal",
         color=ink.text,
-        # Above the labels of the changes.
-        offset=_LABEL_PX * min(len(shifts), _LABELS) + 8,
+        offset=6,
     )
     return alt.layer(*layers).properties(width=FILE_WIDTH, height=HEIGHT, title=title)
 
