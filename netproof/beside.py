@@ -110,14 +110,14 @@ def beside(
             f"{len(every) - MOST_SESSIONS} sessions of {store.folder} that are older than the"
             f" {MOST_SESSIONS} newest"
         )
-    made_up = Beside(
+    stand_beside = Beside(
         store.folder,
         asked.max_age_days,
         tuple(taken[key] for key in wanted if key in taken),
         tuple(left_out[key] for key in wanted if key in left_out and key not in taken),
         tuple(not_found),
     )
-    return made_up, tuple(unread)
+    return stand_beside, tuple(unread)
 
 
 def _good(
