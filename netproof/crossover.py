@@ -94,7 +94,7 @@ def broken(judged: Judged) -> str:
     sizes, criteria = red_sizes(judged), list(red_criteria(judged))
     where = f", {_spans(judged.measured.curve.sizes, sizes)} bytes" if sizes else ""
     by = [*criteria, *(["references"] if judged.faults else [])]
-    return f"{where} by {' and '.join(by)}"
+    return f"{where} by {' and '.join(filter(None, [', '.join(by[:-1]), *by[-1:]]))}"
 
 
 def _spans(curve: Sequence[int], sizes: Sequence[int]) -> str:

@@ -63,6 +63,15 @@ def test_sizes_that_are_no_neighbours_are_told_apart(verdict):
     )
 
 
+def test_all_criteria_that_fail_it_are_told(verdict):
+    (two, _) = of(verdict, "Sendrecv").cases
+    several = [red(two, 1024, criterion=name).rulings[0] for name in ("jump", "dropout", "score")]
+    broken = Judged(two.case, two.result, (), rulings=tuple(several), measured=two.measured)
+    assert (
+        Crossover((broken,)).sentence() == "red at 2 ranks, 1024 bytes by jump, dropout and score"
+    )
+
+
 def test_what_did_not_run_broke_down_nowhere_and_is_said(verdict):
     found = of(verdict, "Alltoall")
     assert (found.least, found.missing) == (None, (2, 4))
