@@ -18,6 +18,7 @@ from xml.etree import ElementTree
 import pytest
 
 from netproof.store import Store
+from netproof.store.folder import MARKER
 
 ROOT = Path(__file__).resolve().parents[2]
 NIGHTLY = str(ROOT / "ci" / "nightly")
@@ -82,12 +83,12 @@ class Place:
         return ElementTree.parse(self.folder / "junit.xml").getroot()[0]
 
     def content(self) -> dict[str, bytes]:
-        """Every file of the store and of the pages."""
+        """Every file of the store's sessions and of the pages."""
         return {
             str(path): path.read_bytes()
             for top in (self.store, self.folder / "pages")
             for path in top.rglob("*")
-            if path.is_file()
+            if path.is_file() and path.name != MARKER
         }
 
 
