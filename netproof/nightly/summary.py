@@ -62,7 +62,9 @@ def text(night: Night) -> str:
         ]
         lines += _some("FAIL ", failures)
         lines += _some("WORSE ", night.worse)
-        lines += sentences_of_left(verdict.left)
+        for planned in (False, True):
+            of_kind = [one for one in verdict.left if one.left.planned == planned]
+            lines += _some("", sentences_of_left(of_kind))
         lines += _some("note: ", [*verdict.notes, *night.noted])
     lines.append("")
     if night.stored:
