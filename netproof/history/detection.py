@@ -283,7 +283,8 @@ class _Followers:
         self.newest = np.full((count, statistic.LONGEST), np.nan)
         self.before = Estimate.unknown(count, statistic.LONGEST)
         self.prior = np.full(count, np.nan)
-        self.bad_nights = np.zeros(count)
+        self.bad_nights = np.zeros((count, len(statistic.FAR)))
+        self.aside_off = np.zeros(count)
         self.aside = np.full(count, -1)
         self.aside_known = Estimate.unknown(count)
         self.previous = np.full(count, np.nan)
@@ -367,12 +368,12 @@ class _Followers:
             past = self.past[number]
             past.over.append(replace(past.aside, ended=night))
             past.aside = None
-        self.bad_nights[bad] += 1
+        self.bad_nights[bad] += self.aside_off[bad, np.newaxis] > statistic.FAR
         self.aside[there] = -1
         set_aside = far & ~alike & (known.count >= settings.cold_nights)
         self._append(there[~set_aside], night, known.at(~set_aside))
         these = there[set_aside]
-        self.aside[these] = night
+        self.aside[these], self.aside_off[these] = night, np.abs(off[set_aside])
         self.aside_known.put(these, known.at(set_aside))
         said = statistic.score(off[set_aside], known.tail[set_aside])
         p_values = statistic.two_sided(said, known.freedom[set_aside])
@@ -519,8 +520,8 @@ class _Followers:
         off = self._clipped(number, members, (self.known.level[number], self.known.noise[number]))
         place = _split(off)
         by_step = place * off[:place].var() + (len(off) - place) * off[place:].var()
-        by_slope = [_bent(np.array(members, float), off, place) for place in range(bends)]
-        if min(by_slope) >= by_step:
+        by_slope = _bent(np.array(members, float), off, bends)
+        if by_slope.min() >= by_step:
             return False
         if self.past[number].drift is None:
             bend = int(np.argmin(by_slope))
@@ -633,13 +634,13 @@ def _change(
 
 def _split(values: Floats) -> int:
     """The place of the first value of the second of two levels, by least squares."""
-    search = ruptures.Dynp(model="l2", min_size=2, jump=1)
+    search = ruptures.KernelCPD(kernel="linear", min_size=2)
     return int(search.fit(values).predict(n_bkps=1)[0])
 
 
-def _bent(nights: Floats, values: Floats, place: int) -> float:
-    """Squares that are left by a level up to a night and a slope from there."""
-    slope = np.maximum(nights - nights[place], 0.0)
-    slope -= slope.mean()
+def _bent(nights: Floats, values: Floats, bends: int) -> Floats:
+    """Squares that are left by a level up to a night and a slope from there, by that night."""
+    slopes = np.maximum(nights - nights[:bends, np.newaxis], 0.0)
+    slopes -= slopes.mean(axis=1, keepdims=True)
     off = values - values.mean()
-    return float(off @ off - (slope @ off) ** 2 / (slope @ slope))
+    return off @ off - (slopes @ off) ** 2 / (slopes**2).sum(axis=1)

@@ -23,13 +23,14 @@ CLIP = 2.5
 KEPT_OF_NORMAL = 0.97756
 """Variance that is left of normal noise of variance 1 after clipping there."""
 
-FAR = 3.0
-"""Standard deviations from which on a night is in the tail; how many are, is learned."""
+FAR = np.array([3.0, 10.0, 30.0])
+"""Standard deviations from which on nights are in the tail; how many are, is learned."""
 
-TAIL_BEFORE = (0.2, 40.0)
-"""What is known of the tail beforehand: as if of 40 nights 0.2 had been in it."""
+TAIL_NIGHTS = 40.0
+TAIL_BEFORE = 0.6 / FAR / TAIL_NIGHTS
+"""What is known of the tail beforehand, as if of 40 nights: 0.2 of them, 0.06, 0.02."""
 
-WINDOWS = {2: 0.03, 3: 0.41, 4: 0.32, 6: 0.08, 10: 0.05}
+WINDOWS = {2: 0.01, 3: 0.45, 4: 0.37, 6: 0.04, 10: 0.02}
 """How many of the newest nights are held against those before, each with its share of p."""
 
 SINCE_SHARE, LONG_AGO_SHARE = 0.09, 0.02
@@ -43,11 +44,12 @@ LONGEST = max(WINDOWS)
 FEWEST = 4
 """Nights that a level needs before anything is held against it."""
 
-PRIOR_FREEDOM = 20.0
-"""Degrees of freedom that the noise of an earlier level counts for."""
+LEAST_FREEDOM, PRIOR_FREEDOM = 10.0, 20.0
+"""Degrees of freedom of the noise: of few nights, since no night says more than its tail
+allows (simulated, docs/history.md), and those that the noise of an earlier level counts for."""
 
-RECENT, GROWN = 20, 1.5
-"""The noise of the newest nights counts alone where it is that many times that of all."""
+GROWN = {12: 1.6, 30: 1.3}
+"""The noise of so many newest nights counts alone where it is that many times that of all."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,8 @@ class Estimate:
     """What is known of series before a night: arrays of one shape.
 
     ``level``: logarithm; ``noise``: standard deviation of a night; ``freedom``: degrees of
-    freedom of the noise; ``count``: nights; ``tail``: share of nights beyond 3 standard deviations.
+    freedom of the noise; ``count``: nights; ``tail``: share of nights beyond 3, 10 and 30
+    standard deviations, one axis more.
     """
 
     level: Floats
@@ -67,7 +70,8 @@ class Estimate:
     @classmethod
     def unknown(cls, *shape: int) -> Estimate:
         """Of series of which nothing is known."""
-        return cls(*(np.full(shape, value) for value in (np.nan, np.nan, 0.0, 0.0, 1.0)))
+        known = (np.full(shape, value) for value in (np.nan, np.nan, 0.0, 0.0))
+        return cls(*known, np.ones((*shape, len(FAR))))
 
     @property
     def arrays(self) -> tuple[Floats, ...]:
@@ -92,8 +96,8 @@ def estimated(
     Of fewer than ``cold_nights`` nights: median and MAD. Of more: the one-step improvement on
     them, mean and standard deviation of what is clipped at 2.5 of the MAD's; it wastes fewer
     nights, and a bad one moves it no further. ``prior``: noise known from an earlier level, NaN
-    where none is; ``bad_nights``: nights of the series that are not in its row, since they were
-    set aside; ``least``: floor of the noise.
+    where none is; ``bad_nights``: how many nights beyond 3, 10 and 30 standard deviations
+    are not in the row, since they were set aside; ``least``: floor of the noise.
     """
     counts = np.isfinite(rows).sum(axis=1)
     known = Estimate.unknown(len(rows))
@@ -114,11 +118,14 @@ def estimated(
             level, free = centre + shift, 0.85 * (count - 1)
             square = ((clipped - shift[:, np.newaxis]) ** 2).sum(axis=1) / (count - 1)
             noise = np.sqrt(square / KEPT_OF_NORMAL)
-            if count >= 2 * RECENT:
-                newest = off[:, -RECENT:]
-                spread = np.maximum(MAD_OF_NORMAL * np.median(np.abs(newest), axis=1), least)
-                grown = np.sqrt((_clipped(newest, spread) ** 2).mean(axis=1) / KEPT_OF_NORMAL)
-                noise = np.where(grown > GROWN * noise, grown, noise)
+            all_nights = noise
+            for recent, grown in GROWN.items():
+                if count >= 2 * recent:
+                    newest = off[:, -recent:]
+                    spread = MAD_OF_NORMAL * np.median(np.abs(newest), axis=1)
+                    clipped = _clipped(newest, np.maximum(spread, least))
+                    now = np.sqrt((clipped**2).mean(axis=1) / KEPT_OF_NORMAL)
+                    noise = np.where(now > grown * all_nights, np.maximum(now, noise), noise)
         told = np.isfinite(prior[these])
         weight = np.where(told, PRIOR_FREEDOM, 0.0)
         total = weight + free
@@ -128,11 +135,12 @@ def estimated(
             squares = weight * np.where(told, prior[these], 0.0) ** 2 + free * noise**2
             noise = np.sqrt(squares / total)
         noise = np.maximum(noise, least)
-        with np.errstate(invalid="ignore"):
-            far = (np.abs(nights - level[:, np.newaxis]) > FAR * noise[:, np.newaxis]).sum(axis=1)
-        far = far + bad_nights[these]
-        tail = (far + TAIL_BEFORE[0]) / (count + bad_nights[these] + TAIL_BEFORE[1])
-        known.put(these, Estimate(level, noise, total, np.full(len(these), float(count)), tail))
+        freedom = weight + max(float(count), LEAST_FREEDOM)
+        distance = np.abs(nights - level[:, np.newaxis]) / noise[:, np.newaxis]
+        far = np.stack([(distance > bound).sum(axis=1) for bound in FAR], axis=1)
+        far = far + bad_nights[these] + TAIL_NIGHTS * TAIL_BEFORE
+        tail = far / (count + bad_nights[these, :1] + TAIL_NIGHTS)
+        known.put(these, Estimate(level, noise, freedom, np.full(len(these), float(count)), tail))
     return known
 
 
@@ -144,12 +152,15 @@ def _clipped(off: Floats, spread: Floats) -> Floats:
 def score(off: Floats, tail: Floats) -> Floats:
     """What nights say that are ``off`` their level by that many standard deviations.
 
-    The normal deviate that is as improbable as a night so far off: of normal noise up to 3
-    standard deviations, beyond of a tail that has the share ``tail`` of all nights there and
-    thins out with the distance. So that a series that often has bad nights needs more of them.
+    The normal deviate that is as improbable as a night so far off: in normal noise, but no more
+    so than the share of nights that are beyond 3, 10 and 30 standard deviations, ``tail`` in its
+    last axis. So that a series that often has bad nights needs more of them.
     """
     distance = np.abs(off)
-    beyond = np.minimum(tail, 0.5) * np.minimum(1.0, FAR / np.maximum(distance, 1e-300))
+    beyond = np.broadcast_to(tail[..., 0], distance.shape)
+    for place, bound in enumerate(FAR[1:], 1):
+        beyond = np.where(distance > bound, tail[..., place], beyond)
+    beyond = beyond * np.minimum(1.0, FAR[-1] / np.maximum(distance, 1.0))
     return np.sign(off) * np.minimum(distance, -ndtri(beyond / 2))
 
 
@@ -173,7 +184,7 @@ def scan(newest: Floats, before: Estimate) -> tuple[Floats, NDArray[np.int64]]:
         ready = known.count >= FEWEST
         with np.errstate(invalid="ignore", divide="ignore"):
             off = (newest[:, -nights:] - known.level[:, np.newaxis]) / known.noise[:, np.newaxis]
-            scores = score(off, known.tail[:, np.newaxis])
+            scores = score(off, known.tail[:, np.newaxis, :])
             total = scores.sum(axis=1)
             extreme = np.max(scores * np.sign(total)[:, np.newaxis], axis=1)
             rest = (np.abs(total) - extreme) / np.sqrt(nights - 1)

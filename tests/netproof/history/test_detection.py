@@ -1,0 +1,254 @@
+"""Changes in series of nights: what is found, what is not, and what is said of it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from netproof.errors import NetproofError
+from netproof.history import night as statistic
+from netproof.history.detection import (
+    DetectionSettings,
+    Kind,
+    controlled,
+    expected_false_alarms,
+    follow,
+    follow_all,
+    pooled,
+)
+
+NOISE = 0.02
+seeds = st.integers(0, 10_000)
+
+
+def quiet(seed: int, nights: int = 80, noise: float = NOISE) -> list[float]:
+    """A series at 100 with normal noise, and no change."""
+    return (100 * np.exp(noise * np.random.default_rng(seed).normal(size=nights))).tolist()
+
+
+def stepped(seed: int, size: float, at: int = 60, nights: int = 80) -> list[float]:
+    """The same, at a new level from a night on."""
+    values = quiet(seed, nights)
+    return [value * (1 + size) if night >= at else value for night, value in enumerate(values)]
+
+
+def steps(followed):
+    return [change for change in followed.changes if change.kind is Kind.STEP]
+
+
+@pytest.mark.parametrize("nights", [0, 1, 3, 9, 10, 200])
+def test_a_series_that_never_changes_never_alarms(nights):
+    followed = follow([5.0] * nights)
+    assert followed.changes == ()
+    assert followed.p_value == 1.0
+    assert followed.cold == (nights < 10)
+
+
+def test_of_a_series_without_a_value_nothing_is_said():
+    followed = follow([None] * 20)
+    assert (followed.changes, followed.level, followed.noise) == ((), None, None)
+    assert followed.p_value == 1.0
+
+
+@given(seeds, st.sampled_from([0.2, -0.2]))
+@settings(max_examples=20, deadline=None, phases=[Phase.generate])
+def test_a_step_of_20_percent_is_found_by_the_third_night_and_dated(seed, size):
+    (change,) = [c for c in follow(stepped(seed, size)).changes if c.open]
+    assert change.kind is Kind.STEP
+    assert change.found in (61, 62)
+    assert abs(change.index - 60) <= 1
+    assert change.size == pytest.approx(size, abs=0.04)
+    assert change.p_value < 1e-5
+
+
+@given(seeds, st.sampled_from([1e-3, 7.0, 1e9]))
+@settings(max_examples=15, deadline=None, phases=[Phase.generate])
+def test_the_unit_of_the_values_does_not_matter(seed, factor):
+    one = follow(stepped(seed, 0.07))
+    other = follow([value * factor for value in stepped(seed, 0.07)])
+    assert [(c.kind, c.index, c.found, c.ended) for c in one.changes] == [
+        (c.kind, c.index, c.found, c.ended) for c in other.changes
+    ]
+    assert other.p_value == pytest.approx(one.p_value, rel=1e-6)
+    assert other.level == pytest.approx(one.level * factor)
+
+
+@given(seeds, st.floats(0.3, 1e6), st.booleans(), st.integers(30, 79))
+@settings(max_examples=40, deadline=None, phases=[Phase.generate])
+def test_a_bad_night_is_no_step_however_bad_and_is_said_to_be_bad(seed, off, up, at):
+    values = quiet(seed)
+    values[at] *= 1 + off if up else 1 / (1 + off)
+    found = follow(values)
+    missing = follow([None if night == at else value for night, value in enumerate(values)])
+    # There is no step that is not there as well where the night was not measured.
+    assert len(steps(found)) <= len(steps(missing))
+    bad = next(c for c in found.changes if c.kind is Kind.BAD_NIGHT and c.index == at)
+    assert (bad.found, bad.ended) == (at, at + 1 if at < 79 else None)
+    assert not bad.open
+
+
+def test_nights_without_a_value_are_passed_over():
+    values = stepped(1, 0.2)
+    gaps = [None if night % 5 == 0 else value for night, value in enumerate(values)]
+    (change,) = steps(follow(gaps))
+    assert change.open
+    assert change.index in (60, 61)
+
+
+def test_an_open_change_stays_open_until_the_series_is_back():
+    values = stepped(2, 0.1, nights=100)
+    for nights in range(64, 100):
+        followed = follow(values[:nights])
+        assert any(change.open for change in followed.changes)
+        assert followed.p_value < 1e-3
+    back = [v / 1.1 if night >= 80 else v for night, v in enumerate(values)]
+    (change,) = steps(follow(back))
+    assert change.ended in (79, 80, 81)
+    assert follow(back).p_value > 1e-3
+    assert follow(back).level == pytest.approx(100, rel=0.02)
+
+
+def test_a_good_night_in_between_does_not_end_a_change():
+    values = stepped(3, 0.1, nights=80)
+    values[70] /= 1.1
+    (change,) = steps(follow(values))
+    assert change.open
+
+
+@pytest.mark.parametrize("accepted", [60, 61, 66])
+def test_an_accepted_change_alarms_no_more_and_a_later_one_does(accepted):
+    values = stepped(4, 0.1, nights=110)
+    followed = follow(values, accepted=[accepted])
+    assert not any(change.open for change in followed.changes)
+    (change,) = steps(followed)
+    assert change.accepted
+    assert followed.p_value > 1e-3
+    again = [v / 1.1 if night >= 90 else v for night, v in enumerate(values)]
+    later = [change for change in follow(again, accepted=[accepted]).changes if change.open]
+    assert [change.index for change in later] == [90]
+
+
+def test_a_second_step_is_told_from_the_first():
+    values = [v * 1.1 if night >= 80 else v for night, v in enumerate(stepped(5, 0.1, 40, 120))]
+    first, second = steps(follow(values))
+    assert (first.index, second.index) == (40, 80)
+    assert first.open
+    assert second.open
+    assert second.before == pytest.approx(110, rel=0.02)
+
+
+def test_a_slow_drift_is_called_one():
+    values = [v * (1 + 0.1 * night / 160) for night, v in enumerate(quiet(6, 160))]
+    (change,) = [change for change in follow(values).changes if change.open]
+    assert change.kind is Kind.DRIFT
+    assert change.size > 0.05
+
+
+def test_noise_that_grew_is_learned():
+    values = np.array(quiet(7, 200))
+    values[100:] = 100 * (values[100:] / 100) ** 3
+    assert follow(values[:100].tolist()).noise == pytest.approx(0.02, rel=0.3)
+    assert follow(values[:130].tolist()).noise == pytest.approx(0.06, rel=0.4)
+
+
+def test_cold_series_are_judged_by_median_and_mad():
+    values = [10.0, 10.4, 9.9, 10.1, 10.2, 9.8, 10.0, 10.3]
+    followed = follow(values)
+    assert followed.cold
+    assert followed.level == pytest.approx(math.exp(np.median(np.log(values))))
+    found = follow([*values, *[20.0] * 4])
+    assert [change.index for change in steps(found)] == [8]
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf])
+def test_a_value_that_has_no_logarithm_is_refused(value):
+    with pytest.raises(NetproofError, match=r"series 1, night 2: .* a value is above 0"):
+        follow_all([[1.0, 1.0, 1.0], [1.0, 1.0, value]])
+
+
+def test_series_of_unlike_lengths_are_refused():
+    with pytest.raises(NetproofError, match="series of 2 and of 3 nights"):
+        follow_all([[1.0, 1.0], [1.0, 1.0, 1.0]])
+
+
+def test_many_series_are_followed_as_each_alone():
+    several = [quiet(1), stepped(2, 0.1), [None, *stepped(3, -0.2)[1:]]]
+    accepted = [(), (61,), ()]
+    assert follow_all(several, accepted=accepted) == [
+        follow(values, accepted=nights) for values, nights in zip(several, accepted, strict=True)
+    ]
+
+
+def test_more_of_a_change_never_has_a_larger_p_value():
+    base = np.log(quiet(8, 63))
+    before = statistic.estimated(
+        base[np.newaxis, :60], np.full(1, np.nan), np.zeros((1, 3)), 10, 0.0025
+    )
+    known = statistic.Estimate.unknown(1, statistic.LONGEST)
+    for place in range(statistic.LONGEST):
+        known.put((slice(None), place), before)
+    p_values = [
+        statistic.scan(np.full((1, statistic.LONGEST), before.level + off * before.noise), known)[0]
+        for off in np.arange(0, 3, 0.1)
+    ]
+    assert np.all(np.diff(np.ravel(p_values)) <= 0)
+
+
+def test_p_values_of_unchanged_series_come_no_more_often_than_they_say():
+    random = np.random.default_rng(9)
+    values = (np.exp(NOISE * random.normal(size=(3000, 60)))).tolist()
+    p_values = np.array([followed.p_value for followed in follow_all(values)])
+    for p_value in (0.05, 0.01):
+        allowed = 3000 * p_value
+        assert (p_values <= p_value).sum() <= allowed + 3 * math.sqrt(allowed)
+    # And are not merely 1: a p-value that never is small finds nothing.
+    assert (p_values <= 0.05).sum() >= 0.2 * 3000 * 0.05
+
+
+def test_the_control_keeps_its_rate_on_p_values_of_chance():
+    random = np.random.default_rng(10)
+    nights, series = 2000, 100
+    alarms = [
+        len(controlled(dict(enumerate(random.uniform(size=series).tolist()))))
+        for _ in range(nights)
+    ]
+    share = DetectionSettings().false_share
+    some = sum(count > 0 for count in alarms)
+    assert some == pytest.approx(share * nights, abs=3 * math.sqrt(share * nights))
+    # The expected number is at most the one that is told.
+    told = expected_false_alarms(series, nights)
+    assert sum(alarms) <= told + 4 * math.sqrt(told)
+
+
+def test_the_control_lets_through_what_stands_out():
+    p_values = {"a": 1e-9, "b": 1e-4, **{str(n): 0.5 for n in range(98)}}
+    assert controlled(p_values) == {"a", "b"}
+    assert controlled({}) == frozenset()
+    assert expected_false_alarms(0, 30) == 0
+
+
+def test_a_pool_finds_what_no_series_of_it_shows_so_soon():
+    several = [stepped(seed, 0.025, 60, 64) for seed in range(20, 28)]
+    assert sum(bool(steps(followed)) for followed in follow_all(several)) <= 2
+    (change,) = steps(follow(pooled(several)))
+    assert change.size == pytest.approx(0.025, abs=0.01)
+    assert change.index in (59, 60, 61)
+
+
+def test_a_night_that_is_bad_for_all_series_is_no_step_of_their_pool():
+    several = [quiet(seed) for seed in range(30, 38)]
+    for values in several:
+        values[70] *= 1.3
+    followed = follow(pooled(several))
+    assert not steps(followed)
+    assert [c.index for c in followed.changes if c.kind is Kind.BAD_NIGHT] == [70]
+
+
+def test_a_pool_has_no_value_where_none_of_its_series_has():
+    assert pooled([[1.0, None, None, 1.0], [2.0, 2.0, None, 2.0]]) == [1.0, 1.0, None, 1.0]
+    assert pooled([[None, None]]) == [None, None]
+    assert pooled([]) == []
