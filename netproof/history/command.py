@@ -263,7 +263,7 @@ def _print_bad_nights(bad_nights: Sequence[Odd], out: Console) -> None:
     if not bad_nights:
         return
     out.print()
-    say(out, "single bad nights, which no level followed", "bold")
+    say(out, "single bad nights", "bold")
     for odd in bad_nights[:BAD_NIGHTS_TOLD]:
         say(out, f"{_ODD} {odd.sentence()}", _STYLES[_ODD])
     beyond = len(bad_nights) - BAD_NIGHTS_TOLD

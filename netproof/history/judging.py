@@ -191,9 +191,11 @@ class Odd:
     def sentence(self) -> str:
         """What was off on which night."""
         told = _listed(map(str, self.shifts), TOLD_SHIFTS)
+        chance = all(shift.state is State.ODD_NIGHT for shift in self.shifts)
+        beside = "; among so many series chance brings as much" if chance else ""
         return (
             f"{self.partition} {self.environment} had a bad night on"
-            f" {self.session.start:%Y-%m-%d %H:%M} (session {self.session.name}): {told}"
+            f" {self.session.start:%Y-%m-%d %H:%M} (session {self.session.name}): {told}{beside}"
         )
 
 
@@ -220,7 +222,8 @@ class HistoryVerdict:
 
     ``followed``: each series and pool as it was followed; ``shifts``: every change that was
     found, whatever its state; ``events``: those that are open, the worse and larger first;
-    ``bad_nights``: the latest first; ``acceptances``: all of the system's.
+    ``bad_nights``: those that stand out, and what was off tonight, the latest first;
+    ``acceptances``: all of the system's.
     """
 
     nights: Nights
@@ -596,10 +599,13 @@ def _event(
 
 
 def _bad_nights(nights: Nights, shifts: Sequence[Shift]) -> list[Odd]:
+    """Nights that stand out, and whatever was off tonight: of that, nobody knows yet."""
+    tonight = len(nights.sessions) - 1
     on: dict[tuple[int, tuple[str, str]], list[Shift]] = defaultdict(list)
     for shift in shifts:
-        if shift.state is State.BAD_NIGHT:
-            on[shift.change.index, shift.of.where].append(shift)
+        night = shift.change.index
+        if shift.state is State.BAD_NIGHT or (shift.state is State.ODD_NIGHT and night == tonight):
+            on[night, shift.of.where].append(shift)
     return [
         Odd(*place, nights.sessions[night], tuple(sorted(several, key=lambda one: one.weight)))
         for (night, place), several in sorted(

@@ -56,9 +56,8 @@ def test_nothing_worse_is_said_with_what_is_to_be_expected(nights, count):
     assert re.search(r"\d+ of \d+ series tested, .* false alarms a month are to be expected", out)
 
 
-def test_a_change_for_the_worse_is_told_with_its_session_and_fails(nights):
-    nights.add_many(30, {24: SLOW})
-    status, out, _ = history(nights)
+def test_a_change_for_the_worse_is_told_with_its_session_and_fails(stepped):
+    status, out, _ = history(stepped)
     assert status == 1
     assert "\nWORSE: 1 change in 1 configuration, " in out
     assert "▼ gige mpich since 2026-09-25 01:00 (session 20260925T010000-00000018)" in out
@@ -80,13 +79,12 @@ def test_a_bad_night_is_told_and_does_not_fail(nights):
         nights.add(night, by(1.8) if night == 24 else by(1))
     status, out, _ = history(nights)
     assert status == 0
-    assert "single bad nights, which no level followed" in out
+    assert "single bad nights" in out
     assert "✗ gige mpich had a bad night on 2026-09-25 01:00" in out
 
 
-def test_the_series_of_a_case_are_shown_session_by_session(nights):
-    nights.add_many(30, {24: SLOW})
-    status, out, _ = history(nights, "sendrecv", "4 ranks", "--environment", "mpich")
+def test_the_series_of_a_case_are_shown_session_by_session(stepped):
+    status, out, _ = history(stepped, "sendrecv", "4 ranks", "--environment", "mpich")
     assert status == 1
     assert "gige mpich IMB Sendrecv 4 ranks" in out
     assert "other" not in out
@@ -94,7 +92,7 @@ def test_the_series_of_a_case_are_shown_session_by_session(nights):
     assert len(rows) == 1
     assert "▼" in rows[0]
     assert sum(line.startswith("202609") for line in out.splitlines()) == 30
-    status, out, _ = history(nights, "--environment", "other")
+    status, out, _ = history(stepped, "--environment", "other")
     assert status == 0
 
 
@@ -165,11 +163,10 @@ def test_damaged_files_are_named(nights):
 
 
 @pytest.mark.parametrize("suffix", ["html", "svg", "png", "pdf"])
-def test_series_are_drawn_with_their_changes(nights, tmp_path, suffix):
-    nights.add_many(30, {24: SLOW})
+def test_series_are_drawn_with_their_changes(stepped, tmp_path, suffix):
     path = tmp_path / f"series.{suffix}"
     arguments = ("sendrecv 4 r", "--environment", "mpich", "--plot", str(path))
-    status, out, _ = history(nights, *arguments)
+    status, out, _ = history(stepped, *arguments)
     assert status == 1
     assert out.endswith(f"plot {path}\n")
     begins = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF"}

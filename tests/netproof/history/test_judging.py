@@ -39,14 +39,13 @@ def test_where_nothing_changes_nothing_is_worse(nights):
     assert verdict.sentences() == ("nothing changed in 30 sessions since 2026-09-01",)
 
 
-def test_a_step_is_an_event_of_its_configuration_with_its_night_and_size(nights):
-    nights.add_many(30, {24: SLOW})
-    verdict = judge(nights.store)
+def test_a_step_is_an_event_of_its_configuration_with_its_night_and_size(stepped):
+    verdict = judge(stepped.store)
     assert verdict.status == WORSE
     assert places(verdict) == {("gige", "mpich")}
     (event,) = verdict.events
-    assert event.session == nights.stored(24)
-    assert event.before == nights.stored(23)
+    assert event.session == stepped.stored(24)
+    assert event.before == stepped.stored(23)
     for shift in event.shifts:
         rises = shift.of.quantity.rising_is_worse
         assert shift.worse
@@ -147,6 +146,19 @@ def test_a_single_bad_night_is_told_as_one_and_fails_nothing(nights):
     assert "had a bad night on 2026-09-25" in verdict.bad_nights[0].sentence()
 
 
+def test_what_was_off_tonight_is_told_even_where_chance_brings_as_much(nights):
+    nights.add_many(29)
+    nights.add(29, by(1.5, environment="mpich", function="Barrier", ranks=4))
+    verdict = judge(nights.store)
+    assert verdict.status == NOTHING_WORSE
+    (odd,) = verdict.bad_nights
+    assert "IMB Barrier 4 ranks, latency" in {shift.what for shift in odd.shifts}
+    assert {shift.state for shift in odd.shifts} == {State.ODD_NIGHT}
+    assert odd.sentence() in verdict.sentences()
+    nights.add(30)
+    assert judge(nights.store).bad_nights == ()
+
+
 def test_a_drift_is_one_event_with_what_differs_from_before_it_until_now(nights):
     def mtu(rows):
         for row in rows["nodes"]:
@@ -167,9 +179,8 @@ def test_a_drift_is_one_event_with_what_differs_from_before_it_until_now(nights)
     )
 
 
-def test_scores_that_moved_with_the_baseline_are_not_the_case_s_own(nights):
-    nights.add_many(30, {24: SLOW})
-    verdict = judge(nights.store)
+def test_scores_that_moved_with_the_baseline_are_not_the_case_s_own(stepped):
+    verdict = judge(stepped.store)
     scores = {
         shift.state
         for shift in verdict.shifts
@@ -217,9 +228,8 @@ def test_sessions_in_which_nothing_was_measured_are_said(nights):
     assert "no case was measured whole" in judge(nights.store).too_few
 
 
-def test_a_part_keeps_the_verdict_of_the_whole(nights):
-    nights.add_many(30, {24: SLOW})
-    verdict = judge(nights.store)
+def test_a_part_keeps_the_verdict_of_the_whole(stepped):
+    verdict = judge(stepped.store)
     of_other = verdict.of(Selection(environment="other"))
     assert of_other.status == NOTHING_WORSE
     assert of_other.tested == verdict.tested
