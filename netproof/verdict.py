@@ -121,6 +121,8 @@ class Borrowed:
         hours = round(24 * abs(self.days))
         if hours == 0:
             return "within the hour"
+        if hours == 1:
+            return f"1 hour {when}"
         return f"{hours} hours {when}" if hours < 48 else f"{abs(self.days):.0f} days {when}"
 
     def score(self) -> Finding | None:
