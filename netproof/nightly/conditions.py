@@ -24,7 +24,7 @@ def enough_room(folders: Iterable[Path], least_mb: int) -> None:
     fullest = min(free, key=free.__getitem__)
     if free[fullest] < least_mb:
         raise NetproofError(
-            f"{fullest}: the file system is full: {free[fullest]:.0f} MB are free, and a night"
+            f"{fullest}: the file system is too full: {free[fullest]:.0f} MB are free, and a night"
             f" needs {least_mb} (--least-free); nothing was measured, what was there is untouched"
         )
 

@@ -145,7 +145,8 @@ class TestWithoutACluster:
         ran = place.night(store=small_disk / "store")
         assert ran.returncode == 2
         assert (
-            f"NOT JUDGED: {small_disk}/store: the file system is full: 1 MB are free" in place.told
+            f"NOT JUDGED: {small_disk}/store: the file system is too full: 1 MB are free"
+            in place.told
         )
         assert not (small_disk / "store").exists()
 
@@ -170,7 +171,7 @@ class TestWithoutACluster:
         command = place.command("--least-free", "1000000000", store=tmp_path / "stör▲")
         ran = place.run(tmp_path, *command, **place.settings, LC_ALL=locale)
         assert ran.returncode == 2, ran.stderr
-        assert "stör▲: the file system is full" in place.told
+        assert "stör▲: the file system is too full" in place.told
 
     @pytest.mark.parametrize(
         ("options", "said"),
@@ -315,7 +316,7 @@ class TestOnTheTestbed:
         eventually(lambda: not self.reframes(place), "ReFrame is left")
         assert place.content() == before
         ran = place.night("--least-free", "1000000000")
-        assert "the file system is full" in place.told, ran.stdout
+        assert "the file system is too full" in place.told, ran.stdout
 
     def test_a_slurmctld_that_goes_away_meanwhile_is_no_failure_of_a_network(self, place):
         before = place.content()

@@ -62,5 +62,7 @@ def test_the_partition_of_slurm_is_in_the_access_options(access, names):
 
 def test_a_full_file_system_is_named_before_anything_is_measured(tmp_path):
     enough_room([tmp_path / "not" / "yet", Path("/")], 1)
-    with pytest.raises(NetproofError, match=r"not/yet: the file system is full: \d+ MB are free"):
+    with pytest.raises(
+        NetproofError, match=r"not/yet: the file system is too full: \d+ MB are free"
+    ):
         enough_room([tmp_path / "not" / "yet"], 10**9)

@@ -1,0 +1,65 @@
+"""A night tells what its history says, beside what the verdict says of it alone."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from made_nights import RECORDED, MadeNights, by
+
+from netproof.nightly import command, summary
+from netproof.nightly.command import Plan
+from netproof.nightly.summary import Night
+from netproof.verdict import FAILED
+
+ROOT = Path(__file__).resolve().parents[3]
+NIGHTS, SLOWER_FROM = 24, 16
+
+
+def twice_as_long(values: dict[str, Any]) -> None:
+    """Double the times of a case, exactly, so that its medians stay those of its launches."""
+    for curve in (values["curve"], *(launch["curve"] for launch in values["launches"])):
+        curve["time_us"] = [2 * time for time in curve["time_us"]]
+        if curve["bandwidth_mb_s"]:
+            curve["bandwidth_mb_s"] = [rate / 2 for rate in curve["bandwidth_mb_s"]]
+    values["mad_us"] = [2 * spread for spread in values["mad_us"]]
+    if values["landmarks"]["latency_us"] is not None:
+        values["landmarks"]["latency_us"] *= 2
+
+
+def tonight(folder: Path, night: int, nights: MadeNights) -> Path:
+    """The recorded session's report as that of a night, with times twice as long."""
+    document = json.loads(RECORDED.read_text())
+    start = nights.stored(night).start.replace(tzinfo=UTC).timestamp()
+    document["session_info"] |= {
+        "uuid": f"{night:08x}-0000-4000-8000-000000000000",
+        "time_start_unix": start,
+        "time_end_unix": start + 600,
+    }
+    for test in document["runs"][0]["testcases"]:
+        if test.get("netproof_measured"):
+            twice_as_long(test["netproof_measured"])
+    path = folder / "run-nightly-testbed.json"
+    path.write_text(json.dumps(document))
+    return path
+
+
+def test_a_change_for_the_worse_fails_the_night_and_is_told(nights, tmp_path, monkeypatch):
+    monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
+    monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "reports" / "run-0.json"))
+    nights.add_many(NIGHTS, {SLOWER_FROM: by(2.0, environment="mpich")})
+    report = tonight(tmp_path, NIGHTS, nights)
+    now = datetime.now(UTC)
+    night = Night("testbed:gige", now, now)
+    plan = Plan("testbed:gige", nights.store.folder, tmp_path / "pages")
+    command._judge(plan, night, nights.store, report, partial=False)
+    assert night.faults == []
+    assert night.status == FAILED
+    (worse,) = night.worse
+    since = f"{nights.stored(SLOWER_FROM).start:%Y-%m-%d %H:%M}"
+    assert worse.startswith(f"gige mpich is worse since {since}")
+    assert f"WORSE {worse}" in summary.text(night)
+    assert night.page.is_file()
+    assert (tmp_path / "pages" / "latest").resolve().name == night.stored
