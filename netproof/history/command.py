@@ -278,10 +278,10 @@ def _print_counts(verdict: HistoryVerdict, out: Console) -> None:
     told = [
         f"{counts[state]} {words}"
         for state, words in (
-            (State.SUSPECTED, "stand and are no more than chance brings among so many series"),
-            (State.BASELINE, "scores moved with the baseline"),
+            (State.SUSPECTED, "suspected, no more than chance brings among so many series"),
+            (State.BASELINE, "of scores that moved with the baseline"),
             (State.ENDED, "ended"),
-            (State.ACCEPTED, "are accepted"),
+            (State.ACCEPTED, "accepted"),
         )
         if counts[state]
     ]
