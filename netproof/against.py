@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from netproof.comparison import Comparison, Outcome, Side, compare
 from netproof.errors import NetproofError
@@ -53,14 +56,17 @@ def against(
     ``tracked`` as ``comparison.compare`` takes it. Raises NetproofError where the partition has no
     case, or there is no other one.
     """
-    results: dict[str, list[CheckResult]] = {}
-    days: dict[str, set[str]] = {}
+    results: dict[str, list[CheckResult]] = defaultdict(list)
+    days: dict[str, set[str]] = defaultdict(set)
+    sources: dict[str, dict[Path, Session]] = defaultdict(dict)
     for judged in verdict.cases:
         if judged.result is not None:
-            results.setdefault(judged.case.partition, []).append(judged.result)
+            results[judged.case.partition].append(judged.result)
+            sources[judged.case.partition][session.path] = session
     for one in () if verdict.beside is None else verdict.beside.cases:
-        results.setdefault(one.case.partition, []).append(one.result)
-        days.setdefault(one.case.partition, set()).add(one.date)
+        results[one.case.partition].append(one.result)
+        days[one.case.partition].add(one.date)
+        sources[one.case.partition][one.path] = Session(one.path, {}, ())
     if partition not in results:
         raise NetproofError(
             f"{session.path}: has no case of partition {partition!r}; it has"
@@ -73,10 +79,11 @@ def against(
         )
 
     def side(name: str) -> Side:
-        day = days.get(name, ())
+        day = days[name]
         of = f", of {' to '.join(dict.fromkeys((min(day), max(day))))}" if day else ""
-        only = Session(session.path, session.info, tuple(results[name]))
-        return Side(only, f"{name}{of}", name)
+        first, *others = sources[name].values()
+        only = dataclasses.replace(first, results=tuple(results[name]))
+        return Side(only, f"{name}{of}", name, also=tuple(others))
 
     comparisons, alone = [], []
     for other in results:

@@ -149,6 +149,7 @@ def _good(
             one,
             results[key],
             stored.name,
+            store.path(stored),
             stored.start.replace(tzinfo=UTC),
             marks.days(stored),
             marks.of_case(stored, results[key], made),

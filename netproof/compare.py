@@ -129,15 +129,17 @@ def nodes(compared: Comparison) -> dict[str, tuple[tuple[str, ...], tuple[str, .
     """
     found = []
     for side in (compared.first, compared.second):
-        of_session = judging.provenance_of(side.session)
+        of_sessions = [judging.provenance_of(one) for one in (side.session, *side.also)]
         here = [
             one
+            for of_session in of_sessions
             for one in of_session.nodes
             if side.partition in (None, one.partition)
             and side.environment in (None, one.environment)
         ]
         if not here:
-            why = "; ".join(dict.fromkeys(of_session.unknown.values())) or "no job of it said"
+            reasons = [why for known in of_sessions for why in known.unknown.values()]
+            why = "; ".join(dict.fromkeys(reasons)) or "no job of it said"
             raise NetproofError(f"what the nodes of {side.name} were is not known: {why}")
         found.append(here)
     return provenance.between(*found)

@@ -54,13 +54,15 @@ class Outcome(StrEnum):
 class Side:
     """One side: a session, or the cases of one partition or environment of it, or of both.
 
-    ``name``: what tells it from the other side, as sentences have it.
+    ``name``: what tells it from the other side, as sentences have it; ``also``: further sessions
+    that its cases are of, whose results stand in ``session``.
     """
 
     session: Session
     name: str
     partition: str | None = None
     environment: str | None = None
+    also: tuple[Session, ...] = ()
 
     def results(self) -> dict[tuple, CheckResult]:
         """The results of its cases as they ended, by what a counterpart has in common with them.

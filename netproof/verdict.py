@@ -86,14 +86,16 @@ def _score(rulings: Sequence[Ruling]) -> Finding | None:
 class Borrowed:
     """A case that another session of a store measured; it stands beside, and is not judged.
 
-    ``session``: the other one's name in the store; ``started``: when that began, UTC; ``days``:
-    how long before the judged session, less than 0 for after it; ``marks``: what speaks against
-    comparing them, a sentence each; ``rulings``: what the criteria across configurations find.
+    ``session``: the other one's name in the store, ``path`` its directory; ``started``: when that
+    began, UTC; ``days``: how long before the judged session, less than 0 for after it; ``marks``:
+    what speaks against comparing them, a sentence each; ``rulings``: what the criteria across
+    configurations find.
     """
 
     subject: Subject
     result: CheckResult
     session: str
+    path: Path
     started: datetime
     days: float
     marks: tuple[str, ...]

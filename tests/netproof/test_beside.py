@@ -12,8 +12,10 @@ import pytest
 from typer.testing import CliRunner
 
 from netproof import judging, provenance, session
+from netproof.against import against
 from netproof.beside import Asked
 from netproof.cli import app
+from netproof.compare import nodes
 from netproof.judging import JudgedSession
 from netproof.launches import median_curve, spread
 from netproof.measured import curve_from_json
@@ -251,6 +253,14 @@ def test_other_versions_are_marked_in_words(tmp_path):
     assert judged(new, store, leave_out_marked=True).verdict.beside.cases == ()
     same = report(tmp_path, "same", "fast-ethernet", 0, made_with(*then))
     assert {one.marks for one in judged(same, store).verdict.beside.cases} == {()}
+
+
+def test_against_another_switch_the_nodes_of_each_are_those_of_its_own_session(tmp_path):
+    then, now = ("0.1.0", "6.1.0-25", "1.0", "aaa"), ("0.1.0", "6.1.0-27", "1.0", "aaa")
+    store = store_of(tmp_path, report(tmp_path, "old", "gige", -3, made_with(*then)))
+    result = judged(report(tmp_path, "new", "fast-ethernet", 0, made_with(*now)), store)
+    (compared,) = against(result.session, result.verdict, "fast-ethernet").comparisons
+    assert nodes(compared) == {"kernel": (("6.1.0-25",), ("6.1.0-27",))}
 
 
 def test_versions_that_one_session_does_not_know_mark_nothing(tmp_path):
