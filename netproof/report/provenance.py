@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePath
+from typing import Any
 
-from netproof.provenance import NodeInJob, OfSession
+from netproof.provenance import KIND_CONFIGURATION, KIND_REFERENCES, NodeInJob, OfSession
 from netproof.report.html import Markup, element, joined, row, table
 from netproof.report.material import Report, stated
 
@@ -12,47 +15,109 @@ NODES_SHOWN = 8
 """How many nodes are there to be opened one by one before their list is to be opened too."""
 
 
+TESTBED = "testbed"
+"""The system that ci/testbed builds; ci/setup prepares its machine, and needs root for that."""
+
+_FOLDERS = {
+    KIND_CONFIGURATION: ("RFM_CONFIG_PATH", "site-config"),
+    KIND_REFERENCES: ("RFM_REFERENCE_PREFIX", "reference-values"),
+}
+"""Where a kind of file is looked for: the variable, and its value after ``. ci/activate``."""
+
+_OF_PARTITION = {
+    "switch": "switch",
+    "NIC": "nic",
+    "driver": "driver",
+    "Mbit/s": "link_mbit_s",
+    "MTU": "mtu",
+    "ranks": "rank_counts",
+    "ranks a node": "ranks_per_node",
+}
+"""Columns of the table of partitions, and the site's keys."""
+
+
 def part(report: Report) -> Markup:
     """The commands that repeat the run, and all that is known of where it ran."""
     session, found = report.judged.session, report.provenance
     info = session.info
-    revision = None
     parts: list[Markup | None] = []
     if found is None:
         parts.append(element("p", f"It cannot be told: {report.not_there['provenance']}"))
-    elif found.software is not None:
-        revision = found.software.git_revision
-    command = info.get("cmdline")
-    lines = [
-        *([f"git checkout {revision}"] if revision else []),
-        "ci/setup",
-        ". ci/activate",
-        command or "",
-    ]
-    told = []
-    if not revision:
-        told.append("The revision is not known: check out the one that was used yourself.")
-    if found is not None and found.software is not None and found.software.git_changed:
-        told.append("The checkout held changes that are in no revision.")
-    if not command:
-        told.append("The session does not state its command.")
-    repeat = [
-        element("h3", "To repeat the run"),
-        element("pre", "\n".join(line for line in lines if line)),
-        [element("p", sentence) for sentence in told],
-        element("p", "This report again: ", element("code", report.command)),
-    ]
+    else:
+        parts += [_software(found), _differences(found), _nodes(found.nodes), _unknown(found)]
     facts = _facts(
         {
             "session": str(session.path),
             "ReFrame": stated(info, "version"),
+            "command": stated(info, "cmdline"),
             "run in": stated(info, "workdir"),
             "by": stated(info, "user"),
         }
     )
-    if found is not None:
-        parts += [_software(found), _differences(found), _nodes(found.nodes), _unknown(found)]
-    return joined(repeat, element("h3", "The session"), facts, _settings(report), parts)
+    return joined(
+        _repeat(report),
+        element("h3", "The session"),
+        facts,
+        _partitions(report),
+        _environments(report),
+        parts,
+    )
+
+
+def _repeat(report: Report) -> Markup:
+    """What to type in a clone to run the same again, and in what it would not be the same."""
+    info, found = report.judged.session.info, report.provenance
+    software = None if found is None else found.software
+    lines, told = [], []
+    if software is not None and software.git_revision:
+        lines.append(f"git checkout {shlex.quote(software.git_revision)}")
+    else:
+        told.append("The revision is not known: check out the one that was used yourself.")
+    if report.system == TESTBED:
+        lines += ["ci/setup", "ci/testbed/testbed up"]
+    else:
+        lines.append("python3 -m venv .venv && .venv/bin/pip install --editable .")
+    lines.append(". ci/activate")
+    if software is not None:
+        for kind, (variable, folder) in _FOLDERS.items():
+            used = {str(Path(file.path).parent) for file in software.files if file.kind == kind}
+            own = str(Path(str(info.get("workdir", ""))) / folder)
+            lines += [f"export {variable}={shlex.quote(one)}" for one in used - {own}]
+        if software.git_changed:
+            told.append("The checkout held changes that are in no revision.")
+        told.append(
+            "The run is the same where the files of configuration and references have the"
+            " SHA-256 that stand below."
+        )
+    command = info.get("cmdline")
+    if command:
+        lines.append(_in_any_clone(command, report.system))
+    else:
+        told.append("The session does not state its command.")
+    left = len(report.judged.verdict.left)
+    if left:
+        told.append(
+            f"{'1 case was' if left == 1 else f'{left} cases were'} left, see the verdict; the"
+            " command runs all."
+        )
+    return joined(
+        element("h3", "To repeat the run"),
+        element("pre", "\n".join(lines)),
+        [element("p", sentence) for sentence in told],
+        element("p", "This report again: ", element("code", report.command)),
+    )
+
+
+def _in_any_clone(command: str, system: str) -> str:
+    """ReFrame's command line with the clone's own ``reframe``, and the system in words."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return command
+    if not words or PurePath(words[0]).name != "reframe":
+        return command
+    named = any(word.partition("=")[0] == "--system" for word in words)
+    return shlex.join(["reframe", *([] if named else ["--system", system]), *words[1:]])
 
 
 def _facts(several: Mapping[str, object]) -> Markup:
@@ -63,25 +128,58 @@ def _facts(several: Mapping[str, object]) -> Markup:
     )
 
 
-def _settings(report: Report) -> Markup:
-    """What the configuration says of each partition."""
-    rows = [
-        row(
-            name,
-            one.switch,
-            one.nic,
-            one.driver,
-            f"{one.link_mbit_s:g}",
-            str(one.mtu),
-            ", ".join(map(str, one.rank_counts)),
-            str(one.ranks_per_node),
-        )
-        for name, one in report.judged.matrix.partitions.items()
-    ]
-    head = row(
-        "partition", "switch", "NIC", "driver", "Mbit/s", "MTU", "ranks", "ranks a node", head=True
+def _partitions(report: Report) -> Markup:
+    """What the session recorded of each partition; of one not measured, what the site says."""
+    recorded = _recorded(report, "partition")
+    rows, changed = [], []
+    for name, one in report.judged.matrix.partitions.items():
+        now = {title: _said(getattr(one, key)) for title, key in _OF_PARTITION.items()}
+        if name not in recorded:
+            rows.append(row(name, *now.values(), "the site's file: nothing was measured"))
+            continue
+        then = {title: _said(recorded[name][key]) for title, key in _OF_PARTITION.items()}
+        rows.append(row(name, *then.values(), "the session"))
+        changed += [
+            f"{name}: {title}: {then[title]} when it was measured, {value} in the site's file now"
+            for title, value in now.items()
+            if value != then[title]
+        ]
+    return joined(
+        element("h3", "The partitions, as configured"),
+        table([row("partition", *_OF_PARTITION, "by", head=True)], rows),
+        element("ul", [element("li", one) for one in changed]) if changed else None,
     )
-    return joined(element("h3", "The partitions, as configured"), table([head], rows))
+
+
+def _environments(report: Report) -> Markup | None:
+    """The MPI library of each environment that was measured, and what Spack built of it."""
+    several = _recorded(report, "environment")
+    if not several:
+        return None
+    rows = []
+    for name, extras in several.items():
+        packages = extras.get("built", {}).get("packages", {})
+        stated = [f"{package} {one['version']} /{one['hash']}" for package, one in packages.items()]
+        rows.append(row(name, extras["mpi"], "; ".join(stated) or "not built by Spack"))
+    return joined(
+        element("h3", "The environments, as measured"),
+        table([row("environment", "MPI", "package, version and hash", head=True)], rows),
+    )
+
+
+def _recorded(report: Report, what: str) -> dict[str, dict[str, Any]]:
+    """What the session kept of each ``partition`` or ``environment`` that it measured."""
+    found: dict[str, dict[str, Any]] = {}
+    for result in report.judged.session.results:
+        if result.measured is not None:
+            found.setdefault(getattr(result, what), result.measured[f"{what}_extras"])
+    return found
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _software(found: OfSession) -> Markup | None:

@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import json
 import re
+import shlex
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -193,7 +194,7 @@ def test_hostile_text_is_text_on_every_page(report, tmp_path):
     main = pages["index.html"].text
     assert f"started on {HOSTILE}; labelled kernel={HOSTILE}" in main
     assert f"sanity error: {HOSTILE}" in main
-    assert f"git checkout {HOSTILE}" in main
+    assert f"git checkout {shlex.quote(HOSTILE)}" in main
     assert f"{HOSTILE} mpich" in pages["imb-sendrecv.html"].text
 
 
@@ -204,12 +205,55 @@ def test_provenance_names_what_nodes_differ_in_and_how_to_repeat_the_run(report,
     path.write_text(json.dumps(document))
     main = report(path)["index.html"].text
     assert (
-        "To repeat the run git checkout 4f5a0c ci/setup . ci/activate"
-        " /srv/netproof/.venv/bin/reframe --system testbed -c checks -r"
+        "To repeat the run git checkout 4f5a0c ci/setup ci/testbed/testbed up . ci/activate"
+        " export RFM_CONFIG_PATH=/srv reframe --system testbed -c checks -r"
     ) in main
+    assert "command /srv/netproof/.venv/bin/reframe --system testbed -c checks -r" in main
     assert "The checkout held changes that are in no revision." in main
     assert "In what nodes or jobs differ" in main
     assert "/srv/4f5a0c.py" in main
+
+
+@pytest.mark.parametrize(
+    ("command", "repeated"),
+    [
+        ("/a/.venv/bin/reframe -c checks -r", "reframe --system testbed -c checks -r"),
+        (
+            "/a/reframe --system=testbed:gige -n 'Imb.*ranks=2' -r",
+            "reframe --system=testbed:gige -n 'Imb.*ranks=2' -r",
+        ),
+        ("./wrapper --system testbed", "./wrapper --system testbed"),
+        ("reframe 'not closed", "reframe 'not closed"),
+    ],
+)
+def test_the_command_repeats_the_run_in_any_clone(report, tmp_path, command, repeated):
+    document = json.loads((DATA / "sessions" / "passed.json").read_text())
+    document["session_info"]["cmdline"] = command
+    path = tmp_path / "run-1.json"
+    path.write_text(json.dumps(document))
+    main = report(path)["index.html"].text
+    assert f". ci/activate {repeated} The revision" in main
+    assert f"command {command} run in" in main
+
+
+def test_partitions_and_environments_are_told_as_the_session_recorded_them(report, tmp_path):
+    document = json.loads((DATA / "sessions" / "two-switches.json").read_text())
+    packages = {"openmpi": {"version": "5.0.10", "hash": "4s2o7kq"}}
+    for test in document["runs"][0]["testcases"]:
+        measured = test["netproof_measured"]
+        if measured and test["partition"] == "gige":
+            measured["partition_extras"]["mtu"] = 9000
+        if measured and test["environ"] == "mpich":
+            measured["environment_extras"]["built"] = {"packages": packages}
+    path = tmp_path / "run-1.json"
+    path.write_text(json.dumps(document))
+    main = report(path)["index.html"].text
+    assert "gige gige veth Linux veth, shaped by tc 1000 9000 2, 4 1 the session" in main
+    assert "gige: MTU: 9000 when it was measured, 1500 in the site's file now" in main
+    assert "mpich MPICH 5.0.2 openmpi 5.0.10 /4s2o7kq" in main
+    assert "intelmpi Intel MPI 2021.18.1 not built by Spack" in main
+    alone = report("passed.json")["index.html"].text
+    assert "2, 4 1 the site's file: nothing was measured" in alone
 
 
 def test_provenance_that_was_not_recorded_is_told_as_unknown(report):
