@@ -23,7 +23,7 @@ from netproof import (
 )
 from netproof.beside import MAX_AGE_DAYS, Asked
 from netproof.errors import NetproofError
-from netproof.history.series import NEWEST_SESSIONS, Quantity, Selection
+from netproof.history.selection import NEWEST_SESSIONS, Quantity, Selection
 from netproof.parse import command as parse_command
 from netproof.store import command as store_command
 

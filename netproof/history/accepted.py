@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from netproof.errors import NetproofError
-from netproof.history.series import Pool, Quantity, Selection, Series
+from netproof.history.selection import Quantity, Selection
+from netproof.history.series import Pool, Series
 from netproof.store import Store, StoredSession
 
 FORMAT = 1

@@ -20,7 +20,8 @@ from netproof.history.accepted import Acceptance
 from netproof.history.culprits import Culprits, Difference
 from netproof.history.detection import Kind
 from netproof.history.judging import Event, HistoryVerdict, Odd, Shift, State, confidence
-from netproof.history.series import Pool, Selection, Series
+from netproof.history.selection import Selection
+from netproof.history.series import Pool, Series
 from netproof.sparkline import columns, readable, sparkline
 from netproof.store import Store, StoredSession
 from netproof.tables import Column, say

@@ -20,7 +20,8 @@ from netproof.history import accepted, detection, series
 from netproof.history.accepted import Acceptance
 from netproof.history.culprits import NODE_MAPS, Archive, Culprits
 from netproof.history.detection import Change, DetectionSettings, Followed, Kind
-from netproof.history.series import Nights, Pool, Quantity, Selection, Series
+from netproof.history.selection import NEWEST_SESSIONS, Quantity, Selection
+from netproof.history.series import Nights, Pool, Series
 from netproof.store import Store, StoredSession
 
 NOTHING_WORSE, WORSE = 0, 1
@@ -364,7 +365,7 @@ def judge(
     system: str | None = None,
     session: str | None = None,
     *,
-    last: int = series.NEWEST_SESSIONS,
+    last: int = NEWEST_SESSIONS,
     since: date | None = None,
     labels: Mapping[str, str] | None = None,
     settings: DetectionSettings = SETTINGS,

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from enum import StrEnum
 
 from netproof.case import Case
 from netproof.errors import NetproofError
 from netproof.history import detection
+from netproof.history.selection import NEWEST_SESSIONS, Quantity
 from netproof.judgement import Baseline
 from netproof.store import Store, StoredSession, questions
 from netproof.store.columns import KEY
-
-NEWEST_SESSIONS = 90
-"""Sessions that are looked back on, where nobody says how many."""
 
 STILL_MEASURED = 10
 """A case that none of so many newest sessions measured is followed no longer."""
@@ -27,46 +23,6 @@ LEAST_POOLED = 2
 """Series of one configuration that make a pooled one."""
 
 
-class Quantity(StrEnum):
-    """What of a case is followed: its landmarks, its whole curve as a mean, its score."""
-
-    LATENCY = "latency_us"
-    PEAK = "peak_mb_s"
-    RATE_1_KIB = "rate_1_kib_mb_s"
-    RATE_4_KIB = "rate_4_kib_mb_s"
-    RATE_16_KIB = "rate_16_kib_mb_s"
-    RATE_64_KIB = "rate_64_kib_mb_s"
-    MEAN = "mean_us"
-    SCORE = "score"
-
-    @property
-    def rising_is_worse(self) -> bool:
-        """Whether more of it is worse: of a time, and not of a rate or a score."""
-        return self in (Quantity.LATENCY, Quantity.MEAN)
-
-    @property
-    def title(self) -> str:
-        """As it stands in a sentence."""
-        return _TITLES[self]
-
-    @property
-    def unit(self) -> str:
-        """µs, MB/s, or nothing."""
-        if self.endswith("_us"):
-            return "µs"
-        return "MB/s" if self.endswith("_mb_s") else ""
-
-
-_TITLES = {
-    Quantity.LATENCY: "latency",
-    Quantity.PEAK: "peak bandwidth",
-    Quantity.RATE_1_KIB: "rate at 1 KiB",
-    Quantity.RATE_4_KIB: "rate at 4 KiB",
-    Quantity.RATE_16_KIB: "rate at 16 KiB",
-    Quantity.RATE_64_KIB: "rate at 64 KiB",
-    Quantity.MEAN: "mean time",
-    Quantity.SCORE: "score",
-}
 _SIZES = {Quantity.MEAN: "mean_sizes", Quantity.SCORE: "score_sizes"}
 """Where the sizes stand that a value is a mean over."""
 
@@ -105,58 +61,6 @@ class Pool:
     def where(self) -> tuple[str, str]:
         """Its configuration: partition and environment."""
         return self.partition, self.environment
-
-
-@dataclass(frozen=True)
-class Selection:
-    """Some of the series: those that fit all that is given.
-
-    ``cases``: regular expressions, each to be found in ``PARTITION ENVIRONMENT BENCHMARK …`` of
-    the case, small letters being as good as large ones; ``partition``, ``environment``,
-    ``quantity``: None for any. Raises NetproofError for what is no expression.
-    """
-
-    cases: tuple[str, ...] = ()
-    partition: str | None = None
-    environment: str | None = None
-    quantity: Quantity | None = None
-
-    def __post_init__(self) -> None:
-        for text in self.cases:
-            try:
-                re.compile(text)
-            except re.error as error:
-                raise NetproofError(f"{text!r} is no regular expression: {error}") from error
-
-    @property
-    def everything(self) -> bool:
-        """Whether nothing is given."""
-        return self == Selection()
-
-    def covers(self, series: Series) -> bool:
-        """Whether the series is one of them."""
-        case = series.case
-        text = f"{case.partition} {case.environment} {case.what()}"
-        return (
-            self.partition in (None, case.partition)
-            and self.environment in (None, case.environment)
-            and self.quantity in (None, series.quantity)
-            and all(re.search(expression, text, re.IGNORECASE) for expression in self.cases)
-        )
-
-    def covers_pool(self, pool: Pool) -> bool:
-        """Whether at least half of what is pooled is among them."""
-        return 2 * sum(map(self.covers, pool.members)) >= len(pool.members)
-
-    def __str__(self) -> str:
-        """As it stands in a sentence."""
-        parts = [
-            *([f"partition {self.partition}"] if self.partition else []),
-            *([f"environment {self.environment}"] if self.environment else []),
-            *([f"cases with {' and '.join(map(repr, self.cases))}"] if self.cases else []),
-            *([f"only {self.quantity.title}"] if self.quantity else []),
-        ]
-        return ", ".join(parts) or "everything"
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import pytest
 from netproof.errors import NetproofError
 from netproof.history import accepted, series
 from netproof.history.accepted import Acceptance
-from netproof.history.series import Quantity, Selection
+from netproof.history.selection import Quantity, Selection
 from netproof.store import Store
 
 GIGE = Selection(partition="gige")

@@ -10,7 +10,8 @@ from netproof.history import accepted, judging
 from netproof.history.accepted import Acceptance
 from netproof.history.detection import Kind
 from netproof.history.judging import NOTHING_WORSE, WORSE, State, confidence, judge
-from netproof.history.series import Pool, Quantity, Selection, Series
+from netproof.history.selection import Quantity, Selection
+from netproof.history.series import Pool, Series
 
 SLOW = by(1.2, environment="mpich")
 SLOWER_ALL = by(1.2)

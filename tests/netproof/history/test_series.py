@@ -11,7 +11,7 @@ from made_nights import by
 from netproof import criteria
 from netproof.errors import NetproofError
 from netproof.history import series
-from netproof.history.series import Quantity, Selection
+from netproof.history.selection import Quantity, Selection
 from netproof.judgement import Baseline
 from netproof.measured import Measured
 from netproof.store import questions
