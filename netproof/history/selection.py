@@ -15,8 +15,8 @@ from netproof.errors import NetproofError
 if TYPE_CHECKING:
     from netproof.history.series import Pool, Series
 
-NEWEST_SESSIONS = 90
-"""Sessions that are looked back on, where nobody says how many."""
+NEWEST_SESSIONS = 200
+"""Sessions looked back on, where nobody says how many: what detection remembers and a few."""
 
 
 class Quantity(StrEnum):
