@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from rich.text import Text
 
 from netproof import tables
 from netproof.case import Case
@@ -51,17 +50,14 @@ def run(store: Path, name: str, form: Format, folder: Path) -> int:
         with tables.working(f"writing session {stored.name}"):
             written, left_out = export(opened, stored, form, folder)
     except NetproofError as error:
-        tables.console(stderr=True).print(Text(f"netproof: {error}", "red"), soft_wrap=True)
+        tables.say(tables.console(stderr=True), f"netproof: {error}", "red")
         return 2
     out = tables.console()
-    out.print(
-        Text(f"session {stored.name} of {stored.system}: {len(written)} files in {folder}"),
-        soft_wrap=True,
-    )
+    count = "1 file" if len(written) == 1 else f"{len(written)} files"
+    tables.say(out, f"session {stored.name} of {stored.system}: {count} in {folder}")
     if left_out:
-        out.print(
-            Text(f"{left_out} cases have no rate as NetPIPE has one, and no file"), soft_wrap=True
-        )
+        have = "1 case has" if left_out == 1 else f"{left_out} cases have"
+        tables.say(out, f"{have} no rate as NetPIPE has one, and no file")
     return 0
 
 

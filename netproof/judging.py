@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.text import Text
-
 from netproof import documents, provenance, session, site, tables
 from netproof.beside import Asked, beside
 from netproof.errors import NetproofError
@@ -60,8 +58,7 @@ def run(
         with tables.working("judging the session"):
             judged = judge_session(find(name, store), system=system, full=full, asked=asked)
     except NetproofError as error:
-        out = tables.console(stderr=True)
-        out.print(Text(f"netproof: cannot judge: {error}", "red"), soft_wrap=True)
+        tables.say(tables.console(stderr=True), f"netproof: cannot judge: {error}", "red")
         return CANNOT_JUDGE
     if as_json:
         documents.write(judged.document(), sys.stdout)
@@ -69,8 +66,8 @@ def run(
     out = tables.console()
     tables.print_verdict(judged.verdict, out)
     for reason in judged.unread:
-        out.print(Text(f"not compared with an earlier session: {reason}"), soft_wrap=True)
-    out.print(Text(f"session {judged.session.path}"), soft_wrap=True)
+        tables.say(out, f"not compared with an earlier session: {reason}")
+    tables.say(out, f"session {judged.session.path}")
     return judged.verdict.status
 
 
@@ -174,8 +171,12 @@ def _setting(name: str) -> str:
 
 def _system_of(stored: session.Session) -> str:
     systems = {result.system for result in stored.results}
+    if not systems:
+        raise NetproofError(
+            f"{stored.path}: holds no test case, so nothing ran; name with --system what was to run"
+        )
     if len(systems) != 1:
-        found = ", ".join(sorted(systems)) or "none"
+        found = ", ".join(sorted(systems))
         raise NetproofError(
             f"{stored.path}: holds results of {len(systems)} systems ({found}); name one with"
             " --system"

@@ -256,7 +256,7 @@ def run(study: str | None, report: Path | None = None) -> int:
                 stored = session.load(report)
         show(study, out, stored=stored)
     except NetproofError as error:
-        tables.console(stderr=True).print(Text(f"netproof: {error}", "red"), soft_wrap=True)
+        tables.say(tables.console(stderr=True), f"netproof: {error}", "red")
         return 1
     return 0
 
@@ -509,6 +509,20 @@ class Beside:
                 return result.measured["partition_extras"] | result.measured["environment_extras"]
         return {}
 
+    def least_peak(self, partition: str | None = None) -> str:
+        """Which messages cannot be the peak between nodes, for the end of a caption, or nothing."""
+        stated = {
+            self.extras(one).get("line_rate_from_bytes", 0)
+            for one in self.configurations
+            if partition in (None, one[0])
+        } - {0}
+        if not stated:
+            return ""
+        return (
+            f"; over a link, peaks are of {' or '.join(map(str, sorted(stated)))} bytes and more,"
+            " since shorter bursts pass above its rate"
+        )
+
     def reasons(self) -> list[str]:
         """Why figures were absent since the last call, each reason once."""
         found = list(dict.fromkeys(self._reasons))
@@ -525,11 +539,11 @@ def _print(study: Study, console: Console, beside: Beside | None) -> None:
         console.print(Text(note))
     if beside:
         console.print()
-        console.print(Text(f"beside it, {beside.path}", "bold"), soft_wrap=True)
+        tables.say(console, f"beside it, {beside.path}", "bold")
         for table in tables_beside(study, beside):
             console.print(table)
         for reason in beside.reasons():
-            console.print(Text(f"{ABSENT}: {reason}"), soft_wrap=True)
+            tables.say(console, f"{ABSENT}: {reason}")
     console.print()
 
 
@@ -649,7 +663,7 @@ def _peaks_beside(beside: Beside) -> Table:
                 _cell(mpi["latency_us"], ".2f"),
                 _cell(tcp["latency_us"], ".2f"),
             )
-    table.caption = "NetPIPE, one way; Mbps of 10⁶ bit/s"
+    table.caption = f"NetPIPE, one way; Mbps of 10⁶ bit/s{beside.least_peak()}"
     return table
 
 
@@ -658,7 +672,7 @@ def _hardware_beside(beside: Beside) -> Table:
     for one in beside.configurations:
         extras = beside.extras(one)
         cells = (extras.get(key, ABSENT) for key in ("nic", "driver", "mtu", "mpi", "switch"))
-        table.add_row(" ".join(one), *map(str, cells))
+        table.add_row(" ".join(one), *(tables.visible(str(cell)) for cell in cells))
     return table
 
 
@@ -688,7 +702,7 @@ def _adapters_beside(beside: Beside, partition: str) -> Table:
     )
     shares = values("line_rate_share")
     table.add_row("peak of line rate", *(_cell(share, ".1%") for share in shares))
-    table.caption = "NetPIPE MPI, bidirectional; 1 KB = 1024 bytes"
+    table.caption = f"NetPIPE MPI, bidirectional; 1 KB = 1024 bytes{beside.least_peak(partition)}"
     return table
 
 
@@ -723,6 +737,8 @@ def _figures_beside(study: Study, beside: Beside) -> Table:
                 _cell(of_link, ".1%"),
                 _cell(share, ".1%"),
             )
+    unit = f"Mbps of {study.mbps[0]} bit/s" if study.run else "MB/s of 10⁶ bytes"
+    table.caption = f"{unit}{beside.least_peak()}"
     return table
 
 

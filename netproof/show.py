@@ -78,7 +78,8 @@ def print_session(judged: JudgedSession, out: Console) -> None:
     say(out, f"session {judged.session.path}")
     labels = judged.session.labels()
     if labels:
-        say(out, f"labels {', '.join(f'{key}={value}' for key, value in labels.items())}")
+        stated = ", ".join(f"{key}={value}" for key, value in labels.items())
+        say(out, f"labels {' '.join(stated.split())}")
     _print_outcome(verdict, out)
     for reason in judged.unread:
         say(out, f"not compared with an earlier session: {reason}")
@@ -87,7 +88,7 @@ def print_session(judged: JudgedSession, out: Console) -> None:
     _print_crossovers(verdict, out)
     _print_against(judged, out)
     print_absences(verdict, out)
-    _print_landmarks(groups, out)
+    _print_landmarks(groups, _legend(judged), out)
 
 
 def _print_outcome(verdict: Verdict, out: Console) -> None:
@@ -233,7 +234,21 @@ def _cell(row: Sequence[Judged | Borrowed], partition: str, environment: str) ->
     return Text("  ")
 
 
-def _print_landmarks(groups: Mapping[Group, Sequence[Judged | Borrowed]], out: Console) -> None:
+def _legend(judged: JudgedSession) -> str:
+    """What the landmarks' headings mean, and which messages cannot be the peak."""
+    least = {one.line_rate_from_bytes for one in judged.matrix.partitions.values()} - {0}
+    if not least:
+        return _LEGEND
+    bytes_ = " or ".join(map(str, sorted(least)))
+    return (
+        f"{_LEGEND}; over a link, peaks are of {bytes_} bytes and more, since shorter bursts pass"
+        " above its rate"
+    )
+
+
+def _print_landmarks(
+    groups: Mapping[Group, Sequence[Judged | Borrowed]], legend: str, out: Console
+) -> None:
     """A table for each function and rank count, its curves drawn to one scale."""
     every = [one for row in groups.values() for one in row]
     fixed = _landmark_columns(every)
@@ -247,7 +262,7 @@ def _print_landmarks(groups: Mapping[Group, Sequence[Judged | Borrowed]], out: C
         scales.append(scale)
     kept.append(Column("curve", lines, right=False))
     out.print()
-    say(out, _LEGEND, "dim")
+    say(out, legend, "dim")
     begin = 0
     for row, scale in zip(groups.values(), scales, strict=True):
         case = row[0].case

@@ -24,7 +24,12 @@ _WIDTH_OFF_TERMINAL = 140
 _BETWEEN_COLUMNS = 2
 _BETWEEN_CASES = 3
 
-_VISIBLE = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) != "\n"}
+_TURNING = (0x061C, 0x200E, 0x200F, 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+"""What reverses the text that follows it on a screen, or ends its line."""
+_VISIBLE = {
+    **{code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) != "\n"},
+    **{code: f"\\u{code:04x}" for code in _TURNING},
+}
 """Control characters to what is printed for them."""
 
 T = TypeVar("T")
@@ -34,7 +39,10 @@ def console(*, stderr: bool = False) -> Console:
     """A console as wide as the terminal, or wide enough for the tables where there is none."""
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else _WIDTH_OFF_TERMINAL
-    return Console(file=stream, width=width, highlight=False, soft_wrap=False)
+    # What is in brackets, or between colons, is text: a card's name for instance.
+    return Console(
+        file=stream, width=width, highlight=False, soft_wrap=False, markup=False, emoji=False
+    )
 
 
 @contextmanager

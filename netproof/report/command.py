@@ -12,7 +12,6 @@ from pathlib import Path
 
 import altair as alt
 import vl_convert
-from rich.text import Text
 
 from netproof import judging, literature, tables
 from netproof.against import against, new_partition
@@ -73,7 +72,7 @@ def run(
     except OSError as error:
         return _refused(f"{error.filename}: cannot be written: {error.strerror}")
     shown = target / MAIN if HTML in wanted else target / "charts"
-    tables.console().print(Text(f"report {shown}"), soft_wrap=True)
+    tables.say(tables.console(), f"report {shown}")
     return 0
 
 
@@ -210,8 +209,7 @@ def _command(
 
 
 def _refused(reason: str) -> int:
-    out = tables.console(stderr=True)
-    out.print(Text(f"netproof: no report: {reason}", "red"), soft_wrap=True)
+    tables.say(tables.console(stderr=True), f"netproof: no report: {reason}", "red")
     return CANNOT_JUDGE
 
 

@@ -335,7 +335,9 @@ def missing(group: Group) -> list[str]:
             why = "; ".join(judged.faults) or "it left no complete curve"
             told.append(f"{configuration(judged.case)}: {why}")
         elif not points(judged):
-            told.append(
-                f"{configuration(judged.case)}: {function_name(judged.case)} has no message sizes"
-            )
+            name, curve = function_name(judged.case), judged.measured.curve
+            why = f"{name} has no time that a logarithmic axis has a place for"
+            if curve.sizes == (0,):
+                why = f"{name} has no message sizes; a call takes {curve.time_us[0]:.3g} µs"
+            told.append(f"{configuration(judged.case)}: {why}")
     return told

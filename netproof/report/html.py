@@ -8,6 +8,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from netproof.tables import visible
+
 POLICY = (
     "default-src 'none'; script-src 'self' file: 'unsafe-eval'; "
     "style-src 'self' file: 'unsafe-inline'; img-src 'self' file: data:"
@@ -25,8 +27,8 @@ class Markup(str):
 
 
 def escaped(text: object) -> Markup:
-    """Any value as text of a page; what is ``Markup`` already stays."""
-    return text if isinstance(text, Markup) else Markup(html.escape(str(text)))
+    """Any value as text of a page, controls as what they are; what is ``Markup`` already stays."""
+    return text if isinstance(text, Markup) else Markup(html.escape(visible(str(text))))
 
 
 def joined(*children: object) -> Markup:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.text import Text
 
 from netproof import tables
 from netproof.errors import NetproofError
@@ -27,7 +26,7 @@ def run(reports: Sequence[Path], folder: Path) -> int:
     try:
         store = Store.create(folder)
     except NetproofError as error:
-        err.print(Text(f"netproof: {error}", "red"), soft_wrap=True)
+        tables.say(err, f"netproof: {error}", "red")
         return 2
     refused = 0
     for number, report in enumerate(reports, 1):
@@ -37,27 +36,25 @@ def run(reports: Sequence[Path], folder: Path) -> int:
             _print(done, out)
         except NetproofError as error:
             refused += 1
-            err.print(Text(f"refused {error}", "red"), soft_wrap=True)
+            tables.say(err, f"refused {error}", "red")
     if refused:
-        err.print(Text(f"{refused} of {len(reports)} reports refused", "red"), soft_wrap=True)
+        tables.say(err, f"{refused} of {len(reports)} reports refused", "red")
     return 1 if refused else 0
 
 
 def _print(done: Ingested, out: Console) -> None:
     came = "ingested" if done.new else "there already"
-    out.print(
-        Text(
-            f"{came}: session {done.stored.name} of {done.stored.system}, {done.measured} of"
-            f" {done.cases} cases measured"
-        ),
-        soft_wrap=True,
+    tables.say(
+        out,
+        f"{came}: session {done.stored.name} of {done.stored.system}, {done.measured} of"
+        f" {done.cases} cases measured",
     )
     if not done.new:
         return
     for difference in done.differences[:MOST_DIFFERENCES]:
-        out.print(Text(f"  nodes differ: {difference}", "yellow"), soft_wrap=True)
+        tables.say(out, f"  nodes differ: {difference}", "yellow")
     beyond = len(done.differences) - MOST_DIFFERENCES
     if beyond > 0:
-        out.print(Text(f"  nodes differ in {beyond} more; see sessions.differences", "yellow"))
+        tables.say(out, f"  nodes differ in {beyond} more; see sessions.differences", "yellow")
     if "nodes" in done.unknown:
-        out.print(Text(f"  nodes not known: {done.unknown['nodes']}", "yellow"), soft_wrap=True)
+        tables.say(out, f"  nodes not known: {done.unknown['nodes']}", "yellow")

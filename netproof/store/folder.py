@@ -107,6 +107,8 @@ class Store:
         Raises NetproofError where the folder holds other things than a store.
         """
         marker = folder / MARKER
+        if folder.exists() and not folder.is_dir():
+            raise NetproofError(f"{folder}: is a file, and a store is a folder")
         if not marker.exists():
             try:
                 folder.mkdir(parents=True, exist_ok=True)

@@ -49,10 +49,12 @@ def place(stored: Session) -> StoredSession:
     several systems.
     """
     systems = sorted({result.system for result in stored.results})
+    if not systems:
+        raise NetproofError(f"{stored.path}: holds no test case, so there is nothing to keep")
     if len(systems) != 1:
         raise NetproofError(
             f"{stored.path}: holds results of {len(systems)} systems"
-            f" ({', '.join(systems) or 'none'}), and a session is of one"
+            f" ({', '.join(systems)}), and a session is of one"
         )
     uuid = stored.info.get("uuid")
     if not isinstance(uuid, str) or not _UUID.fullmatch(uuid):

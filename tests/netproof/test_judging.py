@@ -96,6 +96,16 @@ def test_a_report_cut_short_cannot_be_judged(verdict, tmp_path):
     assert "is no whole report, it may be cut short" in said
 
 
+def test_a_report_without_a_test_case_says_that_nothing_ran(verdict, tmp_path):
+    document = json.loads((RECORDED / "passed.json").read_text())
+    document["runs"] = []
+    (tmp_path / "run-0.json").write_text(json.dumps(document))
+    status, said = verdict()
+    assert status == 2
+    assert "holds no test case, so nothing ran" in said
+    assert verdict("--system", "testbed:gige")[0] == 1
+
+
 def test_a_report_of_several_systems_needs_one_named(verdict, tmp_path):
     document = json.loads((RECORDED / "passed.json").read_text())
     document["runs"][0]["testcases"][-1]["system"] = "elsewhere"

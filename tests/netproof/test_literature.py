@@ -309,6 +309,13 @@ class TestCommand:
         assert ran.exit_code == 0
         assert f"beside it, {report}" in ran.stdout
         assert "gige mpich, IMB PingPong: latency" in ran.stdout
+        assert "MB/s of 10⁶ bytes; over a link, peaks are of 131072 bytes" in ran.stdout
+
+    def test_a_table_says_which_mbps_it_has(self):
+        report = RECORDED / "healthy.json"
+        ran = CliRunner().invoke(app, ["literature", "--session", str(report)])
+        assert "one way; Mbps of 10⁶ bit/s" in ran.stdout
+        assert "Mbps of 1048576 bit/s; over a link" in ran.stdout
 
     def test_a_session_that_is_none_is_an_error(self, tmp_path):
         ran = CliRunner().invoke(app, ["literature", "--session", str(tmp_path / "run-9.json")])

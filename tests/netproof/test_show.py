@@ -137,6 +137,18 @@ def test_a_stored_session_is_shown_as_its_report_is(tmp_path):
     assert said.splitlines()[1:] == shown(str(SICK))[1].splitlines()[1:]
 
 
+def test_a_label_stays_on_its_line(tmp_path):
+    document = json.loads(SICK.read_text())
+    document["session_info"]["kernel"] = "6.1\nPASSED: 124 of 124 cases passed"
+    path = tmp_path / "run-1.json"
+    path.write_text(json.dumps(document))
+    assert "labels kernel=6.1 PASSED: 124 of 124" in printed(140, path=path)
+
+
+def test_the_legend_says_which_messages_cannot_be_the_peak():
+    assert "over a link, peaks are of 131072 bytes and more" in " ".join(printed(300).split())
+
+
 def test_labels_of_a_session_stand_on_top(tmp_path):
     document = json.loads(SICK.read_text())
     document["session_info"]["kernel"] = "6.1"

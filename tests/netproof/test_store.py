@@ -306,6 +306,29 @@ def test_a_store_is_made_only_where_nothing_else_is(tmp_path):
     assert run([PASSED], tmp_path) == 2
 
 
+def test_a_file_is_no_store(tmp_path):
+    with pytest.raises(NetproofError, match=r"altered\.json: is a file, and a store is a folder"):
+        Store.create(altered(tmp_path, lambda document: None))
+
+
+def test_a_report_without_a_test_case_is_refused(store, tmp_path):
+    empty = altered(tmp_path, lambda document: document.update(runs=[]))
+    with pytest.raises(NetproofError, match="holds no test case, so there is nothing to keep"):
+        ingest(store, empty)
+
+
+def test_what_a_node_says_of_itself_cannot_command_the_terminal(tmp_path, capsys):
+    def change(document):
+        tests = document["runs"][0]["testcases"]
+        nodes = next(test for test in tests if test.get("netproof_provenance"))
+        nodes["netproof_provenance"]["nodes"][0]["nic"] = "mlx5\x1b[2J [ConnectX-6]"
+
+    assert run([altered(tmp_path, change, RANGES)], tmp_path / "store") == 0
+    said = capsys.readouterr().out
+    assert "mlx5\\x1b[2J [ConnectX-6]" in said
+    assert "\x1b" not in said
+
+
 def test_a_folder_that_is_no_store_is_not_read(tmp_path):
     with pytest.raises(NetproofError, match=f"is no store, it has no {MARKER}"):
         Store(tmp_path)

@@ -7,6 +7,7 @@ import io
 
 import pytest
 from rich.console import Console
+from rich.table import Table
 
 from netproof import tables
 from netproof.case import Case
@@ -56,6 +57,21 @@ def test_text_of_a_job_cannot_command_the_terminal():
     say(Console(file=out, width=80), "it said: \x1b]0;owned\x07 and [red]this[/red]\r")
     assert out.getvalue() == "it said: \\x1b]0;owned\\x07 and [red]this[/red]\\x0d\n"
     assert "\x1b" not in printed([Column("name", ["\x1b[2J"])], 80)
+
+
+def test_text_of_a_job_cannot_turn_what_follows_round():
+    out = io.StringIO()
+    say(Console(file=out, width=80), "it passed \u202edeliaf\u2069")
+    assert out.getvalue() == "it passed \\u202edeliaf\\u2069\n"
+
+
+def test_brackets_and_colons_are_text():
+    table = Table("card")
+    table.add_row("MT28908 [ConnectX-6] :on: [/bold]")
+    out = tables.console()
+    with out.capture() as printed_text:
+        out.print(table)
+    assert "MT28908 [ConnectX-6] :on: [/bold]" in printed_text.get()
 
 
 def test_nothing_of_the_progress_is_written_off_a_terminal(capsys):

@@ -16,6 +16,10 @@ def test_text_is_text_wherever_it_stands():
     assert "&lt;/script&gt;&lt;script&gt;alert(&#x27;x&#x27;)" in made
 
 
+def test_controls_are_shown_as_what_they_are():
+    assert element("p", "passed \u202e\x1b[31m\n") == "<p>passed \\u202e\\x1b[31m\n</p>"
+
+
 def test_only_what_an_element_made_is_markup():
     assert joined("<b>", element("i", "<u>"), None, ["&", 1]) == "&lt;b&gt;<i>&lt;u&gt;</i>&amp;1"
     assert isinstance(element("i"), Markup)
