@@ -317,7 +317,9 @@ def whence(side: Side) -> str:
 def _plain(value: Any) -> str:
     if isinstance(value, list):
         return " ".join(map(_plain, value))
-    return "not said" if value is None else str(value)
+    if value is None:
+        return "not said"
+    return str(value) if value or value == 0 else "nothing"
 
 
 def _place(compared: Comparison, case: Case) -> str:

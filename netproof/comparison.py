@@ -283,10 +283,12 @@ def sides(
     sessions = (first, second or first)
     for one in sessions:
         systems = sorted({result.system for result in one.results})
+        if not systems:
+            raise NetproofError(f"{one.path}: holds no test case, so nothing ran")
         if len(systems) != 1:
             raise NetproofError(
                 f"{one.path}: holds results of {len(systems)} systems"
-                f" ({', '.join(systems) or 'none'}), and one is compared"
+                f" ({', '.join(systems)}), and one is compared"
             )
     parts = []
     if first.path != sessions[1].path:

@@ -31,11 +31,16 @@ def write(document: Mapping[str, Any], out: TextIO) -> None:
 
 
 def of_verdict(
-    session: Session, matrix: Matrix, verdict: Verdict, unread: Sequence[str]
+    session: Session,
+    matrix: Matrix,
+    verdict: Verdict,
+    unread: Sequence[str],
+    differences: Sequence[str],
 ) -> dict[str, Any]:
     """A judged session. Sizes in bytes, times in µs, bandwidths in MB/s (10⁶ bytes/s).
 
-    ``unread``: why an earlier session could not be looked into, a sentence each.
+    ``unread``: why an earlier session could not be looked into, ``differences``: in what nodes
+    or jobs differ, a sentence each.
     """
     return {
         "format": FORMAT,
@@ -50,6 +55,7 @@ def of_verdict(
         "faults": list(verdict.faults),
         "notes": list(verdict.notes),
         "not_compared": list(unread),
+        "nodes_differ": list(differences),
         "left": [
             {
                 "partition": partition,

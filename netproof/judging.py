@@ -26,17 +26,21 @@ EARLIER_SESSIONS = 10
 class JudgedSession:
     """A session with the matrix that it owed and the verdict on it.
 
-    ``unread``: why an earlier session could not be looked into, a sentence each.
+    ``unread``: why an earlier session could not be looked into, a sentence each;
+    ``differences``: in what nodes or jobs differ, or why that cannot be told, a sentence each.
     """
 
     session: session.Session
     matrix: Matrix
     verdict: Verdict
     unread: tuple[str, ...]
+    differences: tuple[str, ...] = ()
 
     def document(self) -> dict[str, Any]:
         """Plain values for ``json``, as docs/operation.md has them."""
-        return documents.of_verdict(self.session, self.matrix, self.verdict, self.unread)
+        return documents.of_verdict(
+            self.session, self.matrix, self.verdict, self.unread, self.differences
+        )
 
 
 def run(
@@ -65,6 +69,7 @@ def run(
         return judged.verdict.status
     out = tables.console()
     tables.print_verdict(judged.verdict, out)
+    tables.print_differences(judged.differences, out)
     for reason in judged.unread:
         tables.say(out, f"not compared with an earlier session: {reason}")
     tables.say(out, f"session {judged.session.path}")
@@ -107,17 +112,22 @@ def judge_session(
         all_functions=full,
     )
     earlier, unread = _earlier(stored, name)
-    if asked is None:
-        return JudgedSession(stored, owed, judge(owed, stored, earlier), tuple(unread))
-    # The baseline may be in the store.
-    owed = dataclasses.replace(owed, baseline=matrix(configuration, name).baseline)
+    made, differences = None, ()
     try:
         made = provenance_of(stored)
+        differences = made.differences
     except NetproofError as error:
-        made = None
-        unread.append(f"versions cannot be compared: {error}")
+        differences = (f"whether they differ cannot be told: {error}",)
+    if asked is None:
+        judged = judge(owed, stored, earlier)
+        return JudgedSession(stored, owed, judged, tuple(unread), differences)
+    # The baseline may be in the store.
+    owed = dataclasses.replace(owed, baseline=matrix(configuration, name).baseline)
+    if made is None:
+        unread.append(f"versions cannot be compared: {differences[0]}")
     others, untold = beside(asked, stored, owed, configuration, made)
-    return JudgedSession(stored, owed, judge(owed, stored, earlier, others), (*unread, *untold))
+    judged = judge(owed, stored, earlier, others)
+    return JudgedSession(stored, owed, judged, (*unread, *untold), differences)
 
 
 def provenance_of(stored: session.Session) -> OfSession:

@@ -81,6 +81,7 @@ def print_session(judged: JudgedSession, out: Console) -> None:
         stated = ", ".join(f"{key}={value}" for key, value in labels.items())
         say(out, f"labels {' '.join(stated.split())}")
     _print_outcome(verdict, out)
+    tables.print_differences(judged.differences, out)
     for reason in judged.unread:
         say(out, f"not compared with an earlier session: {reason}")
     tables.print_beside(verdict, out)

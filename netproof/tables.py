@@ -20,6 +20,9 @@ from netproof.criteria import Level
 from netproof.units import mbit_s
 from netproof.verdict import Borrowed, Judged, Verdict, sentences_of_left
 
+MOST_DIFFERENCES = 10
+"""Differences between nodes that are printed; the store and the report have all of them."""
+
 _WIDTH_OFF_TERMINAL = 140
 _BETWEEN_COLUMNS = 2
 _BETWEEN_CASES = 3
@@ -167,6 +170,15 @@ def print_beside(verdict: Verdict, out: Console) -> None:
         say(out, f"{word}: {together}", "yellow" if together.cases[0].marks else "")
     if not verdict.beside.cases:
         say(out, f"compared with nothing: {verdict.beside.store} has nothing that fits", "yellow")
+
+
+def print_differences(differences: Sequence[str], out: Console) -> None:
+    """In what the nodes of a session differ; of very many, how many more there are."""
+    for difference in differences[:MOST_DIFFERENCES]:
+        say(out, f"nodes differ: {difference}", "yellow")
+    beyond = len(differences) - MOST_DIFFERENCES
+    if beyond > 0:
+        say(out, f"nodes differ in {beyond} more, which netproof report has", "yellow")
 
 
 def print_verdict(verdict: Verdict, out: Console) -> None:

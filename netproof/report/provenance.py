@@ -211,7 +211,7 @@ def _differences(found: OfSession) -> Markup | None:
     if not found.differences:
         return element("p", "All nodes of a partition are alike in all that was recorded.")
     return joined(
-        element("h3", "In what nodes or jobs differ"),
+        element("h3", "In what nodes or jobs differ", id="nodes-differ"),
         element("ul", [element("li", one) for one in found.differences]),
     )
 

@@ -11,6 +11,7 @@ from netproof.report import content
 from netproof.report.content import State, state_of
 from netproof.report.html import Markup, element, joined, row, table
 from netproof.report.material import Report
+from netproof.tables import MOST_DIFFERENCES
 from netproof.verdict import CANNOT_JUDGE, FAILED, PASSED, Judged, LeftCase
 
 CASES_SHOWN = 40
@@ -187,9 +188,15 @@ def _notes(report: Report) -> Markup | None:
         *(f"Note: {note}" for note in verdict.notes),
         *(f"Not compared with an earlier session: {reason}" for reason in report.judged.unread),
     ]
-    if not told:
+    differences = report.judged.differences
+    shown = [f"Nodes differ: {one}" for one in differences[:MOST_DIFFERENCES]]
+    if not told and not shown:
         return None
+    beyond = len(differences) - len(shown)
     return joined(
         element("h3", "What has to be said besides"),
-        element("ul", [element("li", one) for one in told]),
+        element("ul", [element("li", one) for one in (*shown, *told)]),
+        element("p", element("a", f"Nodes differ in {beyond} more.", href="#nodes-differ"))
+        if beyond
+        else None,
     )

@@ -12,9 +12,6 @@ from netproof.errors import NetproofError
 from netproof.store.folder import Store
 from netproof.store.ingest import Ingested, ingest
 
-MOST_DIFFERENCES = 10
-"""Differences between nodes that are printed; the store has all of them."""
-
 
 def run(reports: Sequence[Path], folder: Path) -> int:
     """Ingest ``reports`` into the store in ``folder``, made if need be, and print each outcome.
@@ -51,10 +48,6 @@ def _print(done: Ingested, out: Console) -> None:
     )
     if not done.new:
         return
-    for difference in done.differences[:MOST_DIFFERENCES]:
-        tables.say(out, f"  nodes differ: {difference}", "yellow")
-    beyond = len(done.differences) - MOST_DIFFERENCES
-    if beyond > 0:
-        tables.say(out, f"  nodes differ in {beyond} more; see sessions.differences", "yellow")
+    tables.print_differences(done.differences, out)
     if "nodes" in done.unknown:
-        tables.say(out, f"  nodes not known: {done.unknown['nodes']}", "yellow")
+        tables.say(out, f"nodes not known: {done.unknown['nodes']}", "yellow")

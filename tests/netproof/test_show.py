@@ -149,6 +149,26 @@ def test_the_legend_says_which_messages_cannot_be_the_peak():
     assert "over a link, peaks are of 131072 bytes and more" in " ".join(printed(300).split())
 
 
+def test_a_session_whose_nodes_differ_says_so_in_words_as_json_and_from_a_store(tmp_path):
+    document = json.loads((RECORDED / "ranges.json").read_text())
+    tests = document["runs"][0]["testcases"]
+    recorded = next(t["netproof_provenance"] for t in tests if t.get("netproof_provenance"))
+    recorded["nodes"][0]["mtu"] = 9000
+    path = tmp_path / "run-1.json"
+    path.write_text(json.dumps(document))
+    ran = CliRunner().invoke(app, ["ingest", str(path), "--store", str(tmp_path / "store")])
+    assert "\nnodes differ: gige: mtu: " in ran.stdout
+    assert "\nnodes differ: gige: mtu: " in shown(str(path))[1]
+    assert "\nnodes differ: gige: mtu: " in shown("newest", "--store", str(tmp_path / "store"))[1]
+    assert "\nnodes differ: gige: mtu: " in CliRunner().invoke(app, ["verdict", str(path)]).stdout
+    (told,) = json.loads(shown(str(path), "--json")[1])["nodes_differ"]
+    assert told.startswith("gige: mtu: 1500 (")
+    assert "9000" in told
+    recorded["format"] = 99
+    path.write_text(json.dumps(document))
+    assert "nodes differ: whether they differ cannot be told: " in shown(str(path))[1]
+
+
 def test_labels_of_a_session_stand_on_top(tmp_path):
     document = json.loads(SICK.read_text())
     document["session_info"]["kernel"] = "6.1"

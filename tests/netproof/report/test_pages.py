@@ -211,6 +211,8 @@ def test_provenance_names_what_nodes_differ_in_and_how_to_repeat_the_run(report,
     assert "command /srv/netproof/.venv/bin/reframe --system testbed -c checks -r" in main
     assert "The checkout held changes that are in no revision." in main
     assert "In what nodes or jobs differ" in main
+    verdict = main[: main.index("Score: geometric mean")]
+    assert "Nodes differ: gige: mtu: 1500 (gige-1, gige-3, gige-4); 1400 (gige-2)" in verdict
     assert "/srv/4f5a0c.py" in main
 
 
