@@ -317,9 +317,7 @@ def whence(side: Side) -> str:
 def _plain(value: Any) -> str:
     if isinstance(value, list):
         return " ".join(map(_plain, value))
-    if value is None:
-        return "not said"
-    return str(value) if value or value == 0 else "nothing"
+    return "not said" if value is None else str(value)
 
 
 def _place(compared: Comparison, case: Case) -> str:

@@ -437,7 +437,11 @@ def _apart(first: Sequence[Curve], second: Sequence[Curve], size: int) -> bool:
 def _differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[tuple]:
     found = []
     for extras in ("partition_extras", "environment_extras"):
-        one, other = first[extras], second[extras]
+        # What is empty is as good as not said: a key may be younger than a session.
+        one, other = (
+            {key: value for key, value in side[extras].items() if value not in ("", [], {})}
+            for side in (first, second)
+        )
         found += [
             (key, one.get(key), other.get(key))
             for key in dict.fromkeys((*one, *other))

@@ -273,6 +273,18 @@ def test_partitions_of_a_session_are_compared_by_environment_and_what_differs_is
     assert told["link_mbit_s"] == (1000, 100, 8)
 
 
+def test_a_key_that_an_older_session_does_not_have_is_no_difference_where_it_is_empty(healthy):
+    def younger(result):
+        extras = {**result.measured["environment_extras"], "youngest": {}, "later": "on"}
+        measured = {**result.measured, "environment_extras": extras}
+        return dataclasses.replace(result, measured=measured)
+
+    compared = compare(*sides(healthy, with_results(healthy, younger)))
+    assert [(one.what, one.first, one.second) for one in compared.differences] == [
+        ("later", None, "on")
+    ]
+
+
 def test_landmarks_are_better_above_1_whichever_way_they_go(healthy):
     compared = compare(*sides(healthy, partitions=("fast-ethernet", "gige")))
     case = of(compared, "NetPIPE tcp between oneway", "fast-ethernet")
