@@ -49,10 +49,13 @@ FullOption = Annotated[
     bool, typer.Option("--full", help="All IMB functions were to run (reframe -R).")
 ]
 
+# Paths are not asked whether they can be read: each command tells it in its own words, and goes
+# on with the others where it takes several.
 SessionArgument = Annotated[
     Path | None,
     typer.Argument(
-        help="Session report, or a session's name in the store; the newest report if left out."
+        help="Session report, or a session's name in the store; the newest report if left out.",
+        readable=False,
     ),
 ]
 
@@ -63,6 +66,7 @@ SessionStoreOption = Annotated[
         envvar="NETPROOF_STORE",
         help="Folder of the store, for a session's name.",
         show_default=False,
+        readable=False,
     ),
 ]
 
@@ -178,12 +182,16 @@ def compare_sessions(
     first: Annotated[
         Path | None,
         typer.Argument(
-            help="Session report, or a session's name in the store.", show_default=False
+            help="Session report, or a session's name in the store.",
+            show_default=False,
+            readable=False,
         ),
     ] = None,
     second: Annotated[
         Path | None,
-        typer.Argument(help="Another one; the same if left out.", show_default=False),
+        typer.Argument(
+            help="Another one; the same if left out.", show_default=False, readable=False
+        ),
     ] = None,
     store: SessionStoreOption = None,
     label: Annotated[
@@ -327,13 +335,14 @@ def references(
 
 StoreOption = Annotated[
     Path,
-    typer.Option("--store", envvar="NETPROOF_STORE", help="Folder of the store."),
+    typer.Option("--store", envvar="NETPROOF_STORE", help="Folder of the store.", readable=False),
 ]
 
 
 @app.command("ingest")
 def ingest(
-    reports: Annotated[list[Path], typer.Argument(help="Session reports.")], store: StoreOption
+    reports: Annotated[list[Path], typer.Argument(help="Session reports.", readable=False)],
+    store: StoreOption,
 ) -> None:
     """Bring session reports into the store: exit 0 all are in, 1 some refused, 2 no store."""
     raise typer.Exit(store_command.run(reports, store))

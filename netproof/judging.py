@@ -85,7 +85,7 @@ def find(name: Path | None, store: Path | None = None) -> session.Session:
     """
     if name is None:
         return session.load(session.newest(_reports()))
-    if store is None or name.is_file() or name.suffix == ".json":
+    if store is None or name.suffix == ".json" or os.path.isfile(name):
         return session.load(name)
     opened = Store(store)
     return questions.load(opened, opened.find(str(name)))

@@ -107,9 +107,9 @@ class Store:
         Raises NetproofError where the folder holds other things than a store.
         """
         marker = folder / MARKER
-        if folder.exists() and not folder.is_dir():
+        if os.path.isfile(folder):
             raise NetproofError(f"{folder}: is a file, and a store is a folder")
-        if not marker.exists():
+        if not os.path.exists(marker):
             try:
                 folder.mkdir(parents=True, exist_ok=True)
                 others = [path.name for path in folder.iterdir() if path.name != MARKER]
@@ -232,7 +232,11 @@ class Store:
         if len(exact or found) == 1:
             return (exact or found)[0]
         if not found:
-            raise NetproofError(f"{self.folder}: has no session {name!r}")
+            last = self.newest()
+            raise NetproofError(
+                f"{self.folder}: has no session {name!r}; its newest is {last.name} of"
+                f" {last.system}, and a report is named by its file"
+            )
         some = ", ".join(f"{stored.name} of {stored.system}" for stored in found[:3])
         raise NetproofError(
             f"{self.folder}: {len(found)} sessions begin with {name!r}, among them {some}"

@@ -5,14 +5,17 @@ from __future__ import annotations
 import copy
 import dataclasses
 import json
+import os
 import random
 import re
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
-from netproof import session
+from netproof import judging, session
+from netproof.cli import app
 from netproof.errors import NetproofError
 from netproof.store import Store, StoredSession, questions
 from netproof.store.columns import ADDED, FORMAT, KEY, PATH_COLUMNS, TABLES
@@ -309,6 +312,24 @@ def test_a_store_is_made_only_where_nothing_else_is(tmp_path):
 def test_a_file_is_no_store(tmp_path):
     with pytest.raises(NetproofError, match=r"altered\.json: is a file, and a store is a folder"):
         Store.create(altered(tmp_path, lambda document: None))
+
+
+def test_a_name_that_no_file_can_have_is_no_store_and_no_session(store, tmp_path):
+    ingest(store, PASSED)
+    with pytest.raises(NetproofError, match=r"cannot be written: .*File name too long"):
+        Store.create(tmp_path / ("x" * 300))
+    with pytest.raises(NetproofError, match=f"has no session 'x*'; its newest is {PASSED_NAME} of"):
+        judging.find(Path("x" * 300), store.folder)
+
+
+def test_a_report_that_may_not_be_read_is_refused_and_the_others_go_in(tmp_path, monkeypatch):
+    # Root may read every file: that these may not be read is all that is made up.
+    monkeypatch.setattr(os, "access", lambda *_, **__: False)
+    store = tmp_path / "store"
+    ran = CliRunner().invoke(app, ["ingest", str(tmp_path), str(PASSED), "--store", str(store)])
+    assert ran.exit_code == 1
+    assert "cannot be read" in ran.stderr
+    assert f"ingested: session {PASSED_NAME}" in ran.stdout
 
 
 def test_a_report_without_a_test_case_is_refused(store, tmp_path):
