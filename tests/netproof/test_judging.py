@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -94,6 +96,22 @@ def test_a_report_cut_short_cannot_be_judged(verdict, tmp_path):
     status, said = verdict()
     assert status == 2
     assert "is no whole report, it may be cut short" in said
+
+
+@pytest.mark.usefixtures("verdict")
+@pytest.mark.parametrize("arguments", [["verdict"], ["verdict", "--json"], ["show"]])
+def test_what_cannot_be_printed_on_a_full_disk_is_no_verdict(arguments):
+    begin = "from netproof.cli import main; main()"
+    with open("/dev/full", "w") as full:
+        ran = subprocess.run(
+            [sys.executable, "-c", begin, *arguments, str(RECORDED / "passed.json")],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert ran.returncode == 2
+    assert ran.stderr == "netproof: the output cannot be written: No space left on device\n"
 
 
 def test_a_report_without_a_test_case_says_that_nothing_ran(verdict, tmp_path):
