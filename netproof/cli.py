@@ -438,7 +438,8 @@ class _HistoryCommands(TyperGroup):
 
 history_app = typer.Typer(
     cls=_HistoryCommands,
-    help="Follow every case over the sessions of a store: what changed, since when, and what else.",
+    help="Follow every case over the sessions of a store: what changed, since when, and what else."
+    "\n\nWithout a command it is 'show', which has the options: 'netproof history show --help'.",
     rich_markup_mode=None,
 )
 app.add_typer(history_app, name="history")

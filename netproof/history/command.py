@@ -129,7 +129,8 @@ def accept(
         f" {judging.least_nights(verdict.settings)} nights until a change in it can be told again",
     )
     say(out, f"to take it back, remove {path}")
-    _print_left(acceptance, covered, out)
+    after = judging.judge_with(verdict, opened, acceptance)
+    _print_left(acceptance, covered, after, out)
     return PASSED
 
 
@@ -140,19 +141,25 @@ def _first(store: Store, session: str, system: str | None) -> StoredSession:
     return found
 
 
-def _print_left(acceptance: Acceptance, covered: HistoryVerdict, out: Console) -> None:
-    """What was open and covered: what ends by it, and what began at another session."""
-    first = acceptance.first
-    later = [event for event in covered.events if event.session > first]
-    ends = [event for event in covered.events if event.session <= first]
-    for event in ends:
-        say(out, f"ends: {_since(event)}, {len(event.shifts)} changes", "green")
-    for event in later:
-        say(
-            out,
-            f"stays open, since it began later: {_since(event)}, {len(event.shifts)} changes",
-            "yellow",
-        )
+def _print_left(
+    acceptance: Acceptance, covered: HistoryVerdict, after: HistoryVerdict, out: Console
+) -> None:
+    """What was open and covered: what ends by it, what is open ``after``, and what is lost."""
+    open_after = {shift.of for event in after.events for shift in event.shifts}
+    for event in covered.events:
+        later = event.session > acceptance.first
+        told = f"{_since(event)}, {len(event.shifts)} changes"
+        if any(shift.of in open_after for shift in event.shifts):
+            say(out, f"stays open{', since it began later' * later}: {told}", "yellow")
+        elif later:
+            say(
+                out,
+                f"ENDS THOUGH IT BEGAN LATER: {told}: from {acceptance.session} to it there are too"
+                " few nights to hold it against. If it is not meant, take this back",
+                "bold red",
+            )
+        else:
+            say(out, f"ends: {told}", "green")
     if not covered.events:
         say(
             out,

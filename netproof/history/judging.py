@@ -330,8 +330,8 @@ class HistoryVerdict:
         kept = tuple(one for one in self.nights.series if selection.covers(one))
         if not kept:
             raise NetproofError(
-                f"no series of {self.system} fits: {selection}; 'netproof history' lists what is"
-                " followed"
+                f"no series of {self.system} fits: {selection}; 'netproof history .' lists what"
+                " is followed"
             )
         pools = tuple(one for one in self.nights.pools if selection.covers_pool(one))
         these = {*kept, *pools}
@@ -377,7 +377,20 @@ def judge(
     """
     system, sessions = series.chosen(store, system, session, last=last, since=since, labels=labels)
     acceptances = accepted.load(store, system)
-    nights = series.read(store, system, sessions)
+    return _judged(store, series.read(store, system, sessions), acceptances, settings)
+
+
+def judge_with(verdict: HistoryVerdict, store: Store, acceptance: Acceptance) -> HistoryVerdict:
+    """The same nights of ``store``, judged with one acceptance more."""
+    return _judged(store, verdict.nights, (*verdict.acceptances, acceptance), verdict.settings)
+
+
+def _judged(
+    store: Store,
+    nights: Nights,
+    acceptances: tuple[Acceptance, ...],
+    settings: DetectionSettings,
+) -> HistoryVerdict:
     subjects = [*nights.series, *nights.pools]
     followed = dict(
         zip(
@@ -385,7 +398,7 @@ def judge(
             detection.follow_all(
                 [one.values for one in subjects],
                 settings,
-                [accepted.nights(acceptances, sessions, one) for one in subjects],
+                [accepted.nights(acceptances, nights.sessions, one) for one in subjects],
             ),
             strict=True,
         )

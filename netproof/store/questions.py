@@ -427,7 +427,15 @@ def _read(ask: Callable[..., Any], *arguments: object) -> Any:
     try:
         return ask(*arguments)
     except duckdb.Error as error:
-        raise NetproofError(f"the store cannot be read: {error}") from error
+        # What follows is the question.
+        found = str(error).partition("\n\nLINE ")[0]
+        remedy = (
+            "; move the session's folder that it names out of the store and ingest the session's"
+            " report again"
+            if ".parquet" in found
+            else ""
+        )
+        raise NetproofError(f"the store cannot be read: {found}{remedy}") from error
 
 
 def _damaged(path: Path, error: object) -> NetproofError:

@@ -160,6 +160,15 @@ def test_damaged_files_are_named(nights):
     status, _, err = history(nights)
     assert status == 2
     assert str(path) in err
+    assert "move the session's folder that it names out of the store and ingest" in err
+    assert "select" not in err
+
+
+def test_what_lists_the_series_lists_what_no_expression_fits(nights):
+    nights.add_many(2)
+    _, _, err = history(nights, "nothing")
+    assert "'netproof history .' lists what is followed" in " ".join(err.split())
+    assert "gige mpich IMB Sendrecv 4 ranks" in history(nights, ".")[1]
 
 
 @pytest.mark.parametrize("suffix", ["html", "svg", "png", "pdf"])
@@ -203,6 +212,15 @@ def test_what_began_later_stays_open(nights):
     assert status == 0
     assert "stays open, since it began later: gige mpich since 2026-09-25 01:00" in out
     assert history(nights)[0] == 1
+
+
+def test_what_ends_though_it_began_later_is_told_as_such(nights):
+    nights.add_many(30, {24: SLOW})
+    status, out, _ = accepted(nights, ".", "--session", nights.stored(23).name)
+    assert status == 0
+    assert "ENDS THOUGH IT BEGAN LATER: gige mpich since 2026-09-25 01:00" in out
+    assert "stays open" not in out
+    assert history(nights)[0] == 0
 
 
 def test_accepting_where_nothing_is_open_says_so(nights):
