@@ -138,4 +138,6 @@ def _ask(*command: str) -> str:
 
 
 def _in_a_line(said: str) -> str:
-    return " | ".join(line.strip() for line in said.splitlines() if line.strip()) or "nothing said"
+    # Slurm frames some of what it says with asterisks.
+    lines = [line.strip(" *\t") for line in said.splitlines()]
+    return " | ".join(line for line in lines if line) or "nothing said"

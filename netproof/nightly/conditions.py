@@ -17,10 +17,14 @@ from netproof.matrix import Matrix
 def enough_room(folders: Iterable[Path], least_mb: int) -> None:
     """Return where every folder's file system has ``least_mb`` MB (10⁶ bytes) free.
 
-    Folders need not be there yet. Raises NetproofError naming the fullest, and OSError where one
-    cannot be asked.
+    Folders need not be there yet. Raises NetproofError naming the fullest, of several on one file
+    system the first, and OSError where one cannot be asked.
     """
-    free = {folder: shutil.disk_usage(_there(folder)).free / 1e6 for folder in folders}
+    # Each file system is asked once: between two answers others write to it.
+    first: dict[int, Path] = {}
+    for folder in folders:
+        first.setdefault(_there(folder).stat().st_dev, folder)
+    free = {folder: shutil.disk_usage(_there(folder)).free / 1e6 for folder in first.values()}
     fullest = min(free, key=free.__getitem__)
     if free[fullest] < least_mb:
         raise NetproofError(

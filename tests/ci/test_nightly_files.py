@@ -52,6 +52,8 @@ def test_the_crontab_has_one_night_a_day_and_paths_that_need_no_home(commands):
     (line,) = [line for line in entries(CRON) if "ci/nightly" in line]
     assert re.fullmatch(r"\d+ \d+ \* \* \* /.*", line)
     assert "%" not in line
+    # The shell opens it before anything has made a folder.
+    assert line.endswith(" >>/srv/netproof/nightly.out")
     names = [line.partition("=")[0] for line in entries(CRON) if line not in commands[0]][:-1]
     assert {"PATH", "NETPROOF_STORE", "NETPROOF_HOOK", "SHELL"} <= set(names)
 

@@ -19,3 +19,18 @@ def test_a_time_limit_of_slurms_is_read(printed, seconds):
 def test_another_time_limit_is_refused():
     with pytest.raises(NetproofError, match="'soon' is no time limit of Slurm's"):
         slurm.seconds_of("soon")
+
+
+def test_a_slurmctld_that_is_down_is_told_without_slurms_frame(tmp_path, monkeypatch):
+    conf = tmp_path / "slurm.conf"
+    conf.write_text(
+        "ClusterName=none\nSlurmctldHost=localhost\nSlurmctldPort=1\nAuthType=auth/none\n"
+        "NodeName=localhost\nPartitionName=gige Nodes=localhost\nMessageTimeout=2\n"
+    )
+    monkeypatch.setenv("SLURM_CONF", str(conf))
+    with pytest.raises(NetproofError) as raised:
+        slurm.answers()
+    assert str(raised.value) == (
+        "slurmctld does not answer: Slurmctld(primary) at localhost is DOWN"
+        " | RESTORE SLURMCTLD DAEMON TO SERVICE"
+    )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -66,3 +69,12 @@ def test_a_full_file_system_is_named_before_anything_is_measured(tmp_path):
         NetproofError, match=r"not/yet: the file system is too full: \d+ MB are free"
     ):
         enough_room([tmp_path / "not" / "yet"], 10**9)
+
+
+def test_of_folders_on_one_file_system_the_first_is_named_though_others_write_to_it(
+    tmp_path, monkeypatch
+):
+    answers = itertools.count(10**9, -(10**6))
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=next(answers)))
+    with pytest.raises(NetproofError, match="store: the file system is too full: 1000 MB are free"):
+        enough_room([tmp_path / "store", tmp_path / "reports", tmp_path], 2000)
