@@ -12,6 +12,7 @@ import json
 import math
 import multiprocessing
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -25,6 +26,7 @@ import numpy as np
 import ruptures
 from numpy.typing import NDArray
 
+from netproof.errors import NetproofError
 from netproof.history.detection import (
     Change,
     DetectionSettings,
@@ -617,8 +619,13 @@ def main() -> int:
     recording.add_argument("system")
     arguments = parser.parse_args()
     if arguments.command == "noise":
-        print(json.dumps(record(arguments.store, arguments.system), indent=0))
+        try:
+            print(json.dumps(record(arguments.store, arguments.system), indent=0))
+        except NetproofError as error:
+            raise SystemExit(f"ci/history-benchmark: {error}") from error
         return 0
+    if arguments.otava and shutil.which(arguments.otava) is None:
+        parser.error(f"--otava: {arguments.otava} is no program")
     size = SMOKE if arguments.smoke else FULL
     rows = jobs(size, arguments.otava)
     done = results(rows, size)

@@ -15,7 +15,7 @@ from rich.text import Text
 from netproof import documents, tables
 from netproof.case import Case
 from netproof.errors import NetproofError
-from netproof.history import accepted, judging
+from netproof.history import accepted, judging, series
 from netproof.history.accepted import Acceptance
 from netproof.history.culprits import Culprits, Difference
 from netproof.history.detection import Kind
@@ -107,7 +107,7 @@ def accept(
     try:
         opened = Store(store)
         with tables.working("following the series"):
-            first = _first(opened, session, system)
+            first = series.named(opened, session, system)
             verdict = judging.judge(opened, first.system)
             covered = verdict.of(selection)
         acceptance = Acceptance(
@@ -122,23 +122,16 @@ def accept(
     except NetproofError as error:
         return _refused("not accepted", str(error))
     say(out, f"accepted: {acceptance}")
-    series = len(covered.nights.series)
+    count = len(covered.nights.series)
     say(
         out,
-        f"{series} series of {covered.system} begin anew with session {first.name}; each takes"
+        f"{count} series of {covered.system} begin anew with session {first.name}; each takes"
         f" {judging.least_nights(verdict.settings)} nights until a change in it can be told again",
     )
     say(out, f"to take it back, remove {path}")
     after = judging.judge_with(verdict, opened, acceptance)
     _print_left(acceptance, covered, after, out)
     return PASSED
-
-
-def _first(store: Store, session: str, system: str | None) -> StoredSession:
-    found = store.newest(system) if session == "newest" else store.find(session)
-    if system not in (None, found.system):
-        raise NetproofError(f"session {found.name} is of system {found.system}, not {system}")
-    return found
 
 
 def _print_left(
@@ -288,7 +281,7 @@ def _print_counts(verdict: HistoryVerdict, out: Console) -> None:
         for state, words in (
             (State.SUSPECTED, "suspected, no more than chance brings among so many series"),
             (State.BASELINE, "of scores that moved with the baseline"),
-            (State.ENDED, "ended"),
+            (State.ENDED, "ended, whether they ever stood out or not"),
             (State.ACCEPTED, "accepted"),
         )
         if counts[state]

@@ -97,7 +97,7 @@ def chosen(
     began before this day, UTC; ``labels``: only those that were given these. Raises NetproofError
     where there is no session, or several systems and none named.
     """
-    until = None if session is None else _last(store, session, system)
+    until = None if session in (None, "newest") else named(store, session, system)
     everything = store.sessions()
     systems = sorted({stored.system for stored in everything})
     if until is not None:
@@ -172,8 +172,15 @@ def read(store: Store, system: str, sessions: Sequence[StoredSession]) -> Nights
     )
 
 
-def _last(store: Store, name: str, system: str | None) -> StoredSession:
-    found = store.newest(system) if name == "newest" else store.find(name)
+def named(store: Store, name: str, system: str | None = None) -> StoredSession:
+    """The session that ``Store.find`` has of this name, of ``system`` or of the only one.
+
+    Raises NetproofError where none or several fit, and for the newest of several systems.
+    """
+    if name == "newest":
+        return chosen(store, system, last=1)[1][-1]
+    there = any(stored.name.startswith(name) for stored in store.sessions(system))
+    found = store.find(name, system if there else None)
     if system not in (None, found.system):
         raise NetproofError(f"session {found.name} is of system {found.system}, not {system}")
     return found

@@ -62,6 +62,8 @@ def text(night: Night) -> str:
         ]
         lines += _some("FAIL ", failures)
         lines += _some("WORSE ", night.worse)
+        if night.worse:
+            lines.append("what of this is intended ends by 'netproof history accept'")
         for planned in (False, True):
             of_kind = [one for one in verdict.left if one.left.planned == planned]
             lines += _some("", sentences_of_left(of_kind))

@@ -220,26 +220,27 @@ class Store:
             )
         return max(found)
 
-    def find(self, name: str) -> StoredSession:
+    def find(self, name: str, system: str | None = None) -> StoredSession:
         """The session of that name, or of the only name that begins so, or the ``newest``.
 
-        Raises NetproofError where none or several fit.
+        ``system``: of this one. Raises NetproofError where none or several fit.
         """
         if name == "newest":
-            return self.newest()
-        found = [stored for stored in self.sessions() if stored.name.startswith(name)]
+            return self.newest(system)
+        found = [stored for stored in self.sessions(system) if stored.name.startswith(name)]
         exact = [stored for stored in found if stored.name == name]
         if len(exact or found) == 1:
             return (exact or found)[0]
         if not found:
-            last = self.newest()
+            last = self.newest(system)
             raise NetproofError(
                 f"{self.folder}: has no session {name!r}; its newest is {last.name} of"
                 f" {last.system}, and a report is named by its file"
             )
         some = ", ".join(f"{stored.name} of {stored.system}" for stored in found[:3])
         raise NetproofError(
-            f"{self.folder}: {len(found)} sessions begin with {name!r}, among them {some}"
+            f"{self.folder}: {len(found)} sessions begin with {name!r}, among them {some}; say more"
+            " of the name"
         )
 
     def _systems(self, system: str | None) -> list[Path]:

@@ -115,6 +115,21 @@ def test_two_systems_are_to_be_told_apart(nights):
     assert "history of another: 1 session from" in out
 
 
+def test_a_session_of_two_systems_is_of_the_one_that_is_named(nights):
+    for system in ("testbed", "moon"):
+        for night in range(2):
+            nights.add(night, system=system)
+    status, _, err = accepted(nights, ".", "--session", "newest")
+    assert status == 2
+    assert "holds 2 systems, moon, testbed; name one with --system" in err
+    for session in ("newest", "20260902"):
+        status, _, _ = accepted(nights, ".", "--session", session, "--system", "moon")
+        assert status == 0
+        assert history(nights, "--session", session, "--system", "moon")[0] == 0
+    assert len(nights.store.acceptances("moon")) >= 1
+    assert nights.store.acceptances("testbed") == ()
+
+
 def test_without_a_baseline_it_says_so(nights):
     def without(rows):
         for row in rows["cases"]:

@@ -193,3 +193,10 @@ def test_a_hook_that_does_not_end_is_ended_with_all_that_it_began(monkeypatch, t
 
 def test_a_hook_need_not_read_what_it_is_told():
     assert command._tell("true", "text\n" * 100_000) is None
+
+
+def test_a_change_for_the_worse_says_how_it_ends_where_it_is_intended(passed):
+    worse = "gige mpich is worse since 2026-11-18: latency +20 %"
+    told = summary.text(night_of(passed, worse=(worse,)))
+    assert f"WORSE {worse}\nwhat of this is intended ends by 'netproof history accept'\n" in told
+    assert "accept" not in summary.text(night_of(passed))
