@@ -26,6 +26,9 @@ PASSED, FAILED, CANNOT_JUDGE = 0, 1, 2
 NEVER_RAN = ("skip", "fail_deps")
 """ReFrame's results of a case that it did not come to."""
 
+MOST_NODES = 4
+"""Nodes that a sentence on a case names."""
+
 
 @dataclass(frozen=True)
 class Judged:
@@ -258,6 +261,8 @@ def judge(
         result, key = ran.get(case.key()), case.key()
         faults, expected = faults_of(result)
         complete = subjects[key].measured if key in subjects else None
+        if complete is not None:
+            faults = tuple(f"{fault}; on {_nodes(complete)}" for fault in faults)
         judged.append(
             Judged(
                 case,
@@ -328,8 +333,14 @@ def _notes(matrix: Matrix, cases: Sequence[Judged], beside: Beside | None) -> li
         for one in (() if beside is None else beside.cases)
         if (one.case.partition, one.case.environment) == where
     }
-    if owed - ran:
-        missing = len(owed - ran)
+    # What the store was looked through for is told by what it could not give.
+    looked_for = {
+        judgement.group(case)
+        for case in (() if beside is None else _absent(beside))
+        if (case.partition, case.environment) == where
+    }
+    missing = len(owed - ran - looked_for)
+    if missing:
         notes.append(
             f"no scores for {missing} functions: the baseline {matrix.baseline} did not run them"
         )
@@ -338,11 +349,15 @@ def _notes(matrix: Matrix, cases: Sequence[Judged], beside: Beside | None) -> li
     return notes
 
 
+def _absent(beside: Beside) -> tuple[Case, ...]:
+    return (*beside.not_found, *(one.case for one in beside.left_out))
+
+
 def _not_found(beside: Beside, baseline: Baseline) -> list[str]:
     """What the store could not give: cases of the baseline, and of other configurations."""
     taken = "" if not beside.left_out else " that may take part"
     of_baseline, others = [], []
-    for case in (*beside.not_found, *(one.case for one in beside.left_out)):
+    for case in _absent(beside):
         where = Baseline(case.partition, case.environment)
         (of_baseline if where == baseline else others).append(case)
     notes = []
@@ -358,6 +373,13 @@ def _not_found(beside: Beside, baseline: Baseline) -> list[str]:
             f"{taken} in which they passed: {_first(list(map(str, others)))}"
         )
     return notes
+
+
+def _nodes(measured: Measured) -> str:
+    """Where to look first: the nodes that a case was measured on, the first of many."""
+    names = list(dict.fromkeys(node for one in measured.launches for node in one.nodes()))
+    more = len(names) - MOST_NODES
+    return f"{', '.join(names[:MOST_NODES])}{f' and {more} more' if more > 0 else ''}"
 
 
 def _first(names: Sequence[str]) -> str:

@@ -280,6 +280,23 @@ def test_what_no_session_has_is_said(tmp_path):
     assert {case.environment for case in result.verdict.beside.not_found} >= {"openmpi4"}
 
 
+def test_functions_of_a_baseline_that_is_nowhere_are_counted_once(tmp_path):
+    def left(tests: list[dict]) -> None:
+        for test in tests:
+            test |= {"unique_name": test["display_name"], "dependencies_actual": []}
+            if test["environ"] == "mpich":
+                test |= {"result": "skip", "netproof_measured": None}
+                test["netproof_left"] = {"why": "another night's turn", "planned": True}
+
+    store = store_of(tmp_path, report(tmp_path, "old", "gige", -1, only("intelmpi")))
+    new = session.load(report(tmp_path, "new", "gige", 0, left))
+    verdict = judging.judge_session(new, system="testbed:gige", asked=Asked(store)).verdict
+    without = [note for note in verdict.notes if note.startswith("no scores for ")]
+    # Those that another environment measured tonight, and those that none did: 23 in all.
+    assert [note.split()[3] for note in without] == ["17", "6"]
+    assert "has no session in which it passed" in without[1]
+
+
 def test_what_a_run_left_for_another_night_is_taken_from_the_store(tmp_path):
     def left(tests: list[dict]) -> None:
         for test in tests:

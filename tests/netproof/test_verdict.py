@@ -163,6 +163,11 @@ class TestCriteria:
         failing = [reason for judged in verdict.cases for reason in judged.said(Level.FAIL)]
         assert any(reason.endswith("; it was not measured again") for reason in failing)
 
+    def test_what_is_beyond_its_references_says_on_which_nodes(self, sick, owed_of_sick):
+        beyond = [fault for judged in judge(owed_of_sick, sick).cases for fault in judged.faults]
+        assert beyond
+        assert all(fault.endswith("; on gige-1, gige-2") for fault in beyond)
+
     def test_what_the_baseline_did_not_run_has_no_score_and_that_is_said(self, sick, owed_of_sick):
         more = Case("testbed", "gige", "openmpi5", "netpipe", "tcp", 2, 1)
         matrix = dataclasses.replace(
