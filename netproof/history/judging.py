@@ -278,11 +278,15 @@ class HistoryVerdict:
         better = [event for event in self.events if not event.worse]
         count = len(self.nights.sessions)
         since = f"{self.nights.sessions[0].start:%Y-%m-%d}"
+        quiet = (
+            f"no change shows over {count} sessions since {since}; a step of tonight can show"
+            " tomorrow"
+        )
         return (
             *(event.sentence() for event in worse),
             *(f"{event.sentence()}; {ACCEPT_BETTER}" for event in better),
             *(odd.sentence() for odd in self.bad_nights if odd.session == self.session),
-            *([] if self.events else [f"nothing changed in {count} sessions since {since}"]),
+            *([] if self.events else [quiet]),
         )
 
     def control(self) -> str:

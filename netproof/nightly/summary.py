@@ -64,6 +64,7 @@ def text(night: Night) -> str:
         lines += _some("WORSE ", night.worse)
         if night.worse:
             lines.append("what of this is intended ends by 'netproof history accept'")
+        lines += _some("nodes differ: ", night.judged.differences)
         for planned in (False, True):
             of_kind = [one for one in verdict.left if one.left.planned == planned]
             lines += _some("", sentences_of_left(of_kind))

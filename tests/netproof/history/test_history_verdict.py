@@ -37,7 +37,9 @@ def test_where_nothing_changes_nothing_is_worse(nights):
     verdict = judge(nights.store)
     assert verdict.status == NOTHING_WORSE
     assert verdict.events == ()
-    assert verdict.sentences() == ("nothing changed in 30 sessions since 2026-09-01",)
+    assert verdict.sentences() == (
+        "no change shows over 30 sessions since 2026-09-01; a step of tonight can show tomorrow",
+    )
 
 
 def test_a_step_is_an_event_of_its_configuration_with_its_night_and_size(stepped):

@@ -200,3 +200,10 @@ def test_a_change_for_the_worse_says_how_it_ends_where_it_is_intended(passed):
     told = summary.text(night_of(passed, worse=(worse,)))
     assert f"WORSE {worse}\nwhat of this is intended ends by 'netproof history accept'\n" in told
     assert "accept" not in summary.text(night_of(passed))
+
+
+def test_in_what_nodes_differ_is_told(passed):
+    differs = ("gige: mtu: 1400 (gige-2); 1500 (gige-1)",)
+    with_it = dataclasses.replace(judged(passed), differences=differs)
+    told = summary.text(Night("testbed", STARTED, ENDED, judged=with_it))
+    assert "\nnodes differ: gige: mtu: 1400 (gige-2); 1500 (gige-1)\n" in told
