@@ -611,7 +611,7 @@ def record(store: Path, system: str) -> dict[str, Any]:
 def main() -> int:
     """Print the tables, or the noise of a store."""
     parser = argparse.ArgumentParser(prog="ci/history-benchmark", description=__doc__)
-    parser.add_argument("--smoke", action="store_true", help="fewer series: seconds")
+    parser.add_argument("--smoke", action="store_true", help="fewer series: about a minute")
     parser.add_argument("--otava", metavar="PYTHON", help="a Python that has apache-otava")
     commands = parser.add_subparsers(dest="command")
     recording = commands.add_parser("noise", help="print the noise of stored sessions")

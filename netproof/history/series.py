@@ -120,7 +120,11 @@ def chosen(
         found = [one for one in found if labels.items() <= known[one.name].items()]
         if not found:
             asked = " ".join(f"{key}={value}" for key, value in labels.items())
-            raise NetproofError(f"{store.folder}: no session of {system} is labelled {asked}")
+            there = sorted({f"{key}={value}" for of in known.values() for key, value in of.items()})
+            raise NetproofError(
+                f"{store.folder}: no session of {system} is labelled {asked}; the labels there are:"
+                f" {', '.join(there) or 'none'}"
+            )
     if until is not None:
         if until not in found:
             raise NetproofError(f"{until.name}: is not labelled as the sessions that are asked for")

@@ -152,7 +152,7 @@ def test_without_a_baseline_it_says_so(nights):
         (("--since", "tomorrow"), "'tomorrow' does not match"),
         (("--last", "0"), "should be greater than or equal to 1"),
         (("--label", "rack"), "'rack' is no label: KEY=VALUE"),
-        (("--label", "rack=b"), "no session of testbed is labelled rack=b"),
+        (("--label", "rack=b"), "is labelled rack=b; the labels there are: none"),
         (("--quantity", "speed"), "'speed' is not one of"),
         (("--plot", "series.gif"), "series.gif: is none of .html, .svg, .png, .pdf"),
         (("--plot", "series.svg"), "series are too many for one plot, 24 fit"),
