@@ -96,6 +96,9 @@ def _counted(night: Night) -> str:
     verdict = night.judged.verdict
     passed = sum(one.passed for one in verdict.cases)
     parts = [f"{passed} of {len(verdict.cases)} cases passed"]
+    warned = sum(one.level is Level.WARN for one in verdict.cases)
+    if warned:
+        parts.append(f"{warned} of them with a warning")
     if night.worse:
         parts.append(f"{len(night.worse)} changed for the worse")
     if verdict.left:

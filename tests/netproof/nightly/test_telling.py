@@ -207,3 +207,13 @@ def test_in_what_nodes_differ_is_told(passed):
     with_it = dataclasses.replace(judged(passed), differences=differs)
     told = summary.text(Night("testbed", STARTED, ENDED, judged=with_it))
     assert "\nnodes differ: gige: mtu: 1400 (gige-2); 1500 (gige-1)\n" in told
+
+
+def test_the_first_line_counts_the_warnings(passed):
+    of = judged(passed)
+    first, *others = of.verdict.cases
+    orange = dataclasses.replace(first.rulings[0], level=Level.WARN)
+    cases = (dataclasses.replace(first, rulings=(orange,)), *others)
+    warned = dataclasses.replace(of, verdict=dataclasses.replace(of.verdict, cases=cases))
+    headline = summary.headline(Night("testbed", STARTED, ENDED, judged=warned))
+    assert "PASSED, 3 of 3 cases passed, 1 of them with a warning (" in headline
