@@ -93,6 +93,8 @@ class Store:
             raise NetproofError(
                 f"{self.folder}: is no store, it has no {MARKER}; 'netproof ingest' makes one"
             ) from None
+        except NotADirectoryError:
+            raise _a_file(self.folder) from None
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise NetproofError(f"{marker}: cannot be read: {error!r}") from error
         if found != FORMAT:
@@ -108,7 +110,7 @@ class Store:
         """
         marker = folder / MARKER
         if os.path.isfile(folder):
-            raise NetproofError(f"{folder}: is a file, and a store is a folder")
+            raise _a_file(folder)
         if not os.path.exists(marker):
             try:
                 folder.mkdir(parents=True, exist_ok=True)
@@ -259,6 +261,10 @@ class Store:
                 continue
             if old:
                 shutil.rmtree(path, ignore_errors=True)
+
+
+def _a_file(folder: Path) -> NetproofError:
+    return NetproofError(f"{folder}: is a file, and a store is a folder")
 
 
 def _stored(path: Path) -> StoredSession:

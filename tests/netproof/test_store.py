@@ -310,8 +310,10 @@ def test_a_store_is_made_only_where_nothing_else_is(tmp_path):
 
 
 def test_a_file_is_no_store(tmp_path):
-    with pytest.raises(NetproofError, match=r"altered\.json: is a file, and a store is a folder"):
-        Store.create(altered(tmp_path, lambda document: None))
+    report = altered(tmp_path, lambda document: None)
+    for make in (Store, Store.create):
+        with pytest.raises(NetproofError, match=r"altered\.json: is a file, and a store is a fol"):
+            make(report)
 
 
 def test_a_name_that_no_file_can_have_is_no_store_and_no_session(store, tmp_path):
