@@ -468,6 +468,19 @@ HistorySystemOption = Annotated[
 ]
 
 
+def _selection(
+    case: list[str] | None,
+    partition: str | None,
+    environment: str | None,
+    quantity: Quantity | None,
+) -> Selection:
+    """The series that a command is about; a bad expression is a fault of its arguments."""
+    try:
+        return Selection(tuple(case or ()), partition, environment, quantity)
+    except NetproofError as error:
+        raise typer.BadParameter(str(error), param_hint="CASE") from error
+
+
 @history_app.command("show")
 def history_show(
     store: StoreOption,
@@ -500,10 +513,7 @@ def history_show(
     """Show what changed, or the series of cases: exit 0 nothing is worse, 1 worse, 2 cannot be."""
     from netproof.history import command
 
-    try:
-        selection = Selection(tuple(case or ()), partition, environment, quantity)
-    except NetproofError as error:
-        raise typer.BadParameter(str(error), param_hint="CASE") from error
+    selection = _selection(case, partition, environment, quantity)
     raise typer.Exit(
         command.run(
             selection,
@@ -536,10 +546,7 @@ def history_accept(
     """Record in the store that a change is intended: exit 0 recorded, 2 cannot be."""
     from netproof.history import command
 
-    try:
-        selection = Selection(tuple(case or ()), partition, environment, quantity)
-    except NetproofError as error:
-        raise typer.BadParameter(str(error), param_hint="CASE") from error
+    selection = _selection(case, partition, environment, quantity)
     raise typer.Exit(
         command.accept(selection, store, system=system, session=session, reason=reason, name=name)
     )
