@@ -35,6 +35,12 @@ _RANK_LINE = re.compile(
     r"netproof rank (\d+) on (\S+): ([\d.]+) s wall, ([\d.]+) s user, ([\d.]+) s system"
 )
 
+_AFTERMATH = re.compile(
+    r"_step_signal: Terminating|\*\*\* STEP \S+ ON \S+ CANCELLED"
+    r"|task \S+: Terminated|Force Terminated"
+)
+"""What Slurm says while it ends the other ranks of a step, which are not the cause."""
+
 
 class Incomplete(NetproofError):
     """A case that was not measured as asked; ``reasons`` has a sentence for each fault."""
@@ -350,8 +356,12 @@ def _last_words(errors: Path) -> str:
         lines = [line for line in errors.read_text(errors="replace").splitlines() if line.strip()]
     except OSError:
         return ""
-    said = [line for line in lines if not _RANK_LINE.search(line)]
-    return f"; it said: {' | '.join(line.strip()[:200] for line in said[:3])}" if said else ""
+    said = [line.strip()[:200] for line in lines if not _RANK_LINE.search(line)]
+    said = [line for line in said if not _AFTERMATH.search(line)] or said
+    if len(said) > 5:
+        # An error stack has its cause at the end, and srun then names the node.
+        said = [*said[:2], "…", *said[-3:]]
+    return f"; it said: {' | '.join(said)}" if said else ""
 
 
 def _last_line(output: Path) -> str:

@@ -18,6 +18,9 @@ from netproof.site import Partition
 DATA = Path(__file__).resolve().parents[1] / "data"
 
 
+LINK_DOWN = Path(__file__).resolve().parents[1] / "data" / "jobs" / "link-down.err"
+
+
 @pytest.fixture(scope="module")
 def partition() -> Partition:
     """The partition that the jobs were recorded on."""
@@ -117,6 +120,14 @@ def test_a_crashed_launch_names_its_status_and_last_words(imb_job, partition):
     said = reasons(imb_job, "Bcast", partition)
     assert "Bcast.1.err: Bcast.1 ended with status 143" in said
     assert "task 1: Exited with exit code 139" in said
+
+
+def test_of_a_long_error_stack_the_cause_and_the_node_are_told(imb_job, partition):
+    shutil.copy(LINK_DOWN, imb_job / "Bcast.1.err")
+    said = reasons(imb_job, "Bcast", partition)
+    assert "OFI call ep_enable failed" in said
+    assert "srun: error: gige-2: task 1: Exited with exit code 143" in said
+    assert "CANCELLED" not in said
 
 
 def test_a_rank_that_was_killed_early_is_no_timeout(imb_job, partition):
