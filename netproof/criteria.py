@@ -28,12 +28,18 @@ READABLE = (1e-15, 1e24)
 
 
 class Level(StrEnum):
-    """What a finding means for the verdict; ``SHOWN`` was measured but nothing is asserted."""
+    """What a finding means for the verdict.
+
+    ``SHOWN`` was measured but nothing is asserted; ``INCONCLUSIVE`` was measured again and again,
+    and its interval still lies astride a bound, or its launches were disturbed: it has neither
+    passed nor failed.
+    """
 
     PASS = "pass"
     SHOWN = "shown"
     WARN = "warn"
     FAIL = "fail"
+    INCONCLUSIVE = "inconclusive"
     UNDEFINED = "undefined"
 
 

@@ -1,0 +1,88 @@
+"""Confidence intervals of medians over launches, and on which side of a bound they lie.
+
+A value is compared with a bound by its whole interval (Hoefler and Belli, "Scientific benchmarking
+of parallel computing systems", SC15): all of it within passes, all of it beyond fails, and an
+interval astride the bound says that more launches are needed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from enum import StrEnum
+from statistics import mean, median, stdev
+
+from scipy.special import bdtr, stdtrit
+
+Interval = tuple[float, float]
+
+CONFIDENCE = 0.95
+"""Of every interval here."""
+
+FEWEST_RANKED = 6
+"""Launches from which on order statistics alone give 95 %: of 6, the least and the largest."""
+
+
+class Side(StrEnum):
+    """Where an interval lies relative to the bounds of what passes."""
+
+    WITHIN = "within"
+    BEYOND = "beyond"
+    ASTRIDE = "astride"
+
+
+def of_median(values: Sequence[float]) -> Interval | None:
+    """The 95 % interval of the median that ``values``, one of each launch, are drawn around.
+
+    From six values on it is that of order statistics, which holds for any distribution. Of two to
+    five it is Student's, of the logarithms, around their mean: so few values name no quantile.
+    None for one value or none. Values are above 0 and finite; where one is not, two to five
+    values have no interval.
+    """
+    count = len(values)
+    if count < 2:
+        return None
+    if count < FEWEST_RANKED:
+        if not all(0 < value < math.inf for value in values):
+            return None
+        logs = [math.log(value) for value in values]
+        middle = mean(logs)
+        half = float(stdtrit(count - 1, (1 + CONFIDENCE) / 2)) * stdev(logs) / math.sqrt(count)
+        # A spread of launches that no exponential holds has no upper end.
+        high = math.exp(middle + half) if middle + half < 700 else math.inf
+        return math.exp(middle - half), high
+    ranked = sorted(values)
+    left_out = 0
+    while 2 * float(bdtr(left_out, count, 0.5)) <= 1 - CONFIDENCE:
+        left_out += 1
+    return ranked[left_out - 1], ranked[-left_out]
+
+
+def of_ratio(values: Sequence[float], others: Sequence[float]) -> Interval | None:
+    """The 95 % interval of the median of ``values`` over that of ``others``.
+
+    Both intervals joined in logarithms by MOVER (Zou and Donner, Statistics in Medicine 27, 2008).
+    None where a side has none, or holds a value that is not above 0.
+    """
+    one, other = of_median(values), of_median(others)
+    if one is None or other is None or min(*values, *others) <= 0:
+        return None
+    logs = math.log(median(values)), math.log(median(others))
+    below = math.hypot(logs[0] - math.log(one[0]), _log(other[1]) - logs[1])
+    above = math.hypot(_log(one[1]) - logs[0], logs[1] - math.log(other[0]))
+    middle = logs[0] - logs[1]
+    high = math.exp(middle + above) if middle + above < 700 else math.inf
+    return math.exp(middle - below), high
+
+
+def side(interval: Interval, low: float, high: float) -> Side:
+    """On which side of what passes, ``low`` to ``high``, an interval lies; ends may be infinite."""
+    if interval[0] >= low and interval[1] <= high:
+        return Side.WITHIN
+    if interval[1] < low or interval[0] > high:
+        return Side.BEYOND
+    return Side.ASTRIDE
+
+
+def _log(value: float) -> float:
+    return math.log(value) if value < math.inf else math.inf
