@@ -3,7 +3,14 @@
 import reframe as rfm
 
 from netproof.benchmarks import DEFAULT_IMB
-from netproof.rfm import ImbCheck, ImbConfigurations, ImbCurves, ImbLaunches
+from netproof.rfm import (
+    ImbCheck,
+    ImbComparedFurther,
+    ImbConfigurations,
+    ImbCurves,
+    ImbFurther,
+    ImbLaunches,
+)
 
 
 @rfm.simple_test
@@ -13,10 +20,18 @@ class ImbJob(ImbLaunches):
     functions = DEFAULT_IMB
 
 
+@rfm.simple_test
+class ImbJobFurther(ImbFurther):
+    """Launches on what that job left undecided."""
+
+    launched_by = ImbJob
+
+
 class DefaultImbCheck(ImbCheck):
     """Reads what that job measured."""
 
     launched_by = ImbJob
+    launched_further_by = ImbJobFurther
 
 
 @rfm.simple_test
@@ -64,6 +79,15 @@ class ImbSmoothness(ImbCurves):
     """Inversions, jumps, dropouts, and the line rate."""
 
     launched_by = ImbJob
+    launched_further_by = ImbJobFurther
+
+
+@rfm.simple_test
+class ImbComparisonFurther(ImbComparedFurther):
+    """Launches on what comparing all jobs leaves undecided."""
+
+    launched_by = ImbJob
+    launched_further_by = ImbJobFurther
 
 
 @rfm.simple_test
@@ -71,3 +95,5 @@ class ImbComparison(ImbConfigurations):
     """Envelope and score."""
 
     launched_by = ImbJob
+    launched_further_by = ImbJobFurther
+    compared_further_by = ImbComparisonFurther

@@ -2,7 +2,14 @@
 
 import reframe as rfm
 
-from netproof.rfm import NetpipeCheck, NetpipeConfigurations, NetpipeCurves, NetpipeLaunches
+from netproof.rfm import (
+    NetpipeCheck,
+    NetpipeComparedFurther,
+    NetpipeConfigurations,
+    NetpipeCurves,
+    NetpipeFurther,
+    NetpipeLaunches,
+)
 
 
 @rfm.simple_test
@@ -10,10 +17,18 @@ class NetpipeJob(NetpipeLaunches):
     """All variants, as the launches of one job for each environment."""
 
 
+@rfm.simple_test
+class NetpipeJobFurther(NetpipeFurther):
+    """Launches on what that job left undecided."""
+
+    launched_by = NetpipeJob
+
+
 class VariantCheck(NetpipeCheck):
     """Reads what that job measured."""
 
     launched_by = NetpipeJob
+    launched_further_by = NetpipeJobFurther
 
 
 @rfm.simple_test
@@ -35,6 +50,15 @@ class NetpipeSmoothness(NetpipeCurves):
     """Inversions, jumps, dropouts, the line rate, and what MPI loses."""
 
     launched_by = NetpipeJob
+    launched_further_by = NetpipeJobFurther
+
+
+@rfm.simple_test
+class NetpipeComparisonFurther(NetpipeComparedFurther):
+    """Launches on what comparing all jobs leaves undecided."""
+
+    launched_by = NetpipeJob
+    launched_further_by = NetpipeJobFurther
 
 
 @rfm.simple_test
@@ -42,3 +66,5 @@ class NetpipeComparison(NetpipeConfigurations):
     """Envelope and score."""
 
     launched_by = NetpipeJob
+    launched_further_by = NetpipeJobFurther
+    compared_further_by = NetpipeComparisonFurther

@@ -10,7 +10,7 @@ from typing import Any
 
 from netproof import criteria, measured
 from netproof.case import Case
-from netproof.criteria import Confirmation, ConfirmSettings, Finding
+from netproof.criteria import Confirmation, ConfirmSettings, Finding, Level
 from netproof.curve import Curve
 from netproof.errors import NetproofError
 from netproof.judgement import Ruling, Subject, bounds_of, flagged, rule
@@ -78,7 +78,7 @@ def read(
     folder: Path,
     case: Case,
     parts: Sequence[tuple[str, tuple[int, ...]]],
-    launches: int,
+    launches: Iterable[int],
     reader: Callable[[str], Curve],
     *,
     nodes: Sequence[str],
@@ -87,14 +87,14 @@ def read(
     """Read what a job measured again of a case.
 
     ``parts``: the subjects of the steps that make one launch together, each with its sizes;
-    where two have a size, the first one counts.
+    where two have a size, the first one counts. ``launches``: their numbers.
     """
     done, faults = [], []
     try:
         recorded = measured.records(folder)
     except Incomplete as error:
         return MeasuredAgain(case, (), error.reasons, tuple(nodes), jobid)
-    for number in range(1, launches + 1):
+    for number in launches:
         try:
             done.append(_merged(_parts(folder, case, parts, number, recorded, reader)))
         except Incomplete as error:
@@ -138,6 +138,30 @@ def _merged(curves: Sequence[Curve]) -> Curve:
     sizes = tuple(sorted(points))
     merged = zip(*(points[size] for size in sizes), strict=True)
     return Curve(sizes, *(None if None in column else column for column in merged))
+
+
+def settled(
+    subject: Subject, flags: Sequence[Finding], again: MeasuredAgain | None, most: int
+) -> bool:
+    """Whether launches around flagged sizes have said what they can, ``most`` at most.
+
+    Each flag has been seen again by all of as many launches as confirming takes or more, by none
+    of them, or by so many that the launches to come cannot change which are the majority.
+    """
+    if again is None:
+        return False
+    to_come = most - len(again.launches) - len(again.faults)
+    if to_come <= 0:
+        return True
+    for flag in flags:
+        confirmed = confirmation(subject, flag, again)
+        if confirmed.level in (Level.UNDEFINED, Level.INCONCLUSIVE):
+            return False
+        shown, launches = confirmed.flagged, confirmed.launches
+        sure = 2 * shown > launches + to_come or 2 * (shown + to_come) <= launches
+        if not (sure or shown in (0, launches)):
+            return False
+    return True
 
 
 def confirmation(

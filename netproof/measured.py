@@ -65,6 +65,7 @@ class Launch:
     """One launch as it went: its place in the job's order (from 1), when, where, and its curve.
 
     ``start`` in seconds since the epoch, ``wall_s`` with starting and ending the job step.
+    ``further``: made since the first launches left a judged quantity undecided.
     """
 
     number: int
@@ -73,6 +74,7 @@ class Launch:
     wall_s: float
     ranks: tuple[RankUse, ...]
     curve: Curve
+    further: bool = False
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Launch:
@@ -84,6 +86,7 @@ class Launch:
             values["wall_s"],
             tuple(RankUse(**rank) for rank in values["ranks"]),
             curve_from_json(values["curve"]),
+            further=values.get("further", False),
         )
 
     def nodes(self) -> tuple[str, ...]:
@@ -97,7 +100,7 @@ class Measured:
 
     ``mad_us``: per-size MAD of the launches' times in µs; ``line_rate_mb_s``: the most that the
     benchmark's bandwidth can be, both ways where it counts both, None where the messages cross no
-    link.
+    link; ``peak_from``: the least message in bytes that can be the peak.
     """
 
     case: Case
@@ -106,6 +109,22 @@ class Measured:
     mad_us: tuple[float, ...]
     line_rate_mb_s: float | None
     landmarks: Landmarks
+    peak_from: int = 0
+
+    def with_launches(self, launches: Sequence[Launch]) -> Measured:
+        """The same case of these launches, which have its sizes: NetproofError where they do not.
+
+        Launches are numbered anew, from 1.
+        """
+        numbered = tuple(
+            dataclasses.replace(launch, number=number) for number, launch in enumerate(launches, 1)
+        )
+        return made(self.case, numbered, self.line_rate_mb_s, self.peak_from)
+
+    def first(self) -> Measured:
+        """The case without the launches that were made since these left something undecided."""
+        first = [launch for launch in self.launches if not launch.further]
+        return self if len(first) == len(self.launches) else self.with_launches(first)
 
     def as_json(self) -> dict[str, Any]:
         """Plain values for ``json``; sizes in bytes, times in µs, bandwidths in MB/s."""
@@ -129,6 +148,7 @@ class Measured:
                 tuple(values["mad_us"]),
                 values["line_rate_mb_s"],
                 Landmarks(**landmark),
+                _peak_from(values),
             )
         except (KeyError, TypeError) as error:
             raise NetproofError(f"what was measured cannot be read: {error!r}") from error
@@ -269,12 +289,39 @@ def _measured(
             reasons.append(str(error))
     if reasons:
         raise Incomplete(reasons)
-    curves = [launch.curve for launch in done]
+    return made(case, done, line_rate, partition.line_rate_from_bytes if line_rate else 0)
+
+
+def made(
+    case: Case, launches: Sequence[Launch], line_rate: float | None, peak_from: int
+) -> Measured:
+    """A case of complete launches over the same sizes; the last two arguments as ``Measured``'s."""
+    curves = [launch.curve for launch in launches]
     median = median_curve(curves)
-    settings = LandmarkSettings(peak_from=partition.line_rate_from_bytes if line_rate else 0)
-    return Measured(
-        case, tuple(done), median, spread(curves), line_rate, landmarks(median, line_rate, settings)
-    )
+    settings = LandmarkSettings(peak_from=peak_from)
+    found = landmarks(median, line_rate, settings)
+    return Measured(case, tuple(launches), median, spread(curves), line_rate, found, peak_from)
+
+
+def extended(values: dict[str, Any], further: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What a check kept of a case, with launches that were made later; both plain values.
+
+    Keys that are no part of what was measured stay. Raises NetproofError where either cannot be
+    read, or the launches have other sizes.
+    """
+    first = Measured.from_json(values)
+    try:
+        more = [Launch.from_json(launch) for launch in further]
+    except (KeyError, TypeError) as error:
+        raise NetproofError(f"{first.case}: a further launch cannot be read: {error!r}") from error
+    return {**values, **first.with_launches([*first.launches, *more]).as_json()}
+
+
+def _peak_from(values: dict[str, Any]) -> int:
+    """The least message that can be the peak; earlier reports have it in the partition's extras."""
+    if "peak_from" in values or values["line_rate_mb_s"] is None:
+        return values.get("peak_from", 0)
+    return values.get("partition_extras", {}).get("line_rate_from_bytes", 0)
 
 
 def read_launch(

@@ -85,16 +85,19 @@ def imb_steps(
     partition: Partition,
     srun: Sequence[str],
     seed: int,
+    suffix: str = "",
 ) -> tuple[Step, ...]:
     """Every launch of ``functions`` on ``ranks`` ranks, shuffled by ``seed``.
 
-    Functions for two ranks run on one rank of each of two nodes.
+    Functions for two ranks run on one rank of each of two nodes. ``suffix``: what the names of
+    steps and lists of sizes have behind the function's.
     """
     steps = []
     for function in functions:
         count, per_node = (2, 1) if function.pair else (ranks, partition.ranks_per_node)
         sized = function.least_bytes is not None
-        sizes = ("-msglen", imb_size_file(function.name)) if sized else ()
+        subject = function.name + suffix
+        sizes = ("-msglen", imb_size_file(subject)) if sized else ()
         command = shlex.join(
             [
                 *srun,
@@ -108,7 +111,7 @@ def imb_steps(
                 function.name,
             ]
         )
-        steps += [Step(function.name, launch, command) for launch in range(1, launches + 1)]
+        steps += [Step(subject, launch, command) for launch in range(1, launches + 1)]
     random.Random(seed).shuffle(steps)
     return tuple(steps)
 
@@ -143,7 +146,7 @@ def netpipe_steps(
                 subject = netpipe_subject(protocol, path, direction)
                 variant = (protocol, path, direction)
                 steps.append(
-                    _netpipe_step(subject, launch, variant, whole, len(steps), partition, srun)
+                    netpipe_step(subject, launch, variant, whole, len(steps), partition, srun)
                 )
     return tuple(steps)
 
@@ -153,30 +156,7 @@ def sweep_subject(subject: str, sweep: Sweep) -> str:
     return f"{subject}-from-{sweep.lower}"
 
 
-def netpipe_sweep_steps(
-    sweeps: Mapping[tuple[str, str, str], Sequence[Sweep]],
-    launches: int,
-    partition: Partition,
-    srun: Sequence[str],
-    seed: int,
-) -> tuple[Step, ...]:
-    """Every launch of variants (protocol, path, direction) over sweeps of their own.
-
-    Launches are shuffled by ``seed``; the sweeps of one launch follow each other.
-    """
-    turns = [(variant, launch) for variant in sweeps for launch in range(1, launches + 1)]
-    random.Random(seed).shuffle(turns)
-    steps: list[Step] = []
-    for variant, launch in turns:
-        for sweep in sweeps[variant]:
-            subject = sweep_subject(netpipe_subject(*variant), sweep)
-            steps.append(
-                _netpipe_step(subject, launch, variant, sweep, len(steps), partition, srun)
-            )
-    return tuple(steps)
-
-
-def _netpipe_step(
+def netpipe_step(
     subject: str,
     launch: int,
     variant: tuple[str, str, str],
@@ -185,6 +165,10 @@ def _netpipe_step(
     partition: Partition,
     srun: Sequence[str],
 ) -> Step:
+    """One launch of a variant (protocol, path, direction) over a sweep.
+
+    ``order``: its place among the job's steps, from 0, by which it finds its port.
+    """
     output = f"{subject}.{launch}.np"
     return Step(subject, launch, _netpipe_command(*variant, sweep, output, order, partition, srun))
 
@@ -235,6 +219,44 @@ def script(
     ``over_tcp``: find the first node's address on the partition's interface and a free port
     for each step before the first. ``describe_nodes``: have every node say what it is.
     """
+    lines = _head(partition, len(steps), over_tcp=over_tcp, describe_nodes=describe_nodes)
+    lines += [_line(step, partition) for step in steps]
+    return "\n".join(lines) + "\n"
+
+
+def further_script(
+    rounds: Sequence[Sequence[tuple[str, Step]]],
+    partition: Partition,
+    *,
+    over_tcp: bool,
+    decision: str = "",
+) -> str:
+    """Text of the shell script that runs rounds of launches until all of them are closed.
+
+    A round has steps with the label that closes each; ``decision``: shell text that closes, run
+    after every round.
+    """
+    count = sum(map(len, rounds))
+    lines = _head(partition, count, over_tcp=over_tcp, describe_nodes=False)
+    for steps in rounds:
+        lines += [
+            f"if wanted {quoted(label)}; then {_line(step, partition)}; fi" for label, step in steps
+        ]
+        lines += [decision] if decision else []
+    return "\n".join(lines) + "\n"
+
+
+def quoted(text: str) -> str:
+    """A word of shell text."""
+    return shlex.quote(text)
+
+
+def _line(step: Step, partition: Partition) -> str:
+    return f"step {step.name} {partition.step_limit_s} {step.command}"
+
+
+def _head(partition: Partition, count: int, *, over_tcp: bool, describe_nodes: bool) -> list[str]:
+    """What a job's script does before its first step; ``count``: how many ports it needs."""
     lines = [
         "#!/bin/bash",
         ". ./steps.sh",
@@ -244,11 +266,10 @@ def script(
         lines.append(provenance.node_step(partition.interface))
     if over_tcp:
         ask = shlex.join(["srun", "--mpi=none", "--nodes=1", "--ntasks=1", "--ntasks-per-node=1"])
-        choose = shlex.join([*NPTCP, "listen-on", partition.interface, str(len(steps))])
+        choose = shlex.join([*NPTCP, "listen-on", partition.interface, str(count)])
         lines += [
             f'read -r address rest < <({ask} --nodelist="${{nodes[0]}}" {choose})',
             '[ -n "$address" ] || exit 3',
             'read -ra ports <<<"$rest"',
         ]
-    lines += [f"step {step.name} {partition.step_limit_s} {step.command}" for step in steps]
-    return "\n".join(lines) + "\n"
+    return lines

@@ -1,13 +1,17 @@
 """The ReFrame side of netproof; nothing else in the library imports ReFrame.
 
-A run has four kinds of tests, and the leaves in ``checks/`` derive from them:
+A run has six kinds of tests, and the leaves in ``checks/`` derive from them:
 
 - *launches* (``NetpipeLaunches``, ``ImbLaunches``): one Slurm job for each partition, environment
   and rank count, in which every launch of every function is a job step;
-- *checks* (``NetpipeCheck``, ``ImbCheck``): one for each function, over the files that the job
+- *further* (``NetpipeFurther``, ``ImbFurther``): one for each job, which launches on what that job
+  left undecided, on the same nodes, before anything counts; where nothing is, it does nothing;
+- *checks* (``NetpipeCheck``, ``ImbCheck``): one for each function, over the files that both
   left: is it complete, and do its landmarks hold against the references;
 - *curves* (``NetpipeCurves``, ``ImbCurves``): one for each job, with the criteria along each
-  curve; sizes that they flag are measured again on the same nodes before they count;
+  curve;
+- *compared further* (``NetpipeComparedFurther``, ``ImbComparedFurther``): one for each job, once
+  all are done, which launches on what comparing configurations leaves undecided;
 - *configurations* (``NetpipeConfigurations``, ``ImbConfigurations``): one for each rank count,
   over the jobs of all partitions and environments, with the criteria that compare them.
 
@@ -16,7 +20,7 @@ A job of which every case is in the file that NETPROOF_LEFT names is skipped, se
 Attributes are due as follows. Class body: ``function`` (IMB), ``protocol`` (NetPIPE),
 ``launched_by``. After init: ``valid_systems``, ``valid_prog_environs``, ``ranks``, ``reference``,
 dependencies. Before setup: the references are there, or the test fails. After setup: ``job_of``,
-and for curves whether there is something to measure again. Before run: a job's plan, its Slurm
+and for what launches on whether something is undecided. Before run: a job's plan, its Slurm
 options, its files. Sanity: the case is complete and the criteria hold, or every reason why not.
 Before performance: the variables.
 """
@@ -24,6 +28,7 @@ Before performance: the variables.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import itertools
 import json
@@ -48,7 +53,18 @@ from reframe.core.exceptions import DependencyError, ReframeError, SanityError
 from reframe.core.runtime import runtime
 from reframe.utility.sanity import make_performance_function
 
-from netproof import again, judgement, left, measured, plan, provenance, session
+from netproof import (
+    again,
+    further,
+    judgement,
+    left,
+    limits,
+    measured,
+    plan,
+    provenance,
+    references,
+    session,
+)
 from netproof.benchmarks import (
     NETPIPE_DIRECTIONS,
     NETPIPE_PATHS,
@@ -58,10 +74,9 @@ from netproof.benchmarks import (
     imb_sizes,
 )
 from netproof.case import Case
-from netproof.criteria import Finding, Level
+from netproof.criteria import Level
 from netproof.errors import NetproofError
 from netproof.judgement import Baseline, Subject
-from netproof.references import VARIABLE_UNITS
 from netproof.site import (
     JUDGE_ENVIRONMENT,
     PARTITION_KEYS,
@@ -163,7 +178,17 @@ class Steps(rfm.RunOnlyRegressionTest, Launched):
         the script.
         """
         partition = Partition.from_extras(self.current_partition.extras)
-        stage = Path(self.stagedir)
+        planned = steps(self.take_over_srun(partition), self.seed)
+        text = plan.script(
+            planned, partition, over_tcp=self.over_tcp, describe_nodes=self.describe_nodes
+        )
+        self.write_files(text, files, [step.name for step in planned])
+
+    def take_over_srun(self, partition: Partition) -> list[str]:
+        """The launcher's command for a step; ReFrame starts the script without it.
+
+        Draws the seed, and queues the job behind others of its contention domain.
+        """
         self.seed = self.seed or random.SystemRandom().randrange(1, 2**31)
         srun = [
             *self.job.launcher.command(self.job),
@@ -174,20 +199,17 @@ class Steps(rfm.RunOnlyRegressionTest, Launched):
             f"--job-name=netproof-{partition.contention_domain}",
             "--dependency=singleton",
         ]
-        planned = steps(srun, self.seed)
+        return srun
+
+    def write_files(self, script: str, files: dict[str, str], names: Sequence[str]) -> None:
+        """Write the script, what it sources, ``files`` and the plan, ``names`` being the steps'."""
+        stage = Path(self.stagedir)
         for source in plan.SHELL_FILES:
             shutil.copy(source, stage)
         for name, text in files.items():
             (stage / name).write_text(text)
-        (stage / "launches.sh").write_text(
-            plan.script(
-                planned,
-                partition,
-                over_tcp=self.over_tcp,
-                describe_nodes=self.describe_nodes,
-            )
-        )
-        document = {"seed": self.seed, "steps": [step.name for step in planned]}
+        (stage / "launches.sh").write_text(script)
+        document = {"seed": self.seed, "steps": list(names)}
         (stage / PLAN_FILE).write_text(json.dumps(document, indent=1) + "\n")
 
 
@@ -338,19 +360,25 @@ class ImbLaunches(Job):
         )
 
 
+def name_of(kind: type[rfm.RegressionTest], **parameters: int) -> str:
+    """Name of the test of a class with these parameters."""
+    conditions = {
+        name: (lambda given, wanted=value: given == wanted) for name, value in parameters.items()
+    }
+    (number,) = kind.get_variant_nums(**conditions)
+    return kind.variant_name(number)
+
+
 class Reader(rfm.RegressionTestPlugin):
-    """Reads the cases that a job of ``launched_by`` left, in the class body a class of launches."""
+    """Reads the cases that a job left.
+
+    ``launched_by``, ``launched_further_by``, ``compared_further_by``: in the class body, as far
+    as a test has to do with them, the leaf classes of its jobs and of what launches on.
+    """
 
     launched_by: type[Job]
-
-    def launched(self, **parameters: int) -> str:
-        """Name of the job with these parameters."""
-        conditions = {
-            name: (lambda given, wanted=value: given == wanted)
-            for name, value in parameters.items()
-        }
-        (number,) = type(self).launched_by.get_variant_nums(**conditions)
-        return type(self).launched_by.variant_name(number)
+    launched_further_by: type[Further]
+    compared_further_by: type[ComparedFurther]
 
     def netpipe_case(self, job: Job, protocol: str, path: str, direction: str) -> measured.Measured:
         """A NetPIPE variant as ``job`` measured it, or Incomplete."""
@@ -376,17 +404,21 @@ class Reader(rfm.RegressionTestPlugin):
             mpi_over_tcp=job.current_environ.extras["mpi_over_tcp"],
         )
 
-    def complete(self, job: Job) -> list[Subject]:
-        """Every case that ``job`` completed; what it did not is for the checks to tell."""
-        partition = Partition.from_extras(job.current_partition.extras)
+    def complete(self, job: Job, *several: Further) -> list[Subject]:
+        """Every case that ``job`` completed; what it did not is for the checks to tell.
+
+        ``several``: what launched on, whose launches are the case's too.
+        """
         known = job.current_environ.extras["known"]
         found = []
         for read in self.readers(job):
             try:
                 case = read()
+                for one in several:
+                    case = one.extend(case)
             except measured.Incomplete:
                 continue
-            found.append(Subject(case, partition.switch, partition.settings(), known))
+            found.append(Subject.of_extras(case, job.current_partition.extras, known))
         return found
 
 
@@ -430,7 +462,8 @@ class Check(rfm.RunOnlyRegressionTest, Launched, Referenced):
     """One function, judged over the files that its job left.
 
     Its output is the benchmark's text. ``netproof_case`` says what was to be measured and
-    ``netproof_measured`` holds what was; both go into ReFrame's session report.
+    ``netproof_measured`` holds what the job measured, ``netproof_references`` what its references
+    say of it and of what was launched further; all go into ReFrame's session report.
     """
 
     local = True
@@ -441,28 +474,31 @@ class Check(rfm.RunOnlyRegressionTest, Launched, Referenced):
     netproof_kind = variable(str, value="check", loggable=True)
     netproof_case = variable(dict, value={}, loggable=True)
     netproof_measured = variable(dict, value={}, loggable=True)
+    netproof_references = variable(list, value=[], loggable=True)
 
     def subject(self) -> str:
         """Stem of the names of the function's steps."""
         raise NetproofError(f"{type(self).__name__} names no function")
 
-    def job_name(self) -> str:
-        """Name of the job that measures the function."""
-        raise NetproofError(f"{type(self).__name__} names no job")
+    def parameters(self) -> dict[str, int]:
+        """Of the tests that measure the function."""
+        return {}
 
     def read(self) -> measured.Measured:
-        """The complete case, or Incomplete."""
+        """The complete case as the job measured it, or Incomplete."""
         raise NetproofError(f"{type(self).__name__} reads nothing")
 
     @run_after("init")
-    def wait_for_job(self) -> None:
-        """Run once the job is done."""
-        self.depends_on(self.job_name(), udeps.by_case)
+    def wait_for_launches(self) -> None:
+        """Run once the job is done, and what launched on."""
+        for waited_for in (self.launched_by, self.launched_further_by):
+            self.depends_on(name_of(waited_for, **self.parameters()), udeps.by_case)
 
     @run_after("setup")
     def show_output(self) -> None:
         """Make the benchmark's own text the check's output."""
-        self.job_of = self.getdep(self.job_name())
+        self.job_of = self.getdep(name_of(self.launched_by, **self.parameters()))
+        self.further_of = self.getdep(name_of(self.launched_further_by, **self.parameters()))
         folder = Path(self.job_of.stagedir)
         self.executable_opts = [
             str(folder / f"{self.subject()}.{launch}.out") for launch in range(1, self.launches + 1)
@@ -472,14 +508,15 @@ class Check(rfm.RunOnlyRegressionTest, Launched, Referenced):
     def is_complete(self) -> bool:
         """All sizes and launches that were asked for are there, and nothing else."""
         try:
-            self.measured = self.read()
+            first = self.read()
+            self.measured = self.further_of.extend(first)
         except measured.Incomplete as error:
             # ReFrame puts a cause's text behind the error's own.
             raise SanityError("; ".join(error.reasons)) from None
         job_plan = json.loads((Path(self.job_of.stagedir) / PLAN_FILE).read_text())
         self.netproof_measured = {
             "format": session.MEASURED_FORMAT,
-            **self.measured.as_json(),
+            **first.as_json(),
             "partition_extras": self.current_partition.extras,
             "environment_extras": self.current_environ.extras,
             "seed": job_plan["seed"],
@@ -491,7 +528,9 @@ class Check(rfm.RunOnlyRegressionTest, Launched, Referenced):
     def set_variables(self) -> None:
         """The landmarks and the time at every size, as plain values that cannot raise.
 
-        A dry run has no values; what it can see is whether there are references.
+        Those that have a reference are judged by their interval. One that lies astride its bounds
+        is not judged by its value, which may be on either side: it fails as inconclusive. A dry
+        run has no values; what it can see is whether there are references.
         """
         try:
             bounds = self.reference[self]
@@ -504,22 +543,35 @@ class Check(rfm.RunOnlyRegressionTest, Launched, Referenced):
             ) from None
         if self.is_dry_run():
             return
-        curve, landmarks = self.measured.curve, self.measured.landmarks
-        values = {name: getattr(landmarks, name) for name in VARIABLE_UNITS}
-        if values["line_rate_share"] is not None:
-            values["line_rate_share"] = round(100 * values["line_rate_share"], 2)
-        variables = {
-            name: make_performance_function(lambda value=value: value, VARIABLE_UNITS[name])
-            for name, value in values.items()
-            if value is not None
-        }
-        per_size = {
-            f"time_us_{size}": make_performance_function(lambda value=time: value, "us")
-            for size, time in zip(curve.sizes, curve.time_us, strict=True)
-        }
-        self.perf_variables = {**variables, **per_size}
-        for name in per_size:
-            bounds.setdefault(name, (0, None, None, "us"))
+        self.perf_variables = {}
+        for name, (value, unit) in limits.variables(self.measured).items():
+            if value is not None:
+                self.perf_variables[name] = make_performance_function(
+                    lambda value=value: value, unit
+                )
+            if name.startswith(limits.TIME_AT):
+                bounds.setdefault(name, (0, None, None, unit))
+        subject = Subject.of_extras(
+            self.measured, self.current_partition.extras, self.current_environ.extras["known"]
+        )
+        asserted = limits.of_references(bounds)
+        findings = dict(zip(asserted, judgement.references(subject, asserted), strict=True))
+        self.netproof_references = [
+            {"variable": name, **dataclasses.asdict(finding)} for name, finding in findings.items()
+        ]
+        self.open_references = []
+        for name, finding in findings.items():
+            if finding.level is Level.UNDEFINED:
+                raise SanityError(finding.why)
+            if finding.level is Level.INCONCLUSIVE:
+                self.open_references.append(finding.why)
+                bounds[name] = (bounds[name][0], None, None, bounds[name][3])
+
+    @run_after("performance")
+    def insist_on_decisions(self) -> None:
+        """What is neither within its references nor beyond them has not passed."""
+        if not self.is_dry_run() and self.open_references:
+            raise SanityError(f"inconclusive: {'; '.join(self.open_references)}")
 
 
 class NetpipeCheck(Check, NetpipeReader):
@@ -547,10 +599,6 @@ class NetpipeCheck(Check, NetpipeReader):
     def subject(self) -> str:
         """Stem of the names of the variant's steps."""
         return plan.netpipe_subject(self.protocol, self.path, self.direction)
-
-    def job_name(self) -> str:
-        """Name of the job that measures the variant."""
-        return self.launched()
 
     def read(self) -> measured.Measured:
         """The complete case, or Incomplete."""
@@ -585,92 +633,320 @@ class ImbCheck(Check, ImbReader):
         """Stem of the names of the function's steps."""
         return self.function
 
-    def job_name(self) -> str:
-        """Name of the job that measures the function."""
-        return self.launched(ranks=self.job_ranks)
+    def parameters(self) -> dict[str, int]:
+        """Of the tests that measure the function."""
+        return {"ranks": self.job_ranks}
 
     def read(self) -> measured.Measured:
         """The complete case, or Incomplete."""
         return self.imb_case(self.job_of, imb_function(self.function))
 
 
-class Curves(Steps):
-    """The criteria along each curve of one job; what they flag is measured again and then counts.
+class Further(Steps, Reader):
+    """Launches on, on the same nodes, what a job left undecided; one for each job.
 
-    Where nothing is flagged no Slurm job is submitted. Else there is one on the nodes of the job
-    that was judged. ``netproof_again`` holds what it measured, for the session's report.
-    ``again_launches``: how many of each case.
+    Where nothing is undecided no Slurm job is submitted. ``netproof_again`` holds what was
+    measured around flagged sizes, ``netproof_further`` the launches of whole curves, for the
+    session's report.
     """
 
-    again_launches = variable(int, value=3)
-    netproof_kind = variable(str, value="curves", loggable=True)
+    netproof_kind = variable(str, value="further", loggable=True)
     netproof_again = variable(dict, value={}, loggable=True)
+    netproof_further = variable(dict, value={}, loggable=True)
 
-    def job_name(self) -> str:
-        """Name of the job whose curves are judged."""
-        raise NetproofError(f"{type(self).__name__} names no job")
+    def parameters(self) -> dict[str, int]:
+        """Of the job that is launched on."""
+        return {}
 
-    def plan_again(self) -> None:
-        """Write the script that measures the flagged cases again."""
-        raise NetproofError(f"{type(self).__name__} measures nothing again")
-
-    def read_again(self, subject: Subject, findings: tuple[Finding, ...]) -> again.MeasuredAgain:
-        """What the job measured again of a case."""
-        raise NetproofError(f"{type(self).__name__} reads nothing")
+    def rounds(
+        self, srun: Sequence[str]
+    ) -> tuple[list[list[tuple[str, plan.Step]]], dict[str, str]]:
+        """The rounds of steps with their labels, and the files that they need."""
+        raise NetproofError(f"{type(self).__name__} launches nothing")
 
     @run_after("init")
     def wait_for_job(self) -> None:
         """Run once the job is done."""
-        self.depends_on(self.job_name(), udeps.by_case)
+        self.depends_on(name_of(self.launched_by, **self.parameters()), udeps.by_case)
 
     @run_after("setup")
-    def find_flags(self) -> None:
-        """Judge the curves; stay where ReFrame runs unless one of them is flagged."""
-        self.job_of = self.getdep(self.job_name())
-        subjects = [] if self.is_dry_run() else self.complete(self.job_of)
+    def find_undecided(self) -> None:
+        """Judge what the job measured; stay where ReFrame runs unless something is undecided."""
+        self.job_of = self.getdep(name_of(self.launched_by, **self.parameters()))
         # ReFrame writes a test's attributes as JSON, which has only text for keys.
-        self.findings = list(judgement.along_all(subjects).items())
-        self.flags = [
-            (subject, judgement.flagged(findings))
-            for subject, findings in self.findings
-            if judgement.flagged(findings)
-        ]
-        if not self.flags:
+        self.asked, self.open_whole, self.open_around = [], [], []
+        if not self.is_dry_run():
+            self.asked = self.asked_of(self.complete_before())
+            found = self.undecided()
+            self.open_whole, self.open_around = list(found.whole), list(found.around)
+        if not (self.open_whole or self.open_around):
             # The run's job has been made by now, for Slurm.
             self.local = True
             self._setup_run_job()
             self.executable, self.executable_opts = "true", []
 
+    def complete_before(self) -> list[Subject]:
+        """The cases as they are before this test launches on."""
+        return self.complete(self.job_of)
+
+    def undecided(self) -> further.Undecided:
+        """What is to be launched on."""
+        return further.undecided([further.Done(one) for one in self.asked])
+
+    def asked_of(self, subjects: Sequence[Subject]) -> list[further.Asked]:
+        """The cases, with the limits that their references set."""
+        references = _references(self.current_system.name)
+        return [
+            further.Asked(
+                subject,
+                limits.of_case(references, subject.case),
+                self.current_partition.extras,
+            )
+            for subject in subjects
+        ]
+
     @run_before("run")
-    def measure_again(self) -> None:
-        """On the very nodes, in more launches, around every flagged size."""
-        if self.flags:
-            self.num_tasks = self.job_of.num_tasks
-            self.num_tasks_per_node = self.job_of.num_tasks_per_node
-            self.job.pin_nodes = list(self.job_of.job.nodelist)
-            self.plan_again()
+    def launch_on(self) -> None:
+        """On the very nodes, in rounds, until what is asked is decided."""
+        if not (self.open_whole or self.open_around):
+            return
+        self.num_tasks = self.job_of.num_tasks
+        self.num_tasks_per_node = self.job_of.num_tasks_per_node
+        self.job.pin_nodes = list(self.job_of.job.nodelist)
+        partition = Partition.from_extras(self.current_partition.extras)
+        stage = Path(self.stagedir)
+        rounds, files = self.rounds(self.take_over_srun(partition))
+        text = plan.further_script(
+            rounds, partition, over_tcp=self.over_tcp, decision=self.decision(stage)
+        )
+        further.write_question(stage, self.asked)
+        self.write_files(text, files, [step.name for steps in rounds for _, step in steps])
+
+    def decision(self, stage: Path) -> str:
+        """Shell text that closes what is decided."""
+        return further.decision(stage)
+
+    @sanity_function
+    def keep_launches(self) -> bool:
+        """What was launched on is kept."""
+        done = [
+            further.read(
+                Path(self.stagedir),
+                one,
+                whole=one.case.key() in self.open_whole,
+                around=one.case.key() in self.open_around,
+                nodes=self.job.nodelist,
+                jobid=str(self.job.jobid),
+            )
+            for one in self.asked
+            if self.open_whole or self.open_around
+        ]
+        self.netproof_further = {
+            "format": session.MEASURED_FORMAT,
+            "cases": [one.as_json() for one in done if one.launches or one.faults],
+        }
+        self.netproof_again = {
+            "format": session.MEASURED_FORMAT,
+            "cases": [one.again.as_json() for one in done if one.again is not None],
+        }
+        self.insist_on_launches()
+        return True
+
+    def insist_on_launches(self) -> None:
+        """A launch that is not complete is for the check of its case to tell."""
+
+    def extend(self, case: measured.Measured) -> measured.Measured:
+        """A case with its further launches; Incomplete where one of them is not complete."""
+        for values in self.netproof_further.get("cases", ()):
+            if Case(**values["case"]) == case.case:
+                if values["faults"]:
+                    raise measured.Incomplete(values["faults"])
+                more = [measured.Launch.from_json(launch) for launch in values["launches"]]
+                return case.with_launches([*case.launches, *more])
+        return case
+
+    def measured_again(self) -> dict[tuple, again.MeasuredAgain]:
+        """What was measured around flagged sizes, by the case's key."""
+        return again.by_case(
+            again.MeasuredAgain.from_json(values) for values in self.netproof_again.get("cases", ())
+        )
+
+
+def _references(system: str) -> references.ReferenceFile:
+    prefix = runtime().get_option("general/0/reference_prefix")
+    return references.ReferenceFile(Path(prefix) / f"{system}.yaml")
+
+
+class NetpipeFurther(Further, NetpipeReader):
+    """Launches NetPIPE on."""
+
+    over_tcp = True
+    valid_systems = ["*"]
+    valid_prog_environs = ["+netpipe-tcp +netpipe-mpi"]
+    tags = {"netpipe"}
+
+    def rounds(
+        self, srun: Sequence[str]
+    ) -> tuple[list[list[tuple[str, plan.Step]]], dict[str, str]]:
+        """The rounds of steps with their labels; NetPIPE needs no files."""
+        partition = Partition.from_extras(self.current_partition.extras)
+        where = (self.asked, self.open_whole, self.open_around)
+        rounds = further.netpipe_rounds(*where, srun, self.seed, partition)
+        return rounds, {}
+
+
+class ImbFurther(Further, ImbReader):
+    """Launches functions of IMB on."""
+
+    ranks = parameter(rank_counts())
+    valid_prog_environs = ["+imb"]
+    tags = {"imb"}
+
+    @run_after("init")
+    def find_partitions(self) -> None:
+        """Run where the partition measures this rank count."""
+        self.valid_systems = [f"+{ranks_feature(self.ranks)}"]
+
+    def parameters(self) -> dict[str, int]:
+        """Of the job that is launched on."""
+        return {"ranks": self.ranks}
+
+    def rounds(
+        self, srun: Sequence[str]
+    ) -> tuple[list[list[tuple[str, plan.Step]]], dict[str, str]]:
+        """The rounds of steps with their labels, and the lists of message sizes."""
+        partition = Partition.from_extras(self.current_partition.extras)
+        where = (self.asked, self.open_whole, self.open_around)
+        rounds = further.imb_rounds(*where, srun, self.seed, partition, self.ranks)
+        return rounds, further.imb_files(*where)
+
+
+class ComparedFurther(rfm.RegressionTestPlugin):
+    """Launches on what comparing configurations leaves undecided, once every job is done.
+
+    That is a case that criteria across configurations flag, and the one that it was compared with:
+    each is launched on by the test of its own job. What the others measure meanwhile it cannot
+    know, so it makes every round. It comes before a class of ``Further`` among the bases.
+    """
+
+    @run_after("init")
+    def wait_for_job(self) -> None:
+        """Run once every job is done, on whatever partition."""
+        for waited_for in (self.launched_by, self.launched_further_by):
+            self.depends_on(name_of(waited_for, **self.parameters()), udeps.fully)
+
+    def complete_before(self) -> list[Subject]:
+        """The cases with what launched them on first."""
+        name = name_of(self.launched_further_by, **self.parameters())
+        return self.complete(self.job_of, self.getdep(name))
+
+    def undecided(self) -> further.Undecided:
+        """Own cases that a comparison of all flags, or that others are flagged against."""
+        everyone = _everyone(self)
+        return further.compared(judged_across(everyone), self.asked)
+
+    def decision(self, stage: Path) -> str:
+        """None: every round is made."""
+        return ""
+
+    def insist_on_launches(self) -> None:
+        """Fail for a launch that is not complete: the checks of the cases are done by now."""
+        faults = [fault for values in self.netproof_further["cases"] for fault in values["faults"]]
+        if faults:
+            raise SanityError("\n".join(faults))
+
+
+class NetpipeComparedFurther(ComparedFurther, NetpipeFurther):
+    """Launches NetPIPE on."""
+
+    netproof_kind = "compared further"
+
+
+class ImbComparedFurther(ComparedFurther, ImbFurther):
+    """Launches functions of IMB on."""
+
+    netproof_kind = "compared further"
+
+
+def _tests(test: rfm.RegressionTest, name: str) -> dict[tuple[str, str], rfm.RegressionTest]:
+    """The tests of that name that ``test`` waits for, by partition and environment."""
+    found = {}
+    for partition in runtime().system.partitions:
+        for environment in partition.environs:
+            with contextlib.suppress(DependencyError):
+                found[partition.name, environment.name] = test.getdep(
+                    name, environ=environment.name, part=partition.name
+                )
+    return found
+
+
+def _everyone(test: ComparedFurther | Configurations) -> list[Subject]:
+    """Every case of every configuration that a test waits for, with all launches that it has."""
+    kinds = [test.launched_further_by]
+    if isinstance(test, Configurations):
+        kinds.append(test.compared_further_by)
+    jobs = _tests(test, name_of(test.launched_by, **test.parameters()))
+    several = [_tests(test, name_of(kind, **test.parameters())) for kind in kinds]
+    return [
+        subject
+        for where, job in jobs.items()
+        for subject in test.complete(job, *(tests[where] for tests in several if where in tests))
+    ]
+
+
+def judged_across(subjects: Sequence[Subject]) -> dict[tuple, tuple[judgement.Ruling, ...]]:
+    """The rulings of the criteria across configurations, with the score baseline of the system."""
+    partitions = [
+        {"name": partition.name, "extras": partition.extras}
+        for partition in runtime().system.partitions
+    ]
+    named = baseline(partitions)
+    return judgement.across(subjects, None if named is None else Baseline(*named))
+
+
+class Curves(rfm.RunOnlyRegressionTest, Launched):
+    """The criteria along each curve of one job, with what was launched further."""
+
+    local = True
+    sourcesdir = None
+    executable = "true"
+    netproof_kind = variable(str, value="curves", loggable=True)
+
+    def parameters(self) -> dict[str, int]:
+        """Of the job whose curves are judged."""
+        return {}
+
+    @run_after("init")
+    def wait_for_launches(self) -> None:
+        """Run once the job is done, and what launched on."""
+        for waited_for in (self.launched_by, self.launched_further_by):
+            self.depends_on(name_of(waited_for, **self.parameters()), udeps.by_case)
 
     @sanity_function
     def curves_hold(self) -> bool:
         """No criterion fails, or a sentence for each that does."""
-        if not self.findings:
+        job = self.getdep(name_of(self.launched_by, **self.parameters()))
+        launched_on = self.getdep(name_of(self.launched_further_by, **self.parameters()))
+        subjects = self.complete(job, launched_on)
+        if not subjects:
             raise SanityError("no case is complete, so there is no curve to judge")
-        several = [self.read_again(*flagged) for flagged in self.flags]
-        self.netproof_again = {
-            "format": session.MEASURED_FORMAT,
-            "cases": [measured_again.as_json() for measured_again in several],
-        }
-        measured_again = again.by_case(several)
-        rulings = [
-            ruling
-            for subject, findings in self.findings
-            for ruling in again.rule_all(subject, findings, measured_again.get(subject.case.key()))
-        ]
-        return _hold(rulings)
+        measured_again = launched_on.measured_again()
+        return _hold(
+            [
+                ruling
+                for subject, findings in judgement.along_all(subjects).items()
+                for ruling in again.rule_all(
+                    subject, findings, measured_again.get(subject.case.key())
+                )
+            ]
+        )
 
 
 def _hold(rulings: Sequence[judgement.Ruling]) -> bool:
     failed = [ruling.why for ruling in rulings if ruling.level is Level.FAIL]
+    failed += [
+        f"inconclusive: {ruling.why}" for ruling in rulings if ruling.level is Level.INCONCLUSIVE
+    ]
     if failed:
         raise SanityError("\n".join(failed))
     return True
@@ -679,51 +955,9 @@ def _hold(rulings: Sequence[judgement.Ruling]) -> bool:
 class NetpipeCurves(Curves, NetpipeReader):
     """The curves of one NetPIPE job."""
 
-    over_tcp = True
     valid_systems = ["*"]
     valid_prog_environs = ["+netpipe-tcp +netpipe-mpi"]
     tags = {"netpipe"}
-
-    def job_name(self) -> str:
-        """Name of the job whose curves are judged."""
-        return self.launched()
-
-    def sweeps(self, subject: Subject, findings: tuple[Finding, ...]) -> tuple[plan.Sweep, ...]:
-        """The calls of NetPIPE that make one launch."""
-        return again.netpipe_sweeps(findings, subject.confirm_settings())
-
-    def plan_again(self) -> None:
-        """Write the script that measures the flagged cases again."""
-        partition = Partition.from_extras(self.current_partition.extras)
-        sweeps = {
-            (subject.case.function, subject.case.path, subject.case.direction): self.sweeps(
-                subject, findings
-            )
-            for subject, findings in self.flags
-        }
-        self.write_steps(
-            lambda srun, seed: plan.netpipe_sweep_steps(
-                sweeps, self.again_launches, partition, srun, seed
-            ),
-            {},
-        )
-
-    def read_again(self, subject: Subject, findings: tuple[Finding, ...]) -> again.MeasuredAgain:
-        """What the job measured again of a case."""
-        case, folder = subject.case, Path(self.stagedir)
-        name = plan.netpipe_subject(case.function, case.path, case.direction)
-        return again.read(
-            folder,
-            case,
-            [
-                (plan.sweep_subject(name, sweep), sweep.sizes())
-                for sweep in self.sweeps(subject, findings)
-            ],
-            self.again_launches,
-            measured.netpipe_reader(folder, case),
-            nodes=self.job.nodelist,
-            jobid=self.job.jobid,
-        )
 
 
 class ImbCurves(Curves, ImbReader):
@@ -738,37 +972,9 @@ class ImbCurves(Curves, ImbReader):
         """Run where the partition measures this rank count."""
         self.valid_systems = [f"+{ranks_feature(self.job_ranks)}"]
 
-    def job_name(self) -> str:
-        """Name of the job whose curves are judged."""
-        return self.launched(ranks=self.job_ranks)
-
-    def plan_again(self) -> None:
-        """Write the script that measures the flagged cases again."""
-        partition = Partition.from_extras(self.current_partition.extras)
-        functions = [imb_function(subject.case.function) for subject, _ in self.flags]
-        sizes = {
-            subject.case.function: judgement.dense_sizes(subject, findings)
-            for subject, findings in self.flags
-        }
-        self.write_steps(
-            lambda srun, seed: plan.imb_steps(
-                functions, self.job_ranks, self.again_launches, partition, srun, seed
-            ),
-            plan.imb_size_files(sizes),
-        )
-
-    def read_again(self, subject: Subject, findings: tuple[Finding, ...]) -> again.MeasuredAgain:
-        """What the job measured again of a case."""
-        folder = Path(self.stagedir)
-        return again.read(
-            folder,
-            subject.case,
-            [(subject.case.function, judgement.dense_sizes(subject, findings))],
-            self.again_launches,
-            measured.imb_reader(folder, subject.case),
-            nodes=self.job.nodelist,
-            jobid=self.job.jobid,
-        )
+    def parameters(self) -> dict[str, int]:
+        """Of the job whose curves are judged."""
+        return {"ranks": self.job_ranks}
 
 
 class Configurations(rfm.RunOnlyRegressionTest, Launched):
@@ -784,49 +990,31 @@ class Configurations(rfm.RunOnlyRegressionTest, Launched):
     valid_prog_environs = [JUDGE_ENVIRONMENT]
     netproof_kind = variable(str, value="configurations", loggable=True)
 
-    def job_name(self) -> str:
-        """Name of the jobs that are compared."""
-        raise NetproofError(f"{type(self).__name__} names no job")
+    def parameters(self) -> dict[str, int]:
+        """Of the jobs that are compared."""
+        return {}
 
     @run_after("init")
     def wait_for_all(self) -> None:
-        """Run once every job is done, on whatever partition."""
+        """Run once every job is done, on whatever partition, and what launched on."""
         self.valid_systems = [runtime().system.partitions[0].fullname]
-        self.depends_on(self.job_name(), udeps.fully)
+        for waited_for in (self.launched_by, self.launched_further_by, self.compared_further_by):
+            self.depends_on(name_of(waited_for, **self.parameters()), udeps.fully)
 
     @sanity_function
     def configurations_hold(self) -> bool:
         """No criterion fails, or a sentence for each that does."""
-        subjects = [subject for job in self._jobs() for subject in self.complete(job)]
+        subjects = _everyone(self)
         if not subjects:
             raise SanityError("no case is complete, so there is nothing to compare")
-        partitions = [
-            {"name": partition.name, "extras": partition.extras}
-            for partition in runtime().system.partitions
-        ]
-        named = baseline(partitions)
-        rulings = judgement.across(subjects, None if named is None else Baseline(*named))
+        rulings = judged_across(subjects)
         return _hold([ruling for several in rulings.values() for ruling in several])
-
-    def _jobs(self) -> list[Job]:
-        jobs = []
-        for partition in runtime().system.partitions:
-            for environment in partition.environs:
-                with contextlib.suppress(DependencyError):
-                    jobs.append(
-                        self.getdep(self.job_name(), environ=environment.name, part=partition.name)
-                    )
-        return jobs
 
 
 class NetpipeConfigurations(Configurations, NetpipeReader):
     """NetPIPE on all configurations."""
 
     tags = {"netpipe"}
-
-    def job_name(self) -> str:
-        """Name of the jobs that are compared."""
-        return self.launched()
 
 
 class ImbConfigurations(Configurations, ImbReader):
@@ -835,6 +1023,6 @@ class ImbConfigurations(Configurations, ImbReader):
     job_ranks = parameter(rank_counts())
     tags = {"imb"}
 
-    def job_name(self) -> str:
-        """Name of the jobs that are compared."""
-        return self.launched(ranks=self.job_ranks)
+    def parameters(self) -> dict[str, int]:
+        """Of the jobs that are compared."""
+        return {"ranks": self.job_ranks}

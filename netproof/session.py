@@ -10,14 +10,15 @@ from typing import Any
 from netproof.case import Case
 from netproof.errors import NetproofError
 from netproof.left import Left
+from netproof.measured import extended
 
-MEASURED_FORMAT = 2
+MEASURED_FORMAT = 3
 """Format of what a check stores of a case in the report; raised when its keys change.
 
-2: curves may have ``time_min_us`` and ``time_avg_us``.
+2: curves may have ``time_min_us`` and ``time_avg_us``. 3: launches may be further ones.
 """
 
-READABLE_FORMATS = (1, MEASURED_FORMAT)
+READABLE_FORMATS = (1, 2, MEASURED_FORMAT)
 
 GOOD_RESULTS = ("pass", "xfail")
 """ReFrame's results of a case that is as it should be, or fails as the references expect."""
@@ -51,6 +52,7 @@ class CheckResult:
     kind: str = "launches"
     again: tuple[dict[str, Any], ...] | None = None
     left: dict[str, Any] | None = None
+    references: tuple[dict[str, Any], ...] | None = None
 
 
 _REFRAME_KEYS = {
@@ -105,9 +107,10 @@ def load(path: Path) -> Session:
     try:
         info = document["session_info"]
         results = [
-            _result(test, left)
+            _result(test, left, further)
             for run in document["runs"]
             for left in [_left(run["testcases"])]
+            for further in [_further(run["testcases"])]
             for test in run["testcases"]
         ]
     except (KeyError, TypeError) as error:
@@ -136,16 +139,36 @@ def _name_and_place(test: dict[str, Any]) -> tuple[str, ...]:
     return (test["unique_name"], f"{test['system']}:{test['partition']}", test["environ"])
 
 
-def _result(test: dict[str, Any], left: dict[tuple[str, ...], dict[str, Any]]) -> CheckResult:
+def _further(tests: list[dict[str, Any]]) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
+    """Launches that tests of a run made of cases which others had measured, by the case's key."""
+    found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for test in tests:
+        document = test.get("netproof_further") or {"cases": ()}
+        _insist_on_format(test, document)
+        for values in document["cases"]:
+            found.setdefault(Case(**values["case"]).key(), []).extend(values["launches"])
+    return found
+
+
+def _insist_on_format(test: dict[str, Any], document: dict[str, Any]) -> None:
+    if document.get("cases") != () and document.get("format") not in READABLE_FORMATS:
+        raise NetproofError(
+            f"{test['display_name']}: what was measured is of format {document.get('format')},"
+            f" and this netproof reads {', '.join(map(str, READABLE_FORMATS))}"
+        )
+
+
+def _result(
+    test: dict[str, Any],
+    left: dict[tuple[str, ...], dict[str, Any]],
+    further: dict[tuple[Any, ...], list[dict[str, Any]]],
+) -> CheckResult:
     described = test.get("netproof_case") or None
     measured = test.get("netproof_measured") or None
     again = test.get("netproof_again") or None
     for document in (measured, again):
-        if document and document.get("format") not in READABLE_FORMATS:
-            raise NetproofError(
-                f"{test['display_name']}: what was measured is of format {document.get('format')},"
-                f" and this netproof reads {' and '.join(map(str, READABLE_FORMATS))}"
-            )
+        if document:
+            _insist_on_format(test, document)
     case = None
     if described:
         # Ranks a node are the partition's, known where the test came that far.
@@ -157,6 +180,8 @@ def _result(test: dict[str, Any], left: dict[tuple[str, ...], dict[str, Any]]) -
             ranks_per_node=ranks_per_node,
             **described,
         )
+        if measured and case.key() in further:
+            measured = extended(measured, further[case.key()])
     reasons: list[dict[str, Any]] = []
     if left and test["result"] == "skip":
         waited_for = [_name_and_place(test), *map(tuple, test["dependencies_actual"])]
@@ -177,4 +202,5 @@ def _result(test: dict[str, Any], left: dict[tuple[str, ...], dict[str, Any]]) -
         kind=test.get("netproof_kind") or ("check" if described else "launches"),
         again=tuple(again["cases"]) if again else None,
         left=reasons[0] if reasons else None,
+        references=tuple(test.get("netproof_references") or ()) or None,
     )

@@ -3,7 +3,14 @@
 import reframe as rfm
 
 from netproof.benchmarks import OTHER_IMB
-from netproof.rfm import ImbCheck, ImbConfigurations, ImbCurves, ImbLaunches
+from netproof.rfm import (
+    ImbCheck,
+    ImbComparedFurther,
+    ImbConfigurations,
+    ImbCurves,
+    ImbFurther,
+    ImbLaunches,
+)
 
 
 @rfm.simple_test
@@ -13,10 +20,18 @@ class OtherImbJob(ImbLaunches):
     functions = OTHER_IMB
 
 
+@rfm.simple_test
+class OtherImbJobFurther(ImbFurther):
+    """Launches on what that job left undecided."""
+
+    launched_by = OtherImbJob
+
+
 class OtherImbCheck(ImbCheck):
     """Reads what that job measured."""
 
     launched_by = OtherImbJob
+    launched_further_by = OtherImbJobFurther
 
 
 @rfm.simple_test
@@ -84,6 +99,15 @@ class OtherImbSmoothness(ImbCurves):
     """Inversions, jumps, dropouts, and the line rate."""
 
     launched_by = OtherImbJob
+    launched_further_by = OtherImbJobFurther
+
+
+@rfm.simple_test
+class OtherImbComparisonFurther(ImbComparedFurther):
+    """Launches on what comparing all jobs leaves undecided."""
+
+    launched_by = OtherImbJob
+    launched_further_by = OtherImbJobFurther
 
 
 @rfm.simple_test
@@ -91,3 +115,5 @@ class OtherImbComparison(ImbConfigurations):
     """Envelope and score."""
 
     launched_by = OtherImbJob
+    launched_further_by = OtherImbJobFurther
+    compared_further_by = OtherImbComparisonFurther

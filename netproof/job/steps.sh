@@ -27,4 +27,14 @@ step() {
     printf '%s\t%s\t%s\t%s\t%s\n' "$name" "$start" "$end" "$status" "$limit" >>launches.tsv
 }
 
+# wanted LABEL: whether what the label stands for is still to be launched.
+wanted() {
+    ! grep -qxF -- "$1" closed.txt 2>/dev/null
+}
+
+# decide COMMAND...: closes what is decided. A node that cannot tell makes every round.
+decide() {
+    "$@" >>decide.out 2>&1 </dev/null || true
+}
+
 trap end_steps EXIT

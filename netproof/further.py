@@ -1,0 +1,420 @@
+"""Launching on until what is judged is decided: what to launch, what came of it, when to stop.
+
+The first launches of a job may leave a judged quantity beyond its bound, or its interval astride
+it. Then a further job on the same nodes launches those cases again in rounds: whole, and around
+the sizes that a criterion flagged. After each round the job's script starts this module, which
+reads what is there and closes what is decided. Where a node cannot run it, all rounds are made.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import random
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from netproof import again, judgement, measured, plan
+from netproof.again import MeasuredAgain
+from netproof.benchmarks import imb_function
+from netproof.case import Case
+from netproof.criteria import Finding, Level
+from netproof.curve import Curve
+from netproof.errors import NetproofError
+from netproof.judgement import Ruling, Subject
+from netproof.limits import Limits
+from netproof.measured import Incomplete, Launch, Measured, Record
+from netproof.plan import Step
+from netproof.session import MEASURED_FORMAT
+from netproof.site import Partition
+
+QUESTION_FILE = "question.json"
+"""What the first launches left undecided, in the further job's folder."""
+
+CLOSED_FILE = "closed.txt"
+"""The labels of what is decided and launched no more, a line each."""
+
+AGAINST = (Level.FAIL, Level.INCONCLUSIVE)
+"""What a ruling has to be for its case to be measured further."""
+
+DENSE = "-dense"
+"""What the subjects of IMB's launches around flagged sizes end with."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A case that may be measured further, as its first launches have it.
+
+    ``limits``: of its references; ``extras``: of its partition, for the further job itself.
+    """
+
+    subject: Subject
+    limits: Mapping[str, Limits]
+    extras: Mapping[str, Any]
+
+    @property
+    def case(self) -> Case:
+        """The case."""
+        return self.subject.case
+
+    @property
+    def step(self) -> str:
+        """Subject of the steps that launch its whole curve."""
+        case = self.case
+        if case.benchmark == "netpipe":
+            return plan.netpipe_subject(case.function, case.path, case.direction)
+        return case.function
+
+    def flags(self) -> tuple[Finding, ...]:
+        """What is to be measured again around its size."""
+        return judgement.flagged(judgement.smoothness(self.subject))
+
+    def sweeps(self) -> tuple[plan.Sweep, ...]:
+        """The calls of NetPIPE that make one launch around the flagged sizes."""
+        return again.netpipe_sweeps(self.flags(), self.subject.confirm_settings())
+
+    def dense(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        """The steps that make one launch around the flagged sizes, each with its sizes in bytes."""
+        if not self.flags():
+            return ()
+        if self.case.benchmark == "netpipe":
+            sweeps = self.sweeps()
+            return tuple((plan.sweep_subject(self.step, one), one.sizes()) for one in sweeps)
+        return ((self.step + DENSE, judgement.dense_sizes(self.subject, self.flags())),)
+
+    def rounds(self) -> int:
+        """How many further launches there may be."""
+        confirm = self.subject.settings.confirm
+        return max(confirm.most_launches - len(self.subject.measured.launches), confirm.launches)
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values for ``json``; a bound that is not there is None."""
+        ends = {
+            name: [_finite(limit.low), _finite(limit.high)] for name, limit in self.limits.items()
+        }
+        return {
+            "measured": self.subject.measured.as_json(),
+            "known": dict(self.subject.known),
+            "limits": ends,
+            "extras": dict(self.extras),
+        }
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Asked:
+        """Of the plain values that ``as_json`` gave."""
+        found = {
+            name: Limits(
+                -float("inf") if low is None else low, float("inf") if high is None else high
+            )
+            for name, (low, high) in values["limits"].items()
+        }
+        subject = Subject.of_extras(
+            Measured.from_json(values["measured"]), values["extras"], values["known"]
+        )
+        return cls(subject, found, values["extras"])
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a further job has measured of a case so far.
+
+    ``launches``: of the whole curve; ``again``: around flagged sizes, None where none was asked
+    for; ``faults``: why launches of the whole curve are not complete, a sentence each.
+    """
+
+    asked: Asked
+    launches: tuple[Launch, ...] = ()
+    again: MeasuredAgain | None = None
+    faults: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """The case, its further launches and faults, as plain values for ``json``."""
+        return {
+            "case": dataclasses.asdict(self.asked.case),
+            "launches": [
+                dataclasses.asdict(launch, dict_factory=measured.plain) for launch in self.launches
+            ],
+            "faults": list(self.faults),
+        }
+
+    def subject(self) -> Subject:
+        """The case with its further launches."""
+        subject = self.asked.subject
+        if not self.launches:
+            return subject
+        whole = subject.measured.with_launches([*subject.measured.launches, *self.launches])
+        return dataclasses.replace(subject, measured=whole)
+
+
+@dataclass(frozen=True)
+class Undecided:
+    """What has to be launched on, by the case's key, each with why: whole, and around flags."""
+
+    whole: dict[tuple, tuple[str, ...]] = field(default_factory=dict)
+    around: dict[tuple, tuple[str, ...]] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.whole or self.around)
+
+
+def undecided(several: Sequence[Done]) -> Undecided:
+    """What is not decided of the cases of one job.
+
+    A quantity is decided when its interval lies within its bounds, or wholly beyond them after at
+    least as many further launches as confirming takes, on launches that nothing disturbed. A
+    flagged size is decided as ``again.settled`` says. What MPI loses is of two cases, and both
+    are launched on.
+    """
+    subjects = {done.asked.case.key(): done.subject() for done in several}
+    found = Undecided()
+    for done in several:
+        key = done.asked.case.key()
+        subject = subjects[key]
+        twin = judgement.twin_key(subject.case)
+        confirm = subject.settings.confirm
+        flags = done.asked.flags()
+        if flags and not again.settled(subject, flags, done.again, done.asked.rounds()):
+            found.around[key] = tuple(flag.why for flag in flags)
+        if len(done.launches) >= done.asked.rounds():
+            continue
+        findings = (
+            *judgement.rates(subject, subjects.get(twin)),
+            *judgement.references(subject, done.asked.limits),
+        )
+        for finding in findings:
+            level = judgement.rule(subject, finding, None).level
+            measured_again = len(done.launches) >= confirm.launches
+            if level not in AGAINST or (level is Level.FAIL and measured_again):
+                continue
+            of_both = finding.criterion.startswith("MPI loss") and twin in subjects
+            for one in (key, twin) if of_both else (key,):
+                found.whole[one] = (*found.whole.get(one, ()), finding.why)
+    return found
+
+
+def compared(rulings: Mapping[tuple, Sequence[Ruling]], own: Sequence[Asked]) -> Undecided:
+    """Which of a job's ``own`` cases are launched on for what comparing configurations found.
+
+    ``rulings``: of all cases, by their keys. Those that are against a case, and those that another
+    case was found wanting against.
+    """
+    found = Undecided()
+    for several in rulings.values():
+        for ruling in several:
+            if ruling.level not in AGAINST:
+                continue
+            for one in own:
+                if str(one.subject) in (ruling.finding.where, ruling.finding.against):
+                    key = one.case.key()
+                    found.whole[key] = (*found.whole.get(key, ()), ruling.why)
+    return found
+
+
+def netpipe_rounds(
+    asked: Sequence[Asked],
+    whole: Iterable[tuple],
+    around: Iterable[tuple],
+    srun: Sequence[str],
+    seed: int,
+    partition: Partition,
+) -> list[list[tuple[str, Step]]]:
+    """The steps of each round for cases of NetPIPE, each with the label that closes it.
+
+    ``whole`` and ``around``: the keys of the cases to launch so. In a round, TCP and MPI of one
+    path and direction take turns, and the rest is shuffled by ``seed``.
+    """
+    whole, around = set(whole), set(around)
+    shuffle = random.Random(seed)
+    rounds: list[list[tuple[str, Step]]] = []
+    order = 0
+    for number in range(1, max(one.rounds() for one in asked) + 1):
+        units: dict[tuple, list[tuple[str, str, tuple, plan.Sweep]]] = {}
+        for one in asked:
+            case, key = one.case, one.case.key()
+            variant = (case.function, case.path, case.direction)
+            if number > one.rounds():
+                continue
+            if key in whole:
+                sweep = plan.Sweep(1, partition.max_message_bytes, 0)
+                units.setdefault(variant[1:], []).append((one.step, one.step, variant, sweep))
+            if key in around:
+                units[(key,)] = [
+                    (f"{one.step}{DENSE}", plan.sweep_subject(one.step, sweep), variant, sweep)
+                    for sweep in one.sweeps()
+                ]
+        steps: list[tuple[str, Step]] = []
+        shuffled = list(units.values())
+        shuffle.shuffle(shuffled)
+        for label, subject, variant, sweep in (part for unit in shuffled for part in unit):
+            step = plan.netpipe_step(subject, number, variant, sweep, order, partition, srun)
+            steps.append((label, step))
+            order += 1
+        rounds.append(steps)
+    return rounds
+
+
+def imb_rounds(
+    asked: Sequence[Asked],
+    whole: Iterable[tuple],
+    around: Iterable[tuple],
+    srun: Sequence[str],
+    seed: int,
+    partition: Partition,
+    ranks: int,
+) -> list[list[tuple[str, Step]]]:
+    """The steps of each round for functions of IMB on a job's ``ranks``, as ``netpipe_rounds``."""
+    most = max(one.rounds() for one in asked)
+    rounds: list[list[tuple[str, Step]]] = [[] for _ in range(most)]
+    for keys, suffix in ((set(whole), ""), (set(around), DENSE)):
+        for one in asked:
+            if one.case.key() not in keys:
+                continue
+            function = imb_function(one.case.function)
+            for step in plan.imb_steps(
+                [function], ranks, one.rounds(), partition, srun, seed, suffix=suffix
+            ):
+                rounds[step.launch - 1].append((one.step + suffix, step))
+    shuffle = random.Random(seed)
+    for steps in rounds:
+        shuffle.shuffle(steps)
+    return rounds
+
+
+def imb_files(
+    asked: Sequence[Asked], whole: Iterable[tuple], around: Iterable[tuple]
+) -> dict[str, str]:
+    """Name to text of the lists of message sizes that the steps of ``imb_rounds`` need."""
+    whole_keys, around_keys = set(whole), set(around)
+    sizes: dict[str, Sequence[int]] = {}
+    for one in asked:
+        curve = one.subject.measured.curve
+        if one.case.key() in whole_keys and curve.sizes != (0,):
+            sizes[one.step] = curve.sizes
+        if one.case.key() in around_keys:
+            sizes |= dict(one.dense())
+    return plan.imb_size_files(sizes)
+
+
+def decision(folder: Path) -> str:
+    """Shell text that closes what is decided, or does nothing where the node has no netproof."""
+    return f"decide {plan.quoted(sys.executable)} -m netproof.further {plan.quoted(str(folder))}"
+
+
+def write_question(folder: Path, asked: Sequence[Asked]) -> None:
+    """Leave in a further job's folder what ``decide`` has to know."""
+    document = {"format": MEASURED_FORMAT, "cases": [one.as_json() for one in asked]}
+    (folder / QUESTION_FILE).write_text(json.dumps(document) + "\n")
+
+
+def read(
+    folder: Path,
+    asked: Asked,
+    *,
+    whole: bool,
+    around: bool,
+    nodes: Sequence[str],
+    jobid: str,
+    running: bool = False,
+) -> Done:
+    """What a further job's folder has of a case; ``running``: rounds to come are no fault.
+
+    A launch that was not made since its case was closed is none either.
+    """
+    case = asked.case
+    reader = _reader(folder, case)
+    try:
+        recorded = measured.records(folder)
+    except Incomplete as error:
+        none = MeasuredAgain(case, (), error.reasons, tuple(nodes), jobid) if around else None
+        return Done(asked, (), none, error.reasons if whole else ())
+    closed = _closed(folder)
+    launches: list[Launch] = []
+    faults: list[str] = []
+    if whole:
+        wanted = _made(asked, asked.step, recorded, closed, running=running)
+        for number in wanted:
+            try:
+                launch = measured.read_launch(
+                    folder,
+                    f"{asked.step}.{number}",
+                    number,
+                    recorded,
+                    case,
+                    asked.subject.measured.curve.sizes,
+                    reader,
+                )
+                launches.append(dataclasses.replace(launch, further=True))
+            except Incomplete as error:
+                faults += error.reasons
+            except (NetproofError, OSError) as error:
+                faults.append(str(error))
+    measured_again = None
+    if around:
+        parts = asked.dense()
+        label = asked.step + DENSE
+        wanted = _made(asked, label, recorded, closed, parts[-1][0], running=running)
+        measured_again = again.read(folder, case, parts, wanted, reader, nodes=nodes, jobid=jobid)
+    return Done(asked, tuple(launches), measured_again, tuple(faults))
+
+
+def _made(
+    asked: Asked,
+    label: str,
+    recorded: Mapping[str, Record],
+    closed: set[str],
+    subject: str = "",
+    *,
+    running: bool,
+) -> range:
+    """Numbers of the launches that have to be there."""
+    subject = subject or label
+    if running or label in closed:
+        number = 0
+        while f"{subject}.{number + 1}" in recorded:
+            number += 1
+        return range(1, number + 1)
+    return range(1, asked.rounds() + 1)
+
+
+def _reader(folder: Path, case: Case) -> Callable[[str], Curve]:
+    if case.benchmark == "netpipe":
+        return measured.netpipe_reader(folder, case)
+    return measured.imb_reader(folder, case)
+
+
+def _closed(folder: Path) -> set[str]:
+    path = folder / CLOSED_FILE
+    return set(path.read_text().split("\n")) - {""} if path.exists() else set()
+
+
+def _finite(end: float) -> float | None:
+    return end if abs(end) < float("inf") else None
+
+
+def decide(folder: Path) -> None:
+    """Close what is decided, by what the job in ``folder`` has measured so far.
+
+    Raises NetproofError, OSError and what else a damaged file leads to; the rounds go on then.
+    """
+    document = json.loads((folder / QUESTION_FILE).read_text())
+    asked = [Asked.from_json(values) for values in document["cases"]]
+    done = [
+        read(folder, one, whole=True, around=bool(one.flags()), nodes=(), jobid="", running=True)
+        for one in asked
+    ]
+    still = undecided(done)
+    lines = []
+    for one in asked:
+        key = one.case.key()
+        if key not in still.whole:
+            lines.append(one.step)
+        if key not in still.around:
+            lines.append(one.step + DENSE)
+    (folder / CLOSED_FILE).write_text("".join(f"{line}\n" for line in lines))
+
+
+if __name__ == "__main__":
+    decide(Path(sys.argv[1]))

@@ -1,0 +1,168 @@
+"""A case's landmarks compared with its references, by their intervals over launches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from netproof import interval
+from netproof.benchmarks import check_name
+from netproof.case import Case
+from netproof.criteria import Finding, Level
+from netproof.interval import Interval, Side
+from netproof.measured import Measured
+from netproof.references import VARIABLE_UNITS, XFAIL, NotThere, ReferenceFile
+
+CRITERION = "reference"
+"""Of the findings here."""
+
+TIME_AT = "time_us_"
+"""What the name of the time at a size begins with; its size in bytes follows."""
+
+IN_PER_CENT = ("line_rate_share",)
+"""Landmarks that are a share, and whose variable is in per cent."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What passes of a variable, ``low`` to ``high`` in its unit; infinite for no bound."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def of_entry(cls, entry: Sequence[Any]) -> Limits:
+        """Of a reference ``(value, lower, upper, …)``, reckoned as ReFrame does.
+
+        The bounds are relative to the value, or absolute where that is 0.
+        """
+        value, lower, upper = entry[:3]
+        ends = []
+        for bound, missing in ((lower, -math.inf), (upper, math.inf)):
+            if bound is None:
+                ends.append(missing)
+            else:
+                ends.append(value + abs(value) * bound if value else bound)
+        return cls(*ends)
+
+    @property
+    def asserted(self) -> bool:
+        """Whether anything can be beyond them."""
+        return math.isfinite(self.low) or math.isfinite(self.high)
+
+    def __str__(self) -> str:
+        """What passes, in a sentence."""
+        if math.isfinite(self.low) and math.isfinite(self.high):
+            return f"{self.low:.6g} to {self.high:.6g}"
+        return f"at least {self.low:.6g}" if math.isfinite(self.low) else f"at most {self.high:.6g}"
+
+
+def of_references(entries: Mapping[str, Any]) -> dict[str, Limits]:
+    """The limits of variables that assert something, from their entries in a file of references.
+
+    An entry that marks a known fault has none: that it fails is what is expected.
+    """
+    found = {
+        name: Limits.of_entry(entry)
+        for name, entry in entries.items()
+        if isinstance(entry, list | tuple) and entry[0] != XFAIL
+    }
+    return {name: limit for name, limit in found.items() if limit.asserted}
+
+
+def of_case(references: ReferenceFile, case: Case) -> dict[str, Limits]:
+    """The limits that a file of references has for a case; none where it does not name it."""
+    try:
+        entries = references.find(check_name(case.benchmark, case.function), case)
+    except NotThere:
+        return {}
+    return of_references(entries)
+
+
+def variables(measured: Measured) -> dict[str, tuple[float | None, str]]:
+    """Every performance variable of a case: value (None where it is undefined) and unit."""
+    found: dict[str, tuple[float | None, str]] = {}
+    for name, unit in VARIABLE_UNITS.items():
+        value = getattr(measured.landmarks, name)
+        if value is not None and name in IN_PER_CENT:
+            value = round(100 * value, 2)
+        found[name] = (value, unit)
+    for size, time in zip(measured.curve.sizes, measured.curve.time_us, strict=True):
+        found[f"{TIME_AT}{size}"] = (time, "us")
+    return found
+
+
+def interval_of(measured: Measured, variable: str) -> Interval | None:
+    """The 95 % interval of a variable over the case's launches, in its unit; None without one."""
+    if variable.startswith(TIME_AT):
+        place = measured.curve.sizes.index(int(variable.removeprefix(TIME_AT)))
+        return interval.of_median([one.curve.time_us[place] for one in measured.launches])
+    ends = _tmp(measured, variable)
+    if ends is None or variable not in IN_PER_CENT:
+        return ends
+    return 100 * ends[0], 100 * ends[1]
+
+
+def judge(measured: Measured, limits: Mapping[str, Limits], where: str) -> tuple[Finding, ...]:
+    """A finding for each variable that has limits: all of its interval within them passes.
+
+    All of it beyond fails; astride, it is inconclusive. One launch has no interval, and the value
+    decides. A variable that the curve does not define fails, with the reason. ``where``: what
+    the sentences begin with.
+    """
+    known = variables(measured)
+    findings = []
+    for name, limit in limits.items():
+        if not limit.asserted or name not in known:
+            continue
+        value, unit = known[name]
+        if value is None:
+            why = measured.landmarks.why(name)
+            findings.append(
+                Finding(
+                    CRITERION,
+                    Level.UNDEFINED,
+                    where,
+                    f"{where}: {name} has a reference ({limit} {unit}) and is undefined: {why}",
+                )
+            )
+            continue
+        ends = interval_of(measured, name)
+        side = interval.side(ends or (value, value), limit.low, limit.high)
+        level = {
+            Side.WITHIN: Level.PASS,
+            Side.BEYOND: Level.FAIL,
+            Side.ASTRIDE: Level.INCONCLUSIVE,
+        }[side]
+        count = len(measured.launches)
+        spoken = (
+            f"95% interval {ends[0]:.4g} to {ends[1]:.4g} over {count} launches"
+            if ends
+            else f"{count} launch, so no interval"
+            if count == 1
+            else f"{count} launches, no interval"
+        )
+        bound = limit.low if value < limit.low or not math.isfinite(limit.high) else limit.high
+        findings.append(
+            Finding(
+                CRITERION,
+                level,
+                where,
+                f"{where}: {name} is {value:.5g} {unit} ({spoken}), and the reference is {limit}"
+                f" {unit}",
+                value=value,
+                bound=bound,
+                interval=ends,
+            )
+        )
+    return tuple(findings)
+
+
+def _tmp(measured, variable):
+    from netproof.landmarks import landmarks
+    if hasattr(measured.landmarks, "interval"):
+        return measured.landmarks.interval(variable)
+    v=[getattr(landmarks(l.curve, measured.line_rate_mb_s), variable) for l in measured.launches]
+    return None if None in v else interval.of_median(v)
