@@ -33,7 +33,9 @@ class CheckResult:
     configurations, as netproof.rfm has them. ``again``: the plain values of
     ``again.MeasuredAgain`` for each case that curves had flagged, None where the test does not
     measure again or came not that far. ``left``: the plain values of ``left.Left``, why a job was
-    skipped, and with it the tests that wait for it; None where nothing was left.
+    skipped, and with it the tests that wait for it; None where nothing was left. ``failed_job``:
+    name of the test of the same configuration that failed, so that this one did not run
+    (fail_deps); None where the report does not tell.
     """
 
     name: str
@@ -51,6 +53,7 @@ class CheckResult:
     kind: str = "launches"
     again: tuple[dict[str, Any], ...] | None = None
     left: dict[str, Any] | None = None
+    failed_job: str | None = None
 
 
 _REFRAME_KEYS = {
@@ -105,9 +108,9 @@ def load(path: Path) -> Session:
     try:
         info = document["session_info"]
         results = [
-            _result(test, left)
+            _result(test, left, failed)
             for run in document["runs"]
-            for left in [_left(run["testcases"])]
+            for left, failed in [(_left(run["testcases"]), _failed(run["testcases"]))]
             for test in run["testcases"]
         ]
     except (KeyError, TypeError) as error:
@@ -132,11 +135,24 @@ def _left(tests: list[dict[str, Any]]) -> dict[tuple[str, ...], dict[str, Any]]:
     }
 
 
+def _failed(tests: list[dict[str, Any]]) -> dict[tuple[str, ...], str]:
+    """The tests that failed themselves, and how they are called."""
+    return {
+        _name_and_place(test): test["display_name"]
+        for test in tests
+        if test["result"] == "fail" and "unique_name" in test
+    }
+
+
 def _name_and_place(test: dict[str, Any]) -> tuple[str, ...]:
     return (test["unique_name"], f"{test['system']}:{test['partition']}", test["environ"])
 
 
-def _result(test: dict[str, Any], left: dict[tuple[str, ...], dict[str, Any]]) -> CheckResult:
+def _result(
+    test: dict[str, Any],
+    left: dict[tuple[str, ...], dict[str, Any]],
+    failed: dict[tuple[str, ...], str],
+) -> CheckResult:
     described = test.get("netproof_case") or None
     measured = test.get("netproof_measured") or None
     again = test.get("netproof_again") or None
@@ -161,6 +177,10 @@ def _result(test: dict[str, Any], left: dict[tuple[str, ...], dict[str, Any]]) -
     if left and test["result"] == "skip":
         waited_for = [_name_and_place(test), *map(tuple, test["dependencies_actual"])]
         reasons = [left[name] for name in waited_for if name in left]
+    failed_jobs = []
+    if failed and test["result"] == "fail_deps":
+        waited_for = [*map(tuple, test.get("dependencies_actual") or ())]
+        failed_jobs = [failed[name] for name in waited_for if name in failed]
     return CheckResult(
         name=test["display_name"],
         system=test["system"],
@@ -177,4 +197,5 @@ def _result(test: dict[str, Any], left: dict[tuple[str, ...], dict[str, Any]]) -
         kind=test.get("netproof_kind") or ("check" if described else "launches"),
         again=tuple(again["cases"]) if again else None,
         left=reasons[0] if reasons else None,
+        failed_job=failed_jobs[0] if failed_jobs else None,
     )
