@@ -27,6 +27,7 @@ from netproof.errors import NetproofError
 from netproof.history.selection import NEWEST_SESSIONS, Quantity, Selection
 from netproof.parse import command as parse_command
 from netproof.store import command as store_command
+from netproof.usual import SESSIONS
 from netproof.verdict import CANNOT_JUDGE
 
 app = typer.Typer(
@@ -98,6 +99,16 @@ LeaveOutOption = Annotated[
         help="With --beside-stored: leave out what is too old, or was made with other versions.",
     ),
 ]
+FoldOption = Annotated[
+    int,
+    typer.Option(
+        "--fold",
+        min=0,
+        max=judging.EARLIER_SESSIONS,
+        metavar="N",
+        help="Warnings that each of the last N sessions had, 3 at least, are one line; 0: none is.",
+    ),
+]
 
 
 def _asked(
@@ -140,6 +151,7 @@ def verdict(
     beside_stored: BesideOption = False,
     max_age: MaxAgeOption = MAX_AGE_DAYS,
     leave_out_marked: LeaveOutOption = False,
+    fold: FoldOption = SESSIONS,
     as_json: JsonOption = False,
 ) -> None:
     """Judge a stored session: exit 0 passed, 1 failed, 2 cannot be judged."""
@@ -151,6 +163,7 @@ def verdict(
             full=full,
             as_json=as_json,
             asked=_asked(beside_stored, store, max_age, leave_out_marked),
+            fold=fold,
         )
     )
 

@@ -15,6 +15,7 @@ from netproof.judgement import Ruling
 from netproof.matrix import Matrix
 from netproof.measured import Measured
 from netproof.session import Session
+from netproof.usual import NOTHING, Usual
 from netproof.verdict import CANNOT_JUDGE, FAILED, PASSED, Beside, Judged, Verdict, together
 
 FORMAT = 1
@@ -36,11 +37,12 @@ def of_verdict(
     verdict: Verdict,
     unread: Sequence[str],
     differences: Sequence[str],
+    usual: Usual = NOTHING,
 ) -> dict[str, Any]:
     """A judged session. Sizes in bytes, times in µs, bandwidths in MB/s (10⁶ bytes/s).
 
     ``unread``: why an earlier session could not be looked into, ``differences``: in what nodes
-    or jobs differ, a sentence each.
+    or jobs differ, a sentence each; ``usual``: the warnings that earlier sessions had too.
     """
     return {
         "format": FORMAT,
@@ -51,6 +53,19 @@ def of_verdict(
         "verdict": _WORDS[verdict.status],
         "passed": sum(one.passed for one in verdict.cases),
         "warned": sum(one.level is Level.WARN for one in verdict.cases),
+        "inconclusive": sum(one.level is Level.INCONCLUSIVE for one in verdict.cases),
+        "failed": sum(one.level is Level.FAIL for one in verdict.cases),
+        "usual": {
+            "sessions": usual.sessions,
+            "warnings": [
+                {
+                    **of_case(one.judged.case),
+                    "criterion": one.ruling.finding.criterion,
+                    "size_bytes": one.ruling.finding.size,
+                }
+                for one in usual.warnings
+            ],
+        },
         "baseline": None if matrix.baseline is None else dataclasses.asdict(matrix.baseline),
         "faults": list(verdict.faults),
         "notes": list(verdict.notes),
@@ -179,6 +194,7 @@ def _case(judged: Judged) -> dict[str, Any]:
         "verdict": judged.level,
         "faults": list(judged.faults),
         "expected": judged.expected or None,
+        "failed_job": None if judged.result is None else judged.result.failed_job,
         "score": _score(judged.score()),
         "measured": None if judged.measured is None else of_measured(judged.measured),
         "findings": [_ruling(ruling) for ruling in judged.rulings],

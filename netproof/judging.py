@@ -6,16 +6,19 @@ import dataclasses
 import json
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from netproof import documents, provenance, session, site, tables
 from netproof.beside import Asked, beside
+from netproof.criteria import Level
 from netproof.errors import NetproofError
 from netproof.matrix import Matrix, matrix
 from netproof.provenance import OfSession
 from netproof.store import Store, questions
+from netproof.usual import NOTHING, SESSIONS, Usual, usual
 from netproof.verdict import CANNOT_JUDGE, Verdict, judge
 
 EARLIER_SESSIONS = 10
@@ -27,7 +30,8 @@ class JudgedSession:
     """A session with the matrix that it owed and the verdict on it.
 
     ``unread``: why an earlier session could not be looked into, a sentence each;
-    ``differences``: in what nodes or jobs differ, or why that cannot be told, a sentence each.
+    ``differences``: in what nodes or jobs differ, or why that cannot be told, a sentence each;
+    ``usual``: the warnings that the sessions before it had too.
     """
 
     session: session.Session
@@ -35,11 +39,12 @@ class JudgedSession:
     verdict: Verdict
     unread: tuple[str, ...]
     differences: tuple[str, ...] = ()
+    usual: Usual = NOTHING
 
     def document(self) -> dict[str, Any]:
         """Plain values for ``json``, as docs/operation.md has them."""
         return documents.of_verdict(
-            self.session, self.matrix, self.verdict, self.unread, self.differences
+            self.session, self.matrix, self.verdict, self.unread, self.differences, self.usual
         )
 
 
@@ -51,16 +56,20 @@ def run(
     full: bool,
     as_json: bool = False,
     asked: Asked | None = None,
+    fold: int = SESSIONS,
 ) -> int:
     """Print the verdict on a session, in words or as JSON, and return its exit status.
 
     ``name`` and ``store`` as in ``find``; ``system`` None takes the session's own, or
     ``SYSTEM:PARTITION`` for what was to run on one partition; ``asked``: what of a store is to
-    stand beside, None for nothing.
+    stand beside, None for nothing; ``fold``: how many earlier sessions have to have had a warning
+    for it to be folded.
     """
     try:
         with tables.working("judging the session"):
-            judged = judge_session(find(name, store), system=system, full=full, asked=asked)
+            judged = judge_session(
+                find(name, store), system=system, full=full, asked=asked, fold=fold
+            )
     except NetproofError as error:
         tables.say(tables.console(stderr=True), f"netproof: cannot judge: {error}", "red")
         return CANNOT_JUDGE
@@ -68,10 +77,13 @@ def run(
         documents.write(judged.document(), sys.stdout)
         return judged.verdict.status
     out = tables.console()
-    tables.print_verdict(judged.verdict, out)
-    tables.print_differences(judged.differences, out)
-    for reason in judged.unread:
-        tables.say(out, f"not compared with an earlier session: {reason}")
+    tables.print_verdict(
+        judged.verdict,
+        out,
+        usual=judged.usual,
+        differences=judged.differences,
+        unread=judged.unread,
+    )
     tables.say(out, f"session {judged.session.path}")
     return judged.verdict.status
 
@@ -97,11 +109,12 @@ def judge_session(
     system: str | None = None,
     full: bool = False,
     asked: Asked | None = None,
+    fold: int = SESSIONS,
 ) -> JudgedSession:
     """Judge a session by the configuration that RFM_CONFIG_PATH names.
 
-    ``system``, ``full`` and ``asked`` as in ``run``. Raises NetproofError where it cannot be
-    judged.
+    ``system``, ``full``, ``asked`` and ``fold`` as in ``run``. Raises NetproofError where it cannot
+    be judged.
     """
     name, _, partition = (system or _system_of(stored)).partition(":")
     configuration = site.gather(site_folder())
@@ -118,16 +131,25 @@ def judge_session(
         differences = made.differences
     except NetproofError as error:
         differences = (f"whether they differ cannot be told: {error}",)
-    if asked is None:
-        judged = judge(owed, stored, earlier)
-        return JudgedSession(stored, owed, judged, tuple(unread), differences)
-    # The baseline may be in the store.
-    owed = dataclasses.replace(owed, baseline=matrix(configuration, name).baseline)
-    if made is None:
-        unread.append(f"versions cannot be compared: {differences[0]}")
-    others, untold = beside(asked, stored, owed, configuration, made)
+    untold: Sequence[str] = ()
+    others = None
+    if asked is not None:
+        # The baseline may be in the store.
+        owed = dataclasses.replace(owed, baseline=matrix(configuration, name).baseline)
+        if made is None:
+            untold = [f"versions cannot be compared: {differences[0]}"]
+        others, not_found = beside(asked, stored, owed, configuration, made)
+        untold = [*untold, *not_found]
     judged = judge(owed, stored, earlier, others)
-    return JudgedSession(stored, owed, judged, (*unread, *untold), differences)
+    had = NOTHING
+    # A session that cannot be read is not known to have warned, so that nothing is folded then.
+    if any(one.said(Level.WARN) for one in judged.cases):
+        try:
+            before = _before(stored, name, [] if unread else earlier)
+            had = usual(judged.cases, owed, before, fold)
+        except NetproofError as error:
+            unread.append(str(error))
+    return JudgedSession(stored, owed, judged, (*unread, *untold), differences, had)
 
 
 def provenance_of(stored: session.Session) -> OfSession:
@@ -161,6 +183,24 @@ def _earlier(stored: session.Session, system: str) -> tuple[list[session.Session
         if any(result.system == system for result in other.results):
             found.append(other)
     return found, unread
+
+
+def _before(
+    stored: session.Session, system: str, earlier: Sequence[session.Session]
+) -> list[session.Session]:
+    """The sessions of the system that began before this one, the newest first.
+
+    Those of ``earlier``, which are reports; of a session in a store, those that the store has.
+    Raises NetproofError where one of them cannot be read.
+    """
+    if stored.path.is_dir():
+        store, this = Store.holding(stored.path)
+        before = [one for one in store.sessions(system) if one.start < this.start]
+        return [questions.load(store, one) for one in reversed(before[-EARLIER_SESSIONS:])]
+    began = stored.info.get("time_start_unix")
+    if began is None:
+        return []
+    return [one for one in earlier if one.info.get("time_start_unix", began) < began]
 
 
 def _reports() -> Path:

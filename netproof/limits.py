@@ -162,7 +162,8 @@ def judge(measured: Measured, limits: Mapping[str, Limits], where: str) -> tuple
 
 def _tmp(measured, variable):
     from netproof.landmarks import landmarks
+
     if hasattr(measured.landmarks, "interval"):
         return measured.landmarks.interval(variable)
-    v=[getattr(landmarks(l.curve, measured.line_rate_mb_s), variable) for l in measured.launches]
+    v = [getattr(landmarks(l.curve, measured.line_rate_mb_s), variable) for l in measured.launches]
     return None if None in v else interval.of_median(v)

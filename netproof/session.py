@@ -34,7 +34,9 @@ class CheckResult:
     configurations, as netproof.rfm has them. ``again``: the plain values of
     ``again.MeasuredAgain`` for each case that curves had flagged, None where the test does not
     measure again or came not that far. ``left``: the plain values of ``left.Left``, why a job was
-    skipped, and with it the tests that wait for it; None where nothing was left.
+    skipped, and with it the tests that wait for it; None where nothing was left. ``failed_job``:
+    name of the test of the same configuration that failed, so that this one did not run
+    (fail_deps); None where the report does not tell.
     """
 
     name: str
@@ -53,6 +55,7 @@ class CheckResult:
     again: tuple[dict[str, Any], ...] | None = None
     left: dict[str, Any] | None = None
     references: tuple[dict[str, Any], ...] | None = None
+    failed_job: str | None = None
 
 
 _REFRAME_KEYS = {
@@ -107,10 +110,9 @@ def load(path: Path) -> Session:
     try:
         info = document["session_info"]
         results = [
-            _result(test, left, further)
+            _result(test, notes)
             for run in document["runs"]
-            for left in [_left(run["testcases"])]
-            for further in [_further(run["testcases"])]
+            for notes in [_Notes.of(run["testcases"])]
             for test in run["testcases"]
         ]
     except (KeyError, TypeError) as error:
@@ -132,6 +134,15 @@ def _left(tests: list[dict[str, Any]]) -> dict[tuple[str, ...], dict[str, Any]]:
         _name_and_place(test): Left.from_json(test["netproof_left"]).as_json()
         for test in tests
         if test.get("netproof_left") and test["result"] == "skip"
+    }
+
+
+def _failed(tests: list[dict[str, Any]]) -> dict[tuple[str, ...], str]:
+    """The tests that failed themselves, and how they are called."""
+    return {
+        _name_and_place(test): test["display_name"]
+        for test in tests
+        if test["result"] == "fail" and "unique_name" in test
     }
 
 
@@ -158,10 +169,27 @@ def _insist_on_format(test: dict[str, Any], document: dict[str, Any]) -> None:
         )
 
 
+@dataclass(frozen=True)
+class _Notes:
+    """What some tests of a run say of others.
+
+    ``left``: why a job was left, ``failed``: jobs that failed, both by name, partition with its
+    system, and environment; ``further``: launches of cases that other tests had measured, by the
+    case's key.
+    """
+
+    left: dict[tuple[str, ...], dict[str, Any]]
+    failed: dict[tuple[str, ...], str]
+    further: dict[tuple[Any, ...], list[dict[str, Any]]]
+
+    @classmethod
+    def of(cls, tests: list[dict[str, Any]]) -> _Notes:
+        return cls(_left(tests), _failed(tests), _further(tests))
+
+
 def _result(
     test: dict[str, Any],
-    left: dict[tuple[str, ...], dict[str, Any]],
-    further: dict[tuple[Any, ...], list[dict[str, Any]]],
+    notes: _Notes,
 ) -> CheckResult:
     described = test.get("netproof_case") or None
     measured = test.get("netproof_measured") or None
@@ -180,12 +208,16 @@ def _result(
             ranks_per_node=ranks_per_node,
             **described,
         )
-        if measured and case.key() in further:
-            measured = extended(measured, further[case.key()])
+        if measured and case.key() in notes.further:
+            measured = extended(measured, notes.further[case.key()])
     reasons: list[dict[str, Any]] = []
-    if left and test["result"] == "skip":
+    if notes.left and test["result"] == "skip":
         waited_for = [_name_and_place(test), *map(tuple, test["dependencies_actual"])]
-        reasons = [left[name] for name in waited_for if name in left]
+        reasons = [notes.left[name] for name in waited_for if name in notes.left]
+    failed_jobs = []
+    if notes.failed and test["result"] == "fail_deps":
+        waited_for = [*map(tuple, test.get("dependencies_actual") or ())]
+        failed_jobs = [notes.failed[name] for name in waited_for if name in notes.failed]
     return CheckResult(
         name=test["display_name"],
         system=test["system"],
@@ -203,4 +235,5 @@ def _result(
         again=tuple(again["cases"]) if again else None,
         left=reasons[0] if reasons else None,
         references=tuple(test.get("netproof_references") or ()) or None,
+        failed_job=failed_jobs[0] if failed_jobs else None,
     )

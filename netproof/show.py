@@ -13,19 +13,25 @@ from rich.text import Text
 from netproof import documents, judging, tables
 from netproof.against import against, new_partition
 from netproof.beside import Asked
-from netproof.case import Case
 from netproof.compare import summary
 from netproof.criteria import Level
 from netproof.crossover import Crossover, crossovers
 from netproof.errors import NetproofError
+from netproof.failures import failures
 from netproof.judgement import Baseline, group
 from netproof.judging import JudgedSession
 from netproof.sparkline import columns, readable, sparkline
 from netproof.tables import Column, benchmark_name, print_absences, say
+from netproof.usual import Usual
 from netproof.verdict import CANNOT_JUDGE, FAILED, PASSED, Borrowed, Judged, Verdict
 
-MARKS = {Level.FAIL: "✗", Level.WARN: "!", Level.PASS: " "}
-_STYLES = {Level.FAIL: "bold red", Level.WARN: "yellow", Level.PASS: ""}
+MARKS = {Level.FAIL: "✗", Level.INCONCLUSIVE: "?", Level.WARN: "!", Level.PASS: " "}
+_STYLES = {
+    Level.FAIL: "bold red",
+    Level.INCONCLUSIVE: "bold yellow",
+    Level.WARN: "yellow",
+    Level.PASS: "",
+}
 _NOT_MEASURED = "none"
 
 _LEAST_LINE, _LONGEST_LINE = 10, 40
@@ -80,10 +86,9 @@ def print_session(judged: JudgedSession, out: Console) -> None:
     if labels:
         stated = ", ".join(f"{key}={value}" for key, value in labels.items())
         say(out, f"labels {' '.join(stated.split())}")
-    _print_outcome(verdict, out)
+    _print_outcome(verdict, judged.usual, out)
     tables.print_differences(judged.differences, out)
-    for reason in judged.unread:
-        say(out, f"not compared with an earlier session: {reason}")
+    tables.print_unread(judged.unread, out)
     tables.print_beside(verdict, out)
     _print_matrix(groups, judged.matrix.baseline, out)
     _print_crossovers(verdict, out)
@@ -92,13 +97,17 @@ def print_session(judged: JudgedSession, out: Console) -> None:
     _print_landmarks(groups, _legend(judged), out)
 
 
-def _print_outcome(verdict: Verdict, out: Console) -> None:
-    failed = [one for one in verdict.cases if not one.passed]
+def _print_outcome(verdict: Verdict, usual: Usual, out: Console) -> None:
+    failed = [one for one in verdict.cases if one.failed]
+    inconclusive = [one for one in verdict.cases if one.level is Level.INCONCLUSIVE]
     warned = [one for one in verdict.cases if one.level is Level.WARN]
     unmeasured = sum(one.measured is None for one in failed)
-    parts = [f"{len(verdict.cases) - len(failed)} of {len(verdict.cases)} cases passed"]
+    passed = sum(one.passed for one in verdict.cases)
+    parts = [f"{passed} of {len(verdict.cases)} cases passed"]
     if warned:
         parts.append(f"{len(warned)} of them with a warning")
+    if inconclusive:
+        parts.append(f"{len(inconclusive)} inconclusive")
     if unmeasured:
         parts.append(f"{unmeasured} of those that failed were not measured whole")
     if verdict.left:
@@ -111,37 +120,24 @@ def _print_outcome(verdict: Verdict, out: Console) -> None:
     word, style = words[verdict.status]
     say(out, f"{word}: {', '.join(parts)}", style)
     out.print()
-    for fault in verdict.faults:
-        say(out, f"FAIL {fault}", "red")
-    alike: dict[str, list[Case]] = defaultdict(list)
-    for one in failed:
-        for reason in one.faults:
-            alike[reason].append(one.case)
-    for reason, cases in alike.items():
-        say(out, f"FAIL {_together(cases)}: {reason}", "red")
-    for one in failed:
-        for reason in one.said(Level.FAIL):
-            say(out, f"FAIL {reason}", "red")
+    tables.print_usual(usual, out)
     for one in warned:
-        say(out, f"WARN {one.case}: {_briefly(one)}", "yellow")
+        briefly = _briefly(one, usual)
+        if briefly:
+            say(out, f"WARN {one.case}: {briefly}", "yellow")
     if warned:
-        say(out, "netproof verdict tells each warning in full, and what was flagged besides")
+        say(out, "netproof verdict tells what was flagged in full, --json and the report all of it")
+    for one in inconclusive:
+        for reason in one.said(Level.INCONCLUSIVE):
+            say(out, f"INCONCLUSIVE {reason}", "yellow")
+    for failure in failures(verdict):
+        say(out, f"FAIL {failure}", "red")
 
 
-def _together(cases: Sequence[Case]) -> str:
-    """Cases that share a reason: the only one by name, several by configuration and count."""
-    if len(cases) == 1:
-        return str(cases[0])
-    counts: dict[str, int] = defaultdict(int)
-    for case in cases:
-        counts[f"{case.partition} {case.environment}"] += 1
-    return f"{len(cases)} cases ({', '.join(f'{count} of {w}' for w, count in counts.items())})"
-
-
-def _briefly(judged: Judged) -> str:
+def _briefly(judged: Judged, usual: Usual) -> str:
     flags = []
     for ruling in judged.rulings:
-        if ruling.level is Level.WARN:
+        if ruling.level is Level.WARN and not usual.has(ruling):
             finding = ruling.finding
             value = "undefined" if finding.value is None else f"{finding.value:.3g}"
             at = "" if finding.size is None else f" at {finding.size} bytes"
@@ -178,7 +174,8 @@ def _print_matrix(
     say(
         out,
         f"score {against}: above 1 is faster; {MARKS[Level.FAIL]} failed,"
-        f" {MARKS[Level.WARN]} warning, - no score, {_NOT_MEASURED}: not measured whole,"
+        f" {MARKS[Level.INCONCLUSIVE]} inconclusive, {MARKS[Level.WARN]} warning, - no score,"
+        f" {_NOT_MEASURED}: not measured whole,"
         " blank: not here, with a day: measured by another session",
         "dim",
     )

@@ -17,7 +17,10 @@ from rich.text import Text
 from netproof.benchmarks import FEATURES
 from netproof.case import Case
 from netproof.criteria import Level
+from netproof.failures import Failure, failures
 from netproof.units import mbit_s
+from netproof.usual import NOTHING, Usual
+from netproof.usual import sentence as usual_sentence
 from netproof.verdict import Borrowed, Judged, Verdict, sentences_of_left
 
 MOST_DIFFERENCES = 10
@@ -181,24 +184,76 @@ def print_differences(differences: Sequence[str], out: Console) -> None:
         say(out, f"nodes differ in {beyond} more, which netproof report has", "yellow")
 
 
-def print_verdict(verdict: Verdict, out: Console) -> None:
-    """The cases with their landmarks, what is absent, then every failure and flag in full."""
+def print_unread(unread: Sequence[str], out: Console) -> None:
+    """Why earlier sessions could not be looked into."""
+    for reason in unread:
+        say(out, f"not compared with an earlier session: {reason}")
+
+
+def print_verdict(
+    verdict: Verdict,
+    out: Console,
+    *,
+    usual: Usual = NOTHING,
+    differences: Sequence[str] = (),
+    unread: Sequence[str] = (),
+) -> None:
+    """The cases with their landmarks, then all that is to be said of them, the worst last.
+
+    After notes come warnings, then what is inconclusive, then the failures, of which the worst
+    stands last, and the count. ``usual``: the warnings that are one line, since earlier sessions
+    had them; ``differences``: in what nodes differ; ``unread``: why earlier sessions could not be
+    looked into.
+    """
     _print_cases(verdict, out)
     print_beside(verdict, out)
     print_absences(verdict, out)
-    _print_flags(verdict, out)
-    for fault in verdict.faults:
-        say(out, f"FAIL {fault}", "red")
+    print_differences(differences, out)
+    print_unread(unread, out)
+    _print_flags(verdict, usual, out)
     for judged in verdict.cases:
-        for reason in judged.faults:
-            say(out, f"FAIL {judged.case}: {reason}", "red")
-        for reason in judged.said(Level.FAIL):
-            say(out, f"FAIL {reason}", "red")
+        for reason in judged.said(Level.INCONCLUSIVE):
+            say(out, f"INCONCLUSIVE {reason}", "yellow")
+    print_failures(failures(verdict), out)
+    say(out, counted(verdict), "bold")
+
+
+def print_usual(usual: Usual, out: Console) -> None:
+    """The warnings that earlier sessions had too, in a line."""
+    if usual.warnings:
+        say(out, usual_sentence(usual), "yellow")
+
+
+def print_failures(several: Sequence[Failure], out: Console) -> None:
+    """A line for each, and with it both curves of what was measured again.
+
+    The curves of a case follow the last that is said of it.
+    """
+    last = {id(one.judged): number for number, one in enumerate(several) if one.judged}
+    for number, one in enumerate(several):
+        say(out, f"FAIL {one}", "red")
+        if one.judged is not None and last[id(one.judged)] == number:
+            _print_both_curves(one.judged, out)
+
+
+def counted(verdict: Verdict) -> str:
+    """How many cases passed, warned, are inconclusive and failed, and what there is besides."""
+    levels = [judged.level for judged in verdict.cases]
+    parts = [
+        f"{count} {word}"
+        for count, word in (
+            (levels.count(Level.WARN), "of them with a warning"),
+            (levels.count(Level.INCONCLUSIVE), "inconclusive"),
+            (levels.count(Level.FAIL), "failed"),
+        )
+        if count
+    ]
     passed = sum(judged.passed for judged in verdict.cases)
-    warned = sum(judged.passed and bool(judged.said(Level.WARN)) for judged in verdict.cases)
-    orange = f", {warned} of them with a warning" if warned else ""
+    told = ", ".join([f"{passed} of {len(levels)} cases passed", *parts])
+    beyond = len(verdict.faults)
+    faults = f"; {beyond} {'fault' if beyond == 1 else 'faults'} beyond single cases"
     left = f"; {len(verdict.left)} more were left" if verdict.left else ""
-    say(out, f"{passed} of {len(verdict.cases)} cases passed{orange}{left}", "bold")
+    return f"{told}{faults if beyond else ''}{left}"
 
 
 def _print_cases(verdict: Verdict, out: Console) -> None:
@@ -243,18 +298,30 @@ def _print_cases(verdict: Verdict, out: Console) -> None:
     out.width = width
 
 
-def _print_flags(verdict: Verdict, out: Console) -> None:
-    """What was flagged and did not fail, and both curves of all that was measured again."""
+def _print_flags(verdict: Verdict, usual: Usual, out: Console) -> None:
+    """What was flagged and did not fail, notes first; both curves of what was measured again."""
     for judged in verdict.cases:
         for ruling in judged.rulings:
-            if ruling.level is Level.WARN:
-                say(out, f"WARN {ruling.why}", "yellow")
-            elif ruling.level is Level.SHOWN and (
+            if ruling.level is Level.SHOWN and (
                 ruling.confirmation is not None or "; known: " in ruling.why
             ):
                 say(out, f"note: {ruling.why}")
-        if judged.flags() and judged.measured is not None and judged.again is not None:
-            out.print(_both_curves(judged))
+        if {ruling.level for ruling in judged.flags()} <= {Level.SHOWN}:
+            _print_both_curves(judged, out)
+    print_usual(usual, out)
+    for judged in verdict.cases:
+        for ruling in judged.rulings:
+            if ruling.level is Level.WARN and not usual.has(ruling):
+                say(out, f"WARN {ruling.why}", "yellow")
+        # Of what failed they stand with the failure.
+        levels = {ruling.level for ruling in judged.flags()}
+        if not levels <= {Level.SHOWN} and Level.FAIL not in levels:
+            _print_both_curves(judged, out)
+
+
+def _print_both_curves(judged: Judged, out: Console) -> None:
+    if judged.flags() and judged.measured is not None and judged.again is not None:
+        out.print(_both_curves(judged))
 
 
 def _both_curves(judged: Judged) -> Table:
@@ -288,6 +355,8 @@ def _word(judged: Judged | Borrowed) -> Text:
         return Text(f"of {judged.date}", "dim")
     if judged.level is Level.FAIL:
         return Text("FAIL", "bold red")
+    if judged.level is Level.INCONCLUSIVE:
+        return Text("INCONCLUSIVE", "bold yellow")
     if judged.level is Level.WARN:
         return Text("WARN", "yellow")
     return Text(judged.expected or "pass", "green")

@@ -53,9 +53,14 @@ class Judged:
         return tuple(ruling.why for ruling in self.rulings if ruling.level is level)
 
     @property
+    def failed(self) -> bool:
+        """Whether it was not measured, or a criterion or reference is against it."""
+        return bool(self.faults or self.said(Level.FAIL))
+
+    @property
     def passed(self) -> bool:
-        """Whether nothing is against it."""
-        return not self.faults and not self.said(Level.FAIL)
+        """Whether nothing is against it, and nothing of it is inconclusive."""
+        return not self.failed and not self.said(Level.INCONCLUSIVE)
 
     @property
     def ran(self) -> bool:
@@ -64,9 +69,11 @@ class Judged:
 
     @property
     def level(self) -> Level:
-        """What it is in a word: fail, warn or pass."""
-        if not self.passed:
+        """What it is in a word: fail, inconclusive, warn or pass."""
+        if self.failed:
             return Level.FAIL
+        if not self.passed:
+            return Level.INCONCLUSIVE
         return Level.WARN if self.said(Level.WARN) else Level.PASS
 
     def flags(self) -> tuple[Ruling, ...]:
@@ -185,6 +192,25 @@ def _alike(several: Sequence[Borrowed]) -> list[list[Borrowed]]:
 
 
 @dataclass(frozen=True)
+class FailedTest:
+    """A job, or a test that judges several cases, that did not come to its end, and why."""
+
+    name: str
+    system: str
+    partition: str
+    environment: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.why}"
+
+    @property
+    def where(self) -> str:
+        """Which it is: its configuration and name."""
+        return f"{self.system}:{self.partition} {self.environment} {self.name}"
+
+
+@dataclass(frozen=True)
 class LeftCase:
     """A case that was owed and that the session left, with the reason."""
 
@@ -198,7 +224,7 @@ class Verdict:
 
     ``notes``: what was not asserted, or could not be, in a sentence each; ``left``: what was owed
     and is not among the cases, since the session left it; ``beside``: what was taken from a
-    store, None where it was not asked for.
+    store, None where it was not asked for; ``failed_tests``: of whose failing a fault tells.
     """
 
     cases: tuple[Judged, ...]
@@ -207,13 +233,15 @@ class Verdict:
     notes: tuple[str, ...]
     left: tuple[LeftCase, ...] = ()
     beside: Beside | None = None
+    failed_tests: tuple[FailedTest, ...] = ()
 
     @property
     def status(self) -> int:
-        """Exit status: 0 passed, 1 failed, 2 nothing failed and some could not be measured."""
-        if self.faults or not all(judged.passed for judged in self.cases):
+        """Exit status: 0 passed, 1 failed, 2 nothing failed and some could not be judged."""
+        if self.faults or any(judged.failed for judged in self.cases):
             return FAILED
         whole = self.cases and all(one.left.planned for one in self.left)
+        whole = whole and all(judged.passed for judged in self.cases)
         return PASSED if whole else CANNOT_JUDGE
 
 
@@ -274,7 +302,8 @@ def judge(
                 measured_again.get(key),
             )
         )
-    faults = [*_beyond_cases(session), *_vanished(matrix, earlier)]
+    failed_tests = _beyond_cases(session)
+    faults = [*map(str, failed_tests), *_vanished(matrix, earlier)]
     if beside is not None:
         ruled = (
             dataclasses.replace(one, rulings=across.get(one.case.key(), ())) for one in borrowed
@@ -287,6 +316,7 @@ def judge(
         tuple(_notes(matrix, judged, beside)),
         tuple(LeftCase(case, left[case.key()]) for case in matrix.cases if case.key() in left),
         beside,
+        tuple(failed_tests),
     )
 
 
@@ -418,12 +448,12 @@ def _measured_again(session: Session) -> Mapping[tuple, MeasuredAgain]:
     )
 
 
-def _beyond_cases(session: Session) -> list[str]:
+def _beyond_cases(session: Session) -> list[FailedTest]:
     """Why jobs, and tests that judge several cases, did not come to their end.
 
     What the latter found is not among it: the criteria are judged here again.
     """
-    faults = []
+    failed = []
     for result in session.results:
         judges = result.kind in ("curves", "configurations")
         if result.case is not None or result.result in GOOD_RESULTS:
@@ -432,9 +462,9 @@ def _beyond_cases(session: Session) -> list[str]:
             continue
         if judges and (result.result == "fail_deps" or result.phase == "sanity"):
             continue
-        where = f"{result.system}:{result.partition} {result.environment}"
-        faults.append(f"{where} {result.name}: {_why(result)}")
-    return faults
+        where = (result.name, result.system, result.partition, result.environment)
+        failed.append(FailedTest(*where, _why(result)))
+    return failed
 
 
 def _vanished(matrix: Matrix, earlier: Sequence[Session]) -> list[str]:

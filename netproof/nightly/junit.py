@@ -72,6 +72,8 @@ def _judged(suite: ElementTree.Element, judged: Judged) -> None:
     reasons = [*judged.faults, *judged.said(Level.FAIL)]
     if reasons:
         _ended(test, "failure", reasons)
+    elif not judged.passed:
+        _ended(test, "error", list(judged.said(Level.INCONCLUSIVE)))
     warnings = [*judged.said(Level.WARN), *([judged.expected] if judged.expected else [])]
     if warnings:
         ElementTree.SubElement(test, "system-out").text = _clean("\n".join(warnings))

@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from netproof.criteria import Level
+from netproof.failures import failures
 from netproof.judging import JudgedSession
 from netproof.nightly.budget import minutes
 from netproof.tables import visible
@@ -55,13 +56,11 @@ def text(night: Night) -> str:
     lines += [f"NOT JUDGED: {fault}" for fault in night.faults]
     if night.judged is not None:
         verdict = night.judged.verdict
-        failures = [
-            *verdict.faults,
-            *(f"{one.case}: {fault}" for one in verdict.cases for fault in one.faults),
-            *(why for one in verdict.cases for why in one.said(Level.FAIL)),
-        ]
-        lines += _some("FAIL ", failures)
+        # A mail is read from the top.
+        lines += _some("FAIL ", [str(one) for one in reversed(failures(verdict))])
         lines += _some("WORSE ", night.worse)
+        inconclusive = [why for one in verdict.cases for why in one.said(Level.INCONCLUSIVE)]
+        lines += _some("INCONCLUSIVE ", inconclusive)
         if night.worse:
             lines.append("what of this is intended ends by 'netproof history accept'")
         lines += _some("nodes differ: ", night.judged.differences)
@@ -99,6 +98,9 @@ def _counted(night: Night) -> str:
     warned = sum(one.level is Level.WARN for one in verdict.cases)
     if warned:
         parts.append(f"{warned} of them with a warning")
+    inconclusive = sum(one.level is Level.INCONCLUSIVE for one in verdict.cases)
+    if inconclusive:
+        parts.append(f"{inconclusive} inconclusive")
     if night.worse:
         parts.append(f"{len(night.worse)} changed for the worse")
     if verdict.left:

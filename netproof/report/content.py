@@ -34,8 +34,9 @@ class State(Enum):
     EXPECTED = ("fails as expected", "≈", 1, "passed")
     UNCONFIRMED = ("passed, a flag was not confirmed", "○", 2, "passed")
     WARNED = ("passed with a warning", "▲", 3, "warned")
-    ABSENT = ("did not run", "∅", 4, "absent")
-    FAILED = ("failed", "✗", 5, "failed")
+    INCONCLUSIVE = ("inconclusive", "?", 4, "absent")
+    ABSENT = ("did not run", "∅", 5, "absent")
+    FAILED = ("failed", "✗", 6, "failed")
 
     def __init__(self, word: str, sign: str, badness: int, look: str) -> None:
         self.word, self.sign, self.badness, self.look = word, sign, badness, look
@@ -45,8 +46,10 @@ def state_of(judged: Judged) -> State:
     """The state of one case."""
     if not judged.ran:
         return State.ABSENT
-    if not judged.passed:
+    if judged.failed:
         return State.FAILED
+    if not judged.passed:
+        return State.INCONCLUSIVE
     if judged.said(Level.WARN):
         return State.WARNED
     if judged.expected:
@@ -59,11 +62,14 @@ def state_of(judged: Judged) -> State:
 def sentence(verdict: Verdict) -> str:
     """The verdict in a sentence."""
     counts = Counter(state_of(judged) for judged in verdict.cases)
-    good = sum(count for state, count in counts.items() if state.badness < State.ABSENT.badness)
+    good = sum(
+        count for state, count in counts.items() if state.badness < State.INCONCLUSIVE.badness
+    )
     parts = [f"{good} of {len(verdict.cases)} cases passed"]
     for state, told in (
         (State.WARNED, "of them with a warning"),
         (State.EXPECTED, "of them fail as expected"),
+        (State.INCONCLUSIVE, "inconclusive"),
         (State.FAILED, "failed"),
         (State.ABSENT, "did not run"),
     ):

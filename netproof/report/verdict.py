@@ -40,6 +40,7 @@ def part(report: Report) -> Markup:
         ),
         _faults(verdict.faults),
         _failures(by_state.get(State.FAILED, []), links),
+        _inconclusive(by_state.get(State.INCONCLUSIVE, []), links),
         _not_run(by_state.get(State.ABSENT, []), verdict.left),
         _warnings(verdict.cases, links),
         _unconfirmed(verdict.cases, links),
@@ -65,6 +66,17 @@ def _failures(several: Sequence[Judged], links: Mapping[int, str]) -> Markup:
             [(one, [*one.faults, *content.reasons(one, Level.FAIL)]) for one in several],
             links,
             "failed",
+        ),
+    )
+
+
+def _inconclusive(several: Sequence[Judged], links: Mapping[int, str]) -> Markup | None:
+    if not several:
+        return None
+    return joined(
+        element("h3", f"What is inconclusive: {_cases(len(several))}"),
+        _case_list(
+            [(one, content.reasons(one, Level.INCONCLUSIVE)) for one in several], links, "absent"
         ),
     )
 
