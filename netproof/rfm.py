@@ -386,7 +386,9 @@ class Reader(rfm.RegressionTestPlugin):
                 case = read()
             except measured.Incomplete:
                 continue
-            found.append(Subject(case, partition.switch, partition.settings(), known))
+            found.append(
+                Subject(case, partition.switch, partition.settings(), known, link=partition.link())
+            )
         return found
 
 
