@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 NETPIPE_PROTOCOLS = ("tcp", "mpi")
@@ -91,6 +92,54 @@ def link_factor(function: ImbFunction, ranks: int, ranks_per_node: int) -> float
     """
     factor = LINK_FACTORS.get(function.name, 1.0)
     return factor * (ranks // 2) / ranks_per_node if function.pairs else factor
+
+
+def messages_on_link(function: ImbFunction, ranks: int, ranks_per_node: int) -> tuple[float, float]:
+    """How many message sizes cross a node's link one after the other in a function's time.
+
+    The least and the most. Between two ranks they are equal: one message, in Exchange two; of
+    Uniband and Biband, whose time is the share of one message among all pairs, as many as
+    ``link_factor`` says. Of a collective the least is one, the most what the algorithm puts there
+    that needs it most, of those in Thakur, Rabenseifner and Gropp, "Optimization of collective
+    communication operations in MPICH", IJHPCA 19 (2005), and of the linear ones, none of which
+    knows which ranks share a node. Sizes are as the IMB User Guide defines them: of Allgather,
+    Gather, Scatter, Alltoall and Reduce_scatter_block those of one rank's part, of the others
+    those of the whole.
+    """
+    if function.name not in _COLLECTIVES_MOST:
+        count = 2.0 if function.name == "Exchange" else 1.0
+        if function.pairs:
+            count = 1 / link_factor(function, ranks, ranks_per_node)
+        return count, count
+    return 1.0, float(max(1, _COLLECTIVES_MOST[function.name](ranks, ranks_per_node)))
+
+
+def _outside(ranks: int, a_node: int) -> int:
+    """A flat tree: the root's link carries a message for each rank on another node."""
+    return ranks - a_node
+
+
+def _allgather(ranks: int, a_node: int) -> int:
+    """Each rank from each by itself; or gathered by one, and the whole down a binomial tree."""
+    rounds = (ranks - 1).bit_length()
+    return max(a_node * (ranks - a_node), ranks - a_node + ranks * rounds)
+
+
+def _alltoall(ranks: int, a_node: int) -> int:
+    """Each rank to each on its own; or Bruck's, half of all parts in each of its rounds."""
+    rounds = (ranks - 1).bit_length()
+    return a_node * max(ranks - a_node, (ranks + 1) // 2 * rounds)
+
+
+_COLLECTIVES_MOST: dict[str, Callable[[int, int], int]] = {
+    **dict.fromkeys(("Bcast", "Reduce", "Gather", "Gatherv", "Scatter", "Scatterv"), _outside),
+    # Reduced and sent back down flat trees, or in one part for each rank.
+    "Allreduce": lambda ranks, a_node: 2 * _outside(ranks, a_node),
+    "Reduce_scatter": lambda ranks, a_node: 1 + _outside(ranks, a_node),
+    "Reduce_scatter_block": lambda ranks, a_node: (ranks + 1) * _outside(ranks, a_node),
+    **dict.fromkeys(("Allgather", "Allgatherv"), _allgather),
+    **dict.fromkeys(("Alltoall", "Alltoallv"), _alltoall),
+}
 
 
 def imb_sizes(function: ImbFunction, most_bytes: int) -> tuple[int, ...]:

@@ -17,11 +17,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from netproof import interval
+from netproof import interval as intervals
+from netproof import links
 from netproof.curve import Curve
 from netproof.errors import NetproofError
 from netproof.landmarks import line_rate_share
 from netproof.launches import median_curve
+from netproof.links import Crossing
 from netproof.units import mbit_s
 
 READABLE = (1e-15, 1e24)
@@ -67,7 +69,8 @@ class Finding:
     a finding about the whole curve; ``value`` and the ``bound`` it was held against, in the
     criterion's unit, None where undefined or not asserted; ``why``: one sentence;
     ``compared_sizes``: the other sizes that made the value; ``common``: where two curves met;
-    ``interval``: low and high end of the confidence interval of the value.
+    ``interval``: low and high end of the confidence interval of the value; ``against``: the label
+    of the configuration that it was compared with.
     """
 
     criterion: str
@@ -80,6 +83,7 @@ class Finding:
     compared_sizes: tuple[int, ...] = ()
     common: CommonSizes | None = None
     interval: tuple[float, float] | None = None
+    against: str | None = None
 
 
 @dataclass(frozen=True)
@@ -111,10 +115,19 @@ class Bounds:
         if self.least_size < 1:
             raise NetproofError(f"{name}: least_size={self.least_size}: it is 1 byte or more")
 
-    def level(self, value: float) -> tuple[Level, float | None]:
-        """The level of a value, and the bound that decided it."""
-        if self.fail is not None and self.reached(value, self.fail):
-            return Level.FAIL, self.fail
+    def level(
+        self, value: float, interval: tuple[float, float] | None = None
+    ) -> tuple[Level, float | None]:
+        """The level of a value, and the bound that decided it.
+
+        ``interval``: of the value, which fails only where all of it is beyond the bound, and is
+        inconclusive where it lies astride it; None lets the value alone decide. Whether it warns
+        the value decides in any case, since a warning stops nothing.
+        """
+        if self.fail is not None:
+            beyond = [self.reached(one, self.fail) for one in (value, *(interval or ()))]
+            if any(beyond):
+                return (Level.FAIL if all(beyond) else Level.INCONCLUSIVE), self.fail
         if self.warn is not None and self.reached(value, self.warn):
             return Level.WARN, self.warn
         nearest = self.warn if self.warn is not None else self.fail
@@ -123,7 +136,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class EnvelopeSettings(Bounds):
-    """``fail``: a time above this multiple of the envelope is red (an order of magnitude)."""
+    """``fail``: a time above this multiple of what others need is red (an order of magnitude)."""
 
     fail: float | None = 10.0
     reached: ClassVar[Callable[[float, float], bool]] = operator.gt
@@ -326,29 +339,51 @@ def envelope(
 
 
 def above_envelope(
-    curves: Mapping[str, Curve], settings: EnvelopeSettings = EnvelopeSettings()
+    curves: Mapping[str, Curve],
+    settings: EnvelopeSettings = EnvelopeSettings(),
+    *,
+    launches: Mapping[str, Sequence[Curve]] | None = None,
+    crossings: Mapping[str, Crossing] | None = None,
 ) -> tuple[Finding, ...]:
-    """How far each configuration lies above the envelope of all (criterion 1).
+    """How many times as long as any other each configuration takes (criterion 1).
 
-    t / envelope at each size, a pure number. Each size that is flagged has a finding of its
-    own; a configuration without one has a finding for the size where it comes nearest.
-    ``curves`` as in ``envelope``.
+    At each size t over the least that another would take over this configuration's link: its time,
+    and what the slower link adds to it (``links.explained_us``). A pure number, 1 where nobody
+    takes less. Each size that is flagged or inconclusive has a finding of its own; a configuration
+    without one has a finding for the size where it comes nearest.
+
+    ``curves`` as in ``envelope``; ``launches``: those that a curve is the median of, for the
+    interval of the ratio, where both sides have two or more; ``crossings``: the link that a
+    configuration's messages cross, where they cross one. A size fails if the ratio to any
+    other fails with its whole interval; else the largest ratio decides.
     """
-    least = envelope(curves, settings)
-    findings = []
+    everything = {
+        where: _times(curve, replace(settings, least_size=1)).at for where, curve in curves.items()
+    }
+    sides = {}
     for where, curve in curves.items():
+        crossing = (crossings or {}).get(where)
+        several = [
+            dict(zip(launch.sizes, launch.time_us, strict=True))
+            for launch in (launches or {}).get(where, ())
+        ]
         points = _times(curve, settings)
-        if points.fault is not None:
-            findings.append(_undefined("envelope", where, points.fault))
-        elif least is None:
-            reason = (
-                f"{where} is the only configuration, and one has no envelope"
-                if len(curves) == 1
-                else "no size was measured in two configurations"
-            )
-            findings.append(_undefined("envelope", where, f"{reason}: run another beside it"))
-        else:
-            findings += _above(where, points, least, settings)
+        crossed = {}
+        if crossing is not None and points.fault is None:
+            # Latency is seen best at sizes that are not judged.
+            crossed = links.messages(everything[where] or points.at, crossing)
+        sides[where] = _Side(where, points, several, crossing, crossed)
+    findings = []
+    for where, side in sides.items():
+        if side.points.fault is not None:
+            findings.append(_undefined("envelope", where, side.points.fault))
+            continue
+        others = [
+            other for other in sides.values() if other is not side and other.points.fault is None
+        ]
+        findings += _above(side, others, settings) or [
+            _undefined("envelope", where, _why_no_envelope(where, others, sides))
+        ]
     return tuple(findings)
 
 
@@ -388,14 +423,15 @@ def score(
     common = _common(sizes)
     logs = [math.log(baseline_times[size] / case_times[size]) for size in sizes]
     value = math.exp(math.fsum(logs) / len(logs))
-    level, bound = settings.level(value)
     interval = None
     spoken = "no interval, which takes two launches of both"
     if len(launches) > 1 and len(baseline_launches) > 1:
         interval = _bootstrap(launches, baseline_launches, sizes, settings)
         spoken = f"{settings.confidence:.0%} interval {interval[0]:.3g} to {interval[1]:.3g}"
+    level, bound = settings.level(value, interval)
     mark = f"; red at {_sizes(red_sizes)}" if red_sizes else ""
     held = f", where below {bound:g} is flagged" if bound is not None else ""
+    held += "; inconclusive: the interval lies astride it" if level is Level.INCONCLUSIVE else ""
     return Finding(
         "score",
         level,
@@ -405,6 +441,7 @@ def score(
         bound=bound,
         common=common,
         interval=interval,
+        against=baseline,
     )
 
 
@@ -625,7 +662,7 @@ def mpi_loss(
     told = ""
     if between is not None:
         told = f" (95% interval {between[0]:.1%} to {between[1]:.1%})"
-        level, bound = by_interval(settings, peaks.value, between)
+        level, bound = settings.level(peaks.value, between)
     at_the_peak = _found(
         "MPI loss at the peak",
         level,
@@ -656,24 +693,6 @@ def mpi_loss(
     return at_the_peak, replace(at_a_size, common=common)
 
 
-def by_interval(
-    settings: Bounds, value: float, interval: tuple[float, float]
-) -> tuple[Level, float | None]:
-    """The level of a value whose 95 % interval is known, and the bound that decided it.
-
-    It fails where the whole interval does, and is inconclusive where a part of it does. Whether it
-    warns the value alone says, since a warning stops nothing.
-    """
-    if settings.fail is None:
-        return settings.level(value)
-    beyond = [settings.reached(end, settings.fail) for end in interval]
-    if all(beyond):
-        return Level.FAIL, settings.fail
-    if any(beyond):
-        return Level.INCONCLUSIVE, settings.fail
-    return settings.level(value)
-
-
 def _loss_interval(
     mpi: Sequence[Curve], tcp: Sequence[Curve], settings: MpiLossSettings
 ) -> tuple[float, float] | None:
@@ -683,7 +702,7 @@ def _loss_interval(
         if any(one.fault is not None for one in points):
             return None
         peaks.append([max(one.at.values()) for one in points])
-    kept = interval.of_ratio(*peaks)
+    kept = intervals.of_ratio(*peaks)
     return None if kept is None else (1 - kept[1], 1 - kept[0])
 
 
@@ -857,33 +876,106 @@ def _neighbours(size: int, window: range) -> set[int]:
     return {one for one in (size - window.step, size, size + window.step) if one in window}
 
 
-def _above(
-    where: str, points: _Points, least: Envelope, settings: EnvelopeSettings
-) -> list[Finding]:
-    bottom = dict(zip(least.curve.sizes, least.curve.time_us, strict=True))
-    fastest = dict(zip(least.curve.sizes, least.fastest, strict=True))
-    shared = [size for size in points.at if size in bottom]
-    if not shared:
-        reason = "it has no size in common with another configuration"
-        return [_undefined("envelope", where, reason)]
-    common = _common(shared)
-    values = [_Value(size, points.at[size] / bottom[size]) for size in shared]
-    flagged = [v for v in values if settings.level(v.value)[0] in (Level.WARN, Level.FAIL)]
+@dataclass(frozen=True)
+class _Side:
+    """A configuration as the envelope compares it.
+
+    ``launches``: the time of each by size; ``crossed``: how many message sizes cross its link.
+    """
+
+    label: str
+    points: _Points
+    launches: Sequence[Mapping[int, float]]
+    crossing: Crossing | None
+    crossed: Mapping[int, float]
+
+    def times(self, size: int) -> list[float]:
+        return [launch[size] for launch in self.launches if size in launch]
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """The ratio of two configurations at a size; ``added_us`` explains what links differ in."""
+
+    value: float
+    interval: tuple[float, float] | None
+    other: _Side
+    added_us: float
+
+
+def _why_no_envelope(where: str, others: Sequence[_Side], sides: Mapping[str, _Side]) -> str:
+    beside = "run another beside it"
+    if len(sides) == 1:
+        return f"{where} is the only configuration, and one has no envelope: {beside}"
+    meeting = any(
+        one is not other and one.points.at.keys() & other.points.at.keys()
+        for one in others
+        for other in others
+    )
+    if meeting:
+        return "it has no size in common with another configuration"
+    return f"no size was measured in two configurations: {beside}"
+
+
+def _above(side: _Side, others: Sequence[_Side], settings: EnvelopeSettings) -> list[Finding]:
+    """A finding for each size that is flagged, or one for the largest ratio; none without any."""
+    compared: dict[int, list[_Compared]] = {}
+    for other in others:
+        added = links.explained_us(other.crossed, other.crossing, side.crossing)
+        for size in side.points.at.keys() & other.points.at.keys():
+            compared.setdefault(size, []).append(_compare(side, other, size, added.get(size, 0)))
+    if not compared:
+        return []
+    common = _common(sorted(compared))
     findings = []
-    for found in flagged or [_greatest(values)]:
-        level, bound = settings.level(found.value)
-        finding = _found(
-            "envelope",
-            level,
-            bound,
-            where,
-            found,
-            f"{points.at[found.size]:.4g} µs at {found.size} bytes is {found.value:.3g} times "
-            f"the {bottom[found.size]:.4g} µs of {fastest[found.size]}, compared {common}",
-            f"avoid or mend this configuration for messages of about {found.size} bytes",
+    for size, several in sorted(compared.items()):
+        failing = [c for c in several if settings.level(c.value, c.interval)[0] is Level.FAIL]
+        decides = max(failing or several, key=lambda c: c.value)
+        findings.append(_held_against(side, size, decides, common, settings))
+    flagged = [f for f in findings if f.level in (Level.WARN, Level.FAIL, Level.INCONCLUSIVE)]
+    return flagged or [max(findings, key=lambda finding: finding.value or 0)]
+
+
+def _compare(side: _Side, other: _Side, size: int, added_us: float) -> _Compared:
+    value = side.points.at[size] / (other.points.at[size] + added_us)
+    expected = [time + added_us for time in other.times(size)]
+    return _Compared(value, intervals.of_ratio(side.times(size), expected), other, added_us)
+
+
+def _held_against(
+    side: _Side, size: int, compared: _Compared, common: CommonSizes, settings: EnvelopeSettings
+) -> Finding:
+    time, other = side.points.at[size], compared.other
+    level, bound = settings.level(compared.value, compared.interval)
+    if compared.value < 1 and level is not Level.INCONCLUSIVE:
+        level, bound = settings.level(1)
+        told = f"{time:.4g} µs at {size} bytes is the least of all, compared {common}"
+        nearest = _found("envelope", level, bound, side.label, _Value(size, 1), told, "")
+        return replace(nearest, common=common)
+    theirs = other.points.at[size]
+    whose = f"the {theirs:.4g} µs of {other.label}"
+    if compared.added_us > 0 and side.crossing is not None and other.crossing is not None:
+        whose = (
+            f"the {theirs + compared.added_us:.4g} µs that {other.label} would take over"
+            f" {side.crossing.link}, by its {theirs:.4g} µs over {other.crossing.link}"
         )
-        findings.append(replace(finding, common=common))
-    return findings
+    found = _found(
+        "envelope",
+        level,
+        bound,
+        side.label,
+        _Value(size, compared.value),
+        f"{time:.4g} µs at {size} bytes is {compared.value:.3g} times{_spoken(compared.interval)}"
+        f" {whose}, compared {common}",
+        f"avoid or mend this configuration for messages of about {size} bytes",
+    )
+    return replace(found, common=common, interval=compared.interval, against=other.label)
+
+
+def _spoken(interval: tuple[float, float] | None) -> str:
+    if interval is None:
+        return ""
+    return f" ({intervals.CONFIDENCE:.0%} interval {interval[0]:.3g} to {interval[1]:.3g})"
 
 
 def _inversions(points: _Points) -> list[_Value]:
@@ -1006,7 +1098,9 @@ def _found(
     *,
     below: bool = False,
 ) -> Finding:
-    advised = f"; {advice}" if level in (Level.WARN, Level.FAIL, Level.INCONCLUSIVE) else ""
+    advised = f"; {advice}" if level in (Level.WARN, Level.FAIL) else ""
+    if level is Level.INCONCLUSIVE:
+        advised = "; the interval lies astride that bound, and more launches would make it shorter"
     return Finding(
         criterion,
         level,

@@ -221,5 +221,6 @@ def _ruling(ruling: Ruling) -> dict[str, Any]:
         "value": finding.value,
         "bound": finding.bound,
         "interval": finding.interval,
+        "against": finding.against,
         "confirmed": None if confirmation is None else confirmation.confirmed,
     }

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from netproof import criteria, limits
-from netproof.benchmarks import imb_function
+from netproof.benchmarks import imb_function, messages_on_link
 from netproof.case import Case
 from netproof.criteria import Bounds, Confirmation, ConfirmSettings, Finding, Level
 from netproof.limits import Limits
+from netproof.links import Crossing, Link
 from netproof.measured import Measured
 from netproof.settings import Settings
 
@@ -34,7 +35,8 @@ class Subject:
 
     ``switch``: its name; ``settings``: of the criteria; ``known``: flaws of the environment, from
     an expression for whole cases as ``what`` has them to the reason; ``measured_on``: the day, of
-    a case that another session measured. Compared by identity.
+    a case that another session measured; ``link``: of each of its nodes, None where it is not
+    known. Compared by identity.
     """
 
     measured: Measured
@@ -42,14 +44,20 @@ class Subject:
     settings: Settings
     known: Mapping[str, str]
     measured_on: str = ""
+    link: Link | None = None
 
     @classmethod
     def of_extras(
-        cls, measured: Measured, extras: Mapping[str, Any], known: Mapping[str, str]
+        cls,
+        measured: Measured,
+        extras: Mapping[str, Any],
+        known: Mapping[str, str],
+        measured_on: str = "",
     ) -> Subject:
         """A case with what a report keeps of its partition, ``extras``."""
         settings = Settings.of_site(extras.get("criteria", {}), extras["line_rate_from_bytes"])
-        return cls(measured, extras["switch"], settings, known)
+        link = Link(extras["link_mbit_s"], extras["mtu"])
+        return cls(measured, extras["switch"], settings, known, measured_on, link)
 
     @property
     def case(self) -> Case:
@@ -65,6 +73,20 @@ class Subject:
         """The reason why flags of this case are expected, None where they are not."""
         what = self.case.what()
         return next((why for text, why in self.known.items() if re.fullmatch(text, what)), None)
+
+    def crossing(self) -> Crossing | None:
+        """What its messages cross: None inside a node, and where its link is not known.
+
+        An MPI that does not go over TCP has the same link, with fewer bytes of headers.
+        """
+        case = self.case
+        if self.link is None or case.path == "inside":
+            return None
+        if case.benchmark != "imb":
+            return Crossing(self.link, 1, 1)
+        function = imb_function(case.function)
+        least, most = messages_on_link(function, case.ranks, case.ranks_per_node)
+        return Crossing(self.link, least, most)
 
     def confirm_settings(self) -> ConfirmSettings:
         """How its flagged sizes are measured again; reductions go by elements of 4 bytes."""
@@ -265,8 +287,8 @@ def rule(subject: Subject, finding: Finding, confirmation: Confirmation | None) 
     """
     ruling = _rule(subject, finding, confirmation)
     flaw = subject.known_flaw()
-    against = (*FLAGS, Level.INCONCLUSIVE)
-    if flaw is None or ruling.level not in against or finding.criterion == "line rate":
+    excused = ruling.level in FLAGS or ruling.level is Level.INCONCLUSIVE
+    if flaw is None or not excused or finding.criterion == "line rate":
         return ruling
     if finding.level is Level.UNDEFINED:
         return ruling
@@ -344,15 +366,30 @@ def across(
 
 
 def _envelope(subject: Subject, members: Sequence[Subject]) -> list[Ruling]:
-    curves = {str(member): member.measured.curve for member in members}
+    calm = {str(member): undisturbed(member).measured for member in members}
+    noise = {str(member): disturbances(member) for member in members}
+    found = criteria.above_envelope(
+        {label: measured.curve for label, measured in calm.items()},
+        subject.settings.envelope,
+        launches={
+            label: [launch.curve for launch in measured.launches]
+            for label, measured in calm.items()
+        },
+        crossings={
+            str(member): crossing
+            for member in members
+            if (crossing := member.crossing()) is not None
+        },
+    )
     rulings = []
-    for finding in criteria.above_envelope(curves, subject.settings.envelope):
+    for finding in found:
         if finding.where != str(subject):
             continue
         if len(members) == 1 and finding.level is Level.UNDEFINED:
             rulings.append(Ruling(finding, Level.SHOWN, finding.why))
         else:
-            rulings.append(rule(subject, finding, None))
+            both = (*noise[finding.where], *noise.get(finding.against or "", ()))
+            rulings.append(rule(subject, without_noise(finding, both), None))
     return rulings
 
 
@@ -391,14 +428,19 @@ def _score(
         if (member.case.partition, member.case.environment)
         == (baseline.partition, baseline.environment)
     ]
+    calm = [undisturbed(member).measured for member in of_baseline]
     finding = criteria.score(
-        [launch.curve for launch in subject.measured.launches],
-        [launch.curve for member in of_baseline for launch in member.measured.launches],
+        [launch.curve for launch in undisturbed(subject).measured.launches],
+        [launch.curve for measured in calm for launch in measured.launches],
         where=where,
         baseline=_baseline_name(of_baseline[0]) if of_baseline else str(baseline),
         red_sizes=red,
         settings=settings,
     )
+    if of_baseline:
+        finding = dataclasses.replace(finding, against=str(of_baseline[0]))
+    noise = [text for member in (subject, *of_baseline) for text in disturbances(member)]
+    finding = without_noise(finding, list(dict.fromkeys(noise)))
     return rule(subject, finding, None)
 
 

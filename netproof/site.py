@@ -20,6 +20,7 @@ from typing import Any
 
 from netproof.benchmarks import FEATURES
 from netproof.errors import NetproofError
+from netproof.links import Link
 from netproof.settings import Settings
 
 
@@ -239,6 +240,10 @@ class Partition:
     def settings(self) -> Settings:
         """The settings of the criteria here."""
         return Settings.of_site(self.criteria, self.line_rate_from_bytes)
+
+    def link(self) -> Link:
+        """The link of each of its nodes."""
+        return Link(self.link_mbit_s, self.mtu)
 
     @classmethod
     def from_extras(cls, extras: dict[str, Any]) -> Partition:

@@ -15,6 +15,7 @@ from netproof.criteria import Finding, Level
 from netproof.errors import NetproofError
 from netproof.judgement import Baseline, Ruling, Subject
 from netproof.left import Left
+from netproof.links import Link
 from netproof.matrix import Absence, Matrix
 from netproof.measured import Measured
 from netproof.session import GOOD_RESULTS, CheckResult, Session
@@ -419,16 +420,18 @@ def _first(names: Sequence[str]) -> str:
 def subject(result: CheckResult, matrix: Matrix, measured_on: str = "") -> Subject:
     """A measured case with the site's settings as they are now, or as they were if it has none.
 
-    ``measured_on``: the day, where another session than the judged one measured it.
+    The link is the one that it was measured over. ``measured_on``: the day, where another session
+    than the judged one measured it.
     """
     measured = Measured.from_json(result.measured)
     extras = result.measured["partition_extras"]
+    link = Link(extras["link_mbit_s"], extras["mtu"])
     here = matrix.partitions.get(measured.case.partition)
     if here is not None:
         known = matrix.known.get(measured.case.environment, {})
-        return Subject(measured, here.switch, here.settings(), known, measured_on)
+        return Subject(measured, here.switch, here.settings(), known, measured_on, link)
     settings = Settings.of_site(extras.get("criteria", {}), extras["line_rate_from_bytes"])
-    return Subject(measured, extras["switch"], settings, {}, measured_on)
+    return Subject(measured, extras["switch"], settings, {}, measured_on, link)
 
 
 def rulings_along(subjects: Sequence[Subject], session: Session) -> dict[tuple, tuple[Ruling, ...]]:

@@ -3,6 +3,7 @@ from itertools import pairwise
 
 import pytest
 
+from netproof import interval
 from netproof.criteria import (
     AT_EVERY_SIZE,
     CommonSizes,
@@ -31,6 +32,8 @@ from netproof.criteria import (
 )
 from netproof.curve import Curve
 from netproof.errors import NetproofError
+from netproof.launches import median_curve
+from netproof.links import Crossing, Link
 from netproof.units import line_rate_mb_s
 
 WHERE = "gige, intel-mpi, Alltoall, 16 ranks"
@@ -98,6 +101,69 @@ class TestEnvelope:
 
     def test_nothing_has_no_findings(self):
         assert above_envelope({}) == ()
+
+
+def three(*values):
+    """Launches of one size of 4 bytes."""
+    return [times(value) for value in values]
+
+
+def beside(**launches):
+    """Curves of one size as the medians of their launches, compared."""
+    curves = {where: median_curve(several) for where, several in launches.items()}
+    return {found.where: found for found in above_envelope(curves, launches=launches)}
+
+
+class TestEnvelopeIntervals:
+    def test_all_of_the_interval_above_the_bound_is_red(self):
+        slow = beside(slow=three(29, 30, 31), fast=three(0.99, 1, 1.01))["slow"]
+        assert (slow.level, slow.against, slow.bound) == (Level.FAIL, "fast", 10)
+        low, high = slow.interval
+        assert 10 < low < slow.value < high
+        assert f"30 times (95% interval {low:.3g} to {high:.3g}) the 1 µs of fast" in slow.why
+
+    @pytest.mark.parametrize("median", [8, 12])
+    def test_an_interval_astride_the_bound_is_inconclusive_on_whichever_side_the_value_is(
+        self, median
+    ):
+        slow = beside(slow=three(2, median, 40), fast=three(0.99, 1, 1.01))["slow"]
+        assert (slow.level, slow.value, slow.against) == (Level.INCONCLUSIVE, median, "fast")
+        assert slow.interval[0] < 10 < slow.interval[1]
+        assert f"(95% interval {slow.interval[0]:.3g} to" in slow.why
+        assert "astride that bound" in slow.why
+
+    def test_all_of_the_interval_below_passes(self):
+        slow = beside(slow=three(5, 5.1, 5.2), fast=three(0.99, 1, 1.01))["slow"]
+        assert (slow.level, slow.interval[1] < 10) == (Level.PASS, True)
+
+    def test_the_fastest_is_inconclusive_where_its_launches_are_far_apart(self):
+        shaky = beside(shaky=three(0.1, 0.9, 300), steady=three(0.99, 1, 1.01))["shaky"]
+        assert (shaky.level, shaky.against) == (Level.INCONCLUSIVE, "steady")
+
+    def test_the_fastest_passes_with_1(self):
+        fast = beside(slow=three(5, 5.1, 5.2), fast=three(0.99, 1, 1.01))["fast"]
+        assert (fast.level, fast.value) == (Level.PASS, 1)
+
+    def test_one_launch_of_a_side_lets_the_value_decide(self):
+        slow = beside(slow=three(11), fast=three(0.1, 1, 10))["slow"]
+        assert (slow.level, slow.interval) == (Level.FAIL, None)
+
+    def test_who_is_steady_makes_it_red_where_the_fastest_is_not(self):
+        found = beside(slow=three(12, 12, 12), fast=three(0.1, 0.9, 9), steady=three(1, 1, 1))
+        assert (found["slow"].level, found["slow"].against) == (Level.FAIL, "steady")
+
+    def test_what_the_link_explains_is_added_to_each_launch(self):
+        slow, fast = Link(100, 1500), Link(1000, 1500)
+        more = slow.wire_us(4) - fast.wire_us(4)
+        launches = {"slow": three(600, 600, 600), "fast": three(19, 20, 21)}
+        found, _ = above_envelope(
+            {where: median_curve(several) for where, several in launches.items()},
+            launches=launches,
+            crossings={"slow": Crossing(slow, 1, 1), "fast": Crossing(fast, 1, 1)},
+        )
+        assert found.value == pytest.approx(600 / (20 + more))
+        expected = interval.of_ratio([600] * 3, [19 + more, 20 + more, 21 + more])
+        assert found.interval == pytest.approx(expected)
 
 
 class TestScore:
@@ -170,6 +236,26 @@ class TestScore:
                 settings=settings,
             )
             assert found.level is level
+
+    @pytest.mark.parametrize(
+        ("took", "level"),
+        [
+            ((9, 10, 11), Level.FAIL),
+            ((3, 10, 11), Level.INCONCLUSIVE),
+            ((3, 4.5, 11), Level.INCONCLUSIVE),
+            ((3, 3.5, 4), Level.PASS),
+        ],
+    )
+    def test_all_of_its_interval_decides(self, took, level):
+        found = score(
+            [times(one) for one in took],
+            [times(one) for one in (1.9, 2, 2.1)],
+            where=WHERE,
+            baseline="b",
+            settings=ScoreSettings(fail=0.4),
+        )
+        assert (found.level, found.against) == (level, "b")
+        assert ("the interval lies astride it" in found.why) == (level is Level.INCONCLUSIVE)
 
     def test_launches_over_different_sizes_are_an_error(self):
         with pytest.raises(NetproofError, match="lacks 8 bytes"):

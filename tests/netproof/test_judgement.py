@@ -11,6 +11,7 @@ from netproof import again, judgement, session
 from netproof.again import MeasuredAgain
 from netproof.criteria import Finding, JumpSettings, Level, MpiLossSettings, ScoreSettings
 from netproof.judgement import Baseline, Subject
+from netproof.links import Crossing, Link
 from netproof.measured import Measured
 from netproof.settings import Settings
 
@@ -218,8 +219,63 @@ class TestAcross:
         rulings = judgement.across([sick["mpich tcp"], sick["intelmpi tcp"], bad], MPICH)
         (red,) = (r for r in rulings[bad.case.key()] if r.level is Level.FAIL)
         assert red.finding.criterion == "envelope"
-        sizes = [s for s in bad.measured.curve.sizes if s >= 4096]
-        assert f"; so it is at {len(sizes)} sizes: {', '.join(map(str, sizes))} bytes" in red.why
+        (open_,) = (r for r in rulings[bad.case.key()] if r.level is Level.INCONCLUSIVE)
+        sizes = tuple(s for s in bad.measured.curve.sizes if s >= 4096)
+        assert tuple(sorted((*red.sizes(), *open_.sizes()))) == sizes
+        assert f"; so it is at {len(red.sizes())} sizes: 4096, 6144, 12288, " in red.why
+        # Where the launches of the sick switch are far apart, more of them have to tell.
+        assert open_.sizes() == (8192, 65536, 524288)
+
+    def test_where_it_is_red_it_says_with_whom_it_was_compared(self, sick):
+        bad = slower(sick["mpich tcp"], 25, "openmpi4")
+        subjects = [sick["mpich tcp"], sick["intelmpi tcp"], bad]
+        rulings = judgement.across(subjects, MPICH)[bad.case.key()]
+        labels = {str(subject) for subject in subjects} - {str(bad)}
+        found = [r.finding for r in rulings]
+        assert all(finding.against in labels for finding in found)
+        assert found[-1].against == str(sick["mpich tcp"])
+        assert all(finding.interval is not None for finding in found)
+
+    def test_what_is_inconclusive_neither_passes_nor_goes_unsaid(self, sick):
+        rulings = judgement.across([sick["mpich tcp"], sick["intelmpi tcp"]], MPICH)
+        envelope, _ = rulings[sick["mpich tcp"].case.key()]
+        assert (envelope.level, envelope.finding.level) == (Level.INCONCLUSIVE,) * 2
+        assert "95% interval" in envelope.why
+        assert envelope.sizes() == (8192, 65536, 524288)
+
+    def test_a_flaw_that_is_known_excuses_what_is_inconclusive_too(self, sick):
+        known = dataclasses.replace(sick["mpich tcp"], known={".*": "ticket 812"})
+        envelope, _ = judgement.across([known, sick["intelmpi tcp"]], MPICH)[known.case.key()]
+        assert envelope.level is Level.SHOWN
+        assert "known: ticket 812" in envelope.why
+
+    def test_a_slower_link_is_held_against_what_it_explains(self, sick):
+        fast = dataclasses.replace(sick["intelmpi mpi"], link=Link(10_000, 1500))
+        slow = dataclasses.replace(slower(fast, 15, "openmpi4"), link=Link(100, 1500))
+        red = []
+        for link in (slow.link, fast.link, None):
+            one = dataclasses.replace(slow, link=link)
+            rulings = judgement.across([one, fast], None)[one.case.key()]
+            if any(ruling.level is Level.FAIL for ruling in rulings):
+                red.append(link)
+        assert red == [fast.link, None]
+
+    def test_inside_a_node_no_link_explains_anything(self, sick):
+        subject = dataclasses.replace(sick["mpich tcp"], link=Link(1000, 1500))
+        assert subject.crossing() == Crossing(Link(1000, 1500), 1, 1)
+        case = dataclasses.replace(subject.case, path="inside")
+        measured = dataclasses.replace(subject.measured, case=case)
+        assert dataclasses.replace(subject, measured=measured).crossing() is None
+        assert sick["mpich tcp"].crossing() is None
+
+    def test_of_a_collective_as_many_messages_cross_as_its_algorithms_may_send(self, sick):
+        case = dataclasses.replace(
+            sick["mpich tcp"].case, benchmark="imb", function="Bcast", ranks=64, ranks_per_node=2
+        )
+        measured = dataclasses.replace(sick["mpich tcp"].measured, case=case)
+        link = Link(1000, 1500)
+        subject = dataclasses.replace(sick["mpich tcp"], measured=measured, link=link)
+        assert subject.crossing() == Crossing(link, 1, 62)
 
     def test_a_red_case_keeps_its_score_and_wears_the_mark(self, sick):
         bad = slower(sick["mpich tcp"], 25, "openmpi4")

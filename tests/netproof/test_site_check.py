@@ -27,7 +27,7 @@ THIRD_OF_EXAMPLE = """
     "environments\""""
 THIRD_OF_TESTBED = """
                 _partition(
-                    "gige3", "a third", 1000, 524288, 10, 60, _criteria(131072, 10)
+                    "gige3", "a third", 1000, 524288, 10, 60, _criteria(131072)
                 ),
             ],
         }
