@@ -238,7 +238,7 @@ def script(
     lines = [
         "#!/bin/bash",
         ". ./steps.sh",
-        'mapfile -t nodes < <(scontrol show hostnames "$SLURM_JOB_NODELIST")',
+        f"job_nodes {provenance.JOB_NODES_FILE} || exit 3",
     ]
     if describe_nodes:
         lines.append(provenance.node_step(partition.interface))

@@ -78,7 +78,8 @@ NETPIPE_VARIANTS = tuple(itertools.product(NETPIPE_PROTOCOLS, NETPIPE_PATHS, NET
 """Protocol, path and direction of each."""
 
 KEPT_FILES = [
-    *("launches.*", "*.out", "*.err", "*.np", plan.SIZE_FILES, provenance.NODE_FILES, PLAN_FILE)
+    *("launches.*", "*.out", "*.err", "*.np", plan.SIZE_FILES, provenance.NODE_FILES, PLAN_FILE),
+    provenance.JOB_NODES_FILE,
 ]
 """What is kept of a job's folder."""
 
@@ -153,6 +154,13 @@ class Steps(rfm.RunOnlyRegressionTest, Launched):
     keep_files = KEPT_FILES
     seed = variable(int, value=0)
     describe_nodes = False
+
+    def own_nodes(self) -> tuple[str, ...]:
+        """Its nodes by its own word; ReFrame's list is of a moment that may be too early.
+
+        Raises ProvenanceError where it left none that is whole.
+        """
+        return provenance.nodes_of_job(Path(self.stagedir), str(self.job.jobid))
 
     def write_steps(
         self, steps: Callable[[list[str], int], Sequence[plan.Step]], files: dict[str, str]
@@ -250,7 +258,7 @@ class Job(Steps, Referenced):
             )
         try:
             self.netproof_provenance = provenance.of_job(
-                Path(self.stagedir), self.job.nodelist, ran_with()
+                Path(self.stagedir), self.own_nodes(), ran_with()
             )
         except provenance.ProvenanceError as error:
             raise SanityError(str(error)) from None
@@ -647,7 +655,7 @@ class Curves(Steps):
         if self.flags:
             self.num_tasks = self.job_of.num_tasks
             self.num_tasks_per_node = self.job_of.num_tasks_per_node
-            self.job.pin_nodes = list(self.job_of.job.nodelist)
+            self.job.pin_nodes = list(self.job_of.own_nodes())
             self.plan_again()
 
     @sanity_function
@@ -721,8 +729,7 @@ class NetpipeCurves(Curves, NetpipeReader):
             ],
             self.again_launches,
             measured.netpipe_reader(folder, case),
-            nodes=self.job.nodelist,
-            jobid=self.job.jobid,
+            jobid=str(self.job.jobid),
         )
 
 
@@ -766,8 +773,7 @@ class ImbCurves(Curves, ImbReader):
             [(subject.case.function, judgement.dense_sizes(subject, findings))],
             self.again_launches,
             measured.imb_reader(folder, subject.case),
-            nodes=self.job.nodelist,
-            jobid=self.job.jobid,
+            jobid=str(self.job.jobid),
         )
 
 
