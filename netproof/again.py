@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from netproof import criteria, measured
+from netproof import criteria, measured, provenance
 from netproof.case import Case
 from netproof.criteria import Confirmation, ConfirmSettings, Finding, Level
 from netproof.curve import Curve
@@ -16,6 +16,7 @@ from netproof.errors import NetproofError
 from netproof.judgement import Ruling, Subject, bounds_of, flagged, rule
 from netproof.measured import Incomplete, Record
 from netproof.plan import Sweep
+from netproof.provenance import ProvenanceError
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class MeasuredAgain:
     """A case measured again around its flagged sizes.
 
     ``launches``: the curves that are complete; ``faults``: why others are not, a sentence each;
-    ``nodes``: Slurm's names of the nodes of the job ``jobid``.
+    ``nodes``: the nodes of the job ``jobid``, by its own word.
     """
 
     case: Case
@@ -81,19 +82,22 @@ def read(
     launches: Iterable[int],
     reader: Callable[[str], Curve],
     *,
-    nodes: Sequence[str],
     jobid: str,
 ) -> MeasuredAgain:
     """Read what a job measured again of a case.
 
     ``parts``: the subjects of the steps that make one launch together, each with its sizes;
-    where two have a size, the first one counts. ``launches``: their numbers.
+    where two have a size, the first one counts. ``launches``: their numbers. ``folder``: of the
+    job ``jobid``; one that does not say which nodes it had has measured nothing.
     """
     done, faults = [], []
     try:
+        nodes = provenance.nodes_of_job(folder, jobid)
         recorded = measured.records(folder)
     except Incomplete as error:
-        return MeasuredAgain(case, (), error.reasons, tuple(nodes), jobid)
+        return MeasuredAgain(case, (), error.reasons, nodes, jobid)
+    except ProvenanceError as error:
+        return MeasuredAgain(case, (), (str(error),), (), jobid)
     for number in launches:
         try:
             done.append(_merged(_parts(folder, case, parts, number, recorded, reader)))
@@ -101,7 +105,7 @@ def read(
             faults += error.reasons
         except (NetproofError, OSError) as error:
             faults.append(str(error))
-    return MeasuredAgain(case, tuple(done), tuple(faults), tuple(nodes), jobid)
+    return MeasuredAgain(case, tuple(done), tuple(faults), nodes, jobid)
 
 
 def _parts(

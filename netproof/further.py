@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import random
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -315,7 +316,6 @@ def read(
     *,
     whole: bool,
     around: bool,
-    nodes: Sequence[str],
     jobid: str,
     running: bool = False,
 ) -> Done:
@@ -328,7 +328,7 @@ def read(
     try:
         recorded = measured.records(folder)
     except Incomplete as error:
-        none = MeasuredAgain(case, (), error.reasons, tuple(nodes), jobid) if around else None
+        none = MeasuredAgain(case, (), error.reasons, (), jobid) if around else None
         return Done(asked, (), none, error.reasons if whole else ())
     closed = _closed(folder)
     launches: list[Launch] = []
@@ -356,7 +356,7 @@ def read(
         parts = asked.dense()
         label = asked.step + DENSE
         wanted = _made(asked, label, recorded, closed, parts[-1][0], running=running)
-        measured_again = again.read(folder, case, parts, wanted, reader, nodes=nodes, jobid=jobid)
+        measured_again = again.read(folder, case, parts, wanted, reader, jobid=jobid)
     return Done(asked, tuple(launches), measured_again, tuple(faults))
 
 
@@ -401,8 +401,9 @@ def decide(folder: Path) -> None:
     """
     document = json.loads((folder / QUESTION_FILE).read_text())
     asked = [Asked.from_json(values) for values in document["cases"]]
+    jobid = os.environ["SLURM_JOB_ID"]
     done = [
-        read(folder, one, whole=True, around=bool(one.flags()), nodes=(), jobid="", running=True)
+        read(folder, one, whole=True, around=bool(one.flags()), jobid=jobid, running=True)
         for one in asked
     ]
     still = undecided(done)

@@ -260,7 +260,7 @@ def _head(partition: Partition, count: int, *, over_tcp: bool, describe_nodes: b
     lines = [
         "#!/bin/bash",
         ". ./steps.sh",
-        'mapfile -t nodes < <(scontrol show hostnames "$SLURM_JOB_NODELIST")',
+        f"job_nodes {provenance.JOB_NODES_FILE} || exit 3",
     ]
     if describe_nodes:
         lines.append(provenance.node_step(partition.interface))

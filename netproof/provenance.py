@@ -32,6 +32,11 @@ NODE_END = "end"
 NODE_FILES = "node.*.txt"
 """What the job's nodes print, a file each, named after the node."""
 
+JOB_NODES_FILE = "job_nodes.txt"
+"""Where a job notes, from within, which nodes Slurm gave it. ``sacct`` may be asked too early."""
+
+JOB_NODES_HEADER = "netproof-job-nodes\t1"
+
 NODE_STEP_LIMIT_S = 60
 """Seconds after which the step that describes the nodes is ended; it takes about one."""
 
@@ -170,10 +175,46 @@ def node_step(interface: str) -> str:
     return f"{limit} srun --mpi=none {everywhere} bash ./node.sh {shlex.quote(interface)}"
 
 
+def nodes_of_job(folder: Path, jobid: str) -> tuple[str, ...]:
+    """The nodes of a job by Slurm's names, in Slurm's order, as it noted them from within.
+
+    ``folder`` has its ``JOB_NODES_FILE``; ``jobid`` is Slurm's. Raises ProvenanceError, naming the
+    file, where that is missing, empty, cut short, of another job or not what ``job_nodes`` prints.
+    """
+    path = folder / JOB_NODES_FILE
+    try:
+        text = path.read_text()
+    except (OSError, ValueError) as error:
+        raise ProvenanceError(f"{path}: cannot be read: {error}; see {folder}'s *.err") from error
+    lines = text.splitlines()
+    if not lines or lines[0] != JOB_NODES_HEADER:
+        raise ProvenanceError(f"{path}:1: the header {JOB_NODES_HEADER!r} is missing")
+    if lines[-1] != NODE_END or not text.endswith("\n"):
+        raise ProvenanceError(f"{path}:{len(lines)}: is cut short, {NODE_END!r} is missing")
+    found = []
+    for number, (line, key) in enumerate(
+        zip(lines[1:-1], ("jobid", "count", *("node" for _ in lines)), strict=False), 2
+    ):
+        name, _, value = line.partition("\t")
+        if name != key or not value.strip():
+            raise ProvenanceError(f"{path}:{number}: {line!r} is no {key} with a value")
+        found.append(value)
+    if len(found) < 3:
+        raise ProvenanceError(f"{path}: names no node")
+    noted, count, *nodes = found
+    if noted != jobid:
+        raise ProvenanceError(f"{path}:2: is of job {noted} and not of {jobid}")
+    if count != str(len(nodes)) or len(set(nodes)) != len(nodes):
+        raise ProvenanceError(
+            f"{path}:3: Slurm gave {count} nodes, and those listed are {', '.join(nodes)}"
+        )
+    return tuple(nodes)
+
+
 def of_job(folder: Path, nodes: Sequence[str], ran_with: Software) -> dict[str, Any]:
     """Plain values for the report: the software, and every node of a job.
 
-    ``folder`` has a file of ``NODE_FILES`` from each of ``nodes``, which are Slurm's names.
+    ``folder`` has a file of ``NODE_FILES`` from each of ``nodes``, those of ``nodes_of_job``.
     Raises ProvenanceError where a node's file is missing, foreign or not whole.
     """
     found = {}

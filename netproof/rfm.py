@@ -93,7 +93,8 @@ NETPIPE_VARIANTS = tuple(itertools.product(NETPIPE_PROTOCOLS, NETPIPE_PATHS, NET
 """Protocol, path and direction of each."""
 
 KEPT_FILES = [
-    *("launches.*", "*.out", "*.err", "*.np", plan.SIZE_FILES, provenance.NODE_FILES, PLAN_FILE)
+    *("launches.*", "*.out", "*.err", "*.np", plan.SIZE_FILES, provenance.NODE_FILES, PLAN_FILE),
+    provenance.JOB_NODES_FILE,
 ]
 """What is kept of a job's folder."""
 
@@ -168,6 +169,13 @@ class Steps(rfm.RunOnlyRegressionTest, Launched):
     keep_files = KEPT_FILES
     seed = variable(int, value=0)
     describe_nodes = False
+
+    def own_nodes(self) -> tuple[str, ...]:
+        """Its nodes by its own word; ReFrame's list is of a moment that may be too early.
+
+        Raises ProvenanceError where it left none that is whole.
+        """
+        return provenance.nodes_of_job(Path(self.stagedir), str(self.job.jobid))
 
     def write_steps(
         self, steps: Callable[[list[str], int], Sequence[plan.Step]], files: dict[str, str]
@@ -272,7 +280,7 @@ class Job(Steps, Referenced):
             )
         try:
             self.netproof_provenance = provenance.of_job(
-                Path(self.stagedir), self.job.nodelist, ran_with()
+                Path(self.stagedir), self.own_nodes(), ran_with()
             )
         except provenance.ProvenanceError as error:
             raise SanityError(str(error)) from None
@@ -712,7 +720,7 @@ class Further(Steps, Reader):
             return
         self.num_tasks = self.job_of.num_tasks
         self.num_tasks_per_node = self.job_of.num_tasks_per_node
-        self.job.pin_nodes = list(self.job_of.job.nodelist)
+        self.job.pin_nodes = list(self.job_of.own_nodes())
         partition = Partition.from_extras(self.current_partition.extras)
         stage = Path(self.stagedir)
         rounds, files = self.rounds(self.take_over_srun(partition))
@@ -735,7 +743,6 @@ class Further(Steps, Reader):
                 one,
                 whole=one.case.key() in self.open_whole,
                 around=one.case.key() in self.open_around,
-                nodes=self.job.nodelist,
                 jobid=str(self.job.jobid),
             )
             for one in self.asked

@@ -150,6 +150,17 @@ def _name_and_place(test: dict[str, Any]) -> tuple[str, ...]:
     return (test["unique_name"], f"{test['system']}:{test['partition']}", test["environ"])
 
 
+def _nodes(test: dict[str, Any]) -> tuple[str, ...]:
+    """Nodes of a test's job: by the job's own word where it left one, else ReFrame's list.
+
+    ReFrame asks sacct, now and then before that knows all of them.
+    """
+    described = (test.get("netproof_provenance") or {}).get("nodes", ())
+    again = (test.get("netproof_again") or {}).get("cases", ())
+    own = [node["node"] for node in described] or [name for one in again for name in one["nodes"]]
+    return tuple(dict.fromkeys(own)) or tuple(test["job_nodelist"] or ())
+
+
 def _further(tests: list[dict[str, Any]]) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
     """Launches that tests of a run made of cases which others had measured, by the case's key."""
     found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
@@ -227,7 +238,7 @@ def _result(
         phase=test["fail_phase"] or "",
         reason=test["fail_reason"] or "",
         seconds=test["time_total"] or 0.0,
-        nodes=tuple(test["job_nodelist"] or ()),
+        nodes=_nodes(test),
         folder=test["outputdir"] if test["result"] == "pass" else test["stagedir"],
         case=case,
         measured=measured,

@@ -37,4 +37,15 @@ decide() {
     "$@" >>decide.out 2>&1 </dev/null || true
 }
 
+# job_nodes FILE: sets the array nodes to the job's own, by Slurm's names, and notes them in FILE.
+job_nodes() {
+    local listed
+    nodes=()
+    listed=$(scontrol show hostnames "$SLURM_JOB_NODELIST") && mapfile -t nodes <<<"$listed"
+    printf 'netproof-job-nodes\t1\njobid\t%s\ncount\t%s\n' "$SLURM_JOB_ID" "$SLURM_JOB_NUM_NODES" >"$1"
+    [ -n "$listed" ] || return 1
+    printf 'node\t%s\n' "${nodes[@]}" >>"$1"
+    printf 'end\n' >>"$1"
+}
+
 trap end_steps EXIT

@@ -74,7 +74,9 @@ _OUTCOME = {
     "phase": Column(_TEXT, "phase of ReFrame's pipeline in which it failed, or empty"),
     "reason": Column(_TEXT, "why it failed, or empty"),
     "seconds": Column(_NUMBER, "what ReFrame took for it, s"),
-    "nodes": Column(_TEXTS, "nodes that Slurm gave the test; of a case, where it was judged"),
+    "nodes": Column(
+        _TEXTS, "nodes of the test's job, by its own word; of a case, where it was judged"
+    ),
     "folder": Column(_TEXT, "where the output was left; null for what never began", True),
 }
 

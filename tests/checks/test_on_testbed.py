@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import json
 import os
 import re
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -175,6 +177,26 @@ def test_a_second_job_is_held_while_one_measures(run, tmp_path):
     )
     (_, first_end), (second_start, _) = shown()
     assert first_end <= second_start
+
+
+EARLY_SACCT = """#!/bin/bash
+# Tells of one node of those that a job has, as it does now and then when it is asked too early.
+REAL "$@" | sed -E 's/(gige-)\\[([0-9]+)[-,][0-9,-]+\\]/\\1\\2/'
+"""
+
+
+def test_a_job_is_believed_and_not_a_sacct_that_does_not_know_all_of_its_nodes(run, tmp_path):
+    real = shutil.which("sacct")
+    program(tmp_path / "bin" / "sacct", EARLY_SACCT.replace("REAL", real))
+    path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+    ran = run(tmp_path, *reframe("-p", "intelmpi", "-n", "ImbPingPong"), PATH=path)
+    assert ran.returncode == 0, ran.stdout
+    report = json.loads((tmp_path / "run-0.json").read_text())
+    lists = [test["job_nodelist"] for test in report["runs"][0]["testcases"]]
+    assert ["gige-1"] in lists
+    stored = session.load(tmp_path / "run-0.json")
+    (job,) = (result for result in stored.results if result.kind == "launches")
+    assert job.nodes == ("gige-1", "gige-2")
 
 
 def test_what_did_not_run_fails_the_verdict(run, small):

@@ -88,7 +88,13 @@ def job(tmp_path) -> Path:
                 "netproof rank 0 on gige-1: 0.5 s wall, 0.1 s user, 0.1 s system\n"
                 "netproof rank 1 on gige-2: 0.5 s wall, 0.1 s user, 0.1 s system\n"
             )
+    job_nodes(tmp_path)
     return tmp_path
+
+
+def job_nodes(folder: Path) -> None:
+    listed = "netproof-job-nodes\t1\njobid\t7\ncount\t2\nnode\tgige-1\nnode\tgige-2\nend\n"
+    (folder / "job_nodes.txt").write_text(listed)
 
 
 def reader(step: str) -> Curve:
@@ -100,21 +106,30 @@ PARTS = (("tcp-from-8", (8, 12)), ("tcp-from-5", (5, 8)))
 
 
 def test_the_calls_of_a_launch_make_one_curve_and_the_first_counts(job):
-    measured = again.read(job, CASE, PARTS, 2, reader, nodes=["gige-1", "gige-2"], jobid="7")
+    measured = again.read(job, CASE, PARTS, 2, reader, jobid="7")
     assert measured.launches == (Curve((5, 8, 12), (99.0, 10.0, 10.0)),) * 2
     assert measured.faults == ()
+    assert measured.nodes == ("gige-1", "gige-2")
 
 
 def test_a_launch_that_failed_is_told_and_the_others_are_used(job):
     record = job / "launches.tsv"
     record.write_text(record.read_text().replace("from-5.2\t1.0\t2.0\t0", "from-5.2\t1.0\t2.0\t1"))
-    measured = again.read(job, CASE, PARTS, 2, reader, nodes=["gige-1"], jobid="7")
+    measured = again.read(job, CASE, PARTS, 2, reader, jobid="7")
     assert len(measured.launches) == 1
     (fault,) = measured.faults
     assert "tcp-from-5.2 ended with status 1" in fault
 
 
+def test_a_job_that_does_not_say_which_nodes_it_had_measured_nothing(job):
+    (job / "job_nodes.txt").unlink()
+    measured = again.read(job, CASE, PARTS, 2, reader, jobid="7")
+    assert measured.launches == measured.nodes == ()
+    assert "job_nodes.txt: cannot be read" in measured.faults[0]
+
+
 def test_a_job_that_left_nothing_says_so(tmp_path):
-    measured = again.read(tmp_path, CASE, PARTS, 3, reader, nodes=[], jobid="7")
+    job_nodes(tmp_path)
+    measured = again.read(tmp_path, CASE, PARTS, 3, reader, jobid="7")
     assert measured.launches == ()
     assert "the job left no record of its launches" in measured.faults[0]

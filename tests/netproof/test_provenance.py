@@ -160,6 +160,79 @@ def test_the_step_asks_every_node_once_and_does_not_end_the_script(tmp_path):
     assert asked[-3:] == ["bash", "./node.sh", "eth 1"]
 
 
+JOB_NODES = """netproof-job-nodes\t1
+jobid\t17
+count\t2
+node\tgige-2
+node\tgige-1
+end
+"""
+
+
+def test_a_jobs_own_nodes_are_in_slurms_order(tmp_path):
+    (tmp_path / "job_nodes.txt").write_text(JOB_NODES)
+    assert provenance.nodes_of_job(tmp_path, "17") == ("gige-2", "gige-1")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (None, ": cannot be read: "),
+        ("", ":1: the header"),
+        (JOB_NODES.removesuffix("end\n"), ":5: is cut short"),
+        (JOB_NODES.removesuffix("\n"), ":6: is cut short"),
+        (JOB_NODES.replace("17", "18"), ":2: is of job 18 and not of 17"),
+        (JOB_NODES.replace("node\tgige-1\n", ""), ":3: Slurm gave 2 nodes, and those listed are"),
+        (JOB_NODES.replace("gige-1", "gige-2"), ":3: Slurm gave 2 nodes"),
+        (JOB_NODES.replace("node\tgige-1", "node\t"), ":5: 'node\\t' is no node with a value"),
+        (JOB_NODES.replace("jobid", "job"), ":2: 'job\\t17' is no jobid"),
+        (JOB_NODES.split("node\t")[0] + "end\n", ": names no node"),
+    ],
+)
+def test_a_jobs_own_list_that_is_not_whole_is_refused(tmp_path, text, reason):
+    path = tmp_path / "job_nodes.txt"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(ProvenanceError) as raised:
+        provenance.nodes_of_job(tmp_path, "17")
+    assert str(raised.value).startswith(f"{path}{reason}")
+
+
+def listed_by_job(folder: Path, scontrol: str) -> subprocess.CompletedProcess[str]:
+    """The list that a job's script leaves in ``folder`` where ``scontrol`` is that shell text."""
+    tool = folder / "scontrol"
+    tool.write_text(f"#!/bin/bash\n{scontrol}\n")
+    tool.chmod(0o755)
+    shutil.copy(SCRIPT.parent / "steps.sh", folder)
+    job = {"SLURM_JOB_ID": "17", "SLURM_JOB_NODELIST": "gige-[1-2]", "SLURM_JOB_NUM_NODES": "2"}
+    return subprocess.run(
+        [
+            "bash",
+            "-c",
+            '. ./steps.sh; job_nodes job_nodes.txt || exit 3; trap - EXIT; echo "${nodes[1]}"',
+        ],
+        cwd=folder,
+        env=os.environ | {"PATH": f"{folder}:{os.environ['PATH']}", **job},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_job_asks_slurm_from_within(tmp_path):
+    done = listed_by_job(
+        tmp_path, '[ "$*" = "show hostnames gige-[1-2]" ] && printf "gige-%s\\n" 1 2'
+    )
+    assert (done.returncode, done.stdout) == (0, "gige-2\n")
+    assert provenance.nodes_of_job(tmp_path, "17") == ("gige-1", "gige-2")
+
+
+def test_a_job_whose_slurm_does_not_answer_ends_and_leaves_a_list_that_is_cut_short(tmp_path):
+    assert listed_by_job(tmp_path, "exit 1").returncode == 3
+    with pytest.raises(ProvenanceError, match="is cut short"):
+        provenance.nodes_of_job(tmp_path, "17")
+
+
 def test_a_job_whose_node_left_no_file_is_refused(tmp_path):
     shutil.copy(NODES / "same" / "node.gige-1.txt", tmp_path)
     with pytest.raises(ProvenanceError, match=r"no node\.\*\.txt of gige-2"):

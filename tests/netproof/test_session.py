@@ -94,3 +94,14 @@ def test_the_newest_report_is_the_last_one_written(tmp_path):
         (tmp_path / name).touch()
         os.utime(tmp_path / name, (seconds, seconds))
     assert session.newest(tmp_path).name == "run-a.json"
+
+
+def test_a_jobs_own_list_of_nodes_counts_and_not_reframes(tmp_path):
+    def change(document) -> None:
+        job = next(t for t in document["runs"][0]["testcases"] if not t.get("netproof_case"))
+        job["job_nodelist"] = ["gige-1"]
+        job["netproof_provenance"] = {"nodes": [{"node": "gige-1"}, {"node": "gige-2"}]}
+
+    stored = session.load(changed(tmp_path, change))
+    (job,) = (result for result in stored.results if result.case is None)
+    assert job.nodes == ("gige-1", "gige-2")
