@@ -11,6 +11,7 @@ from netproof import interval
 from netproof.benchmarks import check_name
 from netproof.case import Case
 from netproof.criteria import Finding, Level
+from netproof.errors import NetproofError
 from netproof.interval import Interval, Side
 from netproof.measured import Measured
 from netproof.references import VARIABLE_UNITS, XFAIL, NotThere, ReferenceFile
@@ -79,6 +80,26 @@ def of_case(references: ReferenceFile, case: Case) -> dict[str, Limits]:
     except NotThere:
         return {}
     return of_references(entries)
+
+
+def finding_from_json(values: Mapping[str, Any]) -> Finding:
+    """A finding of ``judge`` from the plain values that a report keeps of it.
+
+    Raises NetproofError where they are none.
+    """
+    try:
+        ends = values["interval"]
+        return Finding(
+            CRITERION,
+            Level(values["level"]),
+            values["where"],
+            values["why"],
+            value=values["value"],
+            bound=values["bound"],
+            interval=None if ends is None else (ends[0], ends[1]),
+        )
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise NetproofError(f"what a reference says cannot be read: {error!r}") from error
 
 
 def variables(measured: Measured) -> dict[str, tuple[float | None, str]]:

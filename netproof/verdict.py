@@ -8,24 +8,25 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from netproof import again, judgement
+from netproof import again, judgement, limits
 from netproof.again import MeasuredAgain
 from netproof.case import Case
 from netproof.criteria import Finding, Level
 from netproof.errors import NetproofError
 from netproof.judgement import Baseline, Ruling, Subject
 from netproof.left import Left
-from netproof.links import Link
 from netproof.matrix import Absence, Matrix
 from netproof.measured import Measured
 from netproof.session import GOOD_RESULTS, CheckResult, Session
-from netproof.settings import Settings
 
 PASSED, FAILED, CANNOT_JUDGE = 0, 1, 2
 """Exit statuses of whatever judges a session."""
 
 NEVER_RAN = ("skip", "fail_deps")
 """ReFrame's results of a case that it did not come to."""
+
+AGAINST = (Level.FAIL, Level.INCONCLUSIVE)
+"""Levels of a ruling that keep its case from passing."""
 
 MOST_NODES = 4
 """Nodes that a sentence on a case names."""
@@ -289,7 +290,16 @@ def judge(
     for case in cases:
         result, key = ran.get(case.key()), case.key()
         faults, expected = faults_of(result)
+        of_references = () if result is None else _of_references(result)
+        if any(ruling.level in AGAINST for ruling in of_references):
+            # ReFrame's own words for it have no interval.
+            faults = ()
         complete = subjects[key].measured if key in subjects else None
+        if complete is not None:
+            where = f"; on {_nodes(complete)}"
+            of_references = tuple(
+                dataclasses.replace(one, why=one.why + where) for one in of_references
+            )
         if complete is not None:
             faults = tuple(f"{fault}; on {_nodes(complete)}" for fault in faults)
         judged.append(
@@ -298,7 +308,7 @@ def judge(
                 result,
                 faults,
                 expected,
-                (*along.get(key, ()), *across.get(key, ())),
+                (*of_references, *along.get(key, ()), *across.get(key, ())),
                 complete,
                 measured_again.get(key),
             )
@@ -425,13 +435,12 @@ def subject(result: CheckResult, matrix: Matrix, measured_on: str = "") -> Subje
     """
     measured = Measured.from_json(result.measured)
     extras = result.measured["partition_extras"]
-    link = Link(extras["link_mbit_s"], extras["mtu"])
+    as_it_was = Subject.of_extras(measured, extras, {}, measured_on)
     here = matrix.partitions.get(measured.case.partition)
-    if here is not None:
-        known = matrix.known.get(measured.case.environment, {})
-        return Subject(measured, here.switch, here.settings(), known, measured_on, link)
-    settings = Settings.of_site(extras.get("criteria", {}), extras["line_rate_from_bytes"])
-    return Subject(measured, extras["switch"], settings, {}, measured_on, link)
+    if here is None:
+        return as_it_was
+    known = matrix.known.get(measured.case.environment, {})
+    return dataclasses.replace(as_it_was, switch=here.switch, settings=here.settings(), known=known)
 
 
 def rulings_along(subjects: Sequence[Subject], session: Session) -> dict[tuple, tuple[Ruling, ...]]:
@@ -514,6 +523,16 @@ def faults_of(result: CheckResult | None) -> tuple[tuple[str, ...], str]:
     if result.measured is None:
         return ("passed for ReFrame, but left no measurement",), ""
     return (), "fails as expected" if result.result == "xfail" else ""
+
+
+def _of_references(result: CheckResult) -> tuple[Ruling, ...]:
+    """What the run found of a case's references; nothing where a report is older than that."""
+    rulings = []
+    for values in result.references or ():
+        finding = limits.finding_from_json(values)
+        level = Level.FAIL if finding.level is Level.UNDEFINED else finding.level
+        rulings.append(Ruling(finding, level, finding.why))
+    return tuple(rulings)
 
 
 def _why(result: CheckResult) -> str:
