@@ -271,8 +271,7 @@ def across(
             by_group[group(subject.case)].append(subject)
     rulings: dict[tuple, tuple[Ruling, ...]] = {}
     for members in by_group.values():
-        for subject in members:
-            found = _envelope(subject, members)
+        for subject, found in _envelopes(members).items():
             red = [
                 ruling.finding.size
                 for ruling in found
@@ -283,27 +282,29 @@ def across(
     return rulings
 
 
-def _envelope(subject: Subject, members: Sequence[Subject]) -> list[Ruling]:
-    found = criteria.above_envelope(
-        {str(member): member.measured.curve for member in members},
-        subject.settings.envelope,
-        launches={
-            str(member): [launch.curve for launch in member.measured.launches] for member in members
-        },
-        crossings={
-            str(member): crossing
-            for member in members
-            if (crossing := member.crossing()) is not None
-        },
-    )
-    rulings = []
-    for finding in found:
-        if finding.where != str(subject):
-            continue
-        if len(members) == 1 and finding.level is Level.UNDEFINED:
-            rulings.append(Ruling(finding, Level.SHOWN, finding.why))
-        else:
-            rulings.append(rule(subject, finding, None))
+def _envelopes(members: Sequence[Subject]) -> dict[Subject, list[Ruling]]:
+    """Of cases of one group, the rulings on each size that the envelope flags."""
+    curves = {str(member): member.measured.curve for member in members}
+    launches = {
+        str(member): [launch.curve for launch in member.measured.launches] for member in members
+    }
+    crossings = {
+        str(member): crossing for member in members if (crossing := member.crossing()) is not None
+    }
+    # Partitions may have bounds of their own; mostly they have the same.
+    found = {
+        settings: criteria.above_envelope(curves, settings, launches=launches, crossings=crossings)
+        for settings in {member.settings.envelope for member in members}
+    }
+    rulings: dict[Subject, list[Ruling]] = {}
+    for member in members:
+        rulings[member] = [
+            Ruling(finding, Level.SHOWN, finding.why)
+            if len(members) == 1 and finding.level is Level.UNDEFINED
+            else rule(member, finding, None)
+            for finding in found[member.settings.envelope]
+            if finding.where == str(member)
+        ]
     return rulings
 
 
