@@ -353,8 +353,7 @@ def across(
             by_group[group(subject.case)].append(subject)
     rulings: dict[tuple, tuple[Ruling, ...]] = {}
     for members in by_group.values():
-        for subject in members:
-            found = _envelope(subject, members)
+        for subject, found in _envelopes(members).items():
             red = [
                 ruling.finding.size
                 for ruling in found
@@ -365,31 +364,36 @@ def across(
     return rulings
 
 
-def _envelope(subject: Subject, members: Sequence[Subject]) -> list[Ruling]:
+def _envelopes(members: Sequence[Subject]) -> dict[Subject, list[Ruling]]:
+    """Of cases of one group, the rulings on each size that the envelope flags."""
     calm = {str(member): undisturbed(member).measured for member in members}
     noise = {str(member): disturbances(member) for member in members}
-    found = criteria.above_envelope(
-        {label: measured.curve for label, measured in calm.items()},
-        subject.settings.envelope,
-        launches={
-            label: [launch.curve for launch in measured.launches]
-            for label, measured in calm.items()
-        },
-        crossings={
-            str(member): crossing
-            for member in members
-            if (crossing := member.crossing()) is not None
-        },
-    )
-    rulings = []
-    for finding in found:
-        if finding.where != str(subject):
-            continue
+    curves = {label: measured.curve for label, measured in calm.items()}
+    launches = {
+        label: [launch.curve for launch in measured.launches] for label, measured in calm.items()
+    }
+    crossings = {
+        str(member): crossing for member in members if (crossing := member.crossing()) is not None
+    }
+    # Partitions may have bounds of their own; mostly they have the same.
+    found = {
+        settings: criteria.above_envelope(curves, settings, launches=launches, crossings=crossings)
+        for settings in {member.settings.envelope for member in members}
+    }
+
+    def ruled(member: Subject, finding: Finding) -> Ruling:
         if len(members) == 1 and finding.level is Level.UNDEFINED:
-            rulings.append(Ruling(finding, Level.SHOWN, finding.why))
-        else:
-            both = (*noise[finding.where], *noise.get(finding.against or "", ()))
-            rulings.append(rule(subject, without_noise(finding, both), None))
+            return Ruling(finding, Level.SHOWN, finding.why)
+        both = (*noise[finding.where], *noise.get(finding.against or "", ()))
+        return rule(member, without_noise(finding, tuple(dict.fromkeys(both))), None)
+
+    rulings: dict[Subject, list[Ruling]] = {}
+    for member in members:
+        rulings[member] = [
+            ruled(member, finding)
+            for finding in found[member.settings.envelope]
+            if finding.where == str(member)
+        ]
     return rulings
 
 

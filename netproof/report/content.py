@@ -272,6 +272,16 @@ def envelope(group: Group, matrix: Matrix) -> list[dict[str, Any]]:
     ]
 
 
+def unlike_links(group: Group, matrix: Matrix) -> bool:
+    """Whether messages of the group's configurations cross links of different rates or MTUs."""
+    if group.case.path == "inside":
+        return False
+    here = [matrix.partitions.get(judged.case.partition) for judged in group.members]
+    links = {partition.link() for partition in here if partition is not None}
+    links |= {one.subject.link for one in group.stored if one.subject.link is not None}
+    return len(links) > 1
+
+
 def _curves(group: Group) -> dict[str, Curve]:
     """The curves of a group by configuration; none of a function without message sizes."""
     return {

@@ -23,6 +23,10 @@ MARKS = (
 """In words: what draws PNG and PDF takes another font for a line with signs that its own lacks."""
 AGAIN = "Thin lines with +: measured again around the flagged sizes, a line a launch."
 ENVELOPE = "Wide grey line: the envelope, the least time of any configuration."
+LINKS = (
+    "Links differ here: a time is not held against the envelope itself, but against what another"
+    " configuration would take over the same link. The reason of a flagged size has both figures."
+)
 STORED = "Grey, with a day: measured by other sessions, on that day."
 ALONE = "There is no envelope: no other configuration measured the same."
 
@@ -37,6 +41,7 @@ def of_time(group: Group, matrix: Matrix) -> Figure:
     told = [
         *([] if crowded else [BAND]),
         ENVELOPE if envelope else ALONE,
+        *([LINKS] if envelope and content.unlike_links(group, matrix) else []),
         *([STORED] if group.stored else []),
         *([MARKS] if flags else []),
         *([AGAIN] if again else []),

@@ -252,3 +252,19 @@ class TestLeft:
 
     def test_a_case_that_was_to_be_left_and_ran_is_judged(self, owed, passed):
         assert judge(owed, altered(passed, job=False, left=TURN)).left == ()
+
+
+@pytest.mark.parametrize("name", ["healthy.json", "two-switches.json"])
+def test_of_two_healthy_switches_the_slower_is_held_against_what_its_link_explains(name):
+    stored = session.load(SESSIONS / name)
+    verdict = judge(matrix_of(*(r.case for r in stored.results if r.measured)), stored)
+    found = [
+        ruling
+        for judged in verdict.cases
+        for ruling in judged.rulings
+        if ruling.finding.criterion == "envelope" and ruling.finding.value is not None
+    ]
+    assert any("would take over 100 Mbit/s with MTU 1500" in ruling.why for ruling in found)
+    # Of their bare times 15 and 20, since the link of one has a tenth of the other's rate.
+    assert max(ruling.finding.value for ruling in found) < 3
+    assert not [ruling.why for ruling in found if ruling.level is Level.FAIL]

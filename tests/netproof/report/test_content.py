@@ -126,6 +126,16 @@ def test_a_configuration_alone_has_no_envelope_and_is_told_so(judge):
     assert figures.ALONE in figure.told
 
 
+def test_where_links_differ_the_chart_says_what_a_time_is_held_against(two_switches, judge):
+    def told(judged, name):
+        return figures.of_time(_group(judged, name), judged.matrix).told
+
+    assert figures.LINKS in told(two_switches, "imb-sendrecv-2-ranks")
+    alone = judge("two-switches.json", "testbed:gige")
+    assert figures.ENVELOPE in told(alone, "imb-sendrecv-2-ranks")
+    assert figures.LINKS not in told(alone, "imb-sendrecv-2-ranks")
+
+
 def test_flagged_sizes_are_marked_as_they_were_ruled(sick):
     group = _group(sick, "netpipe-tcp-between-one-way")
     marks = {
