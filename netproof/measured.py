@@ -352,7 +352,7 @@ def read_launch(
         )
     if faults:
         raise Incomplete(faults)
-    loads = disturbance.loads(errors, said, _cpu_by_node(said))
+    loads = disturbance.loads(errors, said, cpu_by_node(said))
     return Launch(number, entry.order, entry.start, entry.wall_s, ranks, curve, loads)
 
 
@@ -419,7 +419,7 @@ def _rank_uses(errors: Path, said: str) -> tuple[RankUse, ...]:
     return tuple(sorted(uses, key=lambda use: use.rank))
 
 
-def _cpu_by_node(said: str) -> dict[str, tuple[float, float]]:
+def cpu_by_node(said: str) -> dict[str, tuple[float, float]]:
     """User and system CPU seconds of the ranks by node."""
     taken: dict[str, tuple[float, float]] = {}
     for found in _RANK_LINE.finditer(said):
