@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from netproof import units
+from netproof import disturbance, units
 from netproof.benchmarks import ImbFunction, imb_function, imb_sizes, link_factor
 from netproof.case import Case
 from netproof.curve import Curve
+from netproof.disturbance import NodeLoad, Scheduled
 from netproof.errors import NetproofError, ParseError
 from netproof.landmarks import EagerLimit, Landmarks, LandmarkSettings, landmarks
 from netproof.launches import median_curve, spread
@@ -31,9 +32,15 @@ A rank that the kernel killed leaves 137 as well, so the step has to have lasted
 RANGE = ("time_min_us", "time_avg_us")
 """A curve's columns that the report has only of benchmarks which print them."""
 
+NOT_ALWAYS = (*RANGE, "scheduled", "loads")
+"""And other fields that are left out where nothing is known."""
+
 _RANK_LINE = re.compile(
     r"netproof rank (\d+) on (\S+): ([\d.]+) s wall, ([\d.]+) s user, ([\d.]+) s system"
 )
+
+_RECORD = re.compile(r"netproof (rank \d+ on|scheduled|load on) ")
+"""Beginnings of what the job's own scripts say on a step's standard error."""
 
 _AFTERMATH = re.compile(
     r"_step_signal: Terminating|\*\*\* STEP \S+ ON \S+ CANCELLED"
@@ -52,12 +59,23 @@ class Incomplete(NetproofError):
 
 @dataclass(frozen=True)
 class RankUse:
-    """Where a rank ran and the CPU seconds it took, from its own report."""
+    """Where a rank ran and the CPU seconds it took, from its own report.
+
+    ``scheduled``: its context switches, None of sessions before they were recorded.
+    """
 
     rank: int
     node: str
     wall_s: float
     cpu_s: float
+    scheduled: Scheduled | None = None
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> RankUse:
+        """The rank of plain values with its fields' names; TypeError where one is missing."""
+        told = values.get("scheduled")
+        scheduled = None if told is None else Scheduled.from_json(told)
+        return cls(**{**values, "scheduled": scheduled})
 
 
 @dataclass(frozen=True)
@@ -65,7 +83,8 @@ class Launch:
     """One launch as it went: its place in the job's order (from 1), when, where, and its curve.
 
     ``start`` in seconds since the epoch, ``wall_s`` with starting and ending the job step.
-    ``further``: made since the first launches left a judged quantity undecided.
+    ``loads``: what else its nodes did, none of sessions before that was recorded; ``further``:
+    made since the first launches left a judged quantity undecided.
     """
 
     number: int
@@ -74,6 +93,7 @@ class Launch:
     wall_s: float
     ranks: tuple[RankUse, ...]
     curve: Curve
+    loads: tuple[NodeLoad, ...] = ()
     further: bool = False
 
     @classmethod
@@ -84,9 +104,10 @@ class Launch:
             values["order"],
             values["start"],
             values["wall_s"],
-            tuple(RankUse(**rank) for rank in values["ranks"]),
+            tuple(map(RankUse.from_json, values["ranks"])),
             curve_from_json(values["curve"]),
-            further=values.get("further", False),
+            tuple(map(NodeLoad.from_json, values.get("loads", ()))),
+            values.get("further", False),
         )
 
     def nodes(self) -> tuple[str, ...]:
@@ -155,8 +176,12 @@ class Measured:
 
 
 def plain(fields: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """A dataclass's fields for ``json``; of a curve those of ``RANGE`` only where it has them."""
-    return {name: value for name, value in fields if value is not None or name not in RANGE}
+    """A dataclass's fields for ``json``; those of ``NOT_ALWAYS`` only where it has them."""
+    return {
+        name: value
+        for name, value in fields
+        if name not in NOT_ALWAYS or (value is not None and value != ())
+    }
 
 
 def curve_from_json(values: dict[str, Any]) -> Curve:
@@ -363,7 +388,8 @@ def read_launch(
         )
     curve = read(step)
     faults = _faults(step, curve, asked)
-    ranks = _rank_uses(errors)
+    said = errors.read_text(errors="replace")
+    ranks = _rank_uses(errors, said)
     if len(ranks) != case.ranks:
         faults.append(f"{errors}: {len(ranks)} of {case.ranks} ranks reported their end")
     nodes = len({use.node for use in ranks})
@@ -373,7 +399,8 @@ def read_launch(
         )
     if faults:
         raise Incomplete(faults)
-    return Launch(number, entry.order, entry.start, entry.wall_s, ranks, curve)
+    loads = disturbance.loads(errors, said, cpu_by_node(said))
+    return Launch(number, entry.order, entry.start, entry.wall_s, ranks, curve, loads)
 
 
 def _faults(step: str, curve: Curve, asked: tuple[int, ...]) -> list[str]:
@@ -403,7 +430,7 @@ def _last_words(errors: Path) -> str:
         lines = [line for line in errors.read_text(errors="replace").splitlines() if line.strip()]
     except OSError:
         return ""
-    said = [line.strip()[:200] for line in lines if not _RANK_LINE.search(line)]
+    said = [line.strip()[:200] for line in lines if not _RECORD.search(line)]
     said = [line for line in said if not _AFTERMATH.search(line)] or said
     if len(said) > 5:
         # An error stack has its cause at the end, and srun then names the node.
@@ -420,12 +447,32 @@ def _last_line(output: Path) -> str:
     return f"; {output.name} ends: {lines[-1].strip()[:200]}" if lines else ""
 
 
-def _rank_uses(errors: Path) -> tuple[RankUse, ...]:
+def _rank_uses(errors: Path, said: str) -> tuple[RankUse, ...]:
+    told = disturbance.scheduled(errors, said)
     uses = [
-        RankUse(int(found[1]), found[2], float(found[3]), float(found[4]) + float(found[5]))
-        for found in _RANK_LINE.finditer(errors.read_text(errors="replace"))
+        RankUse(
+            int(found[1]),
+            found[2],
+            float(found[3]),
+            float(found[4]) + float(found[5]),
+            told.get(int(found[1])),
+        )
+        for found in _RANK_LINE.finditer(said)
     ]
+    if told and sorted(told) != sorted(use.rank for use in uses):
+        raise ParseError(
+            str(errors), 0, "", "the ranks that reported their end are not those that were watched"
+        )
     return tuple(sorted(uses, key=lambda use: use.rank))
+
+
+def cpu_by_node(said: str) -> dict[str, tuple[float, float]]:
+    """User and system CPU seconds of the ranks by node."""
+    taken: dict[str, tuple[float, float]] = {}
+    for found in _RANK_LINE.finditer(said):
+        user_s, system_s = taken.get(found[2], (0.0, 0.0))
+        taken[found[2]] = (user_s + float(found[4]), system_s + float(found[5]))
+    return taken
 
 
 def records(folder: Path) -> dict[str, Record]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from netproof import criteria
+from netproof.disturbance import DisturbanceSettings
 from netproof.errors import NetproofError
 
 
@@ -16,7 +17,8 @@ class Settings:
     """The settings of every criterion, as a site may change them for a partition.
 
     ``mpi_loss_inside`` is for two ranks of one node, where MPI copies through shared memory and
-    TCP through the kernel: shown, and asserted only where a site asks for it.
+    TCP through the kernel: shown, and asserted only where a site asks for it. ``disturbance`` is
+    no criterion: from where on a launch counts as disturbed.
     """
 
     envelope: criteria.EnvelopeSettings = field(default_factory=criteria.EnvelopeSettings)
@@ -30,6 +32,7 @@ class Settings:
     mpi_loss_inside: criteria.MpiLossSettings = criteria.AT_EVERY_SIZE
     cpu_cost: criteria.CpuCostSettings = field(default_factory=criteria.CpuCostSettings)
     confirm: criteria.ConfirmSettings = field(default_factory=criteria.ConfirmSettings)
+    disturbance: DisturbanceSettings = field(default_factory=DisturbanceSettings)
 
     @classmethod
     def of_site(

@@ -4,6 +4,7 @@
 #   nptcp.sh listen-on INTERFACE COUNT        prints this node's address and COUNT free ports
 #   nptcp.sh run ADDRESS PORT ARGUMENTS...    task 0 receives at ADDRESS, task 1 sends to it
 set -u
+. ./load.sh
 
 listen_on() {
     local interface=$1 count=$2 address port
@@ -29,7 +30,7 @@ send_to() {
     local address=$1 port=$2 tries=0 status
     shift 2
     while :; do
-        NPtcp -h "$address" -P "$port" "$@"
+        watched NPtcp -h "$address" -P "$port" "$@"
         status=$?
         if [ "$status" -ne 246 ] || [ "$tries" -ge 200 ]; then
             return "$status"
@@ -47,9 +48,12 @@ run)
     address=$1 port=$2
     shift 2
     if [ "$SLURM_PROCID" -eq 0 ]; then
-        NPtcp -P "$port" "$@" >/dev/null
+        watched NPtcp -P "$port" "$@" >/dev/null
     else
         send_to "$address" "$port" "$@"
     fi
+    status=$?
+    echo "$scheduled" >&2
+    exit "$status"
     ;;
 esac

@@ -87,7 +87,51 @@ _RANGE = {
     "time_avg_us": Column(_NUMBER, "and the mean of all ranks, µs", True),
 }
 
-ADDED = {"curves": tuple(_RANGE), "again_curves": tuple(_RANGE)}
+_SCHEDULED = {
+    "ranks_scheduled": Column(
+        pa.list_(
+            pa.struct(
+                [
+                    ("rank", _COUNT),
+                    ("voluntary", _BYTES),
+                    ("involuntary", _BYTES),
+                    ("waited_s", _NUMBER),
+                    ("absent", _MAP),
+                ]
+            )
+        ),
+        "each rank's first thread: context switches, seconds that it waited for a CPU;"
+        " `absent`: what is not known, and why",
+        True,
+    ),
+    "loads": Column(
+        pa.list_(
+            pa.struct(
+                [
+                    ("node", _TEXT),
+                    ("machine", _TEXT),
+                    ("cpus", _COUNT),
+                    ("wall_s", _NUMBER),
+                    ("others_cpu_s", _NUMBER),
+                    ("others_share", _NUMBER),
+                    ("network_share", _NUMBER),
+                    ("steal_share", _NUMBER),
+                    ("pressure_share", _NUMBER),
+                    ("pressure_full_share", _NUMBER),
+                    ("absent", _MAP),
+                ]
+            )
+        ),
+        "each node: what else its machine did, in shares of its CPUs; of time for pressure",
+        True,
+    ),
+}
+
+ADDED = {
+    "curves": tuple(_RANGE),
+    "again_curves": tuple(_RANGE),
+    "launches": tuple(_SCHEDULED),
+}
 """Columns that tables of earlier sessions do not have; of those sessions they are null."""
 
 _FILES = pa.list_(
@@ -196,6 +240,7 @@ TABLES: dict[str, Table] = {
                 ),
                 "each rank: its node, its seconds, its CPU seconds",
             ),
+            **_SCHEDULED,
         },
     ),
     "curves": Table(

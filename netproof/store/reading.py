@@ -96,7 +96,6 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
     if pa.types.is_map(array.type) or pa.types.is_struct(array.type):
         return array.to_pylist(maps_as_pydicts="strict")
     if pa.types.is_list(array.type):
-        # Lists of this store have no nulls: their columns are not nullable.
         offsets = array.offsets.to_numpy().tolist()
         within = array.values
         if pa.types.is_struct(within.type):
@@ -105,7 +104,11 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
             flat = [dict(zip(names, values, strict=True)) for values in zip(*fields, strict=True)]
         else:
             flat = _values(pa.chunked_array([within]))
-        return [flat[start:end] for start, end in pairwise(offsets)]
+        there = array.is_valid().to_numpy(zero_copy_only=False).tolist()
+        return [
+            flat[start:end] if known else None
+            for known, (start, end) in zip(there, pairwise(offsets), strict=True)
+        ]
     number = pa.types.is_integer(array.type) or pa.types.is_floating(array.type)
     if not (number and array.null_count):
         return array.to_numpy(zero_copy_only=False).tolist()
@@ -218,8 +221,9 @@ def _measured(
             "order": launch["position"],
             "start": launch["started"].replace(tzinfo=UTC).timestamp(),
             "wall_s": launch["wall_s"],
-            "ranks": launch["ranks_used"],
+            "ranks": _ranks(launch),
             "curve": curves[launch["launch"]],
+            **_loads(launch),
         }
         for launch in ran
     ]
@@ -240,6 +244,25 @@ def _measured(
         "jobid": row["jobid"],
         **json.loads(row["further"]).get("measured", {}),
     }
+
+
+def _ranks(launch: Mapping[str, Any]) -> list[dict[str, Any]]:
+    scheduled = {}
+    for told in launch["ranks_scheduled"] or ():
+        scheduled[told["rank"]] = _pairs({k: v for k, v in told.items() if k != "rank"})
+    return [
+        {**use, **({"scheduled": scheduled[use["rank"]]} if use["rank"] in scheduled else {})}
+        for use in launch["ranks_used"]
+    ]
+
+
+def _loads(launch: Mapping[str, Any]) -> dict[str, Any]:
+    return {"loads": [_pairs(load) for load in launch["loads"]]} if launch["loads"] else {}
+
+
+def _pairs(record: Mapping[str, Any]) -> dict[str, Any]:
+    """As the report has it: what is absent as pairs of name and reason."""
+    return {**record, "absent": [list(item) for item in (record["absent"] or {}).items()]}
 
 
 def _lists(curve: Curve) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from netproof import launches, provenance
 from netproof.again import MeasuredAgain
 from netproof.case import Case
 from netproof.curve import Curve
+from netproof.disturbance import NodeLoad, Scheduled
 from netproof.errors import NetproofError
 from netproof.measured import Launch, Measured
 from netproof.session import CheckResult, Session
@@ -291,11 +292,25 @@ def _launch(rows: Rows, key: Mapping[str, Any], ranks_per_node: int, launch: Lau
             "position": launch.order,
             "started": datetime.fromtimestamp(launch.start, UTC).replace(tzinfo=None),
             "wall_s": launch.wall_s,
-            "ranks_used": [dataclasses.asdict(use) for use in launch.ranks],
+            "ranks_used": [
+                {name: getattr(use, name) for name in ("rank", "node", "wall_s", "cpu_s")}
+                for use in launch.ranks
+            ],
+            "ranks_scheduled": [
+                {"rank": use.rank, **_with_absent(use.scheduled)}
+                for use in launch.ranks
+                if use.scheduled is not None
+            ]
+            or None,
+            "loads": [_with_absent(load) for load in launch.loads] or None,
         }
     )
     same = {**key, "ranks_per_node": ranks_per_node, "launch": launch.number}
     rows["curves"] += _points(same, launch.curve)
+
+
+def _with_absent(record: NodeLoad | Scheduled) -> dict[str, Any]:
+    return {**dataclasses.asdict(record), "absent": dict(record.absent)}
 
 
 def _points(same: Mapping[str, Any], curve: Curve) -> list[dict[str, Any]]:

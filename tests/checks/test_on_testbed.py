@@ -8,13 +8,15 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from netproof import measured, plan, session, site
+from netproof import disturbance, measured, plan, session, site
+from netproof.disturbance import NodeLoad
 from netproof.site import Partition
 
 pytestmark = [pytest.mark.testbed, pytest.mark.usefixtures("testbed")]
@@ -296,6 +298,46 @@ def test_a_cancelled_job_leaves_neither_receiver_nor_sender(run, tmp_path, gige)
         "the job was not cancelled",
     )
     eventually(lambda: left_of(jobid) == [], f"left: {left_of(jobid)}")
+
+
+def loads_of_a_launch(run, folder: Path, gige: Partition) -> tuple[NodeLoad, ...]:
+    """What the two nodes of a launch of NPtcp did beside it."""
+    folder.mkdir()
+    command = nptcp_job(folder, dataclasses.replace(gige, netpipe_repeats=10))
+    submitted = run(folder, command[0], "--wait", *command[1:])
+    assert submitted.returncode == 0, submitted.stderr
+    errors = folder / "tcp-between-oneway.1.err"
+    text = errors.read_text()
+    assert sorted(disturbance.scheduled(errors, text)) == [0, 1]
+    loads = disturbance.loads(errors, text, measured.cpu_by_node(text))
+    assert len(loads) == 2
+    assert len({load.machine for load in loads}) == 1
+    assert disturbance.unknown(loads) == ()
+    return loads
+
+
+def test_what_takes_half_of_the_cpus_is_seen_and_nothing_is_where_nothing_does(run, tmp_path, gige):
+    cpus = len(os.sched_getaffinity(0))
+    loops = [
+        subprocess.Popen(["bash", "-c", "while :; do :; done"]) for _ in range(max(1, cpus // 2))
+    ]
+    try:
+        loads = loads_of_a_launch(run, tmp_path / "taken", gige)
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+    (said,) = disturbance.disturbed(loads)
+    nodes = ", ".join(load.node for load in loads)
+    assert re.fullmatch(rf"{nodes}: others used \d+ % of the CPUs", said)
+    # The interrupts of the network take their part of what a loop could have.
+    assert 0.25 < loads[0].others_share < 0.9
+    # Whatever else this machine does now and then, it does not all the time.
+    for number in range(10):
+        loads = loads_of_a_launch(run, tmp_path / f"quiet-{number}", gige)
+        if not disturbance.disturbed(loads):
+            return
+    raise AssertionError(f"never quiet: {disturbance.disturbed(loads)}")
 
 
 def test_a_class_without_references_fails(run, tmp_path):

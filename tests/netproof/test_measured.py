@@ -110,6 +110,49 @@ def test_netpipe_reads_all_sizes_of_either_protocol_and_direction(netpipe_job, p
             assert (curve.sizes[0], curve.sizes[-1]) == (1, 524288)
 
 
+LOADS = "".join(
+    f"netproof load on gige-{node}\tboot\t0-1\t10.0\t{' '.join(['0'] * 10)}\t0\t0"
+    f"\t20.0\t900 0 100 1000 0 0 0 0 0 0\t500000\t0\tend\n"
+    f"netproof scheduled {node - 1}\t40\t{node}\t2000000000\tend\n"
+    for node in (1, 2)
+)
+
+
+def test_a_launch_has_what_its_nodes_did_and_its_ranks_switches(imb_job, partition):
+    before = imb(imb_job, "PingPong", partition)
+    assert before.launches[0].loads == ()
+    assert "loads" not in before.as_json()["launches"][0]
+    with (imb_job / "PingPong.1.err").open("a") as errors:
+        errors.write(LOADS)
+    done = imb(imb_job, "PingPong", partition)
+    (launch,) = done.launches
+    assert [load.node for load in launch.loads] == ["gige-1", "gige-2"]
+    # 9 s user and 1 s system of 20, less what the ranks of both nodes took.
+    assert launch.loads[0].others_cpu_s == pytest.approx(9 - 0.175 + 1 - 0.54)
+    assert launch.loads[0].pressure_share == pytest.approx(0.05)
+    assert [use.scheduled.involuntary for use in launch.ranks] == [1, 2]
+    assert [use.scheduled.waited_s for use in launch.ranks] == [2, 2]
+    values = json.loads(json.dumps(done.as_json()))
+    assert measured.Measured.from_json(values) == done
+
+
+@pytest.mark.parametrize("part", ["load on gige-1", "load on gige-2", "scheduled 0"])
+def test_a_node_or_rank_that_did_not_tell_while_others_did_fails_the_launch(
+    imb_job, partition, part
+):
+    path = imb_job / "PingPong.1.err"
+    with path.open("a") as errors:
+        errors.write(LOADS)
+    without(path, part)
+    assert str(path) in reasons(imb_job, "PingPong", partition)
+
+
+def test_what_the_jobs_own_scripts_say_are_no_last_words(imb_job, partition):
+    with (imb_job / "Bcast.1.err").open("a") as errors:
+        errors.write(LOADS)
+    assert "netproof" not in reasons(imb_job, "Bcast", partition).split("it said:")[1]
+
+
 def test_a_hung_launch_names_its_limit_and_the_setting(imb_job, partition):
     said = reasons(imb_job, "Barrier", partition)
     assert "Barrier.1.err: Barrier.1 was ended at its limit of 6 s" in said

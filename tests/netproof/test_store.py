@@ -107,6 +107,34 @@ def test_a_session_that_was_stored_before_a_column_was_added_reads_as_before(sto
     assert sorted(found) == sorted([(older.stored.name, False), (newer.stored.name, True)])
 
 
+def test_what_nodes_did_beside_a_launch_is_kept_and_can_be_asked_for(store, tmp_path):
+    load = {
+        **{"node": "gige-1", "machine": None, "cpus": 2, "wall_s": 1.5, "others_cpu_s": 0.9},
+        **{"others_share": 0.3, "network_share": 0.2, "steal_share": 0.0, "pressure_share": None},
+        **{"pressure_full_share": None, "absent": [["machine", "none"], ["pressure_share", "no"]]},
+    }
+    scheduled = {"voluntary": 5, "involuntary": 7, "waited_s": None, "absent": [["waited_s", "no"]]}
+
+    def change(document):
+        launch = measured_test(document)["netproof_measured"]["launches"][0]
+        launch["loads"] = [load, {**load, "node": "gige-2", "absent": []}]
+        launch["ranks"][0]["scheduled"] = scheduled
+
+    report = altered(tmp_path, change)
+    done = ingest(store, report)
+    assert plain(questions.load(store, done.stored)) == plain(session.load(report))
+    with questions.connect(store) as connection:
+        found = connection.sql(
+            "select load.node, load.others_share, load.absent['machine'] from"
+            " (select unnest(loads) as load from launches) order by all"
+        ).fetchall()
+        switches = connection.sql(
+            "select ranks_scheduled[1].involuntary from launches where ranks_scheduled is not null"
+        ).fetchall()
+    assert found == [("gige-1", 0.3, "none"), ("gige-2", 0.3, None)]
+    assert switches == [(7,)]
+
+
 def test_what_was_measured_again_has_rows_of_its_own(store):
     ingest(store, SICK)
     several = [entry for result in session.load(SICK).results for entry in result.again or ()]

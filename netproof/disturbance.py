@@ -1,0 +1,360 @@
+"""What else the nodes of a launch did while it ran, and whether that disturbed it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from netproof.errors import NetproofError, ParseError
+
+TICK_S = 0.01
+"""Resolution of /proc/stat: USER_HZ, 100 a second on every architecture that Slurm runs on."""
+
+_NS_PER_S = 1e9
+_US_PER_S = 1e6
+
+_LOAD = re.compile(r"netproof load on ([^\t]*)(.*)")
+_SCHEDULED = re.compile(r"netproof scheduled ([^\t]*)(.*)")
+_ABSENT = "absent: "
+_COLUMNS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+"""Columns of the line ``cpu`` of /proc/stat, proc(5); guests, which follow, are in ``user``."""
+
+
+@dataclass(frozen=True)
+class NodeLoad:
+    """A node's machine while a launch ran.
+
+    ``machine``: its boot id, which nodes that are one machine share. The figures are the
+    machine's, over the ``wall_s`` seconds in which all of its nodes had begun and none had ended.
+    ``others_cpu_s``: CPU seconds that programs other than the launch's ranks took, in the
+    kernel or out of it; ``others_share``: of all CPUs; ``network_share``: what the kernel took
+    for interrupts, the network's among them; ``steal_share``: what the hypervisor gave to others;
+    ``pressure_share``: of the seconds those in which something waited for a CPU,
+    ``pressure_full_share``: and nothing ran. Shares are of 1. None is not known, and ``absent``
+    has the reason by name.
+    """
+
+    node: str
+    machine: str | None
+    cpus: int | None
+    wall_s: float | None
+    others_cpu_s: float | None
+    others_share: float | None
+    network_share: float | None
+    steal_share: float | None
+    pressure_share: float | None
+    pressure_full_share: float | None
+    absent: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> NodeLoad:
+        """The load of plain values with its fields' names; KeyError where one is missing."""
+        absent = tuple((name, reason) for name, reason in values["absent"])
+        return cls(**{**values, "absent": absent})
+
+
+@dataclass(frozen=True)
+class Scheduled:
+    """How the kernel scheduled a rank's first thread.
+
+    ``voluntary``, ``involuntary``: its context switches; ``waited_s``: seconds in which it could
+    have run and had no CPU. None is not known, and ``absent`` has the reason by name.
+    """
+
+    voluntary: int | None
+    involuntary: int | None
+    waited_s: float | None
+    absent: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Scheduled:
+        """Of plain values with its fields' names; KeyError where one is missing."""
+        absent = tuple((name, reason) for name, reason in values["absent"])
+        return cls(**{**values, "absent": absent})
+
+
+@dataclass(frozen=True)
+class DisturbanceSettings:
+    """Above which share of a machine's CPUs a launch is disturbed.
+
+    ``others``: used by other programs; ``steal``: given to others by the hypervisor. A node is
+    its job's own while it measures, and its daemons take some thousandths of it: a tenth is
+    another program. What is stolen is taken without regard to what waits for it, so half of that
+    is too much. 1: never. Raises NetproofError for what is no share from 0 to 1.
+    """
+
+    others: float = 0.1
+    steal: float = 0.05
+
+    def __post_init__(self) -> None:
+        """Refuse what the class says it refuses."""
+        for name in ("others", "steal"):
+            bound = getattr(self, name)
+            if not 0 <= bound <= 1:
+                raise NetproofError(
+                    f"DisturbanceSettings: {name}={bound}: it is a share of the CPUs, 0 to 1"
+                )
+
+
+def disturbed(
+    loads: Sequence[NodeLoad], settings: DisturbanceSettings = DisturbanceSettings()
+) -> tuple[str, ...]:
+    """What disturbed a launch with these ``loads``: a sentence for each machine, with its nodes.
+
+    None where nothing did, and where nothing is known: ``unknown`` tells those apart. The
+    counters' ticks are allowed for, which weigh in launches of less than a second: a tick of each
+    of the columns that count.
+    """
+    sentences = []
+    for together in _machines(loads):
+        load = together[0]
+        said = []
+        if _beyond(load, load.others_share, settings.others, columns=3):
+            said.append(f"others used {_percent(load.others_share)} of the CPUs")
+        if _beyond(load, load.steal_share, settings.steal, columns=1):
+            said.append(f"the hypervisor gave {_percent(load.steal_share)} of the CPUs to others")
+        if said:
+            nodes = ", ".join(one.node for one in together)
+            sentences.append(f"{nodes}: {' and '.join(said)}")
+    return tuple(sentences)
+
+
+def unknown(loads: Sequence[NodeLoad]) -> tuple[str, ...]:
+    """Why it is not known whether a launch with these ``loads`` was disturbed, in sentences.
+
+    Empty where all is known. A launch of which nothing is known is neither disturbed nor
+    undisturbed: it is judged like others, and is not called undisturbed.
+    """
+    if not loads:
+        return ("the job did not record what else its nodes did",)
+    return tuple(
+        f"{load.node}: {name.removesuffix('_share')} not known: {reason}"
+        for load in loads
+        for name, reason in load.absent
+        if name in ("others_share", "steal_share")
+    )
+
+
+def loads(
+    errors: Path, text: str, cpu_s: Mapping[str, tuple[float, float]]
+) -> tuple[NodeLoad, ...]:
+    """The load of each node that ``text``, a step's standard error at ``errors``, tells of.
+
+    ``cpu_s``: user and system CPU seconds that the ranks of each node took. Empty where the job
+    recorded none, as before it did. Raises ParseError for a line that is damaged, and where some
+    nodes have one and others not, or one has two.
+    """
+    lines = [
+        _read_load(errors, text.count("\n", 0, found.start()) + 1, found[0], found[1], found[2])
+        for found in _LOAD.finditer(text)
+    ]
+    if not lines:
+        return ()
+    nodes = [line.node for line in lines]
+    if sorted(nodes) != sorted(cpu_s):
+        raise ParseError(
+            str(errors),
+            0,
+            "",
+            f"the load of {', '.join(sorted(nodes))} is there, and ranks ran on"
+            f" {', '.join(sorted(cpu_s))}",
+        )
+    return tuple(_load(line, lines, cpu_s) for line in sorted(lines, key=lambda line: line.node))
+
+
+def scheduled(errors: Path, text: str) -> dict[int, Scheduled]:
+    """How each rank was scheduled, by rank, where the job told.
+
+    Raises ParseError for a line that is damaged, and a rank that has two.
+    """
+    told: dict[int, Scheduled] = {}
+    for found in _SCHEDULED.finditer(text):
+        number = text.count("\n", 0, found.start()) + 1
+        fields = found[2].split("\t")
+        try:
+            first, voluntary, involuntary, waited, last = fields
+            if (first, last) != ("", "end"):
+                raise ValueError("it is not whole")
+            absent: dict[str, str] = {}
+            rank = int(found[1])
+            if rank in told:
+                raise ValueError(f"rank {rank} has two")
+            waited_ns = _count(waited, "waited_s", absent)
+            told[rank] = Scheduled(
+                _count(voluntary, "voluntary", absent),
+                _count(involuntary, "involuntary", absent),
+                None if waited_ns is None else waited_ns / _NS_PER_S,
+                tuple(absent.items()),
+            )
+        except ValueError as error:
+            raise ParseError(
+                str(errors), number, found[0], f"is not how a rank was scheduled: {error}"
+            ) from error
+    return told
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """A node's counters at one moment; None where absent."""
+
+    moment_s: float
+    columns_s: dict[str, float] | None
+    some_s: float | None
+    full_s: float | None
+
+
+@dataclass(frozen=True)
+class _Line:
+    """What a node printed."""
+
+    node: str
+    machine: str | None
+    cpus: int | None
+    before: _Counted
+    after: _Counted
+    absent: dict[str, str]
+
+
+def _read_load(errors: Path, number: int, line: str, node: str, rest: str) -> _Line:
+    try:
+        fields = rest.split("\t")
+        if len(fields) != 12 or fields[0] or fields[-1] != "end" or not node:
+            raise ValueError("it is not whole")
+        absent: dict[str, str] = {}
+        machine = _known(fields[1], "machine", absent)
+        cpus = _known(fields[2], "cpus", absent)
+        return _Line(
+            node,
+            machine,
+            None if cpus is None else _cpus(cpus),
+            _counted(fields[3:7], absent),
+            _counted(fields[7:11], absent),
+            absent,
+        )
+    except ValueError as error:
+        raise ParseError(str(errors), number, line, f"is no load of a node: {error}") from error
+
+
+def _counted(fields: Sequence[str], absent: dict[str, str]) -> _Counted:
+    moment, listed, some, full = fields
+    columns = None
+    known = _known(listed, "others_share", absent)
+    if known is None:
+        absent["network_share"] = absent["steal_share"] = absent["others_share"]
+    else:
+        ticks = [_whole(word) for word in known.split(" ")]
+        if len(ticks) < len(_COLUMNS):
+            raise ValueError(f"/proc/stat has {len(ticks)} columns, and {len(_COLUMNS)} are read")
+        columns = {
+            name: count * TICK_S
+            for name, count in zip(_COLUMNS, ticks[: len(_COLUMNS)], strict=True)
+        }
+    pressure = [
+        None if count is None else count / _US_PER_S
+        for count in (
+            _count(some, "pressure_share", absent),
+            _count(full, "pressure_full_share", absent),
+        )
+    ]
+    moment_s = float(moment)
+    if not math.isfinite(moment_s):
+        raise ValueError(f"{moment!r} is no time")
+    return _Counted(moment_s, columns, *pressure)
+
+
+def _known(field: str, name: str, absent: dict[str, str]) -> str | None:
+    if field.startswith(_ABSENT):
+        absent[name] = field.removeprefix(_ABSENT)
+        return None
+    return field
+
+
+def _count(field: str, name: str, absent: dict[str, str]) -> int | None:
+    known = _known(field, name, absent)
+    return None if known is None else _whole(known)
+
+
+def _whole(word: str) -> int:
+    if not (word.isascii() and word.isdigit()):
+        raise ValueError(f"{word!r} is no count")
+    return int(word)
+
+
+def _cpus(ranges: str) -> int:
+    """How many CPUs a list of the kernel's has, as ``0-3,8``."""
+    count = 0
+    for part in ranges.split(","):
+        first, _, last = part.partition("-")
+        count += _whole(last or first) - _whole(first) + 1
+    return count
+
+
+def _load(
+    line: _Line, lines: Sequence[_Line], cpu_s: Mapping[str, tuple[float, float]]
+) -> NodeLoad:
+    """The load of a node's machine: from its last node's beginning to its first one's end."""
+    absent = dict(line.absent)
+    machine = [one for one in lines if one is line or one.machine == line.machine is not None]
+    before = max((one.before for one in machine), key=lambda counted: counted.moment_s)
+    after = min((one.after for one in machine), key=lambda counted: counted.moment_s)
+    wall_s = after.moment_s - before.moment_s
+    shares: dict[str, float | None] = dict.fromkeys(
+        ("others_share", "network_share", "steal_share", "pressure_share", "pressure_full_share")
+    )
+    others_s = None
+    if wall_s <= 0:
+        reason = "the ranks of this machine's nodes did not run at the same time"
+        absent |= dict.fromkeys(shares, reason)
+        return NodeLoad(
+            line.node, line.machine, line.cpus, None, None, **shares, absent=_listed(absent)
+        )
+    if line.cpus is None:
+        absent |= dict.fromkeys(("others_share", "network_share", "steal_share"), absent["cpus"])
+    elif before.columns_s is not None and after.columns_s is not None:
+        took = {name: after.columns_s[name] - before.columns_s[name] for name in _COLUMNS}
+        user_s = sum(cpu_s[one.node][0] for one in machine)
+        system_s = sum(cpu_s[one.node][1] for one in machine)
+        others_s = max(0.0, took["user"] + took["nice"] - user_s) + max(
+            0.0, took["system"] - system_s
+        )
+        available_s = line.cpus * wall_s
+        # The ranks' own seconds are exact and the columns are ticks: a sum can pass the whole.
+        shares["others_share"] = min(1.0, others_s / available_s)
+        shares["network_share"] = min(1.0, (took["irq"] + took["softirq"]) / available_s)
+        shares["steal_share"] = min(1.0, max(0.0, took["steal"]) / available_s)
+    for name, earlier, later in (
+        ("pressure_share", before.some_s, after.some_s),
+        ("pressure_full_share", before.full_s, after.full_s),
+    ):
+        if earlier is not None and later is not None:
+            shares[name] = min(1.0, (later - earlier) / wall_s)
+    return NodeLoad(
+        line.node, line.machine, line.cpus, wall_s, others_s, **shares, absent=_listed(absent)
+    )
+
+
+def _listed(absent: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(absent.items()))
+
+
+def _machines(loads: Sequence[NodeLoad]) -> list[list[NodeLoad]]:
+    """The loads by machine; a node whose machine is not known is one of its own."""
+    machines: dict[tuple[str, str], list[NodeLoad]] = {}
+    for load in loads:
+        key = ("node", load.node) if load.machine is None else ("machine", load.machine)
+        machines.setdefault(key, []).append(load)
+    return list(machines.values())
+
+
+def _beyond(load: NodeLoad, share: float | None, bound: float, *, columns: int) -> bool:
+    if share is None or load.cpus is None or load.wall_s is None:
+        return False
+    return share - columns * TICK_S / (load.cpus * load.wall_s) > bound
+
+
+def _percent(share: float | None) -> str:
+    return f"{0 if share is None else 100 * share:.0f} %"

@@ -1,0 +1,82 @@
+# shellcheck shell=bash
+# Sourced by rank.sh and nptcp.sh: what a node did besides the benchmark while it ran, and how the
+# kernel scheduled a rank. Shell builtins only: a compute node may have nothing else, and each
+# program that is started is itself a load. What cannot be had is said with the reason, never 0.
+
+# counters: the node's CPU columns and pressure so far, as fields of the line of load_after.
+counters() {
+    local label kind columns total moment=$EPOCHREALTIME
+    read -r label columns 2>/dev/null </proc/stat
+    if [ "${label-}" = cpu ]; then
+        counted="$moment"$'\t'"${columns//  / }"
+    else
+        counted="$moment"$'\t'"absent: /proc/stat cannot be read"
+    fi
+    for kind in some full; do
+        total=
+        while read -r label _ _ _ columns; do
+            [ "$label" != "$kind" ] || total=${columns#total=}
+        done 2>/dev/null </proc/pressure/cpu
+        counted+=$'\t'${total:-"absent: /proc/pressure/cpu has no line '$kind', or this kernel has no such file"}
+    done
+}
+
+load_before() {
+    counters
+    counted_before=$counted
+}
+
+# load_after NODE: one line with what was counted before and after, so that it is whole or not there.
+load_after() {
+    local machine= cpus=
+    counters
+    read -r machine 2>/dev/null </proc/sys/kernel/random/boot_id
+    read -r cpus 2>/dev/null </sys/devices/system/cpu/online
+    printf 'netproof load on %s\t%s\t%s\t%s\t%s\tend\n' "$1" \
+        "${machine:-absent: /proc/sys/kernel/random/boot_id cannot be read}" \
+        "${cpus:-absent: /sys/devices/system/cpu/online cannot be read}" \
+        "$counted_before" "$counted" >&2
+}
+
+# watched COMMAND...: runs it and leaves in $scheduled a line on how the kernel scheduled its first
+# thread: context switches, and ns that it waited for a CPU. That is to be read between the end of a process and the moment when its parent takes note of it: the parent,
+# a shell of its own, is stopped for as long. A pipe that only COMMAND holds open tells its end.
+watched() {
+    local told out reaper pid voluntary= involuntary= waited= key value status killed
+    exec {out}>&1
+    exec {told}< <(
+        exec {pipe}>&1 1>&"$out" {out}>&-
+        "$@" <&0 &
+        echo "$!" >&"$pipe"
+        exec {pipe}>&-
+        wait "$!"
+    )
+    reaper=$!
+    exec {out}>&-
+    read -r pid <&"$told"
+    kill -STOP "$reaper" 2>/dev/null
+    # What COMMAND left behind may hold the pipe open after it.
+    until read -r -t 2 <&"$told"; [ "$?" -le 128 ]; do
+        read -r _ _ key _ 2>/dev/null </proc/"$pid"/stat || break
+        [ "$key" != Z ] || break
+    done
+    exec {told}<&-
+    while read -r key value; do
+        case $key in
+        voluntary_ctxt_switches:) voluntary=$value ;;
+        nonvoluntary_ctxt_switches:) involuntary=$value ;;
+        esac
+    done 2>/dev/null </proc/"$pid"/status
+    read -r _ waited _ 2>/dev/null </proc/"$pid"/schedstat
+    kill -CONT "$reaper" 2>/dev/null
+    wait "$reaper"
+    status=$?
+    if killed=$(kill -l "$status" 2>/dev/null) && [ "$status" -gt 128 ]; then
+        echo "$1 was ended by signal $killed" >&2
+    fi
+    printf -v scheduled 'netproof scheduled %s\t%s\t%s\t%s\tend' "$SLURM_PROCID" \
+        "${voluntary:-absent: /proc/PID/status does not tell them}" \
+        "${involuntary:-absent: /proc/PID/status does not tell them}" \
+        "${waited:-absent: /proc/PID/schedstat is not there}"
+    return "$status"
+}
