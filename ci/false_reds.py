@@ -141,7 +141,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Run:
-    """One run to make: its number from 1 in the campaign's order, and the seed of all it draws."""
+    """One run to make: its number from 1 in the order, and the seed of what is beside it."""
 
     number: int
     condition: Condition
@@ -208,7 +208,10 @@ class Machine:
 
 @dataclass(frozen=True)
 class Launches:
-    """Launches that a run made, how many ended with an error, their seconds; seeds of its jobs."""
+    """Launches that a run made, how many ended with an error, their seconds; seeds of its jobs.
+
+    Each job draws the order of its launches from a seed of its own, and writes it down.
+    """
 
     made: int
     failed: int
@@ -515,8 +518,7 @@ def measure(run: Run, settings: Settings, folder: Path, lock: int) -> Judged:
     options = [] if settings.whole else ["-S", "launches=1"]
     report = folder / "run-0.json"
     measuring.measure(
-        # The order of launches comes from the run's seed as well.
-        ["--system", system, *options, "-S", f"seed={run.seed}", "-c", str(ROOT / "checks"), "-r"],
+        ["--system", system, *options, "-c", str(ROOT / "checks"), "-r"],
         folder=folder,
         report=report,
         log=folder / "reframe.log",
