@@ -18,6 +18,7 @@ from netproof import criteria, limits
 from netproof.benchmarks import imb_function, messages_on_link
 from netproof.case import Case
 from netproof.criteria import Bounds, Confirmation, ConfirmSettings, Finding, Level
+from netproof.disturbance import NodeLoad, disturbed
 from netproof.limits import Limits
 from netproof.links import Crossing, Link
 from netproof.measured import Measured
@@ -162,21 +163,24 @@ def rates(subject: Subject, tcp: Subject | None = None) -> tuple[Finding, ...]:
 
 def undisturbed(subject: Subject) -> Subject:
     """The case of its undisturbed launches, if it has enough of them; else as it is."""
-    launches = subject.measured.launches
-    calm = [one for one in launches if not disturbed(one, None)]
+    launches, settings = subject.measured.launches, subject.settings.disturbance
+    calm = [one for one in launches if not disturbed(one.loads, settings)]
     if len(calm) == len(launches) or len(calm) < subject.settings.confirm.launches:
         return subject
     return dataclasses.replace(subject, measured=subject.measured.with_launches(calm))
 
 
 def disturbances(subject: Subject) -> tuple[str, ...]:
-    """What else the nodes did in the launches that ``undisturbed`` had to keep, worst first."""
-    found: dict[str, tuple[float, str]] = {}
-    for launch in undisturbed(subject).measured.launches:
-        for one in disturbed(launch, None):
-            if one.share > found.get(one.node, (0.0, ""))[0]:
-                found[one.node] = (one.share, str(one))
-    return tuple(text for _, text in sorted(found.values(), reverse=True))
+    """What else the nodes did in the launches that ``undisturbed`` had to keep, of the worst."""
+    settings = subject.settings.disturbance
+    kept = [one.loads for one in undisturbed(subject).measured.launches]
+    several = [loads for loads in kept if disturbed(loads, settings)]
+    return disturbed(max(several, key=_others), settings) if several else ()
+
+
+def _others(loads: Sequence[NodeLoad]) -> float:
+    """The largest share of CPUs that a launch did not have."""
+    return max((load.others_share or 0) + (load.steal_share or 0) for load in loads)
 
 
 def without_noise(finding: Finding, noise: Sequence[str]) -> Finding:
@@ -451,7 +455,3 @@ def _score(
 def _baseline_name(subject: Subject) -> str:
     day = f" of {subject.measured_on}" if subject.measured_on else ""
     return f"{subject.case}{day}"
-
-
-def disturbed(launch, settings):
-    return ()

@@ -1,0 +1,973 @@
+"""Acceptance runs of the healthy testbed under conditions of the machine, and of a sick switch.
+
+Each run is what ``ci/quickstart`` does. No healthy one may be red, and every sick one has to be.
+What is missing or cannot be understood of a run counts against it, whichever way it was to end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import fcntl
+import hashlib
+import json
+import os
+import platform
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from itertools import chain
+from pathlib import Path
+from statistics import median
+from types import FrameType
+from typing import Any
+
+from scipy.stats import binomtest
+
+from ci import machine_load
+from ci.testbed.state import DEFAULT as STATE
+from netproof import documents, measured
+from netproof.case import Case
+from netproof.criteria import Level
+from netproof.errors import NetproofError
+from netproof.nightly import measuring
+from netproof.verdict import CANNOT_JUDGE, FAILED, PASSED
+
+ROOT = Path(__file__).resolve().parents[1]
+TESTBED = ROOT / "ci" / "testbed" / "testbed"
+HEALTHY_TOPOLOGY = ROOT / "ci" / "testbed" / "topology.yaml"
+SICK_TOPOLOGY = ROOT / "docs" / "criteria" / "sick-switch.yaml"
+CODE = ("checks", "ci", "netproof", "reference-values", "site-config")
+"""Folders whose contents decide how a run ends."""
+
+MET, MISSED, CANNOT = 0, 1, 2
+"""Exit statuses: all aims met, one missed, it could not be done."""
+
+FORMAT = 1
+CAMPAIGN_FILE, RESULT_FILE = "campaign.json", "result.json"
+
+LEAST_HEALTHY, LEAST_QUIET, LEAST_SICK = 30, 10, 20
+"""Aim: so many healthy runs of which none is red, so many of them quiet, so many sick."""
+MOST_INCONCLUSIVE = 0.1
+"""Aim: the share of quiet runs that may be inconclusive."""
+CONFIDENCE = 0.95
+
+SENTENCE = 200
+"""Characters that are kept of a sentence on a case."""
+MOST_CASES = 6
+"""Cases of a run that a table names."""
+LOG_LINES = 3
+
+PRESSURE = Path("/proc/pressure/cpu")
+
+
+class Ended(BaseException):
+    """Told to end by a signal; no handler of errors may take it for one."""
+
+
+class TooLongError(Exception):
+    """A run took too long; no NetproofError, which measuring takes for a silent slurmctld."""
+
+
+class CannotRunError(NetproofError):
+    """The campaign cannot be made, or cannot go on, on this machine."""
+
+
+class Condition(StrEnum):
+    """What the machine or the switch is like during a run."""
+
+    QUIET = "quiet"
+    ONE_CPU = "one-cpu"
+    BURSTS = "bursts"
+    COMPILER = "compiler"
+    SICK = "sick"
+
+
+SAID = {
+    Condition.QUIET: "quiet",
+    Condition.ONE_CPU: "one CPU taken throughout",
+    Condition.BURSTS: "all CPUs taken in bursts",
+    Condition.COMPILER: "a compiler beside",
+    Condition.SICK: "sick switch, quiet",
+}
+COUNTS = {
+    Condition.QUIET: 10,
+    Condition.ONE_CPU: 7,
+    Condition.BURSTS: 7,
+    Condition.COMPILER: 6,
+    Condition.SICK: 20,
+}
+
+
+class Outcome(StrEnum):
+    """How a run ended. Only what netproof itself says of a whole session is more than unjudged."""
+
+    GREEN = "green"
+    INCONCLUSIVE = "inconclusive"
+    RED = "red"
+    NOT_JUDGED = "not judged"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What all runs of a campaign have in common, chosen when it begins.
+
+    ``whole``: all launches and both switches, as ``ci/quickstart``, and not as its ``--smoke``;
+    ``burst_s`` and ``pause_s``: means; ``quiet_share``: the most that others may use of all CPUs
+    over ``quiet_s`` seconds before a run begins, for which it waits ``quiet_limit_s``;
+    ``run_limit_s``: after which a run is ended and counts as not judged.
+    """
+
+    seed: int
+    whole: bool
+    burst_s: float
+    pause_s: float
+    quiet_share: float
+    quiet_s: float
+    quiet_limit_s: float
+    run_limit_s: float
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run to make: its number from 1 in the order, and the seed of what is beside it."""
+
+    number: int
+    condition: Condition
+    seed: int
+
+    @property
+    def sick(self) -> bool:
+        """Whether it has to be red."""
+        return self.condition is Condition.SICK
+
+    @property
+    def folder(self) -> str:
+        """Name of its folder in the campaign's."""
+        return f"{self.number:03}-{self.condition}"
+
+
+@dataclass(frozen=True)
+class FlaggedCase:
+    """A case that failed or is inconclusive: its name, the criteria that say so, and why."""
+
+    name: str
+    level: Level
+    criteria: tuple[str, ...]
+    sentences: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.name}: {'; '.join(self.sentences) or self.level}"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What became of a run: ``reason`` where it was not judged, ``faults`` beyond a case."""
+
+    outcome: Outcome
+    reason: str = ""
+    cases: tuple[FlaggedCase, ...] = ()
+    faults: tuple[str, ...] = ()
+
+    @property
+    def by_criterion(self) -> tuple[str, ...]:
+        """The criteria by which cases failed."""
+        failed = (case.criteria for case in self.cases if case.level is Level.FAIL)
+        return tuple(sorted(set(chain.from_iterable(failed))))
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The machine around a run.
+
+    ``before`` and ``after``: load averages over 1, 5 and 15 minutes; ``waited_s`` for it to be
+    quiet, ``others`` share of all CPUs then; ``pressure_s``: seconds of the run in which some task
+    waited for a CPU, None where the kernel does not tell; ``load_cpu_s``: CPU seconds of the
+    program beside it; ``cpu``: the one that it took, where it took one.
+    """
+
+    before: tuple[float, ...]
+    after: tuple[float, ...]
+    waited_s: float
+    others: float
+    pressure_s: float | None
+    load_cpu_s: float
+    cpu: int | None
+
+
+@dataclass(frozen=True)
+class Launches:
+    """Launches that a run made, how many ended with an error, their seconds; seeds of its jobs.
+
+    Each job draws the order of its launches from a seed of its own, and writes it down.
+    """
+
+    made: int
+    failed: int
+    seconds: float
+    seeds: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Result:
+    """A run with what became of it; ``machine`` and ``launches`` None where it came not so far."""
+
+    run: Run
+    judged: Judged
+    started: str
+    wall_s: float
+    machine: Machine | None
+    launches: Launches | None
+
+    @property
+    def wrong(self) -> bool:
+        """Whether it counts against the aims: red or not judged; a sick one, anything but red."""
+        if self.run.sick:
+            # A switch is not found sick by a job that did not start.
+            return self.judged.outcome is not Outcome.RED or not self.judged.by_criterion
+        return self.judged.outcome in (Outcome.RED, Outcome.NOT_JUDGED)
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """What a campaign is to do: its settings, its runs in order, its code and its machine."""
+
+    settings: Settings
+    runs: tuple[Run, ...]
+    code: str
+    machine: Mapping[str, Any]
+
+
+def planned(counts: Mapping[Condition, int], seed: int) -> tuple[Run, ...]:
+    """So many runs of each condition, in an order and with seeds that ``seed`` draws."""
+    drawn = random.Random(seed)
+    conditions = [condition for condition in Condition for _ in range(counts.get(condition, 0))]
+    drawn.shuffle(conditions)
+    return tuple(
+        Run(number, condition, drawn.randrange(1, 2**31))
+        for number, condition in enumerate(conditions, 1)
+    )
+
+
+def judge(status: int, text: str, errors: str) -> Judged:
+    """What ``netproof verdict --json`` said: its exit status, its document, its errors.
+
+    Where they do not fit together, or are not what docs/operation.md describes, the run was not
+    judged.
+    """
+    try:
+        document = json.loads(text)
+    except ValueError:
+        said = " ".join(errors.split()) or "nothing else was said"
+        return _not_judged(f"netproof verdict ended with {status} and left no JSON: {said}")
+    try:
+        return _judge(status, document)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        return _not_judged(f"what netproof verdict printed is no verdict: {error!r}")
+
+
+def _judge(status: int, document: Mapping[str, Any]) -> Judged:
+    if document["format"] != documents.FORMAT:
+        return _not_judged(f"the verdict's format is {document['format']}, not {documents.FORMAT}")
+    found = [_flagged(case, document["system"]) for case in document["cases"]]
+    if not found:
+        return _not_judged("the verdict has no cases")
+    cases = tuple(case for case in found if case is not None)
+    faults = tuple(_short(fault) for fault in document["faults"])
+    failed = bool(faults) or any(case.level is Level.FAIL for case in cases)
+    left, word = bool(document["left"]), document["verdict"]
+    if status == PASSED and word == "pass" and not (cases or faults or left):
+        return Judged(Outcome.GREEN)
+    if status == FAILED and word == "fail" and failed:
+        return Judged(Outcome.RED, "", cases, faults)
+    undecided = cases and not (failed or left) and word not in ("pass", "fail")
+    if status == CANNOT_JUDGE and undecided:
+        return Judged(Outcome.INCONCLUSIVE, "", cases)
+    return dataclasses.replace(
+        _not_judged(
+            f"netproof verdict ended with {status} and says {word!r}, with {len(cases)} of"
+            f" {len(found)} cases failed or inconclusive, {len(faults)} faults beyond a case"
+            f"{' and cases that were left' if left else ''}"
+        ),
+        cases=cases,
+        faults=faults,
+    )
+
+
+def _flagged(case: Mapping[str, Any], system: str) -> FlaggedCase | None:
+    """A case of the document that failed or is inconclusive; None for one that passed."""
+    word = Level(case["verdict"])
+    levels = {Level(finding["level"]) for finding in case["findings"]}
+    if word is Level.FAIL or case["faults"] or Level.FAIL in levels:
+        level = Level.FAIL
+    elif Level.INCONCLUSIVE in {word, *levels}:
+        level = Level.INCONCLUSIVE
+    elif word in (Level.PASS, Level.WARN):
+        return None
+    else:
+        raise ValueError(f"a case is {word!r}")
+    counted = [finding for finding in case["findings"] if finding["level"] == level]
+    fields = [field.name for field in dataclasses.fields(Case) if field.name != "system"]
+    what = Case(system, *(case[name] for name in fields))
+    sentences = (*case["faults"], *(finding["why"] for finding in counted))
+    return FlaggedCase(
+        f"{what.partition} {what.environment} {what.what()}",
+        level,
+        tuple(sorted({finding["criterion"] for finding in counted})),
+        tuple(_short(_without(str(what), sentence)) for sentence in sentences),
+    )
+
+
+def _without(case: str, sentence: str) -> str:
+    """A sentence without the case and its switch, where it begins with them."""
+    return sentence.partition("): ")[2] or sentence if sentence.startswith(case) else sentence
+
+
+def _short(sentence: str) -> str:
+    return textwrap.shorten(sentence, SENTENCE, placeholder=" …")
+
+
+def _not_judged(reason: str) -> Judged:
+    return Judged(Outcome.NOT_JUDGED, _short(reason))
+
+
+def launches_in(folder: Path) -> Launches | None:
+    """The launches that jobs below a run's ``folder`` recorded; None where they cannot be read.
+
+    A job whose checks did not all pass is in ``stage`` and perhaps in ``output`` as well.
+    """
+    jobs: dict[Path, Path] = {}
+    for place in ("output", "stage"):
+        for path in (folder / place).rglob(measured.LAUNCHES_FILE):
+            jobs[path.parent.relative_to(folder / place)] = path.parent
+    made, failed, seconds, seeds = 0, 0, 0.0, set()
+    try:
+        for job in jobs.values():
+            records = measured.records(job).values()
+            made += len(records)
+            failed += sum(record.status != 0 for record in records)
+            seconds += sum(record.wall_s for record in records)
+            seeds.add(json.loads((job / "plan.json").read_text())["seed"])
+    except (NetproofError, OSError, ValueError, KeyError, TypeError):
+        return None
+    return Launches(made, failed, seconds, tuple(sorted(seeds))) if made else None
+
+
+def busy_share(seconds: float, place: Path = Path("/proc/stat")) -> float:
+    """Share of all CPUs that was used over so many seconds; steal counts as used (proc(5))."""
+    idle, total = _ticks(place)
+    time.sleep(seconds)
+    later_idle, later_total = _ticks(place)
+    if later_total <= total:
+        raise CannotRunError(f"{place}: the CPUs' time stands still; measure for longer")
+    return 1 - (later_idle - idle) / (later_total - total)
+
+
+def _ticks(place: Path) -> tuple[int, int]:
+    fields = place.read_text().splitlines()[0].split()
+    # What guests used is in user and nice as well.
+    ticks = [int(field) for field in fields[1:9]]
+    return ticks[3] + ticks[4], sum(ticks)
+
+
+def wait_until_quiet(settings: Settings) -> tuple[float, float]:
+    """Wait until nothing else uses the machine: seconds waited, and the share still used.
+
+    Raises CannotRunError where it does not become so.
+    """
+    begun = time.monotonic()
+    while True:
+        share = busy_share(settings.quiet_s)
+        waited = time.monotonic() - begun
+        if share <= settings.quiet_share:
+            return waited, share
+        if waited > settings.quiet_limit_s:
+            raise CannotRunError(
+                f"the machine is not quiet: others use {share:.0%} of its CPUs, not at most"
+                f" {settings.quiet_share:.0%}, after {waited:.0f} s of waiting. End them and go on"
+                " with --resume, or say --quiet-share"
+            )
+
+
+def pressure_seconds() -> float | None:
+    """Seconds since the kernel's start in which some task waited for a CPU; None where not told."""
+    try:
+        line = PRESSURE.read_text().splitlines()[0]
+        return int(line.rpartition("total=")[2]) / 1e6
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def load_of(run: Run, settings: Settings, folder: Path) -> tuple[list[str] | None, int | None]:
+    """Arguments of the program that a run has beside it, and the one CPU that it takes."""
+    cpus = sorted(os.sched_getaffinity(0))
+    if run.condition is Condition.ONE_CPU:
+        cpu = random.Random(run.seed).choice(cpus)
+        return ["one-cpu", "--cpu", str(cpu)], cpu
+    if run.condition is Condition.BURSTS:
+        means = ["--burst", str(settings.burst_s), "--pause", str(settings.pause_s)]
+        return ["bursts", "--seed", str(run.seed), *means, "--cpus", *map(str, cpus)], None
+    if run.condition is Condition.COMPILER:
+        return ["compiler", "--seed", str(run.seed), "--folder", str(folder)], None
+    return None, None
+
+
+class Testbed:
+    """The one testbed of this machine, which is left as it was found."""
+
+    def __init__(self, log: Path) -> None:
+        """See what is there. Raises CannotRunError where it has jobs, or cannot be had."""
+        self._log = log
+        self._found = log.with_name("topology-as-found.yaml")
+        # Daemons of an earlier part of the campaign may run by another topology than the first.
+        self._topology: Path | None = None
+        os.environ["SLURM_CONF"] = str(STATE / "slurm.conf")
+        self._was_up = self._command("status") != CANNOT
+        if self._was_up:
+            shutil.copyfile(STATE / "topology.yaml", self._found)
+            asked = subprocess.run(
+                ["squeue", "--noheader"], capture_output=True, text=True, check=False
+            )
+            if asked.returncode == 0 and asked.stdout.strip():
+                raise CannotRunError("the testbed has jobs: let them end, or cancel them")
+
+    def up(self, topology: Path) -> None:
+        """Bring it up with ``topology``; NetproofError where a part fails, CannotRunError."""
+        if self._topology != topology:
+            self._done("down")
+            self._topology = topology
+        self._done("up", "--topology", str(topology))
+
+    def begin_anew(self) -> None:
+        """Take it down before the next run."""
+        self._topology = None
+
+    def restore(self) -> None:
+        """Leave it as it was found. NetproofError where that fails."""
+        self._done("down")
+        if self._was_up:
+            self._done("up", "--topology", str(self._found))
+
+    def _done(self, *verb: str) -> None:
+        status = self._command(*verb)
+        if status == 0:
+            return
+        lines = self._log.read_text(errors="replace").splitlines()[-LOG_LINES:]
+        said = f"testbed {verb[0]} ended with {status}: {' | '.join(lines)}"
+        raise CannotRunError(said) if status == CANNOT else NetproofError(said)
+
+    def _command(self, *verb: str) -> int:
+        with self._log.open("a") as log:
+            print(f"{_now()} testbed {' '.join(verb)}", file=log, flush=True)
+            return subprocess.run(
+                [TESTBED, *verb], stdout=log, stderr=subprocess.STDOUT, check=False
+            ).returncode
+
+
+def make(run: Run, campaign: Campaign, testbed: Testbed, folder: Path, lock: int) -> Result:
+    """Make one run, all of it in ``folder``. Raises CannotRunError where none can be made."""
+    settings, started = campaign.settings, _now()
+    topology = SICK_TOPOLOGY if run.sick else HEALTHY_TOPOLOGY
+    machine, wall_s = None, 0.0
+    try:
+        testbed.up(topology)
+        waited, others = wait_until_quiet(settings)
+        with ExitStack() as stack:
+            place = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=folder)))
+            arguments, cpu = load_of(run, settings, place)
+            load = stack.enter_context(machine_load.running(arguments)) if arguments else None
+            before, pressure = os.getloadavg(), pressure_seconds()
+            begun = time.monotonic()
+            try:
+                with _limit(settings.run_limit_s):
+                    judged = measure(run, settings, folder, lock)
+            finally:
+                wall_s = time.monotonic() - begun
+            after, later = os.getloadavg(), pressure_seconds()
+            waiting = None if None in (pressure, later) else later - pressure
+            used = load.cpu_seconds() if load else 0.0
+        machine = Machine(before, after, waited, others, waiting, used, cpu)
+        if load and not used:
+            judged = _not_judged("the program beside the run used no CPU")
+    except CannotRunError:
+        raise
+    except (NetproofError, TooLongError, OSError) as error:
+        judged = _not_judged(str(error))
+        # Of what went wrong nothing may be left to disturb the next run.
+        testbed.begin_anew()
+    return Result(run, judged, started, wall_s, machine, launches_in(folder))
+
+
+def measure(run: Run, settings: Settings, folder: Path, lock: int) -> Judged:
+    """ReFrame and the verdict on it, as ``ci/quickstart`` has them; the report stays in ``folder``.
+
+    Raises NetproofError where ReFrame leaves no report.
+    """
+    system = "testbed" if settings.whole and not run.sick else "testbed:gige"
+    options = [] if settings.whole else ["-S", "launches=1"]
+    report = folder / "run-0.json"
+    measuring.measure(
+        ["--system", system, *options, "-c", str(ROOT / "checks"), "-r"],
+        folder=folder,
+        report=report,
+        log=folder / "reframe.log",
+        settings={},
+        lock=lock,
+        patience_s=settings.run_limit_s,
+    )
+    ran = subprocess.run(
+        ["netproof", "verdict", str(report), "--system", system, "--json"],
+        cwd=folder,
+        env={**os.environ, "RFM_REPORT_FILE": str(report)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    (folder / "verdict.json").write_text(ran.stdout)
+    (folder / "verdict.err").write_text(ran.stderr)
+    return judge(ran.returncode, ran.stdout, ran.stderr)
+
+
+@contextmanager
+def _limit(seconds: float) -> Iterator[None]:
+    """TooLongError where what is done within takes longer."""
+
+    def too_long(_signal: int, _frame: FrameType | None) -> None:
+        raise TooLongError(f"the run was ended after {seconds:g} s (--run-limit)")
+
+    before = signal.signal(signal.SIGALRM, too_long)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def begin(folder: Path, campaign: Campaign) -> None:
+    """Write down what is to be done. Raises CannotRunError where ``folder`` has something else."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if any(folder.iterdir()):
+        raise CannotRunError(f"{folder}: is not empty; give --out another, or --resume this one")
+    _write(
+        folder / CAMPAIGN_FILE,
+        {
+            "format": FORMAT,
+            "settings": dataclasses.asdict(campaign.settings),
+            "runs": [dataclasses.asdict(run) for run in campaign.runs],
+            "code": campaign.code,
+            "machine": campaign.machine,
+        },
+    )
+
+
+def read(folder: Path) -> tuple[Campaign, list[Result]]:
+    """A campaign, and the results of the runs that it made, in their order.
+
+    Raises CannotRunError where the folder has none, or a file of it cannot be understood.
+    """
+    path = folder / CAMPAIGN_FILE
+    try:
+        document = json.loads(path.read_text())
+        if document["format"] != FORMAT:
+            raise CannotRunError(f"{path}: its format is {document['format']}, not {FORMAT}")
+        campaign = Campaign(
+            Settings(**document["settings"]),
+            tuple(_run(run) for run in document["runs"]),
+            document["code"],
+            document["machine"],
+        )
+        results = []
+        for run in campaign.runs:
+            path = folder / run.folder / RESULT_FILE
+            if path.is_file():
+                result = _result(json.loads(path.read_text()))
+                if result.run != run:
+                    raise CannotRunError(f"{path}: is of another run than was planned")
+                results.append(result)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CannotRunError(f"{path}: cannot be read as a campaign's: {error!r}") from error
+    return campaign, results
+
+
+def _run(document: Mapping[str, Any]) -> Run:
+    return Run(document["number"], Condition(document["condition"]), document["seed"])
+
+
+def _result(document: Mapping[str, Any]) -> Result:
+    judged, machine, launches = (document[name] for name in ("judged", "machine", "launches"))
+    return Result(
+        _run(document["run"]),
+        Judged(
+            Outcome(judged["outcome"]),
+            judged["reason"],
+            tuple(
+                FlaggedCase(
+                    case["name"],
+                    Level(case["level"]),
+                    tuple(case["criteria"]),
+                    tuple(case["sentences"]),
+                )
+                for case in judged["cases"]
+            ),
+            tuple(judged["faults"]),
+        ),
+        document["started"],
+        document["wall_s"],
+        machine
+        and Machine(
+            **{**machine, "before": tuple(machine["before"]), "after": tuple(machine["after"])}
+        ),
+        launches and Launches(**{**launches, "seeds": tuple(launches["seeds"])}),
+    )
+
+
+def _write(path: Path, document: Mapping[str, Any]) -> None:
+    """Write a file whole or not at all."""
+    new = path.with_suffix(".new")
+    new.write_text(json.dumps(document, indent=1) + "\n")
+    new.rename(path)
+
+
+def go_on(folder: Path) -> list[Result]:
+    """Make the runs of a campaign that have no result yet, and say how each ends.
+
+    Raises CannotRunError where it cannot go on; what was made until then stays.
+    """
+    campaign, results = read(folder)
+    if campaign.code != code_digest():
+        raise CannotRunError(
+            f"{folder}: was begun with other code or configuration than is here now; runs of both"
+            " are no one campaign"
+        )
+    missing = machine_load.missing_packages()
+    if missing and any(run.condition is Condition.COMPILER for run in campaign.runs):
+        raise CannotRunError(
+            f"the condition 'compiler' takes what is not here: apt-get install {' '.join(missing)}"
+        )
+    with (folder / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CannotRunError(f"{folder}: is being worked on by another process") from None
+        done = {result.run for result in results}
+        left = [run for run in campaign.runs if run not in done]
+        if not left:
+            return results
+        testbed = Testbed(folder / "testbed.log")
+        try:
+            for run in left:
+                place = folder / run.folder
+                # What a run left that was interrupted is no result.
+                shutil.rmtree(place, ignore_errors=True)
+                place.mkdir()
+                result = make(run, campaign, testbed, place, lock.fileno())
+                _write(place / RESULT_FILE, dataclasses.asdict(result))
+                results.append(result)
+                print(_line(result, len(campaign.runs)), flush=True)
+        finally:
+            testbed.restore()
+    return results
+
+
+def _line(result: Result, runs: int) -> str:
+    said = _said(result.judged)
+    return (
+        f"{result.run.number}/{runs} {SAID[result.run.condition]}: {result.judged.outcome},"
+        f" {result.wall_s:.0f} s{'; ' if said else ''}{said}"
+    )
+
+
+def _said(judged: Judged) -> str:
+    """Why a run is not green, on one line."""
+    parts = [*([judged.reason] if judged.reason else []), *judged.faults]
+    parts += [str(case) for case in judged.cases[:MOST_CASES]]
+    more = len(judged.cases) - MOST_CASES
+    return " · ".join([*parts, *([f"and {more} more cases"] if more > 0 else [])])
+
+
+def code_digest() -> str:
+    """A name for what is in the folders that decide how a run ends."""
+    digest = hashlib.sha256()
+    for folder in CODE:
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                digest.update(f"{path.relative_to(ROOT)}\0".encode())
+                digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:12]
+
+
+def this_machine() -> dict[str, Any]:
+    """What of the machine decides how hard the conditions are."""
+    place = Path("/proc/sys/kernel/sched_autogroup_enabled")
+    grouped = place.read_text().strip() == "1" if place.is_file() else None
+    return {
+        "cpus": len(os.sched_getaffinity(0)),
+        "kernel": platform.release(),
+        "autogroup": grouped,
+    }
+
+
+def missed(campaign: Campaign, results: Sequence[Result]) -> list[str]:
+    """A sentence for each aim that was missed, or that so many runs cannot show."""
+    sentences = []
+    if len(results) < len(campaign.runs):
+        sentences.append(f"{len(results)} of {len(campaign.runs)} runs were made")
+    healthy = [result for result in results if not result.run.sick]
+    sick = [result for result in results if result.run.sick]
+    quiet = [result for result in healthy if result.run.condition is Condition.QUIET]
+    for what, made, least in (
+        ("healthy runs", healthy, LEAST_HEALTHY),
+        ("quiet runs", quiet, LEAST_QUIET),
+        ("runs on the sick switch", sick, LEAST_SICK),
+    ):
+        if len(made) < least:
+            sentences.append(f"{what}: {len(made)} of the {least} that it takes")
+    of_a_kind = Counter(result.run.condition for result in results)
+    sentences += [
+        f"no run was made with this: {SAID[one]}" for one in Condition if not of_a_kind[one]
+    ]
+    wrong = sum(result.wrong for result in healthy)
+    if wrong:
+        sentences.append(f"{wrong} of {len(healthy)} healthy runs were red or not judged")
+    undecided = sum(result.judged.outcome is Outcome.INCONCLUSIVE for result in quiet)
+    if undecided > MOST_INCONCLUSIVE * len(quiet):
+        sentences.append(f"{undecided} of {len(quiet)} quiet runs were inconclusive")
+    unseen = sum(result.wrong for result in sick)
+    if unseen:
+        sentences.append(f"{unseen} of {len(sick)} sick runs were not red by a criterion")
+    return sentences
+
+
+def upper_limit(wrong: int, runs: int) -> float:
+    """The largest rate that ``wrong`` of ``runs`` allows, one-sided (Clopper and Pearson 1934)."""
+    return binomtest(wrong, runs, alternative="less").proportion_ci(CONFIDENCE, "exact").high
+
+
+HEAD = (
+    *("condition", "runs", "green", "inconclusive", "red", "not judged"),
+    f"wrong at most ({CONFIDENCE:.0%})",
+    *("median s", "longest s", "CPUs taken beside", "waiting for a CPU"),
+)
+
+
+def table(campaign: Campaign, results: Sequence[Result]) -> str:
+    """What a campaign found, as Markdown."""
+    groups = [(SAID[one], [r for r in results if r.run.condition is one]) for one in Condition]
+    groups.insert(
+        len(groups) - 1, ("all healthy", [result for result in results if not result.run.sick])
+    )
+    lines = [_described(campaign, results), "", _row(HEAD), _row(["---"] * len(HEAD))]
+    lines += [_row([name, *_cells(several)]) for name, several in groups if several]
+    odd = [
+        result
+        for result in results
+        if result.wrong or (not result.run.sick and result.judged.outcome is not Outcome.GREEN)
+    ]
+    lines += ["", "Not as it should be:" if odd else "All runs ended as they should."]
+    if odd:
+        lines += ["", *(f"- {_told(result)}" for result in odd)]
+    found = Counter(
+        criterion
+        for result in results
+        if result.run.sick
+        for criterion in result.judged.by_criterion
+    )
+    if found:
+        said = ", ".join(f"{name} in {count}" for name, count in found.most_common())
+        lines += ["", f"The sick switch was red by: {said}."]
+    aims = missed(campaign, results)
+    lines += ["", *(f"- MISSED: {sentence}." for sentence in aims)] if aims else ["", "Aims met."]
+    return "\n".join(lines)
+
+
+def _described(campaign: Campaign, results: Sequence[Result]) -> str:
+    settings, machine = campaign.settings, campaign.machine
+    kind = "whole runs" if settings.whole else "smoke runs"
+    groups = {True: "on", False: "off", None: "not there"}[machine["autogroup"]]
+    days = sorted({result.started[:10] for result in results})
+    when = f", {' to '.join(dict.fromkeys((days[0], days[-1])))}" if days else ""
+    return (
+        f"{kind.capitalize()}, seed {settings.seed}, {machine['cpus']} CPUs, Linux"
+        f" {machine['kernel']}, autogroup {groups}, code {campaign.code}{when}. Bursts of"
+        f" {settings.burst_s:g} s and pauses of {settings.pause_s:g} s on average."
+    )
+
+
+def _cells(results: Sequence[Result]) -> list[str]:
+    outcomes = Counter(result.judged.outcome for result in results)
+    seconds = [result.wall_s for result in results]
+    known = [result for result in results if result.machine and result.wall_s]
+    taken = [result.machine.load_cpu_s / result.wall_s for result in known]
+    waiting = [
+        result.machine.pressure_s / result.wall_s
+        for result in known
+        if result.machine.pressure_s is not None
+    ]
+    order = (Outcome.GREEN, Outcome.INCONCLUSIVE, Outcome.RED, Outcome.NOT_JUDGED)
+    return [
+        str(len(results)),
+        *(str(outcomes[outcome]) for outcome in order),
+        f"{100 * upper_limit(sum(result.wrong for result in results), len(results)):.0f} %",
+        f"{median(seconds):.0f}",
+        f"{max(seconds):.0f}",
+        f"{median(taken):.2f}" if taken else "not available",
+        f"{100 * median(waiting):.0f} %" if waiting else "not available",
+    ]
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _told(result: Result) -> str:
+    machine, launches = result.machine, result.launches
+    facts = [f"seed {result.run.seed}", f"{result.started}", f"{result.wall_s:.0f} s"]
+    if machine:
+        loads = " to ".join(f"{average[0]:.1f}" for average in (machine.before, machine.after))
+        facts.append(f"load average {loads}")
+    if machine and machine.cpu is not None:
+        facts.append(f"CPU {machine.cpu} taken")
+    if launches:
+        facts.append(f"{launches.failed} of {launches.made} launches failed")
+    said = _said(result.judged) or "nothing was found"
+    return (
+        f"run {result.run.number}, {SAID[result.run.condition]} ({', '.join(facts)}):"
+        f" **{result.judged.outcome}**: {said}"
+    )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="ci/false-reds", description=__doc__, allow_abbrev=False)
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument(
+        "--out", type=Path, metavar="FOLDER", help="begin a campaign in a new folder"
+    )
+    where.add_argument("--resume", type=Path, metavar="FOLDER", help="go on with one")
+    where.add_argument("--table", type=Path, metavar="FOLDER", help="print what it found so far")
+    counts = parser.add_argument_group("runs of each condition, with --out")
+    for condition, count in COUNTS.items():
+        counts.add_argument(
+            f"--{condition}",
+            type=_number(int, 0),
+            default=count,
+            metavar="N",
+            help=f"{SAID[condition]} (default: %(default)s)",
+        )
+    settings = parser.add_argument_group("what all runs have in common, with --out")
+    kind = settings.add_mutually_exclusive_group()
+    kind.add_argument(
+        "--smoke", dest="whole", action="store_false", help="as ci/quickstart --smoke (the default)"
+    )
+    kind.add_argument("--whole", action="store_true", help="as ci/quickstart")
+    parser.set_defaults(whole=False)
+    settings.add_argument(
+        "--seed", type=int, help="of the order and of all loads; drawn by default"
+    )
+    for name, default, what in (
+        ("burst", 2.0, "mean seconds of a burst"),
+        ("pause", 2.0, "mean seconds between bursts"),
+        ("quiet-share", 0.05, "share of the CPUs that others may use before a run"),
+        ("quiet-seconds", 5.0, "seconds over which that is measured"),
+        ("quiet-limit", 600.0, "seconds to wait for it"),
+        ("run-limit", 3600.0, "seconds after which a run is ended"),
+    ):
+        settings.add_argument(
+            f"--{name}",
+            type=_number(float, 0.01),
+            default=default,
+            metavar="N",
+            help=f"{what} (default: %(default)g)",
+        )
+    return parser
+
+
+def _number(kind: type, least: float) -> Any:
+    def number(text: str) -> Any:
+        value = kind(text)
+        if not least <= value < float("inf"):
+            raise argparse.ArgumentTypeError(f"{text} is not {least:g} or more")
+        return value
+
+    return number
+
+
+def _campaign(options: argparse.Namespace) -> Campaign:
+    seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1, 2**31)
+    settings = Settings(
+        seed,
+        options.whole,
+        options.burst,
+        options.pause,
+        options.quiet_share,
+        options.quiet_seconds,
+        options.quiet_limit,
+        options.run_limit,
+    )
+    counts = {one: getattr(options, one.replace("-", "_")) for one in Condition}
+    runs = planned(counts, seed)
+    if not runs:
+        raise CannotRunError("no run was asked for")
+    return Campaign(settings, runs, code_digest(), this_machine())
+
+
+def _end_once(number: int, _frame: FrameType | None) -> None:
+    """Ends what is being done; what takes it down is not interrupted."""
+    for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # Not SIG_IGN, which the testbed's daemons would inherit.
+        signal.signal(one, lambda *_: None)
+    raise Ended(signal.Signals(number).name)
+
+
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
+    """What was asked for; a campaign that stands has its settings, and is given none."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if not options.out:
+        defaults = vars(parser.parse_args(["--out", "."]))
+        given = [name for name, value in vars(options).items() if value != defaults[name]]
+        other = [name for name in given if name not in ("out", "resume", "table")]
+        if other:
+            parser.error(f"--{other[0].replace('_', '-')} goes with --out")
+    return options
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Make a campaign, go on with one, or print one: 0 aims met, 1 one missed, 2 not done."""
+    options = _options(arguments)
+    for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(one, _end_once)
+    folder = (options.out or options.resume or options.table).resolve()
+    try:
+        if options.out:
+            begin(folder, _campaign(options))
+        if not options.table:
+            go_on(folder)
+        campaign, results = read(folder)
+    except (NetproofError, OSError) as error:
+        print(f"ci/false-reds: {error}", file=sys.stderr)
+        return CANNOT
+    except Ended as ended:
+        print(f"ci/false-reds: ended by {ended}; go on with --resume {folder}", file=sys.stderr)
+        return CANNOT
+    print(table(campaign, results))
+    return MISSED if missed(campaign, results) else MET
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
