@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -51,14 +51,6 @@ def measure(
     and with the end of its output where ReFrame left no report; OSError where ``log`` cannot be
     written.
     """
-    library = ctypes.CDLL(None, use_errno=True)
-    mine = os.getpid()
-
-    def end_with_this_process() -> None:
-        library.prctl(_DEATH_SIGNAL, signal.SIGTERM)
-        if os.getppid() != mine:
-            os._exit(1)
-
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -70,7 +62,7 @@ def measure(
             stderr=subprocess.STDOUT,
             # A signal to the terminal's processes would reach it twice.
             start_new_session=True,
-            preexec_fn=end_with_this_process,
+            preexec_fn=ending_with_this_process(),
             pass_fds=(lock,),
         )
         try:
@@ -92,6 +84,19 @@ def measure(
             f"ReFrame left no report (exit status {process.returncode}); its output {log} ends:"
             f" {_end_of(log)}"
         )
+
+
+def ending_with_this_process() -> Callable[[], None]:
+    """What a child runs before its program, to get SIGTERM when this process is killed."""
+    library = ctypes.CDLL(None, use_errno=True)
+    mine = os.getpid()
+
+    def ask() -> None:
+        library.prctl(_DEATH_SIGNAL, signal.SIGTERM)
+        if os.getppid() != mine:
+            os._exit(1)
+
+    return ask
 
 
 def _watch(process: subprocess.Popen[bytes], patience_s: float) -> None:

@@ -1,0 +1,346 @@
+"""Runs ReFrame with its output in a log, and tells how far it is and how long it takes yet.
+
+On a terminal that is one line, which changes; elsewhere a line whenever a job ends, and at least
+every ``EVERY_S`` seconds. The exit status is ReFrame's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Column
+
+from netproof import tables
+from netproof.errors import NetproofError
+from netproof.jobs import Job, domain_of
+from netproof.nightly.measuring import ENDING_S, ending_with_this_process
+from netproof.site_show import shown
+from netproof.verdict import CANNOT_JUDGE
+
+EVERY_S = 30.0
+"""Seconds after which there is a line, where there is no terminal."""
+LOOK_S = 0.5
+"""Seconds between looks at the log."""
+LINES = 20
+"""Lines of the log that are shown where ReFrame left no report."""
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_TEST = re.compile(
+    r"\[ *(?P<word>RUN|OK|FAIL|ERROR|ABORT|SKIP|XFAIL|XPASS) *\] "
+    r"(?:\( *(?P<done>\d+)/(?P<all>\d+)\) )?"
+    r"(?P<name>\w+)(?P<parameters>.*?) /[0-9a-f]+ @[^:\s]+:(?P<partition>[^+\s]+)\+(?P<environ>\S+)"
+)
+_RANKS = re.compile(r"%ranks=(\d+)")
+_BAD = ("FAIL", "ERROR", "ABORT", "XPASS")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of ReFrame's on one test: RUN, or how it ended.
+
+    ``done`` of ``tests`` had ended by then, 0 where it does not tell; ``job``: None for a test
+    that is no job of launches.
+    """
+
+    word: str
+    done: int
+    tests: int
+    job: Job | None
+
+
+def parse(text: str) -> Line | None:
+    """What a line of ReFrame's output says of a test; None for any other line."""
+    match = _TEST.match(_COLOUR.sub("", text))
+    if match is None:
+        return None
+    job, ranks = None, _RANKS.search(match["parameters"])
+    where = (match["partition"], match["environ"])
+    if match["name"] == "NetpipeJob":
+        job = Job(*where, "netpipe", 2)
+    elif match["name"] in ("ImbJob", "OtherImbJob") and ranks:
+        job = Job(*where, "imb", int(ranks[1]), match["name"] == "ImbJob")
+    return Line(match["word"], int(match["done"] or 0), int(match["all"] or 0), job)
+
+
+@dataclass
+class Course:
+    """How far a run is. Times are seconds since it began.
+
+    ``seconds``: how long each job should take by past sessions, empty where that is not known:
+    then each takes as long as any. ``domains``: in which of them one job runs at a time.
+    """
+
+    seconds: Mapping[Job, float] = field(default_factory=dict)
+    domains: Mapping[Job, str] = field(default_factory=dict)
+    done: int = 0
+    tests: int = 0
+    bad: int = 0
+    jobs: dict[Job, float | None] = field(default_factory=dict)
+
+    def take(self, line: Line, now_s: float) -> bool:
+        """Note what a line says; whether a job ended."""
+        self.done, self.tests = max(self.done, line.done), max(self.tests, line.tests)
+        self.bad += line.word in _BAD
+        if line.job is None:
+            return False
+        ended = line.word != "RUN"
+        self.jobs[line.job] = now_s if ended else None
+        return ended
+
+    def left_s(self, now_s: float) -> float | None:
+        """How long it takes yet; None where nothing is known to tell it from.
+
+        As past sessions took, and as much slower or faster as the jobs that have ended were; of
+        several domains the one that takes longest.
+        """
+        ended = {job: at for job, at in self.jobs.items() if at is not None}
+        if not self.jobs or (not ended and not self.seconds):
+            return None
+        last: dict[str, float] = defaultdict(float)
+        done: dict[str, float] = defaultdict(float)
+        for job, at in ended.items():
+            domain = self.domains.get(job, "")
+            last[domain] = max(last[domain], at)
+            done[domain] += self._seconds(job)
+        expected = sum(done.values())
+        pace = sum(last.values()) / expected if expected else 1.0
+        running: dict[str, list[float]] = defaultdict(list)
+        for job in self.jobs.keys() - ended.keys():
+            running[self.domains.get(job, "")].append(pace * self._seconds(job))
+        return max(
+            (
+                # A job that takes longer than it should takes none of the others' time.
+                sum(several) - min(now_s - last[domain], sum(several) / len(several))
+                for domain, several in running.items()
+            ),
+            default=0.0,
+        )
+
+    def _seconds(self, job: Job) -> float:
+        if not self.seconds:
+            return 1.0
+        return self.seconds.get(job, sum(self.seconds.values()) / len(self.seconds))
+
+    def sentence(self, now_s: float) -> str:
+        """How long it has run, how long it takes yet, and how many tests failed so far."""
+        left_s = self.left_s(now_s)
+        left = "time left not known yet" if left_s is None else f"about {clock(left_s)} left"
+        if left_s is not None and left_s < 1:
+            left = "nearly done"
+        bad = f", {self.bad} failed" if self.bad else ""
+        return f"{clock(now_s)}, {left}{bad}"
+
+
+def clock(seconds: float) -> str:
+    """Minutes and seconds: ``3:07``."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}:{rest:02}"
+
+
+def by_past(system: str | None, store: Path | None) -> Course:
+    """A course that knows how long jobs took in past sessions, where a store has that."""
+    if system is None or store is None:
+        return Course()
+    try:
+        found = shown(system, store, full=False)
+    except NetproofError:
+        # What is wrong with the site, ReFrame says too.
+        return Course()
+    seconds = {job: one.seconds for job, one in found.expected.items() if one.seconds is not None}
+    return Course(seconds, {job: domain_of(job, found.matrix) for job in found.jobs})
+
+
+class Terminal:
+    """One line on a terminal, and above it the jobs that failed."""
+
+    def __init__(self, out: Console) -> None:
+        self._progress = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=20),
+            TextColumn(
+                "{task.fields[told]}",
+                markup=False,
+                table_column=Column(no_wrap=True, overflow="ellipsis"),
+            ),
+            console=out,
+            transient=True,
+            refresh_per_second=2,
+        )
+        self._task = self._progress.add_task("starting", total=None, told="")
+        self._progress.start()
+
+    def tell(self, course: Course, now_s: float, ended: Sequence[Line]) -> None:
+        """Change the line."""
+        for line in ended:
+            if line.word in _BAD:
+                tables.say(self._progress.console, f"FAIL {line.job}", "red")
+        about = f"{course.done} of {course.tests} tests" if course.tests else "measuring"
+        self._progress.update(
+            self._task,
+            description=about,
+            completed=course.done,
+            total=course.tests or None,
+            told=course.sentence(now_s),
+        )
+
+    def close(self) -> None:
+        """Take the line away."""
+        self._progress.stop()
+
+
+class Lines:
+    """A line for each job that ended, and one now and then, for a log."""
+
+    def __init__(self, out: Console) -> None:
+        self._out = out
+        self._told_s = 0.0
+
+    def tell(self, course: Course, now_s: float, ended: Sequence[Line]) -> None:
+        """Print a line, if there is something to say or nothing was said for long."""
+        if not ended and now_s - self._told_s < EVERY_S:
+            return
+        self._told_s = now_s
+        about = f"{course.done} of {course.tests} tests, " if course.tests else ""
+        names = ", ".join(f"{line.job} {_ended(line)}" for line in ended)
+        tables.say(self._out, f"{about}{course.sentence(now_s)}{f': {names}' if names else ''}")
+
+    def close(self) -> None:
+        """Nothing is to be taken away."""
+
+
+def _ended(line: Line) -> str:
+    if line.word in _BAD:
+        return "FAILED"
+    return "skipped" if line.word == "SKIP" else "measured"
+
+
+def follow(
+    command: Sequence[str], log: Path, out: Console, past: Callable[[], Course]
+) -> tuple[int, Course]:
+    """Run the command, its output in ``log``, tell its progress, and give its exit status.
+
+    A signal to end goes to the command too, and is its to act on; what is left of it after
+    ``ENDING_S`` seconds is killed, and this process then ends by the same signal.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    got: list[int] = []
+    with log.open("wb") as output:
+        child = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            # A signal of the terminal reaches it once, through this process.
+            start_new_session=True,
+            preexec_fn=ending_with_this_process(),
+        )
+
+    def pass_on(number: int, _: FrameType | None) -> None:
+        got.append(number)
+        child.send_signal(number)
+
+    ending = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, pass_on) for number in ending}
+    course, telling = Course(), None
+    began = time.monotonic()
+    try:
+        telling = Terminal(out) if out.is_terminal else Lines(out)
+        course = past()
+        with log.open(errors="replace") as written:
+            _tell(child, written.read, course, telling, began, got)
+    finally:
+        if telling is not None:
+            telling.close()
+        if child.poll() is None or got:
+            with suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if got:
+        tables.say(tables.console(stderr=True), f"ended by a signal; output of ReFrame {log}")
+        signal.signal(got[0], signal.SIG_DFL)
+        os.kill(os.getpid(), got[0])
+    return child.returncode, course
+
+
+def _tell(
+    child: subprocess.Popen[bytes],
+    read: Callable[[], str],
+    course: Course,
+    telling: Terminal | Lines,
+    began: float,
+    got: Sequence[int],
+) -> None:
+    """Read what the child writes and tell of it, until it has ended, or does not when told to."""
+    rest, told_to_end = "", None
+    while True:
+        over = child.poll() is not None
+        *whole, rest = (rest + read()).split("\n")
+        now_s = time.monotonic() - began
+        lines = [line for text in whole if (line := parse(text)) is not None]
+        ended = [line for line in lines if course.take(line, now_s)]
+        telling.tell(course, now_s, ended)
+        if got and told_to_end is None:
+            told_to_end = now_s
+        if over or (told_to_end is not None and now_s - told_to_end > ENDING_S):
+            return
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(LOOK_S)
+
+
+def end_of(log: Path) -> str:
+    """The last lines of the log."""
+    lines = _COLOUR.sub("", log.read_text(errors="replace")).splitlines()
+    return "\n".join(lines[-LINES:]) or "(nothing)"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command that follows ``--``; its exit status."""
+    parser = argparse.ArgumentParser(prog="ci/progress.py", description=__doc__)
+    parser.add_argument("--log", type=Path, required=True, help="file for the output")
+    parser.add_argument("--report", type=Path, required=True, help="what ReFrame has to leave")
+    parser.add_argument("--system", help="SYSTEM or SYSTEM:PARTITION, for how long jobs took")
+    parser.add_argument("command", nargs="+")
+    given = parser.parse_args(arguments)
+    store = os.environ.get("NETPROOF_STORE")
+    out = tables.console()
+    tables.say(out, f"output of ReFrame: {given.log}")
+    began = time.monotonic()
+    try:
+        status, course = follow(
+            given.command, given.log, out, lambda: by_past(given.system, store and Path(store))
+        )
+    except OSError as error:
+        why = f"{error.filename or given.log}: {error.strerror or error}"
+        tables.say(tables.console(stderr=True), f"ci/progress.py: {why}", "red")
+        return CANNOT_JUDGE
+    failed = f", {course.bad} failed" if course.bad else ""
+    took = clock(time.monotonic() - began)
+    tables.say(out, f"{course.done} of {course.tests} tests ran in {took}{failed}")
+    if not given.report.is_file():
+        tables.say(
+            tables.console(stderr=True),
+            f"ReFrame left no report (exit status {status}); its output {given.log} ends:\n"
+            f"{end_of(given.log)}",
+            "red",
+        )
+    return status if status >= 0 else 128 - status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
