@@ -12,9 +12,10 @@ from netproof import criteria, measured, provenance
 from netproof.case import Case
 from netproof.criteria import Confirmation, ConfirmSettings, Finding, Level
 from netproof.curve import Curve
+from netproof.disturbance import DisturbanceSettings, NodeLoad, disturbed, others_share
 from netproof.errors import NetproofError
 from netproof.judgement import Ruling, Subject, bounds_of, flagged, rule
-from netproof.measured import Incomplete, Record
+from netproof.measured import Incomplete, Launch, Record
 from netproof.plan import Sweep
 from netproof.provenance import ProvenanceError
 
@@ -24,7 +25,8 @@ class MeasuredAgain:
     """A case measured again around its flagged sizes.
 
     ``launches``: the curves that are complete; ``faults``: why others are not, a sentence each;
-    ``nodes``: the nodes of the job ``jobid``, by its own word.
+    ``nodes``: the nodes of the job ``jobid``, by its own word; ``loads``: of each launch, what
+    else its nodes did, none of sessions before that was recorded.
     """
 
     case: Case
@@ -32,6 +34,16 @@ class MeasuredAgain:
     faults: tuple[str, ...]
     nodes: tuple[str, ...]
     jobid: str
+    loads: tuple[tuple[NodeLoad, ...], ...] = ()
+
+    def calm(self, settings: DisturbanceSettings) -> list[Curve]:
+        """The launches that nothing disturbed."""
+        loads = self.loads or ((),) * len(self.launches)
+        return [
+            curve
+            for curve, load in zip(self.launches, loads, strict=True)
+            if not disturbed(load, settings)
+        ]
 
     def as_json(self) -> dict[str, Any]:
         """Plain values for ``json``; sizes in bytes, times in µs, bandwidths in MB/s."""
@@ -47,6 +59,7 @@ class MeasuredAgain:
                 tuple(values["faults"]),
                 tuple(values["nodes"]),
                 values["jobid"],
+                tuple(tuple(map(NodeLoad.from_json, one)) for one in values.get("loads", ())),
             )
         except (KeyError, TypeError) as error:
             raise NetproofError(f"what was measured again cannot be read: {error!r}") from error
@@ -90,7 +103,8 @@ def read(
     where two have a size, the first one counts. ``launches``: their numbers. ``folder``: of the
     job ``jobid``; one that does not say which nodes it had has measured nothing.
     """
-    done, faults = [], []
+    done, faults, loads = [], [], []
+    nodes: tuple[str, ...] = ()
     try:
         nodes = provenance.nodes_of_job(folder, jobid)
         recorded = measured.records(folder)
@@ -100,12 +114,14 @@ def read(
         return MeasuredAgain(case, (), (str(error),), (), jobid)
     for number in launches:
         try:
-            done.append(_merged(_parts(folder, case, parts, number, recorded, reader)))
+            several = _parts(folder, case, parts, number, recorded, reader)
+            done.append(_merged([one.curve for one in several]))
+            loads.append(max((one.loads for one in several), key=others_share))
         except Incomplete as error:
             faults += error.reasons
         except (NetproofError, OSError) as error:
             faults.append(str(error))
-    return MeasuredAgain(case, tuple(done), tuple(faults), nodes, jobid)
+    return MeasuredAgain(case, tuple(done), tuple(faults), nodes, jobid, tuple(loads))
 
 
 def _parts(
@@ -115,11 +131,9 @@ def _parts(
     number: int,
     recorded: Mapping[str, Record],
     reader: Callable[[str], Curve],
-) -> list[Curve]:
+) -> list[Launch]:
     return [
-        measured.read_launch(
-            folder, f"{subject}.{number}", number, recorded, case, sizes, reader
-        ).curve
+        measured.read_launch(folder, f"{subject}.{number}", number, recorded, case, sizes, reader)
         for subject, sizes in parts
     ]
 
@@ -171,18 +185,31 @@ def settled(
 def confirmation(
     subject: Subject, finding: Finding, again: MeasuredAgain | None
 ) -> Confirmation | None:
-    """What measuring again says of a flag; None where nothing was measured again for it."""
+    """What measuring again says of a flag; None where nothing was measured again for it.
+
+    Launches that nothing disturbed decide where there are enough of them; else a failure that the
+    others confirm is inconclusive.
+    """
     if again is None:
         return None
+    settings = subject.confirm_settings()
+    calm = again.calm(subject.settings.disturbance)
+    enough = len(calm) >= settings.launches
     confirmed = criteria.confirm(
         finding,
-        again.launches,
+        calm if enough else again.launches,
         bounds=bounds_of(finding.criterion, subject.settings),
-        settings=subject.confirm_settings(),
+        settings=settings,
     )
     where = f" on {', '.join(again.nodes)}, job {again.jobid}"
-    why = "; ".join([confirmed.why + where, *again.faults])
-    return dataclasses.replace(confirmed, why=why)
+    why = [confirmed.why + where, *again.faults]
+    level = confirmed.level
+    if not enough and len(calm) < len(again.launches):
+        noise = disturbed(max(again.loads, key=others_share), subject.settings.disturbance)
+        why.append(f"the machine was disturbed: {'; '.join(noise)}")
+        if level in (Level.FAIL, Level.UNDEFINED):
+            level = Level.INCONCLUSIVE
+    return dataclasses.replace(confirmed, level=level, why="; ".join(why))
 
 
 def rule_all(

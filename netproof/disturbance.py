@@ -123,6 +123,12 @@ def disturbed(
     return tuple(sentences)
 
 
+def others_share(loads: Sequence[NodeLoad]) -> float:
+    """The largest share of a machine's CPUs that a launch with these ``loads`` did not have."""
+    shares = ((load.others_share or 0.0) + (load.steal_share or 0.0) for load in loads)
+    return max(shares, default=0.0)
+
+
 def unknown(loads: Sequence[NodeLoad]) -> tuple[str, ...]:
     """Why it is not known whether a launch with these ``loads`` was disturbed, in sentences.
 

@@ -18,7 +18,7 @@ from netproof import criteria, limits
 from netproof.benchmarks import imb_function, messages_on_link
 from netproof.case import Case
 from netproof.criteria import Bounds, Confirmation, ConfirmSettings, Finding, Level
-from netproof.disturbance import NodeLoad, disturbed
+from netproof.disturbance import disturbed, others_share
 from netproof.limits import Limits
 from netproof.links import Crossing, Link
 from netproof.measured import Measured
@@ -175,12 +175,7 @@ def disturbances(subject: Subject) -> tuple[str, ...]:
     settings = subject.settings.disturbance
     kept = [one.loads for one in undisturbed(subject).measured.launches]
     several = [loads for loads in kept if disturbed(loads, settings)]
-    return disturbed(max(several, key=_others), settings) if several else ()
-
-
-def _others(loads: Sequence[NodeLoad]) -> float:
-    """The largest share of CPUs that a launch did not have."""
-    return max((load.others_share or 0) + (load.steal_share or 0) for load in loads)
+    return disturbed(max(several, key=others_share), settings) if several else ()
 
 
 def without_noise(finding: Finding, noise: Sequence[str]) -> Finding:
@@ -315,6 +310,10 @@ def _rule(subject: Subject, finding: Finding, confirmation: Confirmation | None)
         return Ruling(finding, finding.level, f"{finding.why}; it was not measured again")
     if confirmation.level is Level.UNDEFINED:
         return Ruling(finding, finding.level, f"{finding.why}; {confirmation.why}", confirmation)
+    if confirmation.level is Level.INCONCLUSIVE:
+        level = Level.INCONCLUSIVE if finding.level is Level.FAIL else Level.SHOWN
+        why = f"{finding.why}; {_without(confirmation.why, finding.where)}"
+        return Ruling(finding, level, why, confirmation)
     why = f"{finding.why}; {_without(confirmation.why, finding.where)}"
     # Closer steps may show worse than what was flagged; that is not what was to be confirmed.
     milder = Level.WARN if Level.WARN in (finding.level, confirmation.level) else finding.level
