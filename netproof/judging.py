@@ -143,7 +143,7 @@ def judge_session(
     judged = judge(owed, stored, earlier, others)
     had = NOTHING
     # A session that cannot be read is not known to have warned, so that nothing is folded then.
-    if any(one.said(Level.WARN) for one in judged.cases):
+    if fold and any(one.said(Level.WARN) for one in judged.cases):
         try:
             before = _before(stored, name, [] if unread else earlier)
             had = usual(judged.cases, owed, before, fold)

@@ -217,3 +217,38 @@ def test_the_first_line_counts_the_warnings(passed):
     warned = dataclasses.replace(of, verdict=dataclasses.replace(of.verdict, cases=cases))
     headline = summary.headline(Night("testbed", STARTED, ENDED, judged=warned))
     assert "PASSED, 3 of 3 cases passed, 1 of them with a warning (" in headline
+
+
+def test_what_failed_for_one_reason_is_told_once_and_the_worst_first(faulty):
+    results = []
+    for result in faulty.results:
+        if result.case is None:
+            result = dataclasses.replace(
+                result, result="fail", phase="run", reason="sbatch: error", name="ImbJob"
+            )
+        elif result.case.function != "Barrier":
+            result = dataclasses.replace(
+                result, result="fail_deps", measured=None, failed_job="ImbJob"
+            )
+        results.append(result)
+    told = summary.text(night_of(dataclasses.replace(faulty, results=tuple(results))))
+    first, second = (line for line in told.splitlines() if line.startswith("FAIL"))
+    assert first == (
+        "FAIL testbed:gige mpich ImbJob: fail in run: sbatch: error; 7 cases did not run for it"
+        " (IMB PingPong 2 ranks, IMB Sendrecv 2 ranks, IMB Bcast 2 ranks and 4 more)"
+    )
+    assert "IMB Barrier 2 ranks: fail in sanity: " in second
+
+
+def test_what_is_inconclusive_is_an_error_and_is_told(passed):
+    of = judged(passed)
+    first, *others = of.verdict.cases
+    unsure = dataclasses.replace(first.rulings[0], level=Level.INCONCLUSIVE)
+    cases = (dataclasses.replace(first, rulings=(unsure,)), *others)
+    with_it = dataclasses.replace(of, verdict=dataclasses.replace(of.verdict, cases=cases))
+    night = Night("testbed", STARTED, ENDED, judged=with_it)
+    assert night.status == CANNOT_JUDGE
+    assert "2 of 3 cases passed, 1 inconclusive (" in summary.headline(night)
+    assert f"\nINCONCLUSIVE {unsure.why}\n" in summary.text(night)
+    (error,) = suite_of(night).iter("error")
+    assert error.get("message") == unsure.why

@@ -54,6 +54,7 @@ def test_a_case_is_as_bad_as_the_worst_that_was_ruled(sick):
         return content.state_of(dataclasses.replace(failed, faults=(), rulings=rulings))
 
     assert ruled(Level.FAIL) is State.FAILED
+    assert ruled(Level.INCONCLUSIVE) is State.INCONCLUSIVE
     assert ruled(Level.WARN) is State.WARNED
     assert ruled(Level.SHOWN) is State.UNCONFIRMED
     expected = dataclasses.replace(failed, faults=(), rulings=(), expected="fails as expected")
