@@ -7,7 +7,9 @@ import dataclasses
 import json
 import os
 import shutil
+import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -481,6 +483,53 @@ def test_the_command_prints_a_table_and_says_whether_the_aims_are_met(tmp_path):
     assert "MISSED: 0 of 1 runs were made." in ran.stdout
     command[-1] = tmp_path / "none"
     assert subprocess.run(command, capture_output=True, check=False).returncode == 2
+
+
+INTERRUPTED = """
+import sys, time
+from ci import false_reds
+
+class NoTestbed:
+    def __init__(self, log): pass
+    def up(self, topology): pass
+    def restore(self): print("restored", flush=True)
+
+def measure(run, settings, folder, lock):
+    print("measuring", flush=True)
+    time.sleep(60)
+
+false_reds.Testbed, false_reds.measure = NoTestbed, measure
+false_reds.wait_until_quiet = lambda settings: (0.0, 0.0)
+sys.exit(false_reds.main(sys.argv[1:]))
+"""
+
+
+def processes_about(folder: Path) -> list[str]:
+    found = []
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            text = place.read_text(errors="replace")
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        found += [text] if str(folder) in text else []
+    return found
+
+
+@pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_campaign_that_is_told_to_end_leaves_nothing_running(way, tmp_path):
+    counts = [f"--{one}={int(one is Condition.COMPILER)}" for one in Condition]
+    folder = tmp_path / "campaign"
+    command = [sys.executable, "-c", INTERRUPTED, "--out", str(folder), *counts]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=ROOT, stdout=pipe, stderr=pipe, text=True) as ours:
+        assert ours.stdout.readline() == "measuring\n"
+        assert len(processes_about(folder)) >= 2
+        ours.send_signal(way)
+        out, errors = ours.communicate(timeout=30)
+    assert (ours.returncode, out) == (2, "restored\n")
+    assert f"ended by {way.name}; go on with --resume {folder}" in errors
+    assert processes_about(folder) == []
+    assert false_reds.read(folder)[1] == []
 
 
 @pytest.mark.testbed
