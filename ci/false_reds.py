@@ -951,7 +951,9 @@ def main(arguments: Sequence[str]) -> int:
     """Make a campaign, go on with one, or print one: 0 aims met, 1 one missed, 2 not done."""
     options = _options(arguments)
     for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(one, _end_once)
+        # Whoever starts it by nohup means it to go on.
+        if signal.getsignal(one) is not signal.SIG_IGN:
+            signal.signal(one, _end_once)
     folder = (options.out or options.resume or options.table).resolve()
     try:
         if options.out:

@@ -7,7 +7,9 @@ import dataclasses
 import json
 import os
 import shutil
+import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -481,6 +483,123 @@ def test_the_command_prints_a_table_and_says_whether_the_aims_are_met(tmp_path):
     assert "MISSED: 0 of 1 runs were made." in ran.stdout
     command[-1] = tmp_path / "none"
     assert subprocess.run(command, capture_output=True, check=False).returncode == 2
+
+
+@pytest.fixture
+def commands(monkeypatch, tmp_path):
+    """The verbs that a stand-in of the testbed's command was given; a file says how each ends."""
+    program, said = tmp_path / "testbed", tmp_path / "said"
+    program.write_text(
+        f'#!/bin/bash\necho "$@" >>{said}\necho "munged: no key"\n'
+        f"read -r status 2>/dev/null <{tmp_path}/$1 || status=0\nexit $status\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setattr(false_reds, "TESTBED", program)
+    monkeypatch.setattr(false_reds, "STATE", tmp_path)
+    monkeypatch.setenv("SLURM_CONF", "")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    (tmp_path / "squeue").write_text("#!/bin/bash\n")
+    (tmp_path / "squeue").chmod(0o755)
+    (tmp_path / "topology.yaml").write_text("switches: as found\n")
+    (tmp_path / "status").write_text("0\n")
+
+    def given() -> list[str]:
+        return said.read_text().splitlines()
+
+    return given
+
+
+def test_a_testbed_that_was_down_is_down_at_the_end(commands, tmp_path):
+    (tmp_path / "status").write_text("2\n")
+    testbed = false_reds.Testbed(tmp_path / "log")
+    healthy, sick = false_reds.HEALTHY_TOPOLOGY, false_reds.SICK_TOPOLOGY
+    for topology in (healthy, healthy, sick):
+        testbed.up(topology)
+    testbed.begin_anew()
+    testbed.up(sick)
+    testbed.restore()
+    assert commands() == [
+        "status",
+        *("down", f"up --topology {healthy}", f"up --topology {healthy}"),
+        *("down", f"up --topology {sick}", "down", f"up --topology {sick}"),
+        "down",
+    ]
+
+
+def test_a_testbed_that_was_up_has_its_topology_at_the_end(commands, tmp_path):
+    place = tmp_path / "campaign"
+    place.mkdir()
+    testbed = false_reds.Testbed(place / "testbed.log")
+    testbed.up(false_reds.SICK_TOPOLOGY)
+    testbed.restore()
+    found = place / "topology-as-found.yaml"
+    assert commands()[-2:] == ["down", f"up --topology {found}"]
+    assert found.read_text() == "switches: as found\n"
+
+
+def test_a_testbed_with_jobs_is_left_alone(commands, tmp_path):
+    (tmp_path / "squeue").write_text("#!/bin/bash\necho 7 gige mine\n")
+    with pytest.raises(CannotRunError, match="has jobs"):
+        false_reds.Testbed(tmp_path / "log")
+    assert commands() == ["status"]
+
+
+@pytest.mark.parametrize(("status", "ends"), [(1, False), (2, True)])
+def test_a_testbed_that_does_not_come_up_is_no_green_run(commands, tmp_path, status, ends):
+    (tmp_path / "up").write_text(f"{status}\n")
+    testbed = false_reds.Testbed(tmp_path / "log")
+    said = f"testbed up ended with {status}: .*munged: no key"
+    with pytest.raises(false_reds.NetproofError, match=said) as refused:
+        testbed.up(false_reds.HEALTHY_TOPOLOGY)
+    # Where it cannot be had at all no run of the campaign can be made.
+    assert isinstance(refused.value, CannotRunError) is ends
+
+
+INTERRUPTED = """
+import sys, time
+from ci import false_reds
+
+class NoTestbed:
+    def __init__(self, log): pass
+    def up(self, topology): pass
+    def restore(self): print("restored", flush=True)
+
+def measure(run, settings, folder, lock):
+    print("measuring", flush=True)
+    time.sleep(60)
+
+false_reds.Testbed, false_reds.measure = NoTestbed, measure
+false_reds.wait_until_quiet = lambda settings: (0.0, 0.0)
+sys.exit(false_reds.main(sys.argv[1:]))
+"""
+
+
+def processes_about(folder: Path) -> list[str]:
+    found = []
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            text = place.read_text(errors="replace")
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        found += [text] if str(folder) in text else []
+    return found
+
+
+@pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_campaign_that_is_told_to_end_leaves_nothing_running(way, tmp_path):
+    counts = [f"--{one}={int(one is Condition.COMPILER)}" for one in Condition]
+    folder = tmp_path / "campaign"
+    command = [sys.executable, "-c", INTERRUPTED, "--out", str(folder), *counts]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=ROOT, stdout=pipe, stderr=pipe, text=True) as ours:
+        assert ours.stdout.readline() == "measuring\n"
+        assert len(processes_about(folder)) >= 2
+        ours.send_signal(way)
+        out, errors = ours.communicate(timeout=30)
+    assert (ours.returncode, out) == (2, "restored\n")
+    assert f"ended by {way.name}; go on with --resume {folder}" in errors
+    assert processes_about(folder) == []
+    assert false_reds.read(folder)[1] == []
 
 
 @pytest.mark.testbed
