@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,9 @@ RANGE = ("time_min_us", "time_avg_us")
 _RANK_LINE = re.compile(
     r"netproof rank (\d+) on (\S+): ([\d.]+) s wall, ([\d.]+) s user, ([\d.]+) s system"
 )
+
+_DIED = re.compile(r"srun: error: (\S+): tasks? [\d,-]+: ")
+"""srun on ranks that ended badly, and the node."""
 
 _AFTERMATH = re.compile(
     r"_step_signal: Terminating|\*\*\* STEP \S+ ON \S+ CANCELLED"
@@ -92,12 +96,42 @@ class Launch:
 
 
 @dataclass(frozen=True)
+class Crash:
+    """An attempt at a launch that died before its first figure, and after which came another.
+
+    ``launch``, ``attempt``: which, from 1; ``order``: its place in the job's order; ``status``:
+    exit status; ``nodes``: on which ranks died first, as srun names them; ``said``: last words.
+    """
+
+    launch: int
+    attempt: int
+    order: int
+    status: int
+    nodes: tuple[str, ...]
+    said: str
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> Crash:
+        """The crash of plain values with its fields' names; TypeError where one is missing."""
+        return cls(**{**values, "nodes": tuple(values["nodes"])})
+
+    def __str__(self) -> str:
+        """As it stands in a sentence."""
+        on = f" on {', '.join(self.nodes)}" if self.nodes else ""
+        said = f"; it said: {self.said}" if self.said else ""
+        return (
+            f"launch {self.launch} crashed{on} before its first figure (attempt {self.attempt},"
+            f" status {self.status}) and was launched again{said}"
+        )
+
+
+@dataclass(frozen=True)
 class Measured:
     """A complete case: its launches, their median and spread, and the landmarks.
 
     ``mad_us``: per-size MAD of the launches' times in µs; ``line_rate_mb_s``: the most that the
     benchmark's bandwidth can be, both ways where it counts both, None where the messages cross no
-    link.
+    link. ``crashes``: attempts at the launches that crashed.
     """
 
     case: Case
@@ -106,6 +140,7 @@ class Measured:
     mad_us: tuple[float, ...]
     line_rate_mb_s: float | None
     landmarks: Landmarks
+    crashes: tuple[Crash, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Plain values for ``json``; sizes in bytes, times in µs, bandwidths in MB/s."""
@@ -129,6 +164,8 @@ class Measured:
                 tuple(values["mad_us"]),
                 values["line_rate_mb_s"],
                 Landmarks(**landmark),
+                # Sessions of before format 3 launched nothing again.
+                tuple(Crash.from_json(crash) for crash in values.get("crashes", ())),
             )
         except (KeyError, TypeError) as error:
             raise NetproofError(f"what was measured cannot be read: {error!r}") from error
@@ -258,9 +295,10 @@ def _measured(
     line_rate: float | None,
 ) -> Measured:
     recorded = records(folder)
-    done, reasons = [], []
+    done, crashed, reasons = [], [], []
     for number in range(1, launches + 1):
         step = f"{subject}.{number}"
+        crashed += crashes(folder, step, number, recorded)
         try:
             done.append(read_launch(folder, step, number, recorded, case, asked, read))
         except Incomplete as error:
@@ -273,8 +311,37 @@ def _measured(
     median = median_curve(curves)
     settings = LandmarkSettings(peak_from=partition.line_rate_from_bytes if line_rate else 0)
     return Measured(
-        case, tuple(done), median, spread(curves), line_rate, landmarks(median, line_rate, settings)
+        case,
+        tuple(done),
+        median,
+        spread(curves),
+        line_rate,
+        landmarks(median, line_rate, settings),
+        tuple(crashed),
     )
+
+
+def crashes(
+    folder: Path, step: str, number: int, recorded: Mapping[str, Record]
+) -> tuple[Crash, ...]:
+    """The attempts at launch ``number``, whose last one is ``step``, that crashed before it.
+
+    ``job/steps.sh`` has their records and files under the step's name with ~1, ~2, … behind.
+    """
+    found = []
+    for attempt in itertools.count(1):
+        entry = recorded.get(f"{step}~{attempt}")
+        if entry is None:
+            return tuple(found)
+        errors = folder / f"{step}~{attempt}.err"
+        said = _said(errors)
+        died = dict.fromkeys(
+            found[1] for line in said for found in [_DIED.search(line)] if found is not None
+        )
+        said += _printed(folder / f"{step}~{attempt}.out") if not said else []
+        words = " | ".join(said)
+        found.append(Crash(number, attempt, entry.order, entry.status, tuple(died), words))
+    raise AssertionError("the count has no end")
 
 
 def read_launch(
@@ -300,6 +367,8 @@ def read_launch(
             ]
         )
     errors = folder / f"{step}.err"
+    before = len(crashes(folder, step, number, recorded))
+    tried = f", in the last of {before + 1} attempts of which each crashed" if before else ""
     if entry.status in TIMED_OUT_STATUS and entry.wall_s >= entry.limit_s:
         raise Incomplete(
             [
@@ -310,7 +379,7 @@ def read_launch(
     if entry.status != 0:
         raise Incomplete(
             [
-                f"{errors}: {step} ended with status {entry.status}{_last_words(errors)}"
+                f"{errors}: {step} ended with status {entry.status}{tried}{_last_words(errors)}"
                 f"{_last_line(folder / f'{step}.out')}"
             ]
         )
@@ -352,25 +421,36 @@ def _listed(sizes: Sequence[int]) -> str:
 
 
 def _last_words(errors: Path) -> str:
+    said = _said(errors)
+    return f"; it said: {' | '.join(said)}" if said else ""
+
+
+def _said(errors: Path) -> list[str]:
+    """What a step said at its end, without what Slurm says while it ends the other ranks."""
     try:
         lines = [line for line in errors.read_text(errors="replace").splitlines() if line.strip()]
     except OSError:
-        return ""
+        return []
     said = [line.strip()[:200] for line in lines if not _RANK_LINE.search(line)]
     said = [line for line in said if not _AFTERMATH.search(line)] or said
     if len(said) > 5:
         # An error stack has its cause at the end, and srun then names the node.
         said = [*said[:2], "…", *said[-3:]]
-    return f"; it said: {' | '.join(said)}" if said else ""
+    return said
 
 
 def _last_line(output: Path) -> str:
     """What a program printed last: NetPIPE tells its troubles on its standard output."""
+    return "".join(f"; {output.name} ends: {line}" for line in _printed(output))
+
+
+def _printed(output: Path) -> list[str]:
+    """The last line that a program printed, if any."""
     try:
         lines = [line for line in output.read_text(errors="replace").splitlines() if line.strip()]
     except OSError:
-        return ""
-    return f"; {output.name} ends: {lines[-1].strip()[:200]}" if lines else ""
+        return []
+    return [line.strip()[:200] for line in lines[-1:]]
 
 
 def _rank_uses(errors: Path) -> tuple[RankUse, ...]:

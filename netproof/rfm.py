@@ -674,6 +674,8 @@ class Curves(Steps):
             for subject, findings in self.findings
             for ruling in again.rule_all(subject, findings, measured_again.get(subject.case.key()))
         ]
+        for one in judgement.launched(subject for subject, _ in self.findings):
+            rulings.append(judgement.Ruling(one.finding, one.finding.level, one.finding.why))
         return _hold(rulings)
 
 

@@ -11,13 +11,13 @@ from netproof.case import Case
 from netproof.errors import NetproofError
 from netproof.left import Left
 
-MEASURED_FORMAT = 2
+MEASURED_FORMAT = 3
 """Format of what a check stores of a case in the report; raised when its keys change.
 
-2: curves may have ``time_min_us`` and ``time_avg_us``.
+2: curves may have ``time_min_us`` and ``time_avg_us``. 3: ``crashes``.
 """
 
-READABLE_FORMATS = (1, MEASURED_FORMAT)
+READABLE_FORMATS = (1, 2, MEASURED_FORMAT)
 
 GOOD_RESULTS = ("pass", "xfail")
 """ReFrame's results of a case that is as it should be, or fails as the references expect."""

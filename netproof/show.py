@@ -110,6 +110,8 @@ def _print_outcome(verdict: Verdict, out: Console) -> None:
     }
     word, style = words[verdict.status]
     say(out, f"{word}: {', '.join(parts)}", style)
+    if verdict.crashes:
+        say(out, verdict.crashes)
     out.print()
     for fault in verdict.faults:
         say(out, f"FAIL {fault}", "red")

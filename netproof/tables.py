@@ -198,6 +198,8 @@ def print_verdict(verdict: Verdict, out: Console) -> None:
     warned = sum(judged.passed and bool(judged.said(Level.WARN)) for judged in verdict.cases)
     orange = f", {warned} of them with a warning" if warned else ""
     left = f"; {len(verdict.left)} more were left" if verdict.left else ""
+    if verdict.crashes:
+        say(out, verdict.crashes)
     say(out, f"{passed} of {len(verdict.cases)} cases passed{orange}{left}", "bold")
 
 

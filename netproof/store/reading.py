@@ -95,8 +95,9 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
     array = column.combine_chunks()
     if pa.types.is_map(array.type) or pa.types.is_struct(array.type):
         return array.to_pylist(maps_as_pydicts="strict")
+    if pa.types.is_list(array.type) and array.null_count:
+        return array.to_pylist()
     if pa.types.is_list(array.type):
-        # Lists of this store have no nulls: their columns are not nullable.
         offsets = array.offsets.to_numpy().tolist()
         within = array.values
         if pa.types.is_struct(within.type):
@@ -238,6 +239,7 @@ def _measured(
         "environment_extras": json.loads(row["environment_extras"]),
         "seed": row["seed"],
         "jobid": row["jobid"],
+        **({} if row["crashes"] is None else {"crashes": row["crashes"]}),
         **json.loads(row["further"]).get("measured", {}),
     }
 
