@@ -235,6 +235,18 @@ class CpuCostSettings(Bounds):
 
 
 @dataclass(frozen=True)
+class CrashSettings(Bounds):
+    """``warn`` and ``fail`` above this share of a configuration's launches that crashed.
+
+    ``least``: crashes below which no share is flagged; one of 40 is no rate.
+    """
+
+    fail: float | None = 0.02
+    least: int = 2
+    reached: ClassVar[Callable[[float, float], bool]] = operator.gt
+
+
+@dataclass(frozen=True)
 class ConfirmSettings:
     """How a flagged size, and what is beyond a bound, is measured again.
 
@@ -743,6 +755,32 @@ def cpu_cost(
             )
         )
     return tuple(findings)
+
+
+def crash_share(
+    crashed: int, launches: int, *, where: str, settings: CrashSettings = CrashSettings()
+) -> Finding:
+    """Launches of a configuration that crashed before their first figure, over those made.
+
+    ``launches``: with those that crashed, each attempt being one. Raises NetproofError where
+    more crashed than were made.
+    """
+    if not 0 <= crashed <= launches:
+        raise NetproofError(f"{where}: {crashed} of {launches} launches cannot have crashed")
+    if launches == 0:
+        return _undefined("crashes", where, "nothing was launched")
+    value = crashed / launches
+    level, bound = settings.level(value) if crashed >= settings.least else (Level.PASS, None)
+    flagged = level in (Level.WARN, Level.FAIL)
+    held = f", above {100 * bound:.3g} % is flagged" if flagged else ""
+    return Finding(
+        "crashes",
+        level,
+        where,
+        f"{where}: {crashed} of {launches} launches crashed ({100 * value:.2g} %{held})",
+        value=value,
+        bound=bound,
+    )
 
 
 def dense_sizes(flagged: Finding, settings: ConfirmSettings = ConfirmSettings()) -> tuple[int, ...]:

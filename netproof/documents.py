@@ -66,6 +66,18 @@ def of_verdict(
                 for one in usual.warnings
             ],
         },
+        "launches": sum(one.launches for one in verdict.launched),
+        "crashed": sum(one.crashed for one in verdict.launched),
+        "launched": [
+            {
+                "partition": one.partition,
+                "environment": one.environment,
+                "launches": one.launches,
+                "crashed": one.crashed,
+                "level": one.finding.level,
+            }
+            for one in verdict.launched
+        ],
         "baseline": None if matrix.baseline is None else dataclasses.asdict(matrix.baseline),
         "faults": list(verdict.faults),
         "notes": list(verdict.notes),
@@ -98,6 +110,7 @@ def of_measured(measured: Measured) -> dict[str, Any]:
     """What was measured of a case, its launches being their count."""
     return {
         "launches": len(measured.launches),
+        "crashes": [dataclasses.asdict(crash) for crash in measured.crashes],
         "line_rate_mb_s": measured.line_rate_mb_s,
         "landmarks": {
             **dataclasses.asdict(measured.landmarks),

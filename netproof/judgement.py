@@ -121,7 +121,7 @@ class Ruling:
 
 
 def along(subject: Subject, tcp: Subject | None = None) -> tuple[Finding, ...]:
-    """What the criteria along a curve find: 3 to 6, 8, 9 and 11 of docs/criteria.md.
+    """What the criteria along a curve find, 3 to 6, 8, 9 and 11 of docs/criteria.md, and crashes.
 
     ``tcp``: for NetPIPE over MPI, the case over TCP of the same job, path and direction; None
     where it was not complete. A function without message sizes has no curve to follow, and a
@@ -213,6 +213,10 @@ def _rates(subject: Subject, tcp: Subject | None) -> tuple[Finding, ...]:
         for use in launch.ranks:
             used[use.node] += use.cpu_s
     findings += criteria.cpu_cost(used, seconds, where=where, settings=settings.cpu_cost)
+    findings += [
+        Finding("crash", Level.WARN, where, f"{where}: {crash}", value=float(crash.status))
+        for crash in measured.crashes
+    ]
     return tuple(findings)
 
 
@@ -220,6 +224,41 @@ def along_all(subjects: Sequence[Subject]) -> dict[Subject, tuple[Finding, ...]]
     """What ``along`` finds of each case, those over TCP being the twins of those over MPI."""
     by_key = {subject.case.key(): subject for subject in subjects}
     return {subject: along(subject, by_key.get(twin_key(subject.case))) for subject in subjects}
+
+
+@dataclass(frozen=True)
+class Launched:
+    """Launches of a configuration's complete cases, and how many of them crashed.
+
+    ``launches``: with those that crashed; ``finding``: of their share, see
+    ``criteria.crash_share``.
+    """
+
+    partition: str
+    environment: str
+    launches: int
+    crashed: int
+    finding: Finding
+
+
+def launched(subjects: Iterable[Subject]) -> tuple[Launched, ...]:
+    """For each configuration of ``subjects``, in their order, how many launches crashed."""
+    by_place: dict[tuple[str, str], list[Subject]] = defaultdict(list)
+    for subject in subjects:
+        by_place[subject.case.partition, subject.case.environment].append(subject)
+    found = []
+    for (partition, environment), several in by_place.items():
+        crashed = sum(len(one.measured.crashes) for one in several)
+        count = crashed + sum(len(one.measured.launches) for one in several)
+        settings, where = several[0].settings.crash, f"{partition} {environment}"
+        finding = criteria.crash_share(crashed, count, where=where, settings=settings)
+        words = " | ".join(
+            dict.fromkeys(crash.said for one in several for crash in one.measured.crashes)
+        )
+        if finding.level in FLAGS:
+            finding = dataclasses.replace(finding, why=f"{finding.why}: {words}")
+        found.append(Launched(partition, environment, count, crashed, finding))
+    return tuple(found)
 
 
 def _mpi_loss(subject: Subject, tcp: Subject | None) -> tuple[Finding, ...]:

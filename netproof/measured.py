@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,9 @@ _RANK_LINE = re.compile(
 
 _RECORD = re.compile(r"netproof (rank \d+ on|scheduled|load on) ")
 """Beginnings of what the job's own scripts say on a step's standard error."""
+
+_DIED = re.compile(r"srun: error: (\S+): tasks? [\d,-]+: ")
+"""srun on ranks that ended badly, and the node."""
 
 _AFTERMATH = re.compile(
     r"_step_signal: Terminating|\*\*\* STEP \S+ ON \S+ CANCELLED"
@@ -116,12 +120,43 @@ class Launch:
 
 
 @dataclass(frozen=True)
+class Crash:
+    """An attempt at a launch that died before its first figure, and after which came another.
+
+    ``launch``, ``attempt``: which, from 1; ``order``: its place in the job's order; ``status``:
+    exit status; ``nodes``: on which ranks died first, as srun names them; ``said``: last words.
+    """
+
+    launch: int
+    attempt: int
+    order: int
+    status: int
+    nodes: tuple[str, ...]
+    said: str
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> Crash:
+        """The crash of plain values with its fields' names; TypeError where one is missing."""
+        return cls(**{**values, "nodes": tuple(values["nodes"])})
+
+    def __str__(self) -> str:
+        """As it stands in a sentence."""
+        on = f" on {', '.join(self.nodes)}" if self.nodes else ""
+        said = f"; it said: {self.said}" if self.said else ""
+        return (
+            f"launch {self.launch} crashed{on} before its first figure (attempt {self.attempt},"
+            f" status {self.status}) and was launched again{said}"
+        )
+
+
+@dataclass(frozen=True)
 class Measured:
     """A complete case: its launches, their median and spread, and the landmarks.
 
     ``mad_us``: per-size MAD of the launches' times in µs; ``line_rate_mb_s``: the most that the
     benchmark's bandwidth can be, both ways where it counts both, None where the messages cross no
-    link; ``peak_from``: the least message in bytes that can be the peak.
+    link; ``peak_from``: the least message in bytes that can be the peak; ``crashes``: attempts at
+    the launches that crashed.
     """
 
     case: Case
@@ -131,16 +166,18 @@ class Measured:
     line_rate_mb_s: float | None
     landmarks: Landmarks
     peak_from: int = 0
+    crashes: tuple[Crash, ...] = ()
 
-    def with_launches(self, launches: Sequence[Launch]) -> Measured:
+    def with_launches(self, launches: Sequence[Launch], crashes: Sequence[Crash] = ()) -> Measured:
         """The same case of these launches, which have its sizes: NetproofError where they do not.
 
-        Launches are numbered anew, from 1.
+        Launches are numbered anew, from 1. ``crashes``: those that are to be added.
         """
         numbered = tuple(
             dataclasses.replace(launch, number=number) for number, launch in enumerate(launches, 1)
         )
-        return made(self.case, numbered, self.line_rate_mb_s, self.peak_from)
+        crashed = (*self.crashes, *crashes)
+        return made(self.case, numbered, self.line_rate_mb_s, self.peak_from, crashed)
 
     def first(self) -> Measured:
         """The case without the launches that were made since these left something undecided."""
@@ -170,6 +207,8 @@ class Measured:
                 values["line_rate_mb_s"],
                 Landmarks(**landmark),
                 _peak_from(values),
+                # Sessions of before format 3 launched nothing again.
+                tuple(Crash.from_json(crash) for crash in values.get("crashes", ())),
             )
         except (KeyError, TypeError) as error:
             raise NetproofError(f"what was measured cannot be read: {error!r}") from error
@@ -303,9 +342,10 @@ def _measured(
     line_rate: float | None,
 ) -> Measured:
     recorded = records(folder)
-    done, reasons = [], []
+    done, crashed, reasons = [], [], []
     for number in range(1, launches + 1):
         step = f"{subject}.{number}"
+        crashed += crashes(folder, step, number, recorded)
         try:
             done.append(read_launch(folder, step, number, recorded, case, asked, read))
         except Incomplete as error:
@@ -314,32 +354,51 @@ def _measured(
             reasons.append(str(error))
     if reasons:
         raise Incomplete(reasons)
-    return made(case, done, line_rate, partition.line_rate_from_bytes if line_rate else 0)
+    peak_from = partition.line_rate_from_bytes if line_rate else 0
+    return made(case, done, line_rate, peak_from, crashed)
 
 
 def made(
-    case: Case, launches: Sequence[Launch], line_rate: float | None, peak_from: int
+    case: Case,
+    launches: Sequence[Launch],
+    line_rate: float | None,
+    peak_from: int,
+    crashed: Sequence[Crash] = (),
 ) -> Measured:
-    """A case of complete launches over the same sizes; the last two arguments as ``Measured``'s."""
+    """A case of complete launches over the same sizes; the last arguments as ``Measured``'s."""
     curves = [launch.curve for launch in launches]
     median = median_curve(curves)
     settings = LandmarkSettings(peak_from=peak_from)
     found = landmarks(median, line_rate, settings)
-    return Measured(case, tuple(launches), median, spread(curves), line_rate, found, peak_from)
+    return Measured(
+        case,
+        tuple(launches),
+        median,
+        spread(curves),
+        line_rate,
+        found,
+        peak_from,
+        tuple(crashed),
+    )
 
 
-def extended(values: dict[str, Any], further: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """What a check kept of a case, with launches that were made later; both plain values.
+def extended(
+    values: dict[str, Any],
+    further: Sequence[dict[str, Any]],
+    crashes: Sequence[dict[str, Any]] = (),
+) -> dict[str, Any]:
+    """What a check kept of a case, with launches that were made later, all plain values.
 
-    Keys that are no part of what was measured stay. Raises NetproofError where either cannot be
-    read, or the launches have other sizes.
+    ``crashes``: of those launches. Keys that are no part of what was measured stay. Raises
+    NetproofError where one cannot be read, or the launches have other sizes.
     """
     first = Measured.from_json(values)
     try:
         more = [Launch.from_json(launch) for launch in further]
+        crashed = [Crash.from_json(crash) for crash in crashes]
     except (KeyError, TypeError) as error:
         raise NetproofError(f"{first.case}: a further launch cannot be read: {error!r}") from error
-    return {**values, **first.with_launches([*first.launches, *more]).as_json()}
+    return {**values, **first.with_launches([*first.launches, *more], crashed).as_json()}
 
 
 def _peak_from(values: dict[str, Any]) -> int:
@@ -347,6 +406,29 @@ def _peak_from(values: dict[str, Any]) -> int:
     if "peak_from" in values or values["line_rate_mb_s"] is None:
         return values.get("peak_from", 0)
     return values.get("partition_extras", {}).get("line_rate_from_bytes", 0)
+
+
+def crashes(
+    folder: Path, step: str, number: int, recorded: Mapping[str, Record]
+) -> tuple[Crash, ...]:
+    """The attempts at launch ``number``, whose last one is ``step``, that crashed before it.
+
+    ``job/steps.sh`` has their records and files under the step's name with ~1, ~2, … behind.
+    """
+    found = []
+    for attempt in itertools.count(1):
+        entry = recorded.get(f"{step}~{attempt}")
+        if entry is None:
+            return tuple(found)
+        errors = folder / f"{step}~{attempt}.err"
+        said = _said(errors)
+        died = dict.fromkeys(
+            found[1] for line in said for found in [_DIED.search(line)] if found is not None
+        )
+        said += _printed(folder / f"{step}~{attempt}.out") if not said else []
+        words = " | ".join(said)
+        found.append(Crash(number, attempt, entry.order, entry.status, tuple(died), words))
+    raise AssertionError("the count has no end")
 
 
 def read_launch(
@@ -372,6 +454,8 @@ def read_launch(
             ]
         )
     errors = folder / f"{step}.err"
+    before = len(crashes(folder, step, number, recorded))
+    tried = f", in the last of {before + 1} attempts of which each crashed" if before else ""
     if entry.status in TIMED_OUT_STATUS and entry.wall_s >= entry.limit_s:
         raise Incomplete(
             [
@@ -382,7 +466,7 @@ def read_launch(
     if entry.status != 0:
         raise Incomplete(
             [
-                f"{errors}: {step} ended with status {entry.status}{_last_words(errors)}"
+                f"{errors}: {step} ended with status {entry.status}{tried}{_last_words(errors)}"
                 f"{_last_line(folder / f'{step}.out')}"
             ]
         )
@@ -426,25 +510,36 @@ def _listed(sizes: Sequence[int]) -> str:
 
 
 def _last_words(errors: Path) -> str:
+    said = _said(errors)
+    return f"; it said: {' | '.join(said)}" if said else ""
+
+
+def _said(errors: Path) -> list[str]:
+    """What a step said at its end, without what Slurm says while it ends the other ranks."""
     try:
         lines = [line for line in errors.read_text(errors="replace").splitlines() if line.strip()]
     except OSError:
-        return ""
+        return []
     said = [line.strip()[:200] for line in lines if not _RECORD.search(line)]
     said = [line for line in said if not _AFTERMATH.search(line)] or said
     if len(said) > 5:
         # An error stack has its cause at the end, and srun then names the node.
         said = [*said[:2], "…", *said[-3:]]
-    return f"; it said: {' | '.join(said)}" if said else ""
+    return said
 
 
 def _last_line(output: Path) -> str:
     """What a program printed last: NetPIPE tells its troubles on its standard output."""
+    return "".join(f"; {output.name} ends: {line}" for line in _printed(output))
+
+
+def _printed(output: Path) -> list[str]:
+    """The last line that a program printed, if any."""
     try:
         lines = [line for line in output.read_text(errors="replace").splitlines() if line.strip()]
     except OSError:
-        return ""
-    return f"; {output.name} ends: {lines[-1].strip()[:200]}" if lines else ""
+        return []
+    return [line.strip()[:200] for line in lines[-1:]]
 
 
 def _rank_uses(errors: Path, said: str) -> tuple[RankUse, ...]:

@@ -15,7 +15,7 @@ from netproof.benchmarks import (
     NETPIPE_PROTOCOLS,
     ImbFunction,
 )
-from netproof.parse import netpipe
+from netproof.parse import imb, netpipe
 from netproof.site import Partition
 
 SHELL_FILES = tuple(sorted((Path(__file__).parent / "job").glob("*.sh")))
@@ -218,6 +218,7 @@ def script(
 
     ``over_tcp``: find the first node's address on the partition's interface and a free port
     for each step before the first. ``describe_nodes``: have every node say what it is.
+    A launch that crashes is started again, on a port of its own; see ``job/steps.sh``.
     """
     lines = _head(partition, len(steps), over_tcp=over_tcp, describe_nodes=describe_nodes)
     lines += [_line(step, partition) for step in steps]
@@ -260,15 +261,20 @@ def _head(partition: Partition, count: int, *, over_tcp: bool, describe_nodes: b
     lines = [
         "#!/bin/bash",
         ". ./steps.sh",
+        f"crash_retries={partition.crash_retries}",
+        f"figures_np={shlex.quote(netpipe.FIGURES)}",
+        f"figures_out={shlex.quote(imb.FIGURES)}",
         f"job_nodes {provenance.JOB_NODES_FILE} || exit 3",
     ]
     if describe_nodes:
         lines.append(provenance.node_step(partition.interface))
     if over_tcp:
         ask = shlex.join(["srun", "--mpi=none", "--nodes=1", "--ntasks=1", "--ntasks-per-node=1"])
-        choose = shlex.join([*NPTCP, "listen-on", partition.interface, str(count)])
+        listen = shlex.join([*NPTCP, "listen-on", partition.interface])
+        on_first = f'{ask} --nodelist="${{nodes[0]}}" {listen}'
         lines += [
-            f'read -r address rest < <({ask} --nodelist="${{nodes[0]}}" {choose})',
+            f"read -r address rest < <({on_first} {count})",
+            f"free_port() {{ {on_first} 1 | cut -d' ' -f2; }}",
             '[ -n "$address" ] || exit 3',
             'read -ra ports <<<"$rest"',
         ]

@@ -938,15 +938,14 @@ class Curves(rfm.RunOnlyRegressionTest, Launched):
         if not subjects:
             raise SanityError("no case is complete, so there is no curve to judge")
         measured_again = launched_on.measured_again()
-        return _hold(
-            [
-                ruling
-                for subject, findings in judgement.along_all(subjects).items()
-                for ruling in again.rule_all(
-                    subject, findings, measured_again.get(subject.case.key())
-                )
-            ]
-        )
+        rulings = [
+            ruling
+            for subject, findings in judgement.along_all(subjects).items()
+            for ruling in again.rule_all(subject, findings, measured_again.get(subject.case.key()))
+        ]
+        for one in judgement.launched(subjects):
+            rulings.append(judgement.Ruling(one.finding, one.finding.level, one.finding.why))
+        return _hold(rulings)
 
 
 def _hold(rulings: Sequence[judgement.Ruling]) -> bool:

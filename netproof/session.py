@@ -16,7 +16,7 @@ MEASURED_FORMAT = 3
 """Format of what a check stores of a case in the report; raised when its keys change.
 
 2: curves may have ``time_min_us`` and ``time_avg_us``. 3: launches may have ``loads`` and be
-``further``, and ranks have ``scheduled``.
+``further``, ranks have ``scheduled``, and cases ``crashes``.
 """
 
 READABLE_FORMATS = (1, 2, MEASURED_FORMAT)

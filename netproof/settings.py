@@ -31,6 +31,7 @@ class Settings:
     mpi_loss: criteria.MpiLossSettings = field(default_factory=criteria.MpiLossSettings)
     mpi_loss_inside: criteria.MpiLossSettings = criteria.AT_EVERY_SIZE
     cpu_cost: criteria.CpuCostSettings = field(default_factory=criteria.CpuCostSettings)
+    crash: criteria.CrashSettings = field(default_factory=criteria.CrashSettings)
     confirm: criteria.ConfirmSettings = field(default_factory=criteria.ConfirmSettings)
     disturbance: DisturbanceSettings = field(default_factory=DisturbanceSettings)
 

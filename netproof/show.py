@@ -119,6 +119,8 @@ def _print_outcome(verdict: Verdict, usual: Usual, out: Console) -> None:
     }
     word, style = words[verdict.status]
     say(out, f"{word}: {', '.join(parts)}", style)
+    if verdict.crashes:
+        say(out, verdict.crashes)
     out.print()
     tables.print_usual(usual, out)
     for one in warned:

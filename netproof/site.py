@@ -160,6 +160,13 @@ PARTITION_KEYS = {
     "step_limit_s": Key(
         int, "seconds after which one launch of a benchmark is ended", default=600, obeys=_positive
     ),
+    "crash_retries": Key(
+        int,
+        "how often a launch that crashes before its first figure is launched again; 0: never, and"
+        " its case fails",
+        default=3,
+        obeys=lambda value: None if value >= 0 else f"{value} is below 0",
+    ),
     "baseline": Key(
         str,
         "the environment that scores of the whole system are relative to, on one of its partitions",
@@ -236,6 +243,7 @@ class Partition:
     line_rate_from_bytes: int
     step_limit_s: int
     criteria: dict[str, dict[str, Any]] = field(default_factory=dict)
+    crash_retries: int = 3
 
     def settings(self) -> Settings:
         """The settings of the criteria here."""
@@ -248,6 +256,8 @@ class Partition:
     @classmethod
     def from_extras(cls, extras: dict[str, Any]) -> Partition:
         """Partition of extras that ``gather`` has completed."""
+        # Extras that a session stored may be of before there were retries.
+        extras = {"crash_retries": cls.crash_retries, **extras}
         values = {field.name: extras[field.name] for field in fields(cls)}
         values["rank_counts"] = tuple(values["rank_counts"])
         values["imb_arguments"] = tuple(values["imb_arguments"])

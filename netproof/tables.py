@@ -215,6 +215,8 @@ def print_verdict(
         for reason in judged.said(Level.INCONCLUSIVE):
             say(out, f"INCONCLUSIVE {reason}", "yellow")
     print_failures(failures(verdict), out)
+    if verdict.crashes:
+        say(out, verdict.crashes)
     say(out, counted(verdict), "bold")
 
 

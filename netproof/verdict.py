@@ -13,7 +13,7 @@ from netproof.again import MeasuredAgain
 from netproof.case import Case
 from netproof.criteria import Finding, Level
 from netproof.errors import NetproofError
-from netproof.judgement import Baseline, Ruling, Subject
+from netproof.judgement import Baseline, Launched, Ruling, Subject
 from netproof.left import Left
 from netproof.matrix import Absence, Matrix
 from netproof.measured import Measured
@@ -226,7 +226,8 @@ class Verdict:
 
     ``notes``: what was not asserted, or could not be, in a sentence each; ``left``: what was owed
     and is not among the cases, since the session left it; ``beside``: what was taken from a
-    store, None where it was not asked for; ``failed_tests``: of whose failing a fault tells.
+    store, None where it was not asked for; ``failed_tests``: of whose failing a fault tells;
+    ``launched``: launches and crashes of each configuration, whose excess is among the faults.
     """
 
     cases: tuple[Judged, ...]
@@ -236,6 +237,14 @@ class Verdict:
     left: tuple[LeftCase, ...] = ()
     beside: Beside | None = None
     failed_tests: tuple[FailedTest, ...] = ()
+    launched: tuple[Launched, ...] = ()
+
+    @property
+    def crashes(self) -> str:
+        """The launches of the complete cases, and how many crashed, as a line; or nothing."""
+        made = sum(one.launches for one in self.launched)
+        crashed = sum(one.crashed for one in self.launched)
+        return f"launches: {made}, crashed: {crashed}" if made else ""
 
     @property
     def status(self) -> int:
@@ -313,8 +322,10 @@ def judge(
                 measured_again.get(key),
             )
         )
+    launched = judgement.launched(subjects.values())
+    excess = [one.finding.why for one in launched if one.finding.level is Level.FAIL]
     failed_tests = _beyond_cases(session)
-    faults = [*map(str, failed_tests), *_vanished(matrix, earlier)]
+    faults = [*map(str, failed_tests), *_vanished(matrix, earlier), *excess]
     if beside is not None:
         ruled = (
             dataclasses.replace(one, rulings=across.get(one.case.key(), ())) for one in borrowed
@@ -328,6 +339,7 @@ def judge(
         tuple(LeftCase(case, left[case.key()]) for case in matrix.cases if case.key() in left),
         beside,
         tuple(failed_tests),
+        launched,
     )
 
 

@@ -15,16 +15,54 @@ end_steps() {
     done
 }
 
-# step NAME LIMIT COMMAND...: one launch, ended after LIMIT seconds.
+# Subjects of which a launch crashed in every attempt: their later launches have one.
+declare -A hopeless=()
+
+# has_figures NAME: whether the launch came to its first row, by the patterns of the job script.
+has_figures() {
+    grep -aEqs -e "$figures_np" "$1.np" || grep -aEqs -e "$figures_out" "$1.out"
+}
+
+# crashed NAME STATUS START END LIMIT: it ended by itself, and not well, before its first figure. A
+# program that is not there (126, 127) has not begun.
+crashed() {
+    case $2 in
+    0 | 126 | 127) return 1 ;;
+    124 | 137) [ $((${4%[.,]*} - ${3%[.,]*})) -lt "$5" ] || return 1 ;;
+    esac
+    ! has_figures "$1"
+}
+
+# step NAME LIMIT COMMAND...: one launch, ended after LIMIT seconds. One that crashes is launched
+# again, up to $crash_retries times; NAME~1, NAME~2, … have the files and lines of what crashed.
 step() {
-    local name=$1 limit=$2 start end status
+    local name=$1 limit=$2 attempt kind start end status as i
     shift 2
-    start=$EPOCHREALTIME
-    timeout --signal=TERM --kill-after=5 "$limit" "$@" >"$name.out" 2>"$name.err" </dev/null
-    status=$?
-    end=$EPOCHREALTIME
-    [ "$status" -eq 0 ] || end_steps
-    printf '%s\t%s\t%s\t%s\t%s\n' "$name" "$start" "$end" "$status" "$limit" >>launches.tsv
+    local command=("$@")
+    for ((attempt = 1; ; attempt++)); do
+        start=$EPOCHREALTIME
+        timeout --signal=TERM --kill-after=5 "$limit" "${command[@]}" >"$name.out" 2>"$name.err" </dev/null
+        status=$?
+        end=$EPOCHREALTIME
+        [ "$status" -eq 0 ] || end_steps
+        as=$name
+        if [ "$crash_retries" -gt 0 ] && crashed "$name" "$status" "$start" "$end" "$limit"; then
+            if [ "$attempt" -gt "$crash_retries" ]; then
+                hopeless[${name%.*}]=1
+            elif [ -z "${hopeless[${name%.*}]:-}" ]; then
+                as=$name~$attempt
+            fi
+        fi
+        printf '%s\t%s\t%s\t%s\t%s\n' "$as" "$start" "$end" "$status" "$limit" >>launches.tsv
+        [ "$as" != "$name" ] || return 0
+        for kind in out err np; do
+            [ ! -e "$name.$kind" ] || mv "$name.$kind" "$as.$kind"
+        done
+        # The port behind the address may still be held by what crashed.
+        for ((i = 0; i + 1 < ${#command[@]}; i++)); do
+            [ "${command[i]}" != "${address:-}" ] || command[i + 1]=$(free_port)
+        done
+    done
 }
 
 # wanted LABEL: whether what the label stands for is still to be launched.

@@ -57,6 +57,9 @@ _RANGE = ("t_min[usec]", "t_max[usec]", "t_avg[usec]")
 _WHOLE = frozenset({_SIZE, _COUNT, _MESSAGES, _GROUP})
 _WIDTH = 13
 
+FIGURES = r"^ +[0-9]+ +[0-9]+(\.[0-9]+)?( |$)"
+"""What a row of a table begins with, for ``grep -E``: that of a run that came so far."""
+
 _RULE = re.compile(r"#-{40,}")
 _BANNER = re.compile(r"# {4}Intel ?\(R\) MPI Benchmarks (\S.*), MPI-1 part *")
 _VERSION = re.compile(r"(20[0-9]{2}|[2-4])(?:\.[0-9]{1,3})*(?: Update [0-9]{1,2})?")

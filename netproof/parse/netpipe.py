@@ -28,6 +28,9 @@ MBIT_IN_GBIT = 1000
 FILE_COLUMNS_3 = ("bytes", "Mbps", "seconds")
 FILE_COLUMNS_5 = ("bytes", "average Gbps", "minimum Gbps", "maximum Gbps", "average usec")
 
+FIGURES = r"^ *[0-9]+ +[0-9]+\.[0-9]+ "
+"""What a row of the ``-o`` file begins with, for ``grep -E``: that of a run that came so far."""
+
 _ROW = re.compile(
     r" *([0-9]{1,15}): +([0-9]{1,15}) bytes +([0-9]{1,15}) times --> +(\S+) Mbps in +(\S+) usec"
 )

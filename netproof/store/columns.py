@@ -127,10 +127,31 @@ _SCHEDULED = {
     ),
 }
 
+_CRASHES = {
+    "crashes": Column(
+        pa.list_(
+            pa.struct(
+                [
+                    ("launch", pa.int32()),
+                    ("attempt", pa.int32()),
+                    ("order", pa.int32()),
+                    ("status", pa.int32()),
+                    ("nodes", pa.list_(pa.string())),
+                    ("said", pa.string()),
+                ]
+            )
+        ),
+        "attempts at its launches that crashed before their first figure; null where the report"
+        " is of before these were launched again",
+        True,
+    )
+}
+
 ADDED = {
     "curves": tuple(_RANGE),
     "again_curves": tuple(_RANGE),
     "launches": tuple(_SCHEDULED),
+    "cases": tuple(_CRASHES),
 }
 """Columns that tables of earlier sessions do not have; of those sessions they are null."""
 
@@ -203,6 +224,7 @@ TABLES: dict[str, Table] = {
             "jobid": Column(_TEXT, "Slurm's number of the job that measured it", True),
             "seed": Column(_BYTES, "seed of the order of the job's launches", True),
             "launches": Column(_COUNT, "launches", True),
+            **_CRASHES,
             "switch": Column(_TEXT, "the switch as the site names it", True),
             "nic": Column(_TEXT, "the card as the site names it", True),
             "driver": Column(_TEXT, "its driver as the site names it", True),

@@ -95,6 +95,8 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
     array = column.combine_chunks()
     if pa.types.is_map(array.type) or pa.types.is_struct(array.type):
         return array.to_pylist(maps_as_pydicts="strict")
+    if pa.types.is_list(array.type) and array.null_count:
+        return array.to_pylist()
     if pa.types.is_list(array.type):
         offsets = array.offsets.to_numpy().tolist()
         within = array.values
@@ -242,6 +244,7 @@ def _measured(
         "environment_extras": json.loads(row["environment_extras"]),
         "seed": row["seed"],
         "jobid": row["jobid"],
+        **({} if row["crashes"] is None else {"crashes": row["crashes"]}),
         **json.loads(row["further"]).get("measured", {}),
     }
 

@@ -35,7 +35,7 @@ KIND_OF_CASES = "check"
 
 _MEASURED_KEYS = {
     *("format", "case", "launches", "curve", "mad_us", "line_rate_mb_s", "landmarks"),
-    *("partition_extras", "environment_extras", "seed", "jobid"),
+    *("partition_extras", "environment_extras", "seed", "jobid", "crashes"),
 }
 _RESULT_KEYS = {
     *("name", "system", "partition", "environment", "result", "phase", "reason", "seconds"),
@@ -273,6 +273,9 @@ def _measured_columns(measured: Measured, values: Mapping[str, Any]) -> dict[str
         "jobid": values["jobid"],
         "seed": values["seed"],
         "launches": len(measured.launches),
+        "crashes": [dataclasses.asdict(crash) for crash in measured.crashes]
+        if "crashes" in values
+        else None,
         **{name: extras[name] for name in _PARTITION_COLUMNS},
         "mpi": environment["mpi"],
         "line_rate_mb_s": measured.line_rate_mb_s,

@@ -37,6 +37,16 @@ esac
 exec IMB "$@"
 """
 
+CRASHING_ONCE = """#!/bin/bash
+# Rank 1 crashes when it is started first, for each of these.
+case "${!#} ${0##*/} $SLURM_PROCID" in
+"PingPong IMB-MPI1 1" | "Sendrecv IMB-MPI1 1" | "tcp-between-oneway.1.np NPtcp 1")
+    mkdir "MARKS/${!#}" 2>/dev/null && kill -SEGV $$
+    ;;
+esac
+exec PROGRAM "$@"
+"""
+
 FAULTY_SITE = """import runpy
 site_configuration = runpy.run_path("SITE")["site_configuration"]
 for partition in site_configuration["systems"][0]["partitions"]:
@@ -93,12 +103,8 @@ def small(run, tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def faulty(run, tmp_path_factory) -> Path:
-    """Folder of a run in which functions of IMB crash, are killed and hang."""
-    folder = tmp_path_factory.mktemp("faulty")
-    imb = ROOT / ".opt" / "intelmpi" / "bin" / "IMB-MPI1"
-    program(folder / "bin" / "IMB-MPI1", FAULTY_IMB.replace("IMB ", f"{imb} "))
+def site_with(folder: Path) -> str:
+    """Folder of the testbed's site, whose environments have the programs of ``folder``/bin."""
     (folder / "site").mkdir()
     (folder / "site" / "settings.py").write_text(SETTINGS)
     (folder / "site" / "testbed.py").write_text(
@@ -106,10 +112,34 @@ def faulty(run, tmp_path_factory) -> Path:
         .replace("WRAPPERS", str(folder / "bin"))
         .replace("LIMIT", str(STEP_LIMIT_S))
     )
+    return str(folder / "site")
+
+
+@pytest.fixture(scope="module")
+def crashing_once(run, tmp_path_factory) -> Path:
+    """Folder of a run in which two launches of IMB and one of NetPIPE crash once."""
+    folder = tmp_path_factory.mktemp("once")
+    (folder / "marks").mkdir()
+    text = CRASHING_ONCE.replace("MARKS", str(folder / "marks"))
+    imb = ROOT / ".opt" / "intelmpi" / "bin" / "IMB-MPI1"
+    program(folder / "bin" / "IMB-MPI1", text.replace("PROGRAM", str(imb)))
+    program(folder / "bin" / "NPtcp", text.replace("PROGRAM", "/usr/bin/NPtcp"))
+    (folder / "bin" / "NPmpi").symlink_to(imb.with_name("NPmpi"))
+    names = "ImbPingPong|ImbSendrecv.*ranks=2|ImbSmoothness.*ranks=2|NetpipeTcp"
+    run(folder, *reframe("-p", "intelmpi", "-n", names), RFM_CONFIG_PATH=site_with(folder))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def faulty(run, tmp_path_factory) -> Path:
+    """Folder of a run in which functions of IMB crash, are killed and hang."""
+    folder = tmp_path_factory.mktemp("faulty")
+    imb = ROOT / ".opt" / "intelmpi" / "bin" / "IMB-MPI1"
+    program(folder / "bin" / "IMB-MPI1", FAULTY_IMB.replace("IMB ", f"{imb} "))
     ran = run(
         folder,
         *reframe("-p", "intelmpi", "-n", "Imb.*ranks=2"),
-        RFM_CONFIG_PATH=str(folder / "site"),
+        RFM_CONFIG_PATH=site_with(folder),
     )
     assert ran.returncode != 0, ran.stdout
     return folder
@@ -226,6 +256,51 @@ def test_the_reason_names_the_file_and_what_happened(faulty, function, reason):
     assert check.result == "fail"
     assert f"{function}.1.err: {function}.1 " in check.reason
     assert check.reason.count(reason) == 1
+
+
+@pytest.mark.parametrize(
+    ("check", "launch"),
+    [
+        ("PingPong between oneway", "PingPong.1"),
+        ("Sendrecv between oneway", "Sendrecv.1"),
+        ("tcp between oneway", "tcp-between-oneway.1"),
+    ],
+)
+def test_a_launch_that_crashes_once_is_launched_again_and_its_case_passes(
+    crashing_once, check, launch
+):
+    result = results(crashing_once)[check]
+    assert result.result == "pass", result.reason
+    (crash,) = measured.Measured.from_json(result.measured).crashes
+    assert (crash.launch, crash.attempt, crash.nodes) == (1, 1, ("gige-2",))
+    assert crash.status != 0
+    assert "gige-2: task 1: Exited with exit code 139" in crash.said
+    (first,) = crashing_once.rglob(f"{launch}~1.err")
+    assert first.with_name(f"{launch}.err").is_file()
+
+
+def test_the_verdict_warns_of_a_crash_and_counts_them(run, crashing_once):
+    judged = run(crashing_once, "netproof", "verdict", "run-0.json", "--system", "testbed:gige")
+    case = "testbed:gige intelmpi IMB PingPong 2 ranks"
+    assert re.search(f"WARN {case}.*: launch 1 crashed on gige-2 before its first", judged.stdout)
+    assert re.search(r"launches: \d+, crashed: 3\n", judged.stdout)
+    assert re.search(
+        r"FAIL gige intelmpi: 3 of \d+ launches crashed \(\d+ %, above 2 % is flagged\)",
+        judged.stdout,
+    )
+
+
+def test_a_job_of_which_too_many_launches_crashed_is_red_in_the_run_too(crashing_once):
+    stored = session.load(crashing_once / "run-0.json")
+    (curves,) = (result for result in stored.results if result.kind == "curves")
+    assert curves.result == "fail"
+    assert "gige intelmpi: 2 of 10 launches crashed (20 %, above 2 % is flagged)" in curves.reason
+
+
+def test_a_launch_that_always_crashes_is_told_with_its_attempts(faulty):
+    reason = results(faulty)["Bcast between oneway"].reason
+    assert "in the last of 4 attempts of which each crashed" in reason
+    assert not list(faulty.glob("stage/**/Barrier.1~1.err")), "a launch that hangs has one attempt"
 
 
 def test_no_process_of_a_crashed_or_hung_step_is_left(faulty):

@@ -19,6 +19,7 @@ from netproof.criteria import (
     ScoreSettings,
     above_envelope,
     cpu_cost,
+    crash_share,
     dropout,
     envelope,
     inversion,
@@ -517,3 +518,33 @@ class TestBounds:
 
     def test_without_bounds_nothing_is_asserted(self):
         assert AT_EVERY_SIZE.level(0.99) == (Level.SHOWN, None)
+
+
+class TestCrashShare:
+    """Launches that crashed, over those made."""
+
+    @pytest.mark.parametrize(
+        ("crashed", "launches", "level"),
+        [
+            (0, 96, Level.PASS),
+            (1, 10, Level.PASS),
+            (2, 100, Level.PASS),
+            (2, 99, Level.FAIL),
+            (3, 96, Level.FAIL),
+        ],
+    )
+    def test_fails_above_two_in_a_hundred_and_from_two_crashes_on(self, crashed, launches, level):
+        assert crash_share(crashed, launches, where="gige mpich").level is level
+
+    def test_says_how_many_and_the_bound(self):
+        finding = crash_share(3, 96, where="gige openmpi5")
+        assert finding.why == (
+            "gige openmpi5: 3 of 96 launches crashed (3.1 %, above 2 % is flagged)"
+        )
+
+    def test_without_a_launch_there_is_no_share(self):
+        assert crash_share(0, 0, where="x").level is Level.UNDEFINED
+
+    def test_more_than_were_made_cannot_have_crashed(self):
+        with pytest.raises(NetproofError, match="3 of 2 launches cannot have crashed"):
+            crash_share(3, 2, where="x")

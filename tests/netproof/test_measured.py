@@ -247,3 +247,44 @@ def test_a_garbled_record_names_its_line(imb_job, garbled, reason):
     (imb_job / "launches.tsv").write_text(garbled)
     with pytest.raises(Incomplete, match=reason):
         measured.records(imb_job)
+
+
+@pytest.fixture
+def crashed_job(tmp_path) -> Path:
+    """A copy of a job in which PingPong crashed once and was launched again."""
+    return Path(shutil.copytree(DATA / "jobs" / "crashed-once", tmp_path / "job"))
+
+
+def test_a_crash_before_the_launch_that_counts_is_kept_and_does_not_fail_the_case(
+    crashed_job, partition
+):
+    case = imb(crashed_job, "PingPong", partition)
+    (launch,), (crash,) = case.launches, case.crashes
+    assert (launch.order, crash.order) == (10, 9)
+    assert (crash.launch, crash.attempt, crash.status) == (1, 1, 143)
+    assert crash.nodes == ("gige-2",)
+    assert "Segmentation fault" in crash.said
+    assert "CANCELLED" not in crash.said
+    assert measured.Measured.from_json(json.loads(json.dumps(case.as_json()))) == case
+
+
+def test_what_a_session_stored_before_there_were_crashes_has_none():
+    report = session.load(DATA / "sessions" / "healthy.json")
+    kept = next(result.measured for result in report.results if result.measured)
+    assert "crashes" not in kept
+    assert measured.Measured.from_json(kept).crashes == ()
+
+
+def test_a_launch_of_which_every_attempt_crashed_says_how_many_there_were(crashed_job, partition):
+    record = crashed_job / "launches.tsv"
+    lines = record.read_text().splitlines()
+    (crash,) = (line for line in lines if line.startswith("PingPong.1~1"))
+    lines = [line for line in lines if not line.startswith("PingPong.1\t")]
+    lines += [crash.replace("~1", "~2"), crash.replace("~1", "")]
+    record.write_text("\n".join(lines) + "\n")
+    for kind in ("out", "err"):
+        for name in ("PingPong.1~2", "PingPong.1"):
+            shutil.copy(crashed_job / f"PingPong.1~1.{kind}", crashed_job / f"{name}.{kind}")
+    told = reasons(crashed_job, "PingPong", partition)
+    assert "ended with status 143, in the last of 3 attempts of which each crashed; it said" in told
+    assert "Segmentation fault" in told

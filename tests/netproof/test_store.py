@@ -135,6 +135,22 @@ def test_what_nodes_did_beside_a_launch_is_kept_and_can_be_asked_for(store, tmp_
     assert switches == [(7,)]
 
 
+def test_a_crash_is_kept_and_its_report_reads_the_same_from_the_store(store, tmp_path):
+    crash = {"launch": 1, "attempt": 2, "order": 7, "status": 139}
+    crash |= {"nodes": ["gige-1", "gige-2"], "said": "Segmentation fault"}
+
+    def change(document):
+        measured_test(document)["netproof_measured"]["crashes"] = [crash]
+
+    report = altered(tmp_path, change)
+    read = questions.load(store, ingest(store, report).stored)
+    assert plain(read) == plain(session.load(report))
+    (kept,) = (
+        r.measured["crashes"] for r in read.results if r.measured and "crashes" in r.measured
+    )
+    assert kept == [crash]
+
+
 def test_what_was_measured_again_has_rows_of_its_own(store):
     ingest(store, SICK)
     several = [entry for result in session.load(SICK).results for entry in result.again or ()]

@@ -268,3 +268,57 @@ def test_of_two_healthy_switches_the_slower_is_held_against_what_its_link_explai
     # Of their bare times 15 and 20, since the link of one has a tenth of the other's rate.
     assert max(ruling.finding.value for ruling in found) < 3
     assert not [ruling.why for ruling in found if ruling.level is Level.FAIL]
+
+
+class TestCrashes:
+    """Launches that crashed before their first figure and were launched again."""
+
+    def crashed(self, stored: Session, *functions: str) -> Session:
+        """The session with a crash before the first launch of each of these functions."""
+        results = []
+        for result in stored.results:
+            if result.measured and result.case.function in functions:
+                crash = {"launch": 1, "attempt": 1, "order": 3, "status": 139}
+                crash |= {"nodes": ["gige-2"], "said": "Segmentation fault"}
+                values = {**result.measured, "crashes": [crash]}
+                result = dataclasses.replace(result, measured=values)
+            results.append(result)
+        return dataclasses.replace(stored, results=tuple(results))
+
+    def counted(self, stored: Session) -> int:
+        return sum(len(r.measured["launches"]) for r in stored.results if r.measured)
+
+    def test_one_is_a_warning_that_names_launch_node_status_and_words(self, owed, passed):
+        verdict = judge(owed, self.crashed(passed, "PingPong"))
+        assert verdict.status == PASSED
+        (warned,) = (one for one in verdict.cases if one.level is Level.WARN)
+        (why,) = warned.said(Level.WARN)
+        assert warned.case.function == "PingPong"
+        assert "launch 1 crashed on gige-2 before its first figure (attempt 1, status 139)" in why
+        assert why.endswith("and was launched again; it said: Segmentation fault")
+        assert verdict.crashes == f"launches: {self.counted(passed) + 1}, crashed: 1"
+
+    def test_two_are_too_many_where_they_are_above_the_share(self, owed, passed):
+        stored = self.crashed(passed, "PingPong", "tcp")
+        verdict = judge(owed, stored)
+        crashed = sum(one.crashed for one in verdict.launched)
+        made = self.counted(passed) + crashed
+        assert verdict.status == FAILED
+        (fault,) = verdict.faults
+        assert fault == (
+            f"gige intelmpi: {crashed} of {made} launches crashed ({100 * crashed / made:.2g} %,"
+            " above 2 % is flagged): Segmentation fault"
+        )
+
+    def test_a_site_may_allow_more(self, owed, passed):
+        stored = self.crashed(passed, "PingPong", "tcp")
+        results = []
+        for result in stored.results:
+            if result.measured:
+                extras = result.measured["partition_extras"] | {
+                    "criteria": {"crash": {"fail": 0.9}}
+                }
+                values = {**result.measured, "partition_extras": extras}
+                result = dataclasses.replace(result, measured=values)
+            results.append(result)
+        assert judge(owed, dataclasses.replace(stored, results=tuple(results))).faults == ()
