@@ -27,7 +27,7 @@ from netproof.curve import Curve
 from netproof.errors import NetproofError
 from netproof.judgement import Ruling, Subject
 from netproof.limits import Limits
-from netproof.measured import Incomplete, Launch, Measured, Record
+from netproof.measured import Crash, Incomplete, Launch, Measured, Record
 from netproof.plan import Step
 from netproof.session import MEASURED_FORMAT
 from netproof.site import Partition
@@ -122,22 +122,25 @@ class Asked:
 class Done:
     """What a further job has measured of a case so far.
 
-    ``launches``: of the whole curve; ``again``: around flagged sizes, None where none was asked
-    for; ``faults``: why launches of the whole curve are not complete, a sentence each.
+    ``launches``: of the whole curve, ``crashes`` the attempts at them that crashed; ``again``:
+    around flagged sizes, None where none was asked for; ``faults``: why launches of the whole
+    curve are not complete, a sentence each.
     """
 
     asked: Asked
     launches: tuple[Launch, ...] = ()
     again: MeasuredAgain | None = None
     faults: tuple[str, ...] = ()
+    crashes: tuple[Crash, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """The case, its further launches and faults, as plain values for ``json``."""
+        """The case, its further launches, crashes and faults, as plain values for ``json``."""
         return {
             "case": dataclasses.asdict(self.asked.case),
             "launches": [
                 dataclasses.asdict(launch, dict_factory=measured.plain) for launch in self.launches
             ],
+            "crashes": [dataclasses.asdict(crash) for crash in self.crashes],
             "faults": list(self.faults),
         }
 
@@ -333,13 +336,16 @@ def read(
     closed = _closed(folder)
     launches: list[Launch] = []
     faults: list[str] = []
+    crashes: list[Crash] = []
     if whole:
         wanted = _made(asked, asked.step, recorded, closed, running=running)
         for number in wanted:
+            step = f"{asked.step}.{number}"
+            crashes += measured.crashes(folder, step, number, recorded)
             try:
                 launch = measured.read_launch(
                     folder,
-                    f"{asked.step}.{number}",
+                    step,
                     number,
                     recorded,
                     case,
@@ -357,7 +363,7 @@ def read(
         label = asked.step + DENSE
         wanted = _made(asked, label, recorded, closed, parts[-1][0], running=running)
         measured_again = again.read(folder, case, parts, wanted, reader, jobid=jobid)
-    return Done(asked, tuple(launches), measured_again, tuple(faults))
+    return Done(asked, tuple(launches), measured_again, tuple(faults), tuple(crashes))
 
 
 def _made(

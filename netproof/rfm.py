@@ -769,7 +769,8 @@ class Further(Steps, Reader):
                 if values["faults"]:
                     raise measured.Incomplete(values["faults"])
                 more = [measured.Launch.from_json(launch) for launch in values["launches"]]
-                return case.with_launches([*case.launches, *more])
+                crashed = [measured.Crash.from_json(crash) for crash in values["crashes"]]
+                return case.with_launches([*case.launches, *more], crashed)
         return case
 
     def measured_again(self) -> dict[tuple, again.MeasuredAgain]:

@@ -162,14 +162,18 @@ def _nodes(test: dict[str, Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(own)) or tuple(test["job_nodelist"] or ())
 
 
-def _further(tests: list[dict[str, Any]]) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
-    """Launches that tests of a run made of cases which others had measured, by the case's key."""
-    found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+def _further(
+    tests: list[dict[str, Any]],
+) -> dict[tuple[Any, ...], tuple[list[dict[str, Any]], list[dict[str, Any]]]]:
+    """Launches and crashes of cases that other tests of a run had measured, by the case's key."""
+    found: dict[tuple[Any, ...], tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {}
     for test in tests:
         document = test.get("netproof_further") or {"cases": ()}
         _insist_on_format(test, document)
         for values in document["cases"]:
-            found.setdefault(Case(**values["case"]).key(), []).extend(values["launches"])
+            launches, crashes = found.setdefault(Case(**values["case"]).key(), ([], []))
+            launches += values["launches"]
+            crashes += values["crashes"]
     return found
 
 
@@ -186,13 +190,13 @@ class _Notes:
     """What some tests of a run say of others.
 
     ``left``: why a job was left, ``failed``: jobs that failed, both by name, partition with its
-    system, and environment; ``further``: launches of cases that other tests had measured, by the
-    case's key.
+    system, and environment; ``further``: launches and crashes of cases that other tests had
+    measured, by the case's key.
     """
 
     left: dict[tuple[str, ...], dict[str, Any]]
     failed: dict[tuple[str, ...], str]
-    further: dict[tuple[Any, ...], list[dict[str, Any]]]
+    further: dict[tuple[Any, ...], tuple[list[dict[str, Any]], list[dict[str, Any]]]]
 
     @classmethod
     def of(cls, tests: list[dict[str, Any]]) -> _Notes:
@@ -221,7 +225,7 @@ def _result(
             **described,
         )
         if measured and case.key() in notes.further:
-            measured = extended(measured, notes.further[case.key()])
+            measured = extended(measured, *notes.further[case.key()])
     reasons: list[dict[str, Any]] = []
     if notes.left and test["result"] == "skip":
         waited_for = [_name_and_place(test), *map(tuple, test["dependencies_actual"])]

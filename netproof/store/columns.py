@@ -127,6 +127,16 @@ _SCHEDULED = {
     ),
 }
 
+_FURTHER = {
+    "further": Column(
+        pa.bool_(), "whether it was made since the first launches left something undecided", True
+    )
+}
+
+_AGAIN_LOADS = {
+    "loads": Column(_TEXT, "of each launch, `loads` as `launches` has them, JSON", True),
+}
+
 _CRASHES = {
     "crashes": Column(
         pa.list_(
@@ -150,7 +160,8 @@ _CRASHES = {
 ADDED = {
     "curves": tuple(_RANGE),
     "again_curves": tuple(_RANGE),
-    "launches": tuple(_SCHEDULED),
+    "launches": (*_SCHEDULED, *_FURTHER),
+    "again": tuple(_AGAIN_LOADS),
     "cases": tuple(_CRASHES),
 }
 """Columns that tables of earlier sessions do not have; of those sessions they are null."""
@@ -263,6 +274,7 @@ TABLES: dict[str, Table] = {
                 "each rank: its node, its seconds, its CPU seconds",
             ),
             **_SCHEDULED,
+            **_FURTHER,
         },
     ),
     "curves": Table(
@@ -293,7 +305,7 @@ TABLES: dict[str, Table] = {
         },
     ),
     "again": Table(
-        "a case that was measured again, by a test of kind `curves`, for its flagged sizes",
+        "a case that was measured again, by a test of kind `further`, for its flagged sizes",
         {
             **KEY,
             "ranks_per_node": Column(_COUNT, "ranks on each node"),
@@ -302,6 +314,7 @@ TABLES: dict[str, Table] = {
             "nodes": Column(_TEXTS, "nodes of that job"),
             "launches": Column(_COUNT, "launches that are complete"),
             "faults": Column(_TEXTS, "why others are not"),
+            **_AGAIN_LOADS,
         },
     ),
     "again_curves": Table(

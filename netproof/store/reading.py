@@ -95,8 +95,6 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
     array = column.combine_chunks()
     if pa.types.is_map(array.type) or pa.types.is_struct(array.type):
         return array.to_pylist(maps_as_pydicts="strict")
-    if pa.types.is_list(array.type) and array.null_count:
-        return array.to_pylist()
     if pa.types.is_list(array.type):
         offsets = array.offsets.to_numpy().tolist()
         within = array.values
@@ -208,6 +206,7 @@ def _again_values(
         "faults": row["faults"],
         "nodes": row["nodes"],
         "jobid": row["jobid"],
+        **({"loads": json.loads(row["loads"])} if row["loads"] else {}),
     }
 
 
@@ -226,6 +225,7 @@ def _measured(
             "ranks": _ranks(launch),
             "curve": curves[launch["launch"]],
             **_loads(launch),
+            **({"further": True} if launch["further"] else {}),
         }
         for launch in ran
     ]

@@ -207,6 +207,11 @@ def _again(rows: Rows, number: int, values: Mapping[str, Any]) -> None:
             "nodes": list(measured.nodes),
             "launches": len(measured.launches),
             "faults": list(measured.faults),
+            "loads": json.dumps(
+                [[dataclasses.asdict(load) for load in loads] for loads in measured.loads]
+            )
+            if measured.loads
+            else None,
         }
     )
     for launch, curve in enumerate(measured.launches, 1):
@@ -306,6 +311,7 @@ def _launch(rows: Rows, key: Mapping[str, Any], ranks_per_node: int, launch: Lau
             ]
             or None,
             "loads": [_with_absent(load) for load in launch.loads] or None,
+            "further": launch.further,
         }
     )
     same = {**key, "ranks_per_node": ranks_per_node, "launch": launch.number}

@@ -53,8 +53,13 @@ def test_a_job_and_what_waits_for_it_are_left_with_the_reason(run, tmp_path, owe
     assert sorted(result.case.key() for result in skipped if result.case) == sorted(
         case.key() for case in four
     )
-    # The job and the test of its curves; the comparison is none of a run narrowed by -p.
-    assert sorted(result.kind for result in skipped if not result.case) == ["curves", "launches"]
+    # The job and what waits for it; the comparison is none of a run narrowed by -p.
+    assert sorted(result.kind for result in skipped if not result.case) == [
+        "compared further",
+        "curves",
+        "further",
+        "launches",
+    ]
     verdict = judge(owed, stored)
     assert sorted(one.case.key() for one in verdict.left) == sorted(case.key() for case in four)
     assert not [fault for fault in verdict.faults if "skip" in fault]

@@ -110,28 +110,6 @@ def test_bidirectional_tcp_raises_its_buffers_above_the_largest_message():
     )
 
 
-SWEEPS = {
-    ("tcp", "between", "oneway"): (plan.Sweep(8, 64, 1), plan.Sweep(5, 5, 0)),
-    ("mpi", "inside", "bidirectional"): (plan.Sweep(1024, 4096, 1),),
-}
-
-
-def test_the_sweeps_of_a_launch_follow_each_other():
-    steps = plan.netpipe_sweep_steps(SWEEPS, 3, PARTITION, SRUN, seed=3)
-    names = [step.name for step in steps]
-    for launch in (1, 2, 3):
-        first = names.index(f"tcp-between-oneway-from-8.{launch}")
-        assert names[first + 1] == f"tcp-between-oneway-from-5.{launch}"
-    assert len(names) == len(set(names)) == 9
-
-
-def test_a_sweep_is_asked_for_with_its_limits():
-    steps = plan.netpipe_sweep_steps(SWEEPS, 1, PARTITION, SRUN, seed=3)
-    command = next(s.command for s in steps if s.subject == "mpi-inside-bidirectional-from-1024")
-    assert "NPmpi -2 -a -l 1024 -u 4096 -p 1 -n 100 " in command
-    assert '--nodelist="${nodes[0]}"' in command
-
-
 @pytest.mark.parametrize("over_tcp", [False, True])
 def test_the_script_is_valid_shell(over_tcp):
     steps = plan.netpipe_steps(1, PARTITION, SRUN, seed=1)
