@@ -296,7 +296,9 @@ TABLES: dict[str, Table] = {
         {
             "number": Column(_COUNT, "place in the report, from 1"),
             "test": Column(_TEXT, "ReFrame's name of the test"),
-            "kind": Column(_TEXT, "`launches`, `curves` or `configurations`"),
+            "kind": Column(
+                _TEXT, "`launches`, `further`, `curves`, `compared further` or `configurations`"
+            ),
             "partition": KEY["partition"],
             "environment": KEY["environment"],
             **_OUTCOME,

@@ -33,15 +33,15 @@ def folder(run, tmp_path_factory) -> Path:
     return folder
 
 
-def curves(folder: Path) -> session.CheckResult:
+def of_kind(folder: Path, kind: str) -> session.CheckResult:
     (result,) = (
-        result for result in session.load(folder / "run-0.json").results if result.kind == "curves"
+        result for result in session.load(folder / "run-0.json").results if result.kind == kind
     )
     return result
 
 
 def test_the_run_itself_ends_red_with_the_place(folder):
-    result = curves(folder)
+    result = of_kind(folder, "curves")
     assert (result.result, result.phase) == ("fail", "sanity")
     assert re.search(
         r"testbed:gige mpich NetPIPE \w+ between \w+ \(switch gige\): from \d+ to 49152 bytes",
@@ -56,9 +56,11 @@ def test_flagged_sizes_were_measured_again_closely_on_the_same_nodes(folder):
         for result in session.load(folder / "run-0.json").results
         if result.kind == "launches"
     )
-    for again in curves(folder).again:
+    several = of_kind(folder, "further").again
+    assert several
+    for again in several:
         assert tuple(again["nodes"]) == launched.nodes
-        assert len(again["launches"]) == 3
+        assert 3 <= len(again["launches"]) <= 9
         for curve in again["launches"]:
             assert len(curve["sizes"]) >= 8
 
@@ -67,4 +69,4 @@ def test_the_verdict_on_the_stored_session_is_the_same(run, folder):
     judged = run(folder, "netproof", "verdict", "run-0.json", "--system", "testbed:gige")
     assert judged.returncode == 1
     assert "(switch gige): " in judged.stdout
-    assert re.search(r"jump at \d+ bytes confirmed: [23] of 3 launches", judged.stdout)
+    assert re.search(r"jump at \d+ bytes confirmed: \d of \d launches", judged.stdout)

@@ -55,7 +55,7 @@ def test_what_was_measured_again_comes_back_from_a_report():
     read = [MeasuredAgain.from_json(values) for values in kept]
     assert len(read) == 8
     for values, measured in zip(kept, read, strict=True):
-        assert json.loads(json.dumps(measured.as_json())) == {**values, "loads": []}
+        assert json.loads(json.dumps(measured.as_json())) == values
         assert measured.nodes == ("gige-1", "gige-2")
         assert len(measured.launches) == 3
 

@@ -9,7 +9,7 @@ import pytest
 
 from netproof import session
 from netproof.case import Case
-from netproof.criteria import Level
+from netproof.criteria import EnvelopeSettings, Level
 from netproof.errors import NetproofError
 from netproof.judgement import Baseline
 from netproof.matrix import Matrix
@@ -266,7 +266,8 @@ def test_of_two_healthy_switches_the_slower_is_held_against_what_its_link_explai
     ]
     assert any("would take over 100 Mbit/s with MTU 1500" in ruling.why for ruling in found)
     # Of their bare times 15 and 20, since the link of one has a tenth of the other's rate.
-    assert max(ruling.finding.value for ruling in found) < 3
+    # 4.5 is MPICH at 384 bytes beside Intel MPI, on the same link.
+    assert max(ruling.finding.value for ruling in found) < EnvelopeSettings.fail / 2
     assert not [ruling.why for ruling in found if ruling.level is Level.FAIL]
 
 

@@ -1,0 +1,115 @@
+"""References by interval: within, beyond, astride, and what is not there."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from reframe.utility.sanity import reference_bounds
+
+from netproof import limits, session
+from netproof.criteria import Level
+from netproof.limits import Limits
+from netproof.measured import Measured
+from netproof.references import XFAIL, ReferenceFile
+
+ROOT = Path(__file__).resolve().parents[2]
+SESSIONS = ROOT / "tests" / "data" / "sessions"
+
+
+@pytest.fixture(scope="module")
+def pingpong() -> Measured:
+    """PingPong between two nodes of a healthy switch, three launches."""
+    stored = session.load(SESSIONS / "healthy.json")
+    return next(
+        Measured.from_json(result.measured)
+        for result in stored.results
+        if result.measured and result.case.function == "PingPong"
+    )
+
+
+def stretched(measured: Measured, *factors: float) -> Measured:
+    """The case of launches that take these times as long as its first one."""
+    (first, *_), launches = measured.launches, []
+    for factor in factors:
+        curve = dataclasses.replace(
+            first.curve,
+            time_us=tuple(factor * time for time in first.curve.time_us),
+            bandwidth_mb_s=tuple(rate / factor for rate in first.curve.bandwidth_mb_s),
+        )
+        launches.append(dataclasses.replace(first, curve=curve))
+    return measured.with_launches(launches)
+
+
+def level(measured: Measured, low: float, high: float) -> Level:
+    (finding,) = limits.judge(measured, {"latency_us": Limits(low, high)}, "here")
+    return finding.level
+
+
+def test_all_of_the_interval_decides_and_not_the_value(pingpong):
+    case = stretched(pingpong, 1.0, 1.01, 1.02)
+    latency = case.landmarks.latency_us
+    assert level(case, 0, 2 * latency) is Level.PASS
+    assert level(case, 0, latency / 2) is Level.FAIL
+    # The value is within by a thousandth, and beyond by one: the interval says neither.
+    assert level(case, 0, 1.001 * latency) is Level.INCONCLUSIVE
+    assert level(case, 0, 0.999 * latency) is Level.INCONCLUSIVE
+
+
+def test_of_one_launch_the_value_decides(pingpong):
+    case = stretched(pingpong, 1.0)
+    latency = case.landmarks.latency_us
+    assert level(case, 0, 1.001 * latency) is Level.PASS
+    assert level(case, 0, 0.999 * latency) is Level.FAIL
+
+
+def test_the_time_at_a_size_has_an_interval_too(pingpong):
+    case = stretched(pingpong, 1.0, 1.1, 1.2)
+    middle = case.curve.time_us[case.curve.sizes.index(1024)]
+    (finding,) = limits.judge(case, {"time_us_1024": Limits(0, middle)}, "here")
+    assert finding.level is Level.INCONCLUSIVE
+    assert finding.interval[0] < middle < finding.interval[1]
+
+
+def test_a_landmark_that_has_a_reference_and_is_not_defined_does_not_pass(pingpong):
+    landmarks = dataclasses.replace(
+        pingpong.landmarks, peak_mb_s=None, undefined=(("peak_mb_s", "no bandwidth"),)
+    )
+    case = dataclasses.replace(pingpong, landmarks=landmarks)
+    (finding,) = limits.judge(case, {"peak_mb_s": Limits(100, 120)}, "here")
+    assert finding.level is Level.UNDEFINED
+    assert "no bandwidth" in finding.why
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [(25, None, 0.4, "us"), (112, -0.1, None, "MB/s"), (0, None, None, "B"), (-5, -0.1, 0.2, "B")],
+)
+def test_limits_are_reckoned_as_reframe_does(entry):
+    found = Limits.of_entry(entry)
+    assert (found.low, found.high) == pytest.approx(reference_bounds(*entry[:3]))
+
+
+def test_what_asserts_nothing_or_is_expected_to_fail_has_no_limits():
+    entries = {
+        "latency_us": [0, None, None, "us"],
+        "peak_mb_s": [XFAIL, "ticket 4711", [112, -0.1, None, "MB/s"]],
+        "line_rate_share": [100, -0.2, 0.02, "%"],
+    }
+    assert limits.of_references(entries) == {"line_rate_share": Limits(80, 102)}
+
+
+def test_a_case_has_the_limits_of_its_file(pingpong):
+    references = ReferenceFile(ROOT / "reference-values" / "testbed.yaml")
+    case = dataclasses.replace(
+        pingpong.case, benchmark="netpipe", function="tcp", path="between", direction="oneway"
+    )
+    assert limits.of_case(references, case) == {"line_rate_share": Limits(80, 102)}
+    assert limits.of_case(references, pingpong.case) == {}
+
+
+def test_a_finding_comes_back_from_a_report(pingpong):
+    for finding in limits.judge(pingpong, {"latency_us": Limits(0, 1)}, "here"):
+        values = {"variable": "latency_us", **dataclasses.asdict(finding)}
+        assert limits.finding_from_json(values) == finding
