@@ -5,7 +5,8 @@
 
 # counters: the node's CPU columns and pressure so far, as fields of the line of load_after.
 counters() {
-    local label kind columns total moment=$EPOCHREALTIME
+    # Some languages have a comma in numbers.
+    local label kind columns total moment=${EPOCHREALTIME/,/.}
     read -r label columns 2>/dev/null </proc/stat
     if [ "${label-}" = cpu ]; then
         counted="$moment"$'\t'"${columns//  / }"
@@ -17,7 +18,7 @@ counters() {
         while read -r label _ _ _ columns; do
             [ "$label" != "$kind" ] || total=${columns#total=}
         done 2>/dev/null </proc/pressure/cpu
-        counted+=$'\t'${total:-"absent: /proc/pressure/cpu has no line '$kind', or this kernel has no such file"}
+        counted+=$'\t'${total:-"absent: $kind of /proc/pressure/cpu cannot be read"}
     done
 }
 
@@ -39,8 +40,9 @@ load_after() {
 }
 
 # watched COMMAND...: runs it and leaves in $scheduled a line on how the kernel scheduled its first
-# thread: context switches, and ns that it waited for a CPU. That is to be read between the end of a process and the moment when its parent takes note of it: the parent,
-# a shell of its own, is stopped for as long. A pipe that only COMMAND holds open tells its end.
+# thread: its context switches, and the ns that it waited for a CPU. That can be read between the end
+# of a process and the moment when its parent takes note of it. So the parent is a shell of its own
+# that is stopped for as long; a pipe which only COMMAND holds open tells when it ended.
 watched() {
     local told out reaper pid voluntary= involuntary= waited= key value status killed
     exec {out}>&1
