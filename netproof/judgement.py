@@ -213,10 +213,9 @@ def _rates(subject: Subject, tcp: Subject | None) -> tuple[Finding, ...]:
         for use in launch.ranks:
             used[use.node] += use.cpu_s
     findings += criteria.cpu_cost(used, seconds, where=where, settings=settings.cpu_cost)
-    findings += [
-        Finding("crash", Level.WARN, where, f"{where}: {crash}", value=float(crash.status))
-        for crash in measured.crashes
-    ]
+    if measured.crashes:
+        why = f"{where}: {'; '.join(map(str, measured.crashes))}"
+        findings.append(Finding("crashes", Level.WARN, where, why, value=len(measured.crashes)))
     return tuple(findings)
 
 

@@ -335,7 +335,7 @@ def judge(
         tuple(judged),
         matrix.absences,
         tuple(faults),
-        tuple(_notes(matrix, judged, beside)),
+        (*_notes(matrix, judged, beside), *_crash_notes(launched)),
         tuple(LeftCase(case, left[case.key()]) for case in matrix.cases if case.key() in left),
         beside,
         tuple(failed_tests),
@@ -351,6 +351,11 @@ def left_by(session: Session) -> dict[tuple, Left]:
         for key, result in ended.items()
         if result.left and result.result == "skip"
     }
+
+
+def _crash_notes(launched: Sequence[Launched]) -> list[str]:
+    """Shares of launches that crashed which are a warning to the site, and no failure."""
+    return [one.finding.why for one in launched if one.finding.level is Level.WARN]
 
 
 def _notes(matrix: Matrix, cases: Sequence[Judged], beside: Beside | None) -> list[str]:

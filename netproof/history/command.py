@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -166,6 +167,7 @@ def print_overview(verdict: HistoryVerdict, out: Console) -> None:
     say(out, _span(verdict))
     if verdict.too_few:
         say(out, verdict.too_few, "yellow")
+        _print_crashes(verdict, out)
         _print_notes(verdict, out)
         return
     worse = [event for event in verdict.events if event.worse]
@@ -189,6 +191,7 @@ def print_overview(verdict: HistoryVerdict, out: Console) -> None:
     if any(not event.worse for event in verdict.events):
         say(out, f"for the better: {judging.ACCEPT_BETTER} (netproof history accept)")
     _print_bad_nights(verdict.bad_nights, out)
+    _print_crashes(verdict, out)
     _print_counts(verdict, out)
     _print_notes(verdict, out)
 
@@ -270,6 +273,16 @@ def _print_bad_nights(bad_nights: Sequence[Odd], out: Console) -> None:
     beyond = len(bad_nights) - BAD_NIGHTS_TOLD
     if beyond > 0:
         say(out, f"  and {beyond} before")
+
+
+def _print_crashes(verdict: HistoryVerdict, out: Console) -> None:
+    """Of each configuration of which a launch crashed, how many did."""
+    told = [one for one in verdict.nights.crashes if any(one.crashed)]
+    if told:
+        out.print()
+        say(out, "launches that crashed", "bold")
+    for one in told:
+        say(out, one.sentence(), "yellow")
 
 
 def _print_counts(verdict: HistoryVerdict, out: Console) -> None:
@@ -449,6 +462,7 @@ def document(verdict: HistoryVerdict, *, series: bool) -> dict[str, Any]:
         else {"partition": nights.baseline.partition, "environment": nights.baseline.environment},
         "left": nights.left,
         "other_sizes": nights.other_sizes,
+        "crashes": [dataclasses.asdict(one) for one in nights.crashes],
         "events": [_event(verdict, event) for event in verdict.events],
         "bad_nights": [
             {

@@ -64,12 +64,39 @@ class Pool:
 
 
 @dataclass(frozen=True)
+class Crashes:
+    """Launches of a configuration, and those that crashed: a count for each session.
+
+    None where a session has none, or is of before crashes were recorded. Most of them are 0, so
+    that no level can be told of a single night: a share is over many.
+    """
+
+    partition: str
+    environment: str
+    launches: tuple[int | None, ...]
+    crashed: tuple[int | None, ...]
+
+    def sentence(self) -> str:
+        """How many of all crashed, in how many sessions, and in the newest that counted them."""
+        made, died = (sum(filter(None, line)) for line in (self.launches, self.crashed))
+        nights = [night for night, count in enumerate(self.launches) if count is not None]
+        some = sum(bool(count) for count in self.crashed)
+        newest = nights[-1]
+        return (
+            f"{self.partition} {self.environment}: {died} of {made} launches crashed"
+            f" ({100 * died / made:.2g} %), in {some} of {len(nights)} sessions; in the newest"
+            f" {self.crashed[newest]} of {self.launches[newest]}"
+        )
+
+
+@dataclass(frozen=True)
 class Nights:
     """Sessions of a system in order of their start, and every series over them.
 
     ``baseline``: what scores are against, None where no session says it; ``left``: series that
     are followed no longer, since none of the ``STILL_MEASURED`` newest sessions has them;
-    ``other_sizes``: values left out, being means over other sizes than the newest of their series.
+    ``other_sizes``: values left out, being means over other sizes than the newest of their series;
+    ``crashes``: of each configuration that counted them.
     """
 
     system: str
@@ -79,6 +106,7 @@ class Nights:
     baseline: Baseline | None
     left: int
     other_sizes: int
+    crashes: tuple[Crashes, ...] = ()
 
 
 def chosen(
@@ -172,7 +200,33 @@ def read(store: Store, system: str, sessions: Sequence[StoredSession]) -> Nights
             series.append(Series(case, quantity, tuple(line)))
     series.sort(key=lambda one: (one.case, list(Quantity).index(one.quantity)))
     return Nights(
-        system, tuple(sessions), tuple(series), _pools(series), baseline, left, other_sizes
+        system,
+        tuple(sessions),
+        tuple(series),
+        _pools(series),
+        baseline,
+        left,
+        other_sizes,
+        _crashes(store, sessions),
+    )
+
+
+def _crashes(store: Store, sessions: Sequence[StoredSession]) -> tuple[Crashes, ...]:
+    night_of = {stored.name: night for night, stored in enumerate(sessions)}
+    rows: dict[tuple[str, str], dict[int, tuple[int, int]]] = defaultdict(dict)
+    for row in questions.crashes(store, sessions).to_pylist():
+        counts = (row["launches"], row["crashed"])
+        rows[row["partition"], row["environment"]][night_of[row["session"]]] = counts
+    nights = range(len(sessions))
+    return tuple(
+        Crashes(
+            *where,
+            *(
+                tuple(by_night[night][which] if night in by_night else None for night in nights)
+                for which in (0, 1)
+            ),
+        )
+        for where, by_night in sorted(rows.items())
     )
 
 

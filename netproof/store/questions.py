@@ -342,6 +342,25 @@ def nightly(store: Store, sessions: Sequence[StoredSession], baseline: Baseline 
     return pa.concat_tables(read)
 
 
+def crashes(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
+    """Launches that each configuration of each session made, and those of them that crashed.
+
+    Columns: ``session``, ``partition``, ``environment``, ``launches``, ``crashed``; a row for
+    each that has a complete case whose crashes were recorded.
+    """
+    with connect(store, sessions, only=["cases"]) as connection:
+        there = _read(lambda: connection.sql("select * from cases limit 0").columns)
+        # A store of sessions that are all older than the column does not have it.
+        crashes = "crashes" if "crashes" in there else "null::integer[]"
+        query = f"""
+            select session, partition, environment,
+                sum(launches + len({crashes}))::integer as launches,
+                sum(len({crashes}))::integer as crashed
+            from cases where {crashes} is not null group by all order by all
+        """
+        return _read(lambda: connection.sql(query).to_arrow_table())
+
+
 def ask(
     store: Store, sessions: Sequence[StoredSession], only: Sequence[str], query: str
 ) -> pa.Table:

@@ -311,15 +311,24 @@ class TestCrashes:
             " above 2 % is flagged): Segmentation fault"
         )
 
+    def test_a_share_that_only_warns_is_a_note(self, owed, passed):
+        stored = self.allowing(self.crashed(passed, "PingPong", "tcp"), warn=0.01, fail=0.9)
+        verdict = judge(owed, stored)
+        assert verdict.status == PASSED
+        assert any("above 1 % is flagged" in note for note in verdict.notes)
+
     def test_a_site_may_allow_more(self, owed, passed):
-        stored = self.crashed(passed, "PingPong", "tcp")
+        stored = self.allowing(self.crashed(passed, "PingPong", "tcp"), fail=0.9)
+        assert judge(owed, stored).faults == ()
+
+    def allowing(self, stored: Session, **bounds: float) -> Session:
+        """The session with these settings of its site."""
         results = []
         for result in stored.results:
             if result.measured:
-                extras = result.measured["partition_extras"] | {
-                    "criteria": {"crash": {"fail": 0.9}}
-                }
+                criteria = {"criteria": {"crash": bounds}}
+                extras = result.measured["partition_extras"] | criteria
                 values = {**result.measured, "partition_extras": extras}
                 result = dataclasses.replace(result, measured=values)
             results.append(result)
-        assert judge(owed, dataclasses.replace(stored, results=tuple(results))).faults == ()
+        return dataclasses.replace(stored, results=tuple(results))

@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from made_nights import by
 from typer.testing import CliRunner
@@ -274,6 +275,47 @@ def test_a_full_or_closed_store_is_said(nights):
     assert "cannot be written: " in err
 
 
+def crashing(count: int):
+    """Change rows so that crashes are counted, and ``count`` launches of mpich crashed."""
+    crash = {"launch": 1, "attempt": 1, "order": 2, "status": 139, "nodes": [], "said": "Segv"}
+
+    def change(rows):
+        for row in rows["cases"]:
+            row["crashes"] = None if row["launches"] is None else []
+        first = next(r for r in rows["cases"] if r["environment"] == "mpich" and r["launches"])
+        first["crashes"] = [crash] * count
+
+    return change
+
+
+def test_launches_that_crashed_are_counted_from_session_to_session(nights):
+    nights.add(0)
+    for night, count in enumerate((0, 2, 1), 1):
+        nights.add(night, change=crashing(count))
+    made = sum(row["launches"] or 0 for row in nights.recorded["cases"]) // 2
+    status, out, _ = history(nights)
+    assert status == 0
+    share = f"{100 * 3 / (3 * made + 3):.2g}"
+    assert (
+        f"\nlaunches that crashed\ngige mpich: 3 of {3 * made + 3} launches crashed ({share} %),"
+        f" in 2 of 3 sessions; in the newest 1 of {made + 1}\n"
+    ) in out
+    document = json.loads(history(nights, "--json")[1])
+    assert [(one["environment"], one["crashed"]) for one in document["crashes"]] == [
+        ("mpich", [None, 0, 2, 1]),
+        ("other", [None, 0, 0, 0]),
+    ]
+    assert document["crashes"][0]["launches"] == [None, made, made + 2, made + 1]
+
+
+def test_a_store_of_before_crashes_were_counted_has_none(nights):
+    stored = nights.add(0)
+    path = nights.store.path(stored) / "cases.parquet"
+    whole = pq.read_table(path, partitioning=None)
+    pq.write_table(whole.drop_columns(["crashes"]), path)
+    assert json.loads(history(nights, "--json")[1])["crashes"] == []
+
+
 def keys_of(value) -> set[str]:
     if isinstance(value, dict):
         below = set().union(*map(keys_of, value.values()))
@@ -283,6 +325,7 @@ def keys_of(value) -> set[str]:
 
 def test_every_key_of_the_json_is_documented(nights):
     def mtu(rows):
+        crashing(1)(rows)
         for row in rows["nodes"]:
             row["mtu"] = 1400
 
