@@ -252,3 +252,21 @@ class TestLeft:
 
     def test_a_case_that_was_to_be_left_and_ran_is_judged(self, owed, passed):
         assert judge(owed, altered(passed, job=False, left=TURN)).left == ()
+
+
+@pytest.mark.parametrize("name", ["healthy.json", "two-switches.json"])
+def test_of_two_healthy_switches_the_slower_is_held_against_what_its_link_explains(name):
+    stored = session.load(SESSIONS / name)
+    verdict = judge(matrix_of(*(r.case for r in stored.results if r.measured)), stored)
+    found = [
+        ruling
+        for judged in verdict.cases
+        for ruling in judged.rulings
+        if judged.case.path == "between" and ruling.finding.criterion == "envelope"
+        if ruling.finding.value is not None
+    ]
+    assert any("would take over 100 Mbit/s with MTU 1500" in ruling.why for ruling in found)
+    # Of their bare times 15 and 20, since the link of one has a tenth of the other's rate. The
+    # largest are now those of two libraries over one link.
+    assert max(ruling.finding.value for ruling in found) < 5
+    assert not [ruling.why for ruling in found if ruling.level is Level.FAIL]
