@@ -14,7 +14,7 @@ from netproof.benchmarks import ImbFunction, imb_function, imb_sizes, link_facto
 from netproof.case import Case
 from netproof.curve import Curve
 from netproof.errors import NetproofError, ParseError
-from netproof.landmarks import EagerLimit, Landmarks, LandmarkSettings, landmarks
+from netproof.landmarks import ASYMPTOTIC, Landmarks, LandmarkSettings, landmarks
 from netproof.launches import median_curve, spread
 from netproof.parse import imb, netpipe, text_of
 from netproof.site import Partition
@@ -118,20 +118,48 @@ class Measured:
         Raises NetproofError where something is missing or is no curve.
         """
         try:
-            landmark = dict(values["landmarks"])
-            limit = landmark["eager_limit"]
-            landmark["eager_limit"] = None if limit is None else EagerLimit(**limit)
-            landmark["undefined"] = tuple(map(tuple, landmark["undefined"]))
             return cls(
                 Case(**values["case"]),
                 tuple(Launch.from_json(launch) for launch in values["launches"]),
                 curve_from_json(values["curve"]),
                 tuple(values["mad_us"]),
                 values["line_rate_mb_s"],
-                Landmarks(**landmark),
+                Landmarks.from_json(with_landmarks(values)["landmarks"]),
             )
         except (KeyError, TypeError) as error:
             raise NetproofError(f"what was measured cannot be read: {error!r}") from error
+
+
+def with_landmarks(values: dict[str, Any]) -> dict[str, Any]:
+    """The plain values of a case, with the landmarks that its format had not yet.
+
+    Formats before 3 have no r∞, n½ and intervals, and their share of the line rate is the peak's:
+    they come of the curve, and of the launches where they are there. KeyError and TypeError where
+    something is missing, NetproofError where it is no curve.
+    """
+    stored = values["landmarks"]
+    if "intervals" in stored:
+        return values
+    line_rate = values["line_rate_mb_s"]
+    found = landmarks(
+        curve_from_json(values["curve"]),
+        line_rate,
+        landmark_settings(values["partition_extras"]["line_rate_from_bytes"], line_rate),
+        launches=[curve_from_json(launch["curve"]) for launch in values.get("launches", ())],
+    )
+    undefined = [list(one) for one in stored["undefined"] if one[0] not in ASYMPTOTIC]
+    undefined += [list(one) for one in found.undefined if one[0] in ASYMPTOTIC]
+    added = {
+        **{name: getattr(found, name) for name in ASYMPTOTIC},
+        "undefined": undefined,
+        "intervals": list(map(list, found.intervals)),
+    }
+    return {**values, "landmarks": {**stored, **added}}
+
+
+def landmark_settings(line_rate_from_bytes: int, line_rate_mb_s: float | None) -> LandmarkSettings:
+    """Where landmarks of a case are looked for: short bursts over a link are no peak."""
+    return LandmarkSettings(peak_from=line_rate_from_bytes if line_rate_mb_s else 0)
 
 
 def plain(fields: Iterable[tuple[str, Any]]) -> dict[str, Any]:
@@ -271,10 +299,9 @@ def _measured(
         raise Incomplete(reasons)
     curves = [launch.curve for launch in done]
     median = median_curve(curves)
-    settings = LandmarkSettings(peak_from=partition.line_rate_from_bytes if line_rate else 0)
-    return Measured(
-        case, tuple(done), median, spread(curves), line_rate, landmarks(median, line_rate, settings)
-    )
+    settings = landmark_settings(partition.line_rate_from_bytes, line_rate)
+    found = landmarks(median, line_rate, settings, launches=curves)
+    return Measured(case, tuple(done), median, spread(curves), line_rate, found)
 
 
 def read_launch(

@@ -10,14 +10,16 @@ from typing import Any
 from netproof.case import Case
 from netproof.errors import NetproofError
 from netproof.left import Left
+from netproof.measured import with_landmarks
 
-MEASURED_FORMAT = 2
+MEASURED_FORMAT = 3
 """Format of what a check stores of a case in the report; raised when its keys change.
 
-2: curves may have ``time_min_us`` and ``time_avg_us``.
+2: curves may have ``time_min_us`` and ``time_avg_us``. 3: landmarks have r∞, n½ and intervals, and
+the share of the line rate is that of r∞.
 """
 
-READABLE_FORMATS = (1, MEASURED_FORMAT)
+READABLE_FORMATS = (1, 2, MEASURED_FORMAT)
 
 GOOD_RESULTS = ("pass", "xfail")
 """ReFrame's results of a case that is as it should be, or fails as the references expect."""
@@ -28,7 +30,8 @@ class CheckResult:
     """One test case of a session.
 
     ``case`` None for a job, which is no case of its own; ``measured`` None where the case was
-    not complete, else the plain values of ``measured.Measured``. ``result`` is ReFrame's:
+    not complete, else the plain values of ``measured.Measured``, its landmarks being those of
+    today whatever the format. ``result`` is ReFrame's:
     pass, fail, fail_deps, xfail, xpass, skip or abort. ``kind``: launches, check, curves or
     configurations, as netproof.rfm has them. ``again``: the plain values of
     ``again.MeasuredAgain`` for each case that curves had flagged, None where the test does not
@@ -146,6 +149,8 @@ def _result(test: dict[str, Any], left: dict[tuple[str, ...], dict[str, Any]]) -
                 f"{test['display_name']}: what was measured is of format {document.get('format')},"
                 f" and this netproof reads {' and '.join(map(str, READABLE_FORMATS))}"
             )
+    if measured:
+        measured = with_landmarks(measured)
     case = None
     if described:
         # Ranks a node are the partition's, known where the test came that far.

@@ -105,7 +105,7 @@ site_configuration = {
                     "gige",
                     "Gigabit Ethernet switch, emulated",
                     1000,
-                    524288,
+                    2097152,
                     10,
                     60,
                     _criteria(bandwidth_from=131072, envelope=10),
@@ -115,7 +115,7 @@ site_configuration = {
                     "fast-ethernet",
                     "Fast Ethernet switch, emulated",
                     100,
-                    131072,
+                    524288,
                     4,
                     15,
                     # An order of magnitude beyond what a tenth of the link rate explains.

@@ -16,7 +16,7 @@ import pyarrow as pa
 from netproof import launches
 from netproof.case import Case
 from netproof.curve import Curve
-from netproof.measured import RANGE, curve_from_json, plain
+from netproof.measured import RANGE, curve_from_json, plain, with_landmarks
 from netproof.provenance import File, Node, NodeInJob, OfSession, Software
 from netproof.session import CheckResult, Session
 from netproof.store.columns import KEY, LANDMARKS
@@ -96,7 +96,6 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
     if pa.types.is_map(array.type) or pa.types.is_struct(array.type):
         return array.to_pylist(maps_as_pydicts="strict")
     if pa.types.is_list(array.type):
-        # Lists of this store have no nulls: their columns are not nullable.
         offsets = array.offsets.to_numpy().tolist()
         within = array.values
         if pa.types.is_struct(within.type):
@@ -105,7 +104,11 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
             flat = [dict(zip(names, values, strict=True)) for values in zip(*fields, strict=True)]
         else:
             flat = _values(pa.chunked_array([within]))
-        return [flat[start:end] for start, end in pairwise(offsets)]
+        lists = [flat[start:end] for start, end in pairwise(offsets)]
+        if not array.null_count:
+            return lists
+        known = array.is_valid().to_numpy(zero_copy_only=False).tolist()
+        return [one if there else None for one, there in zip(lists, known, strict=True)]
     number = pa.types.is_integer(array.type) or pa.types.is_floating(array.type)
     if not (number and array.null_count):
         return array.to_numpy(zero_copy_only=False).tolist()
@@ -226,7 +229,11 @@ def _measured(
     read = [curve_from_json(launch["curve"]) for launch in done]
     landmarks = {name: row[name] for name in LANDMARKS}
     landmarks["undefined"] = [list(item) for item in row["undefined"].items()]
-    return {
+    if row["intervals"] is None:
+        del landmarks["intervals"]
+    else:
+        landmarks["intervals"] = [list(one.values()) for one in row["intervals"]]
+    values = {
         "format": row["measured_format"],
         "case": dataclasses.asdict(case),
         "launches": done,
@@ -240,6 +247,7 @@ def _measured(
         "jobid": row["jobid"],
         **json.loads(row["further"]).get("measured", {}),
     }
+    return with_landmarks(values)
 
 
 def _lists(curve: Curve) -> dict[str, Any]:
