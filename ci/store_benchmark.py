@@ -162,6 +162,8 @@ class Nights:
             **{
                 f"rate_{kib}_kib_mb_s": rates[:, 10 + n * 2] for n, kib in enumerate((1, 4, 16, 64))
             },
+            "asymptotic_mb_s": peak,
+            "half_performance_bytes": np.full(count, 1500.0),
             "line_rate_share": peak / 125.0,
         }
         return _table(
@@ -193,6 +195,7 @@ class Nights:
                     for name, values in masked.items()
                 },
                 "undefined": [{}] * count,
+                "intervals": [[]] * count,
                 "partition_extras": [json.dumps({"switch": switch}) for switch in switches],
                 "environment_extras": [json.dumps({"mpi": library}) for library in libraries],
                 "measured_format": [1] * count,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
@@ -11,6 +12,7 @@ from netproof.case import Case
 from netproof.criteria import CommonSizes, Finding, Level
 from netproof.crossover import Crossover, crossovers, red_criteria, red_sizes
 from netproof.curve import Curve
+from netproof.interval import Interval
 from netproof.judgement import Ruling
 from netproof.matrix import Matrix
 from netproof.measured import Measured
@@ -115,6 +117,7 @@ def of_measured(measured: Measured) -> dict[str, Any]:
         "landmarks": {
             **dataclasses.asdict(measured.landmarks),
             "undefined": dict(measured.landmarks.undefined),
+            "intervals": {name: [low, high] for name, low, high in measured.landmarks.intervals},
         },
         "curve": {**of_curve(measured.curve), "mad_us": measured.mad_us},
     }
@@ -129,6 +132,13 @@ def of_curve(curve: Curve) -> dict[str, Any]:
         "time_min_us": curve.time_min_us,
         "time_avg_us": curve.time_avg_us,
     }
+
+
+def of_interval(interval: Interval | None) -> list[float | None] | None:
+    """Both ends of an interval, null for an upper one that there is not."""
+    if interval is None:
+        return None
+    return [interval[0], interval[1] if interval[1] < math.inf else None]
 
 
 def of_common(common: CommonSizes | None) -> dict[str, int] | None:
@@ -233,7 +243,7 @@ def _ruling(ruling: Ruling) -> dict[str, Any]:
         "compared_bytes": list(finding.compared_sizes),
         "value": finding.value,
         "bound": finding.bound,
-        "interval": finding.interval,
+        "interval": of_interval(finding.interval),
         "against": finding.against,
         "confirmed": None if confirmation is None else confirmation.confirmed,
     }

@@ -1,11 +1,14 @@
 """Landmarks of two cases held against each other: ratios and differences, with their intervals.
 
 The interval is the bootstrap over launches of the score (criterion 2): launches are drawn again
-with replacement on both sides, and the landmark is that of their median curve each time.
+with replacement on both sides, and the landmark is that of their median curve each time. That of
+r∞ and of the share of the line rate, which each launch has of its own, is that of the ratio of
+their medians (``interval.of_ratio``).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -13,18 +16,17 @@ import numpy as np
 
 from netproof.criteria import ScoreSettings, percentile_interval, resampled_medians
 from netproof.errors import NetproofError
-from netproof.landmarks import KIB, LandmarkSettings
+from netproof.interval import Interval, of_ratio
+from netproof.landmarks import ASYMPTOTIC, KIB, LandmarkSettings, landmarks
 from netproof.measured import Measured
 
 SMALLER_IS_BETTER = ("latency_us",)
 RATES = {f"rate_{kib}_kib_mb_s": kib * KIB for kib in (1, 4, 16, 64)}
-LARGER_IS_BETTER = ("peak_mb_s", *RATES, "line_rate_share")
+LARGER_IS_BETTER = ("peak_mb_s", *RATES, "asymptotic_mb_s", "line_rate_share")
 """Landmarks that have a better end, and so a ratio."""
 
-SIZES = ("peak_size", "half_power_size")
+SIZES = ("peak_size", "half_power_size", "half_performance_bytes")
 """Landmarks that are a size in bytes: neither end is better."""
-
-Interval = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -69,13 +71,34 @@ def landmark_ratios(
             continue
         smaller = name in SMALLER_IS_BETTER
         interval = difference_interval = None
-        if name in resampled[0] and name in resampled[1]:
+        if name in ASYMPTOTIC:
+            interval = _of_asymptotic(first, second, name)
+        elif name in resampled[0] and name in resampled[1]:
             ones, others = resampled[0][name], resampled[1][name]
             interval = percentile_interval(ones / others if smaller else others / ones, settings)
             difference_interval = percentile_interval(others - ones, settings)
         ratio = one / other if smaller else other / one
         found[name] = LandmarkRatio(one, other, ratio, interval, other - one, difference_interval)
     return found
+
+
+def _of_asymptotic(first: Measured, second: Measured, name: str) -> Interval | None:
+    """The interval of the ratio of two r∞, or of two shares of the line rate, over launches.
+
+    None where a launch has no line, of one launch, and where the ratio has no upper end.
+    """
+    sides = []
+    for measured in (first, second):
+        own = [
+            landmarks(launch.curve, measured.line_rate_mb_s).asymptotic_mb_s
+            for launch in measured.launches
+        ]
+        if any(value is None for value in own):
+            return None
+        per = measured.line_rate_mb_s if name == "line_rate_share" else 1.0
+        sides.append([value / per for value in own])
+    found = of_ratio(sides[1], sides[0])
+    return found if found and found[1] < math.inf else None
 
 
 def _resampled(
@@ -106,6 +129,4 @@ def _resampled(
         candidates = [values for size, values in at.items() if size >= peak_from]
         if candidates:
             found["peak_mb_s"] = np.max(candidates, axis=0)
-            if measured.line_rate_mb_s is not None:
-                found["line_rate_share"] = found["peak_mb_s"] / measured.line_rate_mb_s
     return {name: values for name, values in found.items() if values.min() > 0}

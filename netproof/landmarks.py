@@ -1,17 +1,22 @@
 """Landmarks of a curve: the few figures that a table of benchmarks shows (criterion 10).
 
-From the e325 Opteron NetPIPE report (latency below 64 bytes, largest bandwidth and its size)
-and the network-adapter page (rates at 1, 4, 16 and 64 KB).
+From the e325 Opteron NetPIPE report (latency below 64 bytes, largest bandwidth and its size),
+the network-adapter page (rates at 1, 4, 16 and 64 KB), and Hockney (r∞ and n½, see
+``netproof.asymptotic``).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import Any
 
+from netproof.asymptotic import TOP, bend, r_interval, theil_sen, top
 from netproof.curve import Curve
 from netproof.errors import NetproofError
+from netproof.interval import Interval, of_median
 
 KIB = 1024
 
@@ -27,6 +32,10 @@ class LandmarkSettings:
     ``eager_step_latencies``, ``eager_step_share``: the least step in time at the limit, as a
     multiple of the latency and as a share of the time below it; both have to be reached.
     ``eager_slope_from``, ``eager_slope_to``: factors in size over which slopes are taken.
+    ``asymptotic_top``: the asymptotic bandwidth is that of the sizes from the largest over this
+    on; ``asymptotic_sizes``: the fewest of them; ``asymptotic_bend``: the share of the slope by
+    which it may differ between the lower and the upper half of them; ``asymptotic_rounding``: the
+    share by which bandwidth · time / size may differ between them, benchmarks printing few digits.
     """
 
     latency_below: int = 64
@@ -37,6 +46,10 @@ class LandmarkSettings:
     eager_step_share: float = 0.1
     eager_slope_from: float = 1.4
     eager_slope_to: float = 4.0
+    asymptotic_top: float = TOP
+    asymptotic_sizes: int = 4
+    asymptotic_bend: float = 0.1
+    asymptotic_rounding: float = 0.01
 
 
 @dataclass(frozen=True)
@@ -59,7 +72,11 @@ class EagerLimit:
 
 @dataclass(frozen=True)
 class Landmarks:
-    """What ``landmarks`` found; None is a landmark that is not defined, see ``why``."""
+    """What ``landmarks`` found; None is a landmark that is not defined, see ``why``.
+
+    ``intervals``: (name, low, high) of those that have a 95 % interval, in the landmark's unit;
+    high is None where it has no upper end.
+    """
 
     latency_us: float | None
     peak_mb_s: float | None
@@ -69,29 +86,65 @@ class Landmarks:
     rate_4_kib_mb_s: float | None
     rate_16_kib_mb_s: float | None
     rate_64_kib_mb_s: float | None
+    asymptotic_mb_s: float | None
+    half_performance_bytes: float | None
     line_rate_share: float | None
     eager_limit: EagerLimit | None
     undefined: tuple[tuple[str, str], ...]
+    intervals: tuple[tuple[str, float, float | None], ...] = ()
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> Landmarks:
+        """The landmarks of plain values with their names; KeyError, TypeError where one misses."""
+        limit = values["eager_limit"]
+        return cls(
+            **values
+            | {
+                "eager_limit": None if limit is None else EagerLimit(**limit),
+                "undefined": tuple(map(tuple, values["undefined"])),
+                "intervals": tuple(map(tuple, values["intervals"])),
+            }
+        )
 
     def why(self, landmark: str) -> str | None:
         """Why the landmark of this name is None; None where it has a value.
 
         Raises NetproofError for a name that is no landmark.
         """
-        if landmark not in LANDMARK_NAMES:
-            raise NetproofError(
-                f"{landmark!r} is no landmark: there are {', '.join(LANDMARK_NAMES)}"
-            )
+        _known(landmark)
         return dict(self.undefined).get(landmark)
 
+    def interval(self, landmark: str) -> Interval | None:
+        """The 95 % interval of the landmark of this name, in its unit; None where it has none.
 
-LANDMARK_NAMES = tuple(name for name in Landmarks.__dataclass_fields__ if name != "undefined")
+        Its upper end may be infinite. Raises NetproofError for a name that is no landmark.
+        """
+        _known(landmark)
+        for name, low, high in self.intervals:
+            if name == landmark:
+                return low, math.inf if high is None else high
+        return None
+
+
+LANDMARK_NAMES = tuple(
+    name for name in Landmarks.__dataclass_fields__ if name not in ("undefined", "intervals")
+)
+
+ASYMPTOTIC = ("asymptotic_mb_s", "half_performance_bytes", "line_rate_share")
+"""What comes of the line through the top of a curve."""
+
+
+def _known(landmark: str) -> None:
+    if landmark not in LANDMARK_NAMES:
+        raise NetproofError(f"{landmark!r} is no landmark: there are {', '.join(LANDMARK_NAMES)}")
 
 
 def landmarks(
     curve: Curve,
     line_rate_mb_s: float | None,
     settings: LandmarkSettings = LandmarkSettings(),
+    *,
+    launches: Sequence[Curve] = (),
 ) -> Landmarks:
     """The landmarks of a curve, the one of a case as a rule.
 
@@ -99,26 +152,52 @@ def landmarks(
     since a collective of 0 bytes does nothing, and so is a printed 0 µs; a curve of nothing
     but the empty message (Barrier) has its time as latency. ``peak_mb_s`` is reached at
     ``peak_size``, the least such size; ``half_power_size``: least size with half the peak;
-    rates at exactly 1, 4, 16 and 64 KiB; ``line_rate_share``: peak over ``line_rate_mb_s``
+    rates at exactly 1, 4, 16 and 64 KiB. ``asymptotic_mb_s``: Hockney's r∞, the bandwidth that the
+    largest messages tend to, counted as the curve's bandwidth is; ``half_performance_bytes``: his
+    n½ = t₀ · r∞, the message that reaches half of r∞ on that line, not defined where short
+    messages take less than no time on it; ``line_rate_share``: r∞ over ``line_rate_mb_s``
     (``units.line_rate_mb_s``; None where no link is known, in a node for instance);
     ``eager_limit``: see ``eager_limit``. Sizes in bytes, rates in MB/s (10⁶).
+
+    ``launches``: the curves that ``curve`` is the median of, which give each figure its 95 %
+    interval: that of the median over the launches' own (``interval.of_median``), reaching to the
+    figure itself; one that a launch does not define has none. r∞ has one without launches too,
+    see ``asymptotic.r_interval``.
 
     What a curve does not define is None and has a reason in ``undefined``. Raises NetproofError
     for a line rate that is no positive number.
     """
     reasons: dict[str, str] = {}
-    latency = _latency_us(curve, settings, reasons)
-    peak, peak_size, half_power_size = _peak(curve, settings, reasons)
-    rates = {
-        kib: _rate_at(curve, kib * KIB, f"rate_{kib}_kib_mb_s", reasons) for kib in (1, 4, 16, 64)
-    }
-    share = None
+    found = _figures(curve, settings, reasons)
+    several = launches or (curve,)
+    # The median of several launches' rates is not the rate of their median time.
+    factor = _bandwidth_factor(several, settings)
+    found |= _asymptotic(curve, several, factor, settings, reasons)
+    intervals = _intervals(found, [_figures(one, settings, {}) for one in launches])
+    r_mb_s = found["asymptotic_mb_s"]
+    if r_mb_s is not None:
+        places = top(curve.sizes, settings.asymptotic_top)
+        sizes = [curve.sizes[place] for place in places]
+        own = r_interval(sizes, [[one.time_us[place] for place in places] for one in several])
+        if own is not None:
+            intervals["asymptotic_mb_s"] = _reaching((factor * own[0], factor * own[1]), r_mb_s)
+        if len(launches) > 1:
+            halves = [
+                theil_sen(sizes, [one.time_us[place] for place in places]) for one in launches
+            ]
+            intervals |= _intervals(
+                {"half_performance_bytes": found["half_performance_bytes"]},
+                [{"half_performance_bytes": line and line.n_half_bytes} for line in halves],
+            )
     if line_rate_mb_s is None:
         reasons["line_rate_share"] = "no line rate is known for this case"
-    elif peak is None:
-        reasons["line_rate_share"] = reasons["peak_mb_s"]
+    elif r_mb_s is None:
+        reasons["line_rate_share"] = reasons["asymptotic_mb_s"]
     else:
-        share = line_rate_share(peak, line_rate_mb_s)
+        found["line_rate_share"] = line_rate_share(r_mb_s, line_rate_mb_s)
+        if "asymptotic_mb_s" in intervals:
+            low, high = intervals["asymptotic_mb_s"]
+            intervals["line_rate_share"] = (low / line_rate_mb_s, high / line_rate_mb_s)
     limit = eager_limit(curve, settings)
     if limit is None:
         reasons["eager_limit"] = (
@@ -126,18 +205,128 @@ def landmarks(
             "stays for all larger messages"
         )
     return Landmarks(
-        latency_us=latency,
-        peak_mb_s=peak,
-        peak_size=peak_size,
-        half_power_size=half_power_size,
-        rate_1_kib_mb_s=rates[1],
-        rate_4_kib_mb_s=rates[4],
-        rate_16_kib_mb_s=rates[16],
-        rate_64_kib_mb_s=rates[64],
-        line_rate_share=share,
+        **{name: found.get(name) for name in LANDMARK_NAMES if name != "eager_limit"},
         eager_limit=limit,
         undefined=tuple(reasons.items()),
+        intervals=tuple(
+            (
+                name,
+                intervals[name][0],
+                intervals[name][1] if intervals[name][1] < math.inf else None,
+            )
+            for name in LANDMARK_NAMES
+            if name in intervals
+        ),
     )
+
+
+def _figures(
+    curve: Curve, settings: LandmarkSettings, reasons: dict[str, str]
+) -> dict[str, float | None]:
+    """What a curve shows of itself: latency, peak, rates."""
+    peak, peak_size, half_power_size = _peak(curve, settings, reasons)
+    return {
+        "latency_us": _latency_us(curve, settings, reasons),
+        "peak_mb_s": peak,
+        "peak_size": peak_size,
+        "half_power_size": half_power_size,
+        **{
+            name: _rate_at(curve, kib * KIB, name, reasons)
+            for kib in (1, 4, 16, 64)
+            for name in (f"rate_{kib}_kib_mb_s",)
+        },
+    }
+
+
+def _intervals(
+    found: dict[str, float | None], of_launches: Sequence[dict[str, float | None]]
+) -> dict[str, Interval]:
+    """Of each figure that all launches define, the interval of the median over them."""
+    intervals = {}
+    for name, value in found.items():
+        several = [one.get(name) for one in of_launches]
+        if value is None or any(one is None or one <= 0 for one in several):
+            continue
+        interval = of_median(several)
+        if interval is not None:
+            intervals[name] = _reaching(interval, value)
+    return intervals
+
+
+def _reaching(interval: Interval, value: float) -> Interval:
+    """The interval, and as far as the value where that lies outside."""
+    return min(interval[0], value), max(interval[1], value)
+
+
+def _bandwidth_factor(launches: Sequence[Curve], settings: LandmarkSettings) -> float | str:
+    """Bandwidth · time / size over the top of the curves, or why there is none.
+
+    1 of a benchmark that counts a message once, 2 or 4 where a call sends so many.
+    """
+    factors = []
+    for curve in launches:
+        if curve.bandwidth_mb_s is None:
+            return "the benchmark defines no bandwidth"
+        for place in top(curve.sizes, settings.asymptotic_top):
+            size = curve.sizes[place]
+            factor = curve.bandwidth_mb_s[place] * curve.time_us[place] / max(size, 1)
+            if not 0 < factor < math.inf:
+                return f"time or bandwidth are 0 at {size} bytes"
+            factors.append(factor)
+    least, largest = min(factors), max(factors)
+    if largest > least * (1 + settings.asymptotic_rounding):
+        return (
+            f"bandwidth · time / size is no constant over the largest sizes, but {least:.4g} to"
+            f" {largest:.4g}"
+        )
+    return median(factors)
+
+
+def _asymptotic(
+    curve: Curve,
+    launches: Sequence[Curve],
+    factor: float | str,
+    settings: LandmarkSettings,
+    reasons: dict[str, str],
+) -> dict[str, float | None]:
+    """r∞ and n½, or why there are none."""
+    names = ("asymptotic_mb_s", "half_performance_bytes")
+    places = top(curve.sizes, settings.asymptotic_top)
+    sizes = [curve.sizes[place] for place in places]
+    span = f"from {sizes[0]} to {sizes[-1]} bytes"
+    if any(one.sizes != curve.sizes for one in launches):
+        raise NetproofError("launches differ in their sizes from the curve that is their median")
+    reason = None
+    line = theil_sen(sizes, [curve.time_us[place] for place in places])
+    if isinstance(factor, str):
+        reason = factor
+    elif len(sizes) < settings.asymptotic_sizes:
+        reason = (
+            f"a line takes {settings.asymptotic_sizes} sizes, and there are {len(sizes)} {span}"
+        )
+    elif line is None:
+        reason = f"time does not grow with the size {span}"
+    else:
+        bent = bend(sizes, [[one.time_us[place] for place in places] for one in launches])
+        most = settings.asymptotic_bend
+        if bent is not None and (bent[0] > most or bent[1] < -most):
+            word = "faster" if bent[0] > 0 else "less fast"
+            low, high = sorted(map(abs, bent))
+            reason = (
+                f"times {span} lie on no line: they grow {word} in the upper half than in the"
+                f" lower one, by {low:.0%} to {high:.0%} of the slope"
+            )
+    if reason is not None:
+        reasons |= dict.fromkeys(names, reason)
+        return dict.fromkeys(names)
+    n_half = line.n_half_bytes
+    if n_half < 0:
+        reasons["half_performance_bytes"] = (
+            f"the line through the times {span} meets that of 0 bytes at {line.t_us:.3g} µs, below"
+            " 0: short messages cost nothing there"
+        )
+        return {"asymptotic_mb_s": factor * line.r_mb_s, "half_performance_bytes": None}
+    return {"asymptotic_mb_s": factor * line.r_mb_s, "half_performance_bytes": n_half}
 
 
 def line_rate_share(bandwidth_mb_s: float, line_rate_mb_s: float) -> float:

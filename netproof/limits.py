@@ -120,7 +120,7 @@ def interval_of(measured: Measured, variable: str) -> Interval | None:
     if variable.startswith(TIME_AT):
         place = measured.curve.sizes.index(int(variable.removeprefix(TIME_AT)))
         return interval.of_median([one.curve.time_us[place] for one in measured.launches])
-    ends = _tmp(measured, variable)
+    ends = measured.landmarks.interval(variable)
     if ends is None or variable not in IN_PER_CENT:
         return ends
     return 100 * ends[0], 100 * ends[1]
@@ -130,7 +130,8 @@ def judge(measured: Measured, limits: Mapping[str, Limits], where: str) -> tuple
     """A finding for each variable that has limits: all of its interval within them passes.
 
     All of it beyond fails; astride, it is inconclusive. One launch has no interval, and the value
-    decides. A variable that the curve does not define fails, with the reason. ``where``: what
+    decides. A variable that the curve does not define fails, with the reason, but for what no
+    benchmark of its kind has. ``where``: what
     the sentences begin with.
     """
     known = variables(measured)
@@ -139,7 +140,7 @@ def judge(measured: Measured, limits: Mapping[str, Limits], where: str) -> tuple
         if not limit.asserted or name not in known:
             continue
         value, unit = known[name]
-        if value is None:
+        if value is None and not _asked_in_vain(measured, name):
             why = measured.landmarks.why(name)
             findings.append(
                 Finding(
@@ -149,6 +150,8 @@ def judge(measured: Measured, limits: Mapping[str, Limits], where: str) -> tuple
                     f"{where}: {name} has a reference ({limit} {unit}) and is undefined: {why}",
                 )
             )
+            continue
+        if value is None:
             continue
         ends = interval_of(measured, name)
         side = interval.side(ends or (value, value), limit.low, limit.high)
@@ -181,10 +184,8 @@ def judge(measured: Measured, limits: Mapping[str, Limits], where: str) -> tuple
     return tuple(findings)
 
 
-def _tmp(measured, variable):
-    from netproof.landmarks import landmarks
-
-    if hasattr(measured.landmarks, "interval"):
-        return measured.landmarks.interval(variable)
-    v = [getattr(landmarks(l.curve, measured.line_rate_mb_s), variable) for l in measured.launches]
-    return None if None in v else interval.of_median(v)
+def _asked_in_vain(measured: Measured, name: str) -> bool:
+    """Whether nobody can ask for a landmark: a rate of what has none, a share without a link."""
+    if name == "line_rate_share" and measured.line_rate_mb_s is None:
+        return True
+    return measured.curve.bandwidth_mb_s is None and name != "latency_us"

@@ -16,7 +16,7 @@ from netproof.case import Case
 from netproof.curve import Curve
 from netproof.disturbance import NodeLoad, Scheduled
 from netproof.errors import NetproofError, ParseError
-from netproof.landmarks import EagerLimit, Landmarks, LandmarkSettings, landmarks
+from netproof.landmarks import ASYMPTOTIC, Landmarks, LandmarkSettings, landmarks
 from netproof.launches import median_curve, spread
 from netproof.parse import imb, netpipe, text_of
 from netproof.site import Partition
@@ -195,23 +195,46 @@ class Measured:
         Raises NetproofError where something is missing or is no curve.
         """
         try:
-            landmark = dict(values["landmarks"])
-            limit = landmark["eager_limit"]
-            landmark["eager_limit"] = None if limit is None else EagerLimit(**limit)
-            landmark["undefined"] = tuple(map(tuple, landmark["undefined"]))
             return cls(
                 Case(**values["case"]),
                 tuple(Launch.from_json(launch) for launch in values["launches"]),
                 curve_from_json(values["curve"]),
                 tuple(values["mad_us"]),
                 values["line_rate_mb_s"],
-                Landmarks(**landmark),
+                Landmarks.from_json(with_landmarks(values)["landmarks"]),
                 _peak_from(values),
                 # Sessions of before format 3 launched nothing again.
                 tuple(Crash.from_json(crash) for crash in values.get("crashes", ())),
             )
         except (KeyError, TypeError) as error:
             raise NetproofError(f"what was measured cannot be read: {error!r}") from error
+
+
+def with_landmarks(values: dict[str, Any]) -> dict[str, Any]:
+    """The plain values of a case, with the landmarks that its format had not yet.
+
+    Formats before 3 have no r∞, n½ and intervals, and their share of the line rate is the peak's:
+    they come of the curve, and of the launches where they are there. KeyError and TypeError where
+    something is missing, NetproofError where it is no curve.
+    """
+    stored = values["landmarks"]
+    if "intervals" in stored:
+        return values
+    line_rate = values["line_rate_mb_s"]
+    found = landmarks(
+        curve_from_json(values["curve"]),
+        line_rate,
+        LandmarkSettings(peak_from=_peak_from(values)),
+        launches=[curve_from_json(launch["curve"]) for launch in values.get("launches", ())],
+    )
+    undefined = [list(one) for one in stored["undefined"] if one[0] not in ASYMPTOTIC]
+    undefined += [list(one) for one in found.undefined if one[0] in ASYMPTOTIC]
+    added = {
+        **{name: getattr(found, name) for name in ASYMPTOTIC},
+        "undefined": undefined,
+        "intervals": list(map(list, found.intervals)),
+    }
+    return {**values, "landmarks": {**stored, **added}}
 
 
 def plain(fields: Iterable[tuple[str, Any]]) -> dict[str, Any]:
@@ -354,6 +377,7 @@ def _measured(
             reasons.append(str(error))
     if reasons:
         raise Incomplete(reasons)
+    # Short bursts over an emulated link are no peak.
     peak_from = partition.line_rate_from_bytes if line_rate else 0
     return made(case, done, line_rate, peak_from, crashed)
 
@@ -369,7 +393,7 @@ def made(
     curves = [launch.curve for launch in launches]
     median = median_curve(curves)
     settings = LandmarkSettings(peak_from=peak_from)
-    found = landmarks(median, line_rate, settings)
+    found = landmarks(median, line_rate, settings, launches=curves)
     return Measured(
         case,
         tuple(launches),

@@ -29,6 +29,8 @@ VARIABLE_UNITS = {
     "rate_4_kib_mb_s": "MB/s",
     "rate_16_kib_mb_s": "MB/s",
     "rate_64_kib_mb_s": "MB/s",
+    "asymptotic_mb_s": "MB/s",
+    "half_performance_bytes": "B",
     "line_rate_share": "%",
 }
 """The landmarks that are performance variables of a check, and the unit of each one's reference."""

@@ -10,13 +10,14 @@ from typing import Any
 from netproof.case import Case
 from netproof.errors import NetproofError
 from netproof.left import Left
-from netproof.measured import extended
+from netproof.measured import extended, with_landmarks
 
 MEASURED_FORMAT = 3
 """Format of what a check stores of a case in the report; raised when its keys change.
 
 2: curves may have ``time_min_us`` and ``time_avg_us``. 3: launches may have ``loads`` and be
-``further``, ranks have ``scheduled``, and cases ``crashes``.
+``further``, ranks have ``scheduled``, cases ``crashes``; landmarks have r∞, n½ and intervals, and the
+share of the line rate is that of r∞.
 """
 
 READABLE_FORMATS = (1, 2, MEASURED_FORMAT)
@@ -30,7 +31,8 @@ class CheckResult:
     """One test case of a session.
 
     ``case`` None for a job, which is no case of its own; ``measured`` None where the case was
-    not complete, else the plain values of ``measured.Measured``. ``result`` is ReFrame's:
+    not complete, else the plain values of ``measured.Measured``, its landmarks being those of
+    today whatever the format. ``result`` is ReFrame's:
     pass, fail, fail_deps, xfail, xpass, skip or abort. ``kind``: launches, check, curves or
     configurations, as netproof.rfm has them. ``again``: the plain values of
     ``again.MeasuredAgain`` for each case that curves had flagged, None where the test does not
@@ -213,6 +215,8 @@ def _result(
     for document in (measured, again):
         if document:
             _insist_on_format(test, document)
+    if measured:
+        measured = with_landmarks(measured)
     case = None
     if described:
         # Ranks a node are the partition's, known where the test came that far.

@@ -41,14 +41,11 @@ class Settings:
     ) -> Settings:
         """The defaults with a partition's ``changes``: criterion to setting to value.
 
-        ``line_rate_from_bytes``: the least size for the line rate and the loss of MPI where the
-        changes give none. Raises NetproofError naming the criterion and the setting.
+        ``line_rate_from_bytes``: the least size for the loss of MPI where the changes give none.
+        Raises NetproofError naming the criterion and the setting.
         """
-        least_size = max(line_rate_from_bytes, criteria.LineRateSettings.least_size)
-        settings = cls(
-            line_rate=criteria.LineRateSettings(least_size=least_size),
-            mpi_loss=criteria.MpiLossSettings(least_size=least_size),
-        )
+        least_size = max(line_rate_from_bytes, criteria.MpiLossSettings.least_size)
+        settings = cls(mpi_loss=criteria.MpiLossSettings(least_size=least_size))
         for name, values in changes.items():
             settings = settings._with(name, values)
         return settings
@@ -64,7 +61,7 @@ class Settings:
         for key, value in values.items():
             if key not in names:
                 raise NetproofError(f"{name!r} has no setting {key!r}; it has {', '.join(names)}")
-            may_be_none = key in ("warn", "fail")
+            may_be_none = key in ("warn", "fail", "warn_below", "fail_below")
             number = isinstance(value, int | float) and not isinstance(value, bool)
             whole = isinstance(getattr(old, key), int) and not may_be_none
             if not (number or (value is None and may_be_none)) or (

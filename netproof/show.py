@@ -38,8 +38,8 @@ _LEAST_LINE, _LONGEST_LINE = 10, 40
 """Columns of the terminal that a curve takes."""
 
 _LEGEND = (
-    "lat: latency; MB/s: peak bandwidth, reached at B bytes; n½: bytes with half of it; line: peak"
-    " over the line rate; 64K: MB/s at 64 KiB; curve: over message sizes, both logarithmic"
+    "lat: latency; MB/s: peak bandwidth, reached at B bytes; half: bytes with half of it; r∞: MB/s"
+    " that the largest messages tend to, n½: bytes with half of that; line: r∞ over the line rate; 64K: MB/s at 64 KiB; curve: over message sizes, both logarithmic"
 )
 
 Group = tuple
@@ -301,7 +301,9 @@ def _landmark_columns(cases: Sequence[Judged | Borrowed]) -> list[Column]:
         Column("lat µs", of("latency_us", ".1f")),
         Column("MB/s", of("peak_mb_s", ".1f")),
         Column("at B", of("peak_size", "d")),
-        Column("n½ B", of("half_power_size", "d"), rank=1),
+        Column("half B", of("half_power_size", "d"), rank=4),
+        Column("r∞", of("asymptotic_mb_s", ".1f"), rank=1),
+        Column("n½ B", of("half_performance_bytes", ".0f"), rank=4),
         Column("line", of("line_rate_share", ".0%"), rank=2),
         Column("64K", of("rate_64_kib_mb_s", ".1f"), rank=3),
         Column("16K", of("rate_16_kib_mb_s", ".1f"), rank=3),

@@ -152,8 +152,8 @@ PARTITION_KEYS = {
     ),
     "line_rate_from_bytes": Key(
         int,
-        "least message held against the line rate; above 0 only for a link that a token bucket"
-        " emulates",
+        "least message that can be the peak, and at which MPI is held against TCP; above 0 only"
+        " for a link that a token bucket emulates",
         default=0,
         obeys=lambda value: None if value >= 0 else f"{value} is below 0",
     ),

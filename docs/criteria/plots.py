@@ -176,14 +176,13 @@ def confirm() -> None:
 
 def line_rate() -> None:
     """TCP over the switch, and in a node where it should have gone over the switch."""
-    settings = criteria.LineRateSettings(least_size=FROM_BURSTS_UP)
     sides = []
     for label, case, colour in (
         ("between nodes", "gige-tcp-1", PASSES),
         ("in a node", "in-a-node-tcp", FAILS),
     ):
         curve = recorded(case)
-        found = criteria.line_rate(curve, GIGE_MB_S, where=label, settings=settings)
+        found = criteria.line_rate(landmarks(curve, GIGE_MB_S), GIGE_MB_S, where=label)
         chart = lines({label: curve}, [colour], rate=True) + level_line(GIGE_MB_S)
         chart += marks(curve, [found], rate=True)
         sides.append(panel(chart, f"line rate: {found.level.value}", [found.why]))

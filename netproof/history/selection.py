@@ -24,6 +24,7 @@ class Quantity(StrEnum):
 
     LATENCY = "latency_us"
     PEAK = "peak_mb_s"
+    ASYMPTOTIC = "asymptotic_mb_s"
     RATE_1_KIB = "rate_1_kib_mb_s"
     RATE_4_KIB = "rate_4_kib_mb_s"
     RATE_16_KIB = "rate_16_kib_mb_s"
@@ -52,6 +53,7 @@ class Quantity(StrEnum):
 _TITLES = {
     Quantity.LATENCY: "latency",
     Quantity.PEAK: "peak bandwidth",
+    Quantity.ASYMPTOTIC: "asymptotic bandwidth",
     Quantity.RATE_1_KIB: "rate at 1 KiB",
     Quantity.RATE_4_KIB: "rate at 4 KiB",
     Quantity.RATE_16_KIB: "rate at 16 KiB",

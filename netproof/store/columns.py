@@ -162,7 +162,7 @@ ADDED = {
     "again_curves": tuple(_RANGE),
     "launches": (*_SCHEDULED, *_FURTHER),
     "again": tuple(_AGAIN_LOADS),
-    "cases": tuple(_CRASHES),
+    "cases": (*_CRASHES, "asymptotic_mb_s", "half_performance_bytes", "intervals"),
 }
 """Columns that tables of earlier sessions do not have; of those sessions they are null."""
 
@@ -182,6 +182,10 @@ _EAGER_LIMIT = pa.struct(
     ]
 )
 
+_INTERVALS = pa.list_(
+    pa.struct([("landmark", pa.string()), ("low", pa.float64()), ("high", pa.float64())])
+)
+
 LANDMARKS = {
     "latency_us": Column(_NUMBER, "median one-way time of short messages, µs", True),
     "peak_mb_s": Column(_NUMBER, "largest bandwidth, MB/s", True),
@@ -191,9 +195,14 @@ LANDMARKS = {
     "rate_4_kib_mb_s": Column(_NUMBER, "bandwidth at 4 KiB, MB/s", True),
     "rate_16_kib_mb_s": Column(_NUMBER, "bandwidth at 16 KiB, MB/s", True),
     "rate_64_kib_mb_s": Column(_NUMBER, "bandwidth at 64 KiB, MB/s", True),
-    "line_rate_share": Column(_NUMBER, "peak over the line rate, 1 is all of it", True),
+    "asymptotic_mb_s": Column(_NUMBER, "r∞, what the largest messages tend to, MB/s", True),
+    "half_performance_bytes": Column(_NUMBER, "n½, the message that has half of it, bytes", True),
+    "line_rate_share": Column(
+        _NUMBER, "r∞ over the line rate, 1 is all of it; where `intervals` is null, the peak", True
+    ),
     "eager_limit": Column(_EAGER_LIMIT, "both sides of the eager limit; µs, MB/s, bytes", True),
     "undefined": Column(_MAP, "landmarks that are not defined, each with the reason", True),
+    "intervals": Column(_INTERVALS, "landmarks with a 95 % interval, in their units", True),
 }
 
 TABLES: dict[str, Table] = {

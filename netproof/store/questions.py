@@ -83,11 +83,19 @@ def _connect(
     types = ", ".join(f"'{column}': VARCHAR" for column in PATH_COLUMNS)
     for table in only:
         files = ", ".join(_quoted(f"{place}/{table}.parquet") for place in places)
+        grown = added and table in ADDED
+        also = ""
+        if grown:
+            # Where none of the files has them, they are there all the same.
+            schema = TABLES[table].schema()
+            fields = pa.schema([schema.field(name) for name in ADDED[table]])
+            connection.register(f"_{table}_added", fields.empty_table())
+            also = f" union all by name select * from _{table}_added"
         _read(
             connection.execute,
             f"create view {table} as select * from read_parquet([{files}],"
-            f" union_by_name = {'true' if added and table in ADDED else 'false'},"
-            f" hive_partitioning = true, hive_types = {{{types}}})",
+            f" union_by_name = {'true' if grown else 'false'},"
+            f" hive_partitioning = true, hive_types = {{{types}}}){also}",
         )
     return connection
 
@@ -241,7 +249,7 @@ def landmarks(
     columns = ", ".join(["session", *KEY, "result", *names])
     where = f" where {_SAME_CASE}" if case else ""
     return _ask(
-        _connect(store, system=system, only=["cases"]),
+        _connect(store, system=system, only=["cases"], added=bool({*names} & {*ADDED["cases"]})),
         f"select {columns} from cases{where} order by session",
         _values(case) if case else [],
     )
@@ -315,7 +323,7 @@ def scores(store: Store, stored: StoredSession, baseline: Baseline) -> pa.Table:
 
 
 NIGHTLY = (
-    *("latency_us", "peak_mb_s"),
+    *("latency_us", "peak_mb_s", "asymptotic_mb_s"),
     *("rate_1_kib_mb_s", "rate_4_kib_mb_s", "rate_16_kib_mb_s", "rate_64_kib_mb_s"),
 )
 """The landmarks of ``nightly``."""

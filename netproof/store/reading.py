@@ -16,7 +16,7 @@ import pyarrow as pa
 from netproof import launches
 from netproof.case import Case
 from netproof.curve import Curve
-from netproof.measured import RANGE, curve_from_json, plain
+from netproof.measured import RANGE, curve_from_json, plain, with_landmarks
 from netproof.provenance import File, Node, NodeInJob, OfSession, Software
 from netproof.session import CheckResult, Session
 from netproof.store.columns import KEY, LANDMARKS
@@ -232,7 +232,11 @@ def _measured(
     read = [curve_from_json(launch["curve"]) for launch in done]
     landmarks = {name: row[name] for name in LANDMARKS}
     landmarks["undefined"] = [list(item) for item in row["undefined"].items()]
-    return {
+    if row["intervals"] is None:
+        del landmarks["intervals"]
+    else:
+        landmarks["intervals"] = [list(one.values()) for one in row["intervals"]]
+    values = {
         "format": row["measured_format"],
         "case": dataclasses.asdict(case),
         "launches": done,
@@ -247,6 +251,7 @@ def _measured(
         **({} if row["crashes"] is None else {"crashes": row["crashes"]}),
         **json.loads(row["further"]).get("measured", {}),
     }
+    return with_landmarks(values)
 
 
 def _ranks(launch: Mapping[str, Any]) -> list[dict[str, Any]]:

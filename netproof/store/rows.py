@@ -286,6 +286,10 @@ def _measured_columns(measured: Measured, values: Mapping[str, Any]) -> dict[str
         "line_rate_mb_s": measured.line_rate_mb_s,
         **{name: landmarks[name] for name in LANDMARKS},
         "undefined": dict(landmarks["undefined"]),
+        "intervals": [
+            {"landmark": name, "low": low, "high": high}
+            for name, low, high in measured.landmarks.intervals
+        ],
         "partition_extras": json.dumps(extras),
         "environment_extras": json.dumps(environment),
         "measured_format": values["format"],

@@ -33,6 +33,7 @@ from netproof.criteria import (
 )
 from netproof.curve import Curve
 from netproof.errors import NetproofError
+from netproof.landmarks import landmarks
 from netproof.launches import median_curve
 from netproof.links import Crossing, Link
 from netproof.units import line_rate_mb_s
@@ -375,32 +376,94 @@ class TestDropout:
 
 class TestLineRate:
     gige = line_rate_mb_s(1000, 1500)
+    sizes = tuple(2**power for power in range(22))
 
-    def test_is_the_largest_share_and_where_it_is(self):
-        found = line_rate(rates(10, 110, 100), self.gige, where=WHERE)
-        assert (found.size, found.level) == (8, Level.PASS)
-        assert found.value == pytest.approx(110 / self.gige)
-        assert "(941.5 Mbit/s)" in found.why
+    def found(self, *shares: float, **settings: float):
+        """What is found of launches that reach these shares of the line rate, each on a line."""
+        curves = []
+        for share in shares:
+            spent = [40 + size / (share * self.gige) for size in self.sizes]
+            curves.append(
+                Curve(
+                    self.sizes,
+                    tuple(spent),
+                    tuple(size / time for size, time in zip(self.sizes, spent, strict=True)),
+                )
+            )
+        marks = landmarks(median_curve(curves), self.gige, launches=curves)
+        return line_rate(marks, self.gige, where=WHERE, settings=LineRateSettings(**settings))
+
+    def test_is_the_share_of_the_asymptotic_bandwidth_with_its_interval(self):
+        found = self.found(0.98, 0.99, 1.0)
+        assert (found.size, found.level) == (None, Level.PASS)
+        assert found.value == pytest.approx(0.99)
+        low, high = found.interval
+        assert low < 0.98 < 1.0 < high
+        assert "99.0% of the line rate of 117.7 MB/s (941.5 Mbit/s)" in found.why
+        assert f"95 % interval {low:.1%} to {high:.1%}" in found.why
 
     def test_more_than_the_link_carries_is_an_error_of_measurement(self):
-        assert line_rate(rates(1.02 * self.gige), self.gige, where=WHERE).level is Level.PASS
-        found = line_rate(rates(1.03 * self.gige), self.gige, where=WHERE)
+        assert self.found(1.019, 1.0191, 1.0192).level is Level.PASS
+        found = self.found(1.03, 1.031, 1.032)
         assert found.level is Level.FAIL
-        assert "103.0% of the line rate" in found.why
+        assert "103.1% of the line rate" in found.why
         assert "shared memory" in found.why
 
-    def test_bursts_below_a_size_may_be_left_out(self):
-        curve = rates(500, 100, sizes=(1024, 65536))
-        settings = LineRateSettings(least_size=32768)
-        assert line_rate(curve, self.gige, where=WHERE, settings=settings).level is Level.PASS
+    def test_a_share_beyond_the_bound_whose_interval_is_not_is_inconclusive(self):
+        found = self.found(0.97, 1.03, 1.05)
+        assert found.level is Level.INCONCLUSIVE
+        assert found.interval[0] < 1.02 < found.value < found.interval[1]
+        assert found.bound == 1.02
+        assert "95 % interval 9" in found.why
+        assert "inconclusive: above 1.02" in found.why
 
-    def test_no_bandwidth_and_no_line_rate_are_undefined(self):
-        assert line_rate(times(1, 2), self.gige, where=WHERE).level is Level.UNDEFINED
-        assert line_rate(rates(1, 2), None, where=WHERE).level is Level.UNDEFINED
+    def test_a_share_within_the_bound_passes_though_its_interval_reaches_beyond(self):
+        found = self.found(0.97, 1.0, 1.05)
+        assert found.level is Level.PASS
+        assert found.interval[1] > 1.02
+
+    @pytest.mark.parametrize(
+        ("shares", "level"),
+        [
+            ((0.9, 0.901, 0.902), Level.PASS),
+            ((0.7, 0.701, 0.702), Level.WARN),
+            ((0.4, 0.401, 0.402), Level.FAIL),
+            ((0.4, 0.45, 0.7), Level.INCONCLUSIVE),
+        ],
+    )
+    def test_a_site_may_ask_for_a_least_share(self, shares, level):
+        found = self.found(*shares, warn_below=0.8, fail_below=0.5)
+        assert found.level is level
+        if level is Level.FAIL:
+            assert "below 0.5 is flagged" in found.why
+            assert "link's rate" in found.why
+
+    def test_bounds_that_leave_nothing_to_pass_are_refused(self):
+        with pytest.raises(NetproofError, match="increase in this order"):
+            LineRateSettings(fail_below=0.8, warn_below=0.5)
+
+    def test_what_passes_at_once_and_what_waits_does_not_count(self):
+        """A token bucket's fill: 1 KiB reads four times the line rate, and 128 KiB 103 %."""
+        spent = [max(1.0, size / self.gige - 33) for size in self.sizes]
+        rates_ = tuple(size / time for size, time in zip(self.sizes, spent, strict=True))
+        marks = landmarks(Curve(self.sizes, tuple(spent), rates_), self.gige)
+        assert marks.peak_mb_s > 4 * self.gige
+        found = line_rate(marks, self.gige, where=WHERE)
+        assert found.level is Level.PASS
+        assert found.value == pytest.approx(1)
+
+    def test_no_asymptotic_bandwidth_and_no_line_rate_are_undefined_with_the_reason(self):
+        found = line_rate(landmarks(times(1, 2), None), self.gige, where=WHERE)
+        assert found.level is Level.UNDEFINED
+        assert "defines no bandwidth" in found.why
+        few = line_rate(landmarks(rates(1, 2), None), self.gige, where=WHERE)
+        assert "takes 4 sizes" in few.why
+        assert line_rate(landmarks(rates(1, 2), None), None, where=WHERE).level is Level.UNDEFINED
 
     def test_a_line_rate_of_zero_is_an_error(self):
+        marks = landmarks(Curve(self.sizes, self.sizes, (1.0,) * len(self.sizes)), None)
         with pytest.raises(NetproofError, match="no line rate"):
-            line_rate(rates(1), 0, where=WHERE)
+            line_rate(marks, 0, where=WHERE)
 
 
 class TestMpiLoss:

@@ -21,6 +21,7 @@ from netproof.criteria import (
     score,
 )
 from netproof.curve import Curve
+from netproof.landmarks import landmarks
 
 WHERE = "case"
 sizes = st.lists(st.integers(4, 2**26), min_size=2, max_size=25, unique=True).map(sorted)
@@ -188,7 +189,7 @@ def test_no_curve_at_all_makes_a_finding_that_is_no_number(one, other, link):
         *(criterion(one, where=WHERE) for criterion in (inversion, jump, roughness)),
         *dropout(one, where=WHERE),
         *above_envelope({"one": one, "other": other}),
-        line_rate(one, link, where=WHERE),
+        line_rate(landmarks(one, link), link, where=WHERE),
         *mpi_loss(one, other, where=WHERE),
         score([one, one], [other, other], where=WHERE, baseline="b"),
     ]

@@ -6,6 +6,7 @@ import pytest
 
 from netproof import criteria
 from netproof.criteria import Level
+from netproof.landmarks import landmarks
 from netproof.launches import median_curve
 from netproof.parse import netpipe
 from netproof.units import line_rate_mb_s
@@ -76,12 +77,11 @@ def test_mpi_keeps_the_bandwidth_of_tcp_until_its_socket_buffers_are_taken_away(
 
 
 def test_only_what_never_left_the_node_is_above_the_line_rate():
-    settings = criteria.LineRateSettings(least_size=FROM_BURSTS_UP)
     line_rate = line_rate_mb_s(1000, 1500)
     for name, level in (
         ("gige-tcp-1", Level.PASS),
         ("gige-open-mpi-1", Level.PASS),
         ("in-a-node-tcp", Level.FAIL),
     ):
-        found = criteria.line_rate(recorded(name), line_rate, where=name, settings=settings)
+        found = criteria.line_rate(landmarks(recorded(name), line_rate), line_rate, where=name)
         assert found.level is level

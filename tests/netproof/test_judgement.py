@@ -207,6 +207,20 @@ class TestRule:
         ruling = judgement.rule(known, found(judgement.along(known), "line rate"), None)
         assert ruling.level is Level.FAIL
 
+    def test_a_share_that_is_not_defined_is_shown_with_the_reason_and_is_no_failure(self, sick):
+        subject = sick["mpich tcp"]
+        marks = dataclasses.replace(
+            subject.measured.landmarks,
+            asymptotic_mb_s=None,
+            undefined=(("asymptotic_mb_s", "times lie on no line"),),
+        )
+        bent = dataclasses.replace(
+            subject, measured=dataclasses.replace(subject.measured, landmarks=marks)
+        )
+        ruling = judgement.rule(bent, found(judgement.along(bent), "line rate"), None)
+        assert (ruling.finding.level, ruling.level) == (Level.UNDEFINED, Level.SHOWN)
+        assert ruling.why.endswith("line rate undefined: times lie on no line")
+
 
 class TestAcross:
     def test_the_baseline_against_itself_scores_one(self, sick):

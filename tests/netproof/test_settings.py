@@ -19,9 +19,9 @@ def test_none_asserts_nothing():
     assert (settings.mpi_loss.warn, settings.mpi_loss.fail) == (None, None)
 
 
-def test_an_emulated_link_is_held_against_its_rate_from_where_the_site_says():
+def test_bursts_of_an_emulated_link_are_left_out_of_the_loss_of_mpi():
+    assert Settings.of_site({}, 131072).mpi_loss.least_size == 131072
     settings = Settings.of_site({"mpi_loss": {"least_size": 65536}}, 131072)
-    assert settings.line_rate.least_size == 131072
     assert settings.mpi_loss.least_size == 65536
     assert settings.inversion.least_size == 4
 
