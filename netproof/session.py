@@ -16,8 +16,8 @@ MEASURED_FORMAT = 3
 """Format of what a check stores of a case in the report; raised when its keys change.
 
 2: curves may have ``time_min_us`` and ``time_avg_us``. 3: launches may have ``loads`` and be
-``further``, ranks have ``scheduled``, cases ``crashes``; landmarks have r∞, n½ and intervals, and the
-share of the line rate is that of r∞.
+``further``, ranks have ``scheduled``, cases ``crashes``; landmarks have r∞, n½ and intervals, and
+the share of the line rate is that of r∞.
 """
 
 READABLE_FORMATS = (1, 2, MEASURED_FORMAT)

@@ -44,7 +44,7 @@ def configuration(topology: Topology, state: StateFolder, host: str, memory_mb: 
         "SelectType=select/cons_tres",
         "SelectTypeParameters=CR_CPU",
         "SchedulerType=sched/backfill",
-        "SchedulerParameters=bf_interval=5,sched_interval=5",
+        "SchedulerParameters=bf_interval=1,sched_interval=1",
         "MpiDefault=none",
         "ReturnToService=2",
         "JobRequeue=0",
