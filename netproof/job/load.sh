@@ -39,28 +39,35 @@ load_after() {
         "$counted_before" "$counted" >&2
 }
 
+# state PID: the letter of its state in $state; fails where there is no such process.
+state() {
+    read -r state 2>/dev/null </proc/"$1"/stat || return
+    # The name, in parentheses, may hold anything.
+    state=${state##*) }
+    state=${state%% *}
+}
+
 # watched COMMAND...: runs it and leaves in $scheduled a line on how the kernel scheduled its first
 # thread: its context switches, and the ns that it waited for a CPU. That can be read between the end
 # of a process and the moment when its parent takes note of it. So the parent is a shell of its own
-# that is stopped for as long; a pipe which only COMMAND holds open tells when it ended.
+# that stops itself for as long; a pipe which only COMMAND holds open tells when it ended.
 watched() {
-    local told out reaper pid voluntary= involuntary= waited= key value status killed
+    local told out reaper pid state voluntary= involuntary= waited= key value status killed
     exec {out}>&1
     exec {told}< <(
         exec {pipe}>&1 1>&"$out" {out}>&-
         "$@" <&0 &
         echo "$!" >&"$pipe"
         exec {pipe}>&-
+        kill -STOP "$BASHPID"
         wait "$!"
     )
     reaper=$!
     exec {out}>&-
     read -r pid <&"$told"
-    kill -STOP "$reaper" 2>/dev/null
     # What COMMAND left behind may hold the pipe open after it.
     until read -r -t 2 <&"$told"; [ "$?" -le 128 ]; do
-        read -r _ _ key _ 2>/dev/null </proc/"$pid"/stat || break
-        [ "$key" != Z ] || break
+        state "$pid" && [ "$state" != Z ] || break
     done
     exec {told}<&-
     while read -r key value; do
@@ -70,6 +77,8 @@ watched() {
         esac
     done 2>/dev/null </proc/"$pid"/status
     read -r _ waited _ 2>/dev/null </proc/"$pid"/schedstat
+    # A stop that came after it would be for ever.
+    while state "$reaper" && [[ $state == [RSD] ]]; do :; done
     kill -CONT "$reaper" 2>/dev/null
     wait "$reaper"
     status=$?

@@ -265,6 +265,14 @@ def test_what_a_rank_leaves_behind_does_not_hold_it_up(tmp_path):
     assert float(wall_s) < 10
 
 
+def test_a_rank_is_not_held_up_however_soon_it_ends(tmp_path):
+    for seconds in (0, 0.001, 0.002, 0.005, 0.01, 0.02) * 8:
+        ran = rank(tmp_path, "sleep", str(seconds))
+        assert ran.returncode == 0
+        (wall_s,) = re.findall(r"([\d.]+) s wall", ran.stderr)
+        assert float(wall_s) < 1.5
+
+
 def test_the_time_of_a_rank_is_that_of_its_program(tmp_path):
     ran = rank(tmp_path, "bash", "-c", "for ((i = 0; i < 200000; i++)); do :; done")
     watched = rank(tmp_path, "sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done")
