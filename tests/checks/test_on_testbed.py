@@ -234,7 +234,7 @@ def test_a_job_is_believed_and_not_a_sacct_that_does_not_know_all_of_its_nodes(r
 def test_what_did_not_run_fails_the_verdict(run, small):
     judged = run(small, "netproof", "verdict", "run-0.json", "--system", "testbed:gige")
     assert judged.returncode == 1
-    assert "testbed:gige mpich IMB Alltoall 4 ranks: did not run" in judged.stdout
+    assert ": did not run: the session does not have it" in judged.stdout
     assert "no scores for 23 functions: the baseline gige mpich did not run them" in judged.stdout
 
 

@@ -27,10 +27,7 @@ def test_a_missing_reference_file_fails_with_its_name(run, tmp_path):
     judged = run(tmp_path, *VERDICT)
     assert judged.returncode == 1
     assert f"no references, {tmp_path}/testbed.yaml" in unwrapped(judged.stdout)
-    assert (
-        "mpich IMB PingPong 2 ranks: did not run, since the job that measures for it failed"
-        in unwrapped(judged.stdout)
-    )
+    assert "; 1 case did not run for it (IMB PingPong 2 ranks)" in unwrapped(judged.stdout)
 
 
 def test_a_check_file_with_an_import_error_is_not_passed(run, tmp_path):
@@ -135,9 +132,10 @@ def test_what_waits_for_a_job_that_was_skipped_is_not_passed(run, tmp_path):
     judged = run(tmp_path, *VERDICT)
     assert judged.returncode == 1
     said = unwrapped(judged.stdout)
-    assert "FAIL testbed:gige mpich ImbJob %ranks=4: was skipped: " in said
-    assert "FAIL testbed:gige mpich IMB Alltoall 4 ranks: was skipped: " in said
-    assert "FAIL testbed:gige builtin ImbComparison %job_ranks=4: was skipped: " in said
+    assert "FAIL 15 cases of testbed:gige mpich (IMB PingPong 2 ranks, IMB Sendrecv" in said
+    assert " and 12 more): was skipped: the reason is in what ReFrame printed FAIL" in said
+    assert "FAIL 6 tests (testbed:gige mpich ImbJob %ranks=2, testbed:gige mpich ImbJob" in said
+    assert " and 3 more): was skipped: the reason is in what ReFrame printed" in said
 
 
 def test_an_environment_that_vanished_is_missed(run, tmp_path):
@@ -186,4 +184,4 @@ def test_an_environment_that_cannot_be_used_fails_with_the_reason(run, tmp_path)
     said = unwrapped(judged.stdout)
     assert "mpich ImbJob %ranks=2: fail in setup: " in said
     assert "mpich is not built: run make" in said
-    assert "mpich IMB PingPong 2 ranks: did not run, since the job that measures for it" in said
+    assert "; 1 case did not run for it (IMB PingPong 2 ranks)" in said
