@@ -30,9 +30,8 @@ import json
 import os
 import random
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import reframe as rfm
 import reframe.utility.typecheck as typ
@@ -62,8 +61,7 @@ from netproof.case import Case
 from netproof.criteria import Finding, Level
 from netproof.errors import NetproofError
 from netproof.judgement import Baseline, Subject
-from netproof.landmarks import ASYMPTOTIC
-from netproof.references import VARIABLE_UNITS
+from netproof.references import VARIABLE_UNITS, not_defined
 from netproof.site import (
     JUDGE_ENVIRONMENT,
     PARTITION_KEYS,
@@ -507,7 +505,9 @@ class Check(rfm.RunOnlyRegressionTest, Launched, Referenced):
         if self.is_dry_run():
             return
         curve, landmarks = self.measured.curve, self.measured.landmarks
-        self.insist_on_line(bounds)
+        reason = not_defined(bounds, self.measured)
+        if reason:
+            raise SanityError(reason)
         values = {name: getattr(landmarks, name) for name in VARIABLE_UNITS}
         if values["line_rate_share"] is not None:
             values["line_rate_share"] = round(100 * values["line_rate_share"], 2)
@@ -523,29 +523,6 @@ class Check(rfm.RunOnlyRegressionTest, Launched, Referenced):
         self.perf_variables = {**variables, **per_size}
         for name in per_size:
             bounds.setdefault(name, (0, None, None, "us"))
-
-    def insist_on_line(self, bounds: Mapping[str, Any]) -> None:
-        """Fail where a reference asks for r∞, n½ or the share, and they are not defined.
-
-        Of a benchmark without bandwidth, or a path without a line rate, nobody can ask for them.
-        """
-        measured = self.measured
-        for name in ASYMPTOTIC:
-            entry = bounds.get(name)
-            if (
-                entry is None
-                or getattr(measured.landmarks, name) is not None
-                or measured.curve.bandwidth_mb_s is None
-                or (name == "line_rate_share" and measured.line_rate_mb_s is None)
-            ):
-                continue
-            # An expected failure wraps its reference.
-            _, lower, upper, *_ = getattr(entry, "data", entry)
-            if (lower, upper) != (None, None):
-                raise SanityError(
-                    f"the references ask for {name}, which is not defined:"
-                    f" {measured.landmarks.why(name)}"
-                )
 
 
 class NetpipeCheck(Check, NetpipeReader):

@@ -33,7 +33,8 @@ _LEAST_LINE, _LONGEST_LINE = 10, 40
 
 _LEGEND = (
     "lat: latency; MB/s: peak bandwidth, reached at B bytes; half: bytes with half of it; r∞: MB/s"
-    " that the largest messages tend to, n½: bytes with half of that; line: r∞ over the line rate; 64K: MB/s at 64 KiB; curve: over message sizes, both logarithmic"
+    " that the largest messages tend to, n½: bytes with half of that; line: r∞ over the line rate;"
+    " 64K: MB/s at 64 KiB; curve: over message sizes, both logarithmic"
 )
 
 Group = tuple
