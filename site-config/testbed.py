@@ -56,8 +56,8 @@ def _partition(
     max_message_bytes,
     netpipe_repeats,
     imb_calls,
-    imb_mb,
     criteria,
+    imb_mb=1,
     **more,
 ):
     return {
@@ -116,8 +116,8 @@ site_configuration = {
                     1048576,
                     10,
                     60,
-                    2,
                     _criteria(bandwidth_from=131072, envelope=10),
+                    imb_mb=2,
                     baseline="mpich",
                 ),
                 _partition(
@@ -127,7 +127,6 @@ site_configuration = {
                     524288,
                     4,
                     15,
-                    1,
                     # An order of magnitude beyond what a tenth of the link rate explains.
                     _criteria(bandwidth_from=32768, envelope=100),
                 ),
