@@ -369,10 +369,10 @@ def _print_ratios(compared: Comparison, out: Console) -> None:
     say(
         out,
         f"ratio: {second} is so many times as fast as {first}, with its 95 % interval over the"
-        " launches; lat, MB/s, 64K…1K: latency, peak, and rates at so many bytes, above 1"
-        f" {second} is better, faint where the interval has 1 in it; added: what {second} adds to"
-        f" the latency; over sizes: the ratio from 1/{most:.3g} to {most:.3g}, ▅ and above"
-        " is faster",
+        " launches; lat, MB/s, r∞, 64K…1K: latency, peak, asymptotic bandwidth, and rates at so"
+        f" many bytes, above 1 {second} is better, faint where the interval has 1 in it; added:"
+        f" what {second} adds to the latency; over sizes: the ratio from 1/{most:.3g} to"
+        f" {most:.3g}, ▅ and above is faster",
         "dim",
     )
     say(
@@ -422,6 +422,7 @@ def _ratio_columns(cases: list[ComparedCase]) -> list[Column]:
         Column("lat", landmark("latency_us")),
         Column("added µs, 95 %", added(), rank=1),
         Column("MB/s", landmark("peak_mb_s")),
+        Column("r∞", landmark("asymptotic_mb_s"), rank=1),
         Column("64K", landmark("rate_64_kib_mb_s"), rank=2),
         Column("16K", landmark("rate_16_kib_mb_s"), rank=2),
         Column("4K", landmark("rate_4_kib_mb_s"), rank=2),

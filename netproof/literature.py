@@ -502,6 +502,13 @@ class Beside:
             self._reasons.append(f"{subject}: {name}: {why}")
         return found[name]
 
+    def peak_share(self, configuration: tuple[str, str], *what: str) -> float | None:
+        """A case's peak over the line rate, as the studies have it; None where one is absent."""
+        peak = self.landmark("peak_mb_s", configuration, *what)
+        result = self._results.get((*configuration, *what))
+        rate = result.measured["line_rate_mb_s"] if peak is not None else None
+        return None if rate is None else line_rate_share(peak, rate)
+
     def extras(self, configuration: tuple[str, str]) -> dict[str, Any]:
         """What the site says of a partition and an environment; empty if nothing was measured."""
         for key, result in self._results.items():
@@ -647,7 +654,7 @@ def _peaks_beside(beside: Beside) -> Table:
             shares = ("-", "-")
             if path == "between":
                 mpi_share, tcp_share = (
-                    beside.landmark("line_rate_share", one, "netpipe", protocol, path, "oneway")
+                    beside.peak_share(one, "netpipe", protocol, path, "oneway")
                     for protocol in ("mpi", "tcp")
                 )
                 shares = (_cell(mpi_share, ".1%"), _cell(tcp_share, ".1%"))
@@ -700,7 +707,9 @@ def _adapters_beside(beside: Beside, partition: str) -> Table:
             for peak, link in zip(peaks, links, strict=True)
         ),
     )
-    shares = values("line_rate_share")
+    shares = [
+        beside.peak_share(one, "netpipe", "mpi", "between", "bidirectional") for one in several
+    ]
     table.add_row("peak of line rate", *(_cell(share, ".1%") for share in shares))
     table.caption = f"NetPIPE MPI, bidirectional; 1 KB = 1024 bytes{beside.least_peak(partition)}"
     return table
@@ -726,7 +735,7 @@ def _figures_beside(study: Study, beside: Beside) -> Table:
             latency = _cell(beside.landmark("latency_us", one, *what), ".2f", " µs")
             table.add_row(f"{subject}: latency", latency, "-", "-")
             peak = beside.landmark("peak_mb_s", one, *what)
-            share = beside.landmark("line_rate_share", one, *what)
+            share = beside.peak_share(one, *what)
             link = beside.extras(one).get("link_mbit_s")
             of_link = None if peak is None else line_rate_share(peak, mb_s(link))
             table.add_row(

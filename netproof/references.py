@@ -19,6 +19,8 @@ import yaml
 
 from netproof.case import Case
 from netproof.errors import NetproofError
+from netproof.landmarks import ASYMPTOTIC
+from netproof.measured import Measured
 
 VARIABLE_UNITS = {
     "latency_us": "us",
@@ -43,6 +45,29 @@ _INDENT = "  "
 Keys = tuple[str | int, ...]
 Entry = list[Any]
 """``[value, lower, upper, unit]``, or ``[$xfail, reason, [value, lower, upper, unit]]``."""
+
+
+def not_defined(bounds: Mapping[str, Any], measured: Measured) -> str:
+    """Why a case fails of which a reference asks for r∞, n½ or the share, and it has none.
+
+    ``bounds``: the case's references by variable, as ReFrame has them, which wraps what is expected
+    to fail. Empty where all of them are there, where no bound asks, and of what nobody can ask
+    for: a benchmark without bandwidth, a path without a line rate.
+    """
+    for name in ASYMPTOTIC:
+        entry = bounds.get(name)
+        if (
+            entry is None
+            or getattr(measured.landmarks, name) is not None
+            or measured.curve.bandwidth_mb_s is None
+            or (name == "line_rate_share" and measured.line_rate_mb_s is None)
+        ):
+            continue
+        _, lower, upper, *_ = getattr(entry, "data", entry)
+        if (lower, upper) != (None, None):
+            why = measured.landmarks.why(name)
+            return f"the references ask for {name}, which is not defined: {why}"
+    return ""
 
 
 class NotThere(NetproofError):

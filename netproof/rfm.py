@@ -567,6 +567,10 @@ class Check(rfm.RunOnlyRegressionTest, Launched, Referenced):
         self.netproof_references = [
             {"variable": name, **dataclasses.asdict(finding)} for name, finding in findings.items()
         ]
+        # Also of an entry whose failure is expected, which is not judged here.
+        undefined = references.not_defined(bounds, self.measured)
+        if undefined:
+            raise SanityError(undefined)
         self.open_references = []
         for name, finding in findings.items():
             if finding.level is Level.UNDEFINED:

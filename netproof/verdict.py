@@ -372,6 +372,10 @@ def _notes(matrix: Matrix, cases: Sequence[Judged], beside: Beside | None) -> li
             f"{len(alone)} cases have no envelope, since no other configuration measured the same:"
             f" {_first(alone)}"
         )
+    for why, several in _without_share(cases).items():
+        notes.append(
+            f"{len(several)} cases have no share of the line rate: {_first(several)}: {why}"
+        )
     if matrix.baseline is None:
         notes.append("no scores: the baseline's partition is no part of what was asked for")
         return notes
@@ -405,6 +409,20 @@ def _notes(matrix: Matrix, cases: Sequence[Judged], beside: Beside | None) -> li
     if beside is not None:
         notes += _not_found(beside, matrix.baseline)
     return notes
+
+
+def _without_share(cases: Sequence[Judged]) -> dict[str, list[str]]:
+    """The cases over a link whose share of the line rate is not defined, by the reason."""
+    found: dict[str, list[str]] = {}
+    for judged in cases:
+        for ruling in judged.rulings:
+            finding = ruling.finding
+            if (finding.criterion, finding.level) == ("line rate", Level.UNDEFINED):
+                why = judged.measured.landmarks.why("asymptotic_mb_s") if judged.measured else None
+                # Sentences with figures of their own are alike in what they begin with.
+                alike = (why or finding.why).partition(":")[0]
+                found.setdefault(alike, []).append(str(judged.case))
+    return found
 
 
 def _absent(beside: Beside) -> tuple[Case, ...]:

@@ -50,7 +50,15 @@ def _environment(name, mpi, pmi, kind, variables, imb=False):
 
 
 def _partition(
-    name, descr, link_mbit_s, max_message_bytes, netpipe_repeats, imb_calls, criteria, **more
+    name,
+    descr,
+    link_mbit_s,
+    max_message_bytes,
+    netpipe_repeats,
+    imb_calls,
+    criteria,
+    imb_mb=1,
+    **more,
 ):
     return {
         "name": name,
@@ -82,8 +90,8 @@ def _partition(
             "contention_domain": "testbed",
             "netpipe_repeats": netpipe_repeats,
             "netpipe_mpi_inside_repeats": 100,
-            # Calls of a size: so many, or what one megabyte allows.
-            "imb_arguments": ["-iter", f"{imb_calls},1"],
+            # Calls of a size: so many, or what these megabytes allow.
+            "imb_arguments": ["-iter", f"{imb_calls},{imb_mb}"],
             # The emulated links let a burst of some KiB pass before they hold it to their rate.
             "line_rate_from_bytes": 131072,
             "step_limit_s": 180,
@@ -105,10 +113,11 @@ site_configuration = {
                     "gige",
                     "Gigabit Ethernet switch, emulated",
                     1000,
-                    2097152,
+                    1048576,
                     10,
                     60,
                     _criteria(bandwidth_from=131072),
+                    imb_mb=2,
                     baseline="mpich",
                 ),
                 _partition(

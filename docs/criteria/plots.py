@@ -214,7 +214,9 @@ def landmark() -> None:
     for label, curve in (("Open MPI in a node", eager), ("gige, TCP", recorded("gige-tcp-1"))):
         found = landmarks(curve, None)
         limit = found.eager_limit
-        told = [f"latency {found.latency_us:.1f} µs, n½ {found.half_power_size} bytes"]
+        told = [
+            f"latency {found.latency_us:.1f} µs, half of the peak at {found.half_power_size} bytes"
+        ]
         if limit:
             between = f"between {limit.size_below} and {limit.size_above} bytes"
             told.append(f"eager limit {between}, a step of {limit.step_us:.3g} µs")

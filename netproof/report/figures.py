@@ -87,9 +87,11 @@ def of_netpipe(verdict: Verdict, matrix: Matrix) -> dict[tuple[str, str, str], l
         here = matrix.partitions.get(partition)
         if lines and here is not None and here.line_rate_from_bytes > 0:
             told.append(
-                f"The site has rates below {here.line_rate_from_bytes} bytes left out of what is"
-                " held against the line rate, since short bursts pass above it."
+                f"Below {here.line_rate_from_bytes} bytes short bursts pass above the line rate,"
+                " the site says: no peak is among them."
             )
+        if lines:
+            told += map(_share, members)
         marked = [_named(row) for judged in members for row in flags[judged.case.key()]]
         common = {
             "rows": rows,
@@ -128,6 +130,23 @@ def of_netpipe(verdict: Verdict, matrix: Matrix) -> dict[tuple[str, str, str], l
 def _named(row: dict[str, Any]) -> dict[str, Any]:
     """A point under the name that it has among those of one partition."""
     return {**row, "configuration": f"{row['environment']} {row['protocol']}"}
+
+
+def _share(judged: Judged) -> str:
+    """A case's asymptotic bandwidth with its share of the line rate, in a sentence."""
+    name = f"{judged.case.environment} {judged.case.function}"
+    if judged.measured is None:
+        return f"{name}: not measured whole."
+    found = judged.measured.landmarks
+    if found.asymptotic_mb_s is None:
+        return f"{name}: no asymptotic bandwidth: {found.why('asymptotic_mb_s')}."
+    told = f"{name}: asymptotic bandwidth {found.asymptotic_mb_s:.4g} MB/s"
+    if found.line_rate_share is not None:
+        told += f", {found.line_rate_share:.1%} of the line rate"
+        interval = found.interval("line_rate_share")
+        if interval is not None:
+            told += f" (95 % interval {interval[0]:.1%} to {interval[1]:.1%})"
+    return f"{told}."
 
 
 def _no_line(case: Case) -> str:

@@ -12,9 +12,12 @@ from netproof.cli import app
 from netproof.criteria import loss
 from netproof.errors import NetproofError
 from netproof.literature import DIRECTORY, load, names, run, show
+from netproof.units import line_rate_mb_s
 
 RECORDED = Path(__file__).resolve().parents[1] / "data" / "sessions"
 STUDIES = ("e325-opteron", "gige-mpi-tests", "netpipe-howto", "network-adapters")
+
+GIGE_MB_S = line_rate_mb_s(1000, 1500)
 
 
 def shown(study=None, directory=DIRECTORY, stored=None):
@@ -197,8 +200,8 @@ class TestBesideASession:
             f"{tcp['peak_mb_s'] * 8:.0f}",
             str(tcp["peak_size"]),
             f"{loss(mpi['peak_mb_s'], tcp['peak_mb_s']):.1%}",
-            f"{mpi['line_rate_share']:.1%}",
-            f"{tcp['line_rate_share']:.1%}",
+            f"{mpi['peak_mb_s'] / GIGE_MB_S:.1%}",
+            f"{tcp['peak_mb_s'] / GIGE_MB_S:.1%}",
             f"{mpi['latency_us']:.2f}",
             f"{tcp['latency_us']:.2f}",
         ]
@@ -221,10 +224,11 @@ class TestBesideASession:
             ("at 16 KB", "rate_16_kib_mb_s", ".1f"),
             ("at 4 KB", "rate_4_kib_mb_s", ".1f"),
             ("at 1 KB", "rate_1_kib_mb_s", ".1f"),
-            ("peak of line rate", "line_rate_share", ".1%"),
         ):
             line = next(x for x in beside.splitlines() if x.strip().startswith(f"{head}  "))
             assert line.split()[-4:] == [f"{one[name]:{form}}" for one in several]
+        of_line = next(x for x in beside.splitlines() if "peak of line rate" in x)
+        assert of_line.split()[-1] == f"{several[-1]['peak_mb_s'] / GIGE_MB_S:.1%}"
         of_link = next(x for x in beside.splitlines() if "peak of link" in x)
         assert of_link.split()[-1] == f"{several[-1]['peak_mb_s'] / 125:.1%}"
 
@@ -246,7 +250,7 @@ class TestBesideASession:
         assert rows[f"{subject}: largest bandwidth"] == (
             f"{tcp['peak_mb_s'] * 8e6 / 2**20:.0f} Mbps",
             f"{tcp['peak_mb_s'] / 125:.1%}",
-            f"{tcp['line_rate_share']:.1%}",
+            f"{tcp['peak_mb_s'] / GIGE_MB_S:.1%}",
         )
 
     def test_the_gige_page_has_mpi_in_mb_s(self):

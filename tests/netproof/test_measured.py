@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from netproof import measured, session
+from netproof import criteria, measured, session
 from netproof.benchmarks import imb_function
 from netproof.case import Case
+from netproof.landmarks import LANDMARK_NAMES
 from netproof.measured import Incomplete
 from netproof.plan import netpipe_subject
 from netproof.site import Partition
@@ -101,6 +102,46 @@ def test_a_collective_keeps_its_fastest_rank_and_the_mean_and_pingpong_has_neith
     assert measured.Measured.from_json(values) == sendrecv
     pingpong = imb(imb_job, "PingPong", partition).as_json()
     assert set(pingpong["curve"]) == {"sizes", "time_us", "bandwidth_mb_s"}
+
+
+@pytest.mark.parametrize("name", ["healthy", "two-switches", "sick", "repeated-1"])
+def test_reports_of_earlier_formats_have_the_landmarks_of_today(name):
+    loaded = session.load(DATA / "sessions" / f"{name}.json")
+    document = json.loads((DATA / "sessions" / f"{name}.json").read_text())
+    assert "asymptotic" not in json.dumps(document)
+    defined = 0
+    for result in loaded.results:
+        if result.measured is None:
+            continue
+        found = result.measured["landmarks"]
+        undefined = dict(found["undefined"])
+        for landmark in LANDMARK_NAMES:
+            assert (found[landmark] is None) == (landmark in undefined), landmark
+        if found["line_rate_share"] is not None:
+            defined += 1
+            share = found["asymptotic_mb_s"] / result.measured["line_rate_mb_s"]
+            assert found["line_rate_share"] == pytest.approx(share)
+        if "launches" in result.measured:
+            whole = measured.Measured.from_json(result.measured)
+            assert whole.landmarks.interval("latency_us") is not None
+            assert measured.Measured.from_json(json.loads(json.dumps(whole.as_json()))) == whole
+    assert defined >= 4
+
+
+def test_a_healthy_link_whose_short_messages_read_above_its_rate_is_within_it():
+    """Of a bucket's fill the fastest reading has three times the line rate, the peak 99 %."""
+    loaded = session.load(DATA / "sessions" / "healthy.json")
+    judged = 0
+    for result in loaded.results:
+        if result.measured is None or result.measured["line_rate_mb_s"] is None:
+            continue
+        whole = measured.Measured.from_json(result.measured)
+        if whole.curve.bandwidth_mb_s is None:
+            continue
+        found = criteria.line_rate(whole.landmarks, whole.line_rate_mb_s, where="it")
+        assert found.level is criteria.Level.PASS, found.why
+        judged += max(whole.curve.bandwidth_mb_s) > 1.02 * whole.line_rate_mb_s
+    assert judged >= 4
 
 
 def test_netpipe_reads_all_sizes_of_either_protocol_and_direction(netpipe_job, partition):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import stat
 import types
@@ -13,11 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reframe.core.pipeline import RegressionTestDict, RegressionTestPlugin
 
+from netproof import session
 from netproof.case import Case
 from netproof.errors import NetproofError
-from netproof.references import NotThere, ReferenceFile, diff, write
+from netproof.measured import Measured
+from netproof.references import NotThere, ReferenceFile, diff, not_defined, write
 
 ROOT = Path(__file__).resolve().parents[2]
+SESSIONS = ROOT / "tests" / "data" / "sessions"
 SHIPPED = {path.stem: path for path in sorted((ROOT / "reference-values").glob("*.yaml"))}
 NEW = {"latency_us": [7.5, -0.1, 0.1, "us"], "time_us_4": [3, None, 1.0, "us"]}
 
@@ -316,3 +320,37 @@ def test_a_write_that_fails_leaves_the_file_and_nothing_beside_it(tmp_path, monk
         write(path, "new")
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["testbed.yaml"]
+
+
+@pytest.fixture
+def unlike_a_line():
+    """A case over a link whose largest messages are on no line, as it was measured."""
+    stored = session.load(SESSIONS / "sick.json")
+    whole = next(Measured.from_json(r.measured) for r in stored.results if r.measured)
+    why = "times lie on no line"
+    found = dataclasses.replace(
+        whole.landmarks,
+        asymptotic_mb_s=None,
+        line_rate_share=None,
+        undefined=(("asymptotic_mb_s", why), ("line_rate_share", why)),
+    )
+    return dataclasses.replace(whole, landmarks=found)
+
+
+def test_a_bound_on_a_share_that_is_not_defined_is_a_failure_with_the_reason(unlike_a_line):
+    shown, asked = (0, None, None, "%"), (100, None, 0.02, "%")
+    assert not_defined({"line_rate_share": shown}, unlike_a_line) == ""
+    reason = not_defined({"line_rate_share": asked}, unlike_a_line)
+    assert reason == (
+        "the references ask for line_rate_share, which is not defined: times lie on no line"
+    )
+    xfail = types.SimpleNamespace(data=asked)
+    assert not_defined({"line_rate_share": xfail}, unlike_a_line) == reason
+
+
+def test_nobody_can_ask_for_the_share_of_a_path_that_has_no_link(unlike_a_line):
+    inside = dataclasses.replace(unlike_a_line, line_rate_mb_s=None)
+    assert not_defined({"line_rate_share": (100, None, 0.02, "%")}, inside) == ""
+    curve = dataclasses.replace(inside.curve, bandwidth_mb_s=None)
+    collective = dataclasses.replace(unlike_a_line, curve=curve)
+    assert not_defined({"asymptotic_mb_s": (100, -0.1, None, "MB/s")}, collective) == ""

@@ -151,6 +151,26 @@ def test_a_crash_is_kept_and_its_report_reads_the_same_from_the_store(store, tmp
     assert kept == [crash]
 
 
+def test_a_store_of_old_sessions_alone_has_nulls_for_what_was_added(store):
+    older = ingest(store, SICK).stored
+    path = store.path(older) / "cases.parquet"
+    whole = pq.read_table(path, partitioning=None)
+    pq.write_table(whole.drop_columns(list(ADDED["cases"])), path)
+    asked = questions.landmarks(store, older.system, ["asymptotic_mb_s", "peak_mb_s"])
+    assert set(asked.column("asymptotic_mb_s").to_pylist()) == {None}
+    nightly = questions.nightly(store, [older], None)
+    assert set(nightly.column("asymptotic_mb_s").to_pylist()) == {None}
+    assert None not in nightly.column("peak_mb_s").to_pylist()
+
+
+def test_intervals_come_back_from_the_store(store):
+    stored = ingest(store, SICK).stored
+    found = [r.measured["landmarks"] for r in questions.load(store, stored).results if r.measured]
+    loaded = [r.measured["landmarks"] for r in session.load(SICK).results if r.measured]
+    assert [one["intervals"] for one in found] == [one["intervals"] for one in loaded]
+    assert all(one["intervals"] for one in found)
+
+
 def test_what_was_measured_again_has_rows_of_its_own(store):
     ingest(store, SICK)
     several = [entry for result in session.load(SICK).results for entry in result.again or ()]

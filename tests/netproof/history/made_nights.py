@@ -19,7 +19,7 @@ RECORDED = Path(__file__).resolve().parents[2] / "data" / "sessions" / "ranges.j
 FIRST_NIGHT = datetime(2026, 9, 1, 1, 0, 0)
 NOISE = 0.01
 RATES = (
-    *("peak_mb_s", "line_rate_share", "rate_1_kib_mb_s", "rate_4_kib_mb_s"),
+    *("peak_mb_s", "asymptotic_mb_s", "line_rate_share", "rate_1_kib_mb_s", "rate_4_kib_mb_s"),
     *("rate_16_kib_mb_s", "rate_64_kib_mb_s"),
 )
 
