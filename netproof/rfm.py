@@ -48,7 +48,7 @@ from reframe.core.exceptions import DependencyError, ReframeError, SanityError
 from reframe.core.runtime import runtime
 from reframe.utility.sanity import make_performance_function
 
-from netproof import again, judgement, left, measured, plan, provenance, session
+from netproof import again, judgement, left, measured, plan, provenance, session, trust
 from netproof.benchmarks import (
     NETPIPE_DIRECTIONS,
     NETPIPE_PATHS,
@@ -119,6 +119,7 @@ class Referenced(rfm.RegressionTestPlugin):
         try:
             if prefix is None:
                 raise NetproofError("RFM_REFERENCE_PREFIX is not set; run '. ci/activate'")
+            trust.insist(Path(prefix) / name, "references")
             self.reference = {"$ref": str(Path(prefix) / name)}
         except Exception as error:
             self.reference_fault = f"no references, {Path(prefix or '') / name}: {error}"
@@ -154,6 +155,15 @@ class Steps(rfm.RunOnlyRegressionTest, Launched):
     seed = variable(int, value=0)
     describe_nodes = False
 
+    @run_after("setup")
+    def insist_on_slurm(self) -> None:
+        """Fail at once where Slurm's commands would look for their configuration for a minute."""
+        if not self.is_dry_run():
+            try:
+                trust.insist_on_slurm()
+            except NetproofError as error:
+                raise ReframeError(str(error)) from None
+
     def write_steps(
         self, steps: Callable[[list[str], int], Sequence[plan.Step]], files: dict[str, str]
     ) -> None:
@@ -171,7 +181,7 @@ class Steps(rfm.RunOnlyRegressionTest, Launched):
         ]
         self.job.launcher = getlauncher("local")()
         self.job.options += [
-            f"--job-name=netproof-{partition.contention_domain}",
+            f"--job-name={plan.job_name(partition.contention_domain)}",
             "--dependency=singleton",
         ]
         planned = steps(srun, self.seed)
