@@ -29,6 +29,7 @@ import itertools
 import json
 import os
 import random
+import shlex
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -155,9 +156,12 @@ class Steps(rfm.RunOnlyRegressionTest, Launched):
     seed = variable(int, value=0)
     describe_nodes = False
 
-    @run_after("setup")
+    @run_before("setup")
     def insist_on_slurm(self) -> None:
-        """Fail at once where Slurm's commands would look for their configuration for a minute."""
+        """Fail at once where Slurm's commands would look for their configuration for a minute.
+
+        ReFrame asks them as it sets a job up.
+        """
         if not self.is_dry_run():
             try:
                 trust.insist_on_slurm()
@@ -471,11 +475,12 @@ class Check(rfm.RunOnlyRegressionTest, Launched, Referenced):
 
     @run_after("setup")
     def show_output(self) -> None:
-        """Make the benchmark's own text the check's output."""
+        """Make the benchmark's own text the check's output; ReFrame takes options as shell text."""
         self.job_of = self.getdep(self.job_name())
         folder = Path(self.job_of.stagedir)
         self.executable_opts = [
-            str(folder / f"{self.subject()}.{launch}.out") for launch in range(1, self.launches + 1)
+            shlex.quote(str(folder / f"{self.subject()}.{launch}.out"))
+            for launch in range(1, self.launches + 1)
         ]
 
     @sanity_function

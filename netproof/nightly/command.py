@@ -133,6 +133,11 @@ def _go(plan: Plan, night: Night) -> None:
     configuration = site.gather(Path(_setting("RFM_CONFIG_PATH")))
     owed = matrix(configuration, name, [partition] if partition else [], all_functions=plan.full)
     reports = Path(_setting("RFM_REPORT_FILE")).parent
+    if set(str(reports)) & set("$`\n"):
+        raise NetproofError(
+            f"{reports}: ReFrame expands or runs the '$', '`' or line end in the folder of reports;"
+            " name another in RFM_REPORT_FILE"
+        )
     # Later nights take from there, and the hook runs when this one has ended.
     for folder in (reports, plan.reports):
         trust.insist(folder, "the folder of reports", data=True)
