@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from netproof import baseline, left, session, site, slurm, trust
+from netproof import baseline, left, session, site, slurm, spack, trust
 from netproof.errors import NetproofError
 from netproof.nightly import lock
 from netproof.store import Store
@@ -348,6 +348,11 @@ class TestWhatIsTaken:
         theirs("settings.py", "")
         with pytest.raises(NetproofError, match=r"settings.py belongs to nobody"):
             site.survey(public)
+
+    def test_spack_environments(self, public):
+        as_attacker("mkdir envs", public)
+        with pytest.raises(NetproofError, match=r"the Spack environments .* belongs to nobody"):
+            spack.environments(public / "envs")
 
     def test_references(self, theirs):
         path = theirs("testbed.yaml", "ImbAlltoall: {}")
