@@ -1,9 +1,10 @@
 """Whether others can write a place, asked before anything is taken from it.
 
 Code, and what decides what code runs or what passes (sites' files, references, hooks, Slurm's
-configuration), is *strict*: from the root of the path down every component belongs to root or the
-effective user, and no one else can write it. *Data* (stores, reports) may be a project's, which
-several users write; what everybody can write is refused. docs/security.md tells the rules.
+configuration), is *strict*: from the root of the path down every component belongs to root, the
+effective user or whose netproof it is, and no one else can write it. *Data* (stores, reports) may
+be a project's, which several users write; what everybody can write is refused. docs/security.md
+tells the rules.
 
 ``python -m netproof.trust`` looks at SLURM_CONF; ``ci/activate`` asks it.
 """
@@ -86,16 +87,18 @@ def insist_on_command(command: str, what: str) -> None:
     The first word of each part of it as the shell finds it, and every other word that is the path
     of a file, but for what output or input is redirected to. What a shell computes is not seen.
     """
-    lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
+    lexer = shlex.shlex(command, posix=True, punctuation_chars="();<>|&\n")
     lexer.whitespace_split = True
+    # A line end begins another command, and what looks like a comment may be part of a word.
+    lexer.whitespace, lexer.commenters = " \t\r", ""
     try:
         words = list(lexer)
     except ValueError as error:
         raise NetproofError(f"{what} {command!r} is no command of a shell: {error}") from None
     first, redirected = True, False
     for word in words:
-        if re.fullmatch(r"[();<>|&]+", word):
-            redirected = word[0] in "<>"
+        if re.fullmatch(r"[();<>|&\n]+", word):
+            redirected = word[0] in "<>" and "\n" not in word
             first = first if redirected else True
             continue
         if redirected:
@@ -209,8 +212,14 @@ def _group(number: int) -> str:
 
 
 def _trusted_users(further: Sequence[str]) -> frozenset[int]:
-    """Root, the effective user, those of the variable, and those of ``further`` that there are."""
+    """Root, the effective user, those of the variable, and those of ``further`` that there are.
+
+    Also whose netproof this is: that one's code is running already.
+    """
     numbers = {0, os.geteuid()}
+    owner = os.stat(__file__).st_uid
+    if not _hides_users(owner):
+        numbers.add(owner)
     for name in _named(USERS):
         number = int(name) if name.isascii() and name.isdigit() else _uid(name)
         if number is None:

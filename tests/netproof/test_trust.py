@@ -222,6 +222,20 @@ class TestStrict:
             "NETPROOF_TRUSTED_USERS names 'no-such-user', and there is no such user"
         )
 
+    def test_whose_netproof_it_is_may_also_say_what_it_runs(self, public):
+        """A checkout of one user's that another one runs, as in a container."""
+        as_attacker(f"mkdir -p np/netproof && cp {ROOT}/netproof/*.py np/netproof", public)
+        code = "from netproof import trust; trust.insist('np/site.py', 'this'); print('fine')"
+        ran = subprocess.run(
+            [sys.executable, "-P", "-c", code],
+            cwd=public,
+            env={**os.environ, "PYTHONPATH": str(public / "np")},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert ran.stdout == "fine\n"
+
     @pytest.mark.parametrize("via", ["absolute", "relative", "above"])
     def test_links_are_gone_through(self, public, tmp_path, via):
         as_attacker("mkdir theirs", public)
@@ -408,6 +422,8 @@ class TestCommand:
             "sh {0}",
             ". {0}",
             "(cat;{0})",
+            "cat x#y; {0}",
+            "cat >/dev/null\n{0}",
         ],
     )
     def test_a_program_or_script_of_another_user_is_refused(self, theirs, command):
