@@ -341,3 +341,22 @@ def test_a_line_of_a_crontab_takes_a_quoted_word_as_it_is(tmp_path, text):
     words = (tmp_path / "called").read_bytes().decode().removesuffix("\0\n").split("\0")
     assert words[words.index("--label") + 1] == f"switch={text}"
     assert not (tmp_path / "pwned").exists()
+
+
+@pytest.mark.parametrize("name", ["$(touch pwned)", "`touch pwned`", "$HOME", "a\nb"])
+def test_a_checkout_whose_name_reframe_would_run_is_refused(tmp_path, name):
+    checkout = tmp_path / name
+    (checkout / "ci").mkdir(parents=True)
+    (checkout / ".venv" / "bin").mkdir(parents=True)
+    (checkout / ".venv" / "bin" / "reframe").touch(0o755)
+    (checkout / "ci" / "activate").write_bytes((ROOT / "ci" / "activate").read_bytes())
+    ran = subprocess.run(
+        ["bash", "-c", '. "$0" && echo entered', str(checkout / "ci" / "activate")],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "ReFrame expands the '$', '`' or line end in it; move it" in ran.stderr
+    assert not list(tmp_path.rglob("pwned"))
