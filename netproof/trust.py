@@ -131,10 +131,9 @@ def _components(path: Path | str) -> Iterator[tuple[str, os.stat_result]]:
         try:
             found = os.lstat(here)
             target = os.readlink(here) if stat.S_ISLNK(found.st_mode) else None
-        except (FileNotFoundError, NotADirectoryError):
+        except (OSError, ValueError):
+            # What cannot be looked at cannot be opened either, and is told there.
             return
-        except OSError as error:
-            raise NetproofError(f"{here}: cannot be looked at: {error.strerror}") from None
         yield here, found
         if target is None:
             place = here

@@ -133,17 +133,21 @@ def _go(plan: Plan, night: Night) -> None:
     configuration = site.gather(Path(_setting("RFM_CONFIG_PATH")))
     owed = matrix(configuration, name, [partition] if partition else [], all_functions=plan.full)
     reports = Path(_setting("RFM_REPORT_FILE")).parent
-    if set(str(reports)) & set("$`\n"):
-        raise NetproofError(
-            f"{reports}: ReFrame expands or runs the '$', '`' or line end in the folder of reports;"
-            " name another in RFM_REPORT_FILE"
-        )
+    prefix = Path(os.environ.get("RFM_PREFIX") or ROOT)
+    for folder, unfit, variable in (
+        (reports, measuring.EXPANDED, "RFM_REPORT_FILE"),
+        (prefix, measuring.EXPANDED + measuring.SPLIT, "RFM_PREFIX"),
+    ):
+        if set(str(folder)) & set(unfit):
+            raise NetproofError(
+                f"{str(folder)!r}: ReFrame expands or runs '$' and '`' in a path, and cannot work"
+                f" below white space, quotes or backslashes; name another folder in {variable}"
+            )
     # Later nights take from there, and the hook runs when this one has ended.
     for folder in (reports, plan.reports):
         trust.insist(folder, "the folder of reports", data=True)
     trust.insist_on_command(plan.hook, HOOK)
     with lock.held(lock.beside(plan.store, name), night.started) as held:
-        prefix = Path(os.environ.get("RFM_PREFIX") or ROOT)
         conditions.enough_room((plan.store, reports, plan.reports, prefix), plan.least_free_mb)
         slurm.answers()
         store = Store.create(plan.store)

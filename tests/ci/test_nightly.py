@@ -195,14 +195,24 @@ class TestWithoutACluster:
         assert f"{public} (mode 0777, root's) can be written by everybody" in ran.stdout
         assert list(public.iterdir()) == []
 
-    def test_a_folder_of_reports_whose_name_reframe_would_run(self, place, tmp_path):
-        reports = str(tmp_path / "$(touch pwned)" / "run-0.json")
+    @pytest.mark.parametrize(
+        ("variable", "name"),
+        [
+            ("RFM_REPORT_FILE", "$(touch pwned)"),
+            ("RFM_REPORT_FILE", "`touch pwned`"),
+            ("RFM_PREFIX", "$(touch pwned)"),
+            ("RFM_PREFIX", "a b"),
+            ("RFM_PREFIX", "a'b"),
+        ],
+    )
+    def test_a_folder_whose_name_reframe_would_run_or_split(self, place, tmp_path, variable, name):
+        folder = tmp_path / name
+        value = folder / "run-0.json" if variable == "RFM_REPORT_FILE" else folder
         command = place.command(store=tmp_path / "store")
-        ran = place.run(tmp_path, *command, **place.settings, RFM_REPORT_FILE=reports)
+        ran = place.run(tmp_path, *command, **{**place.settings, variable: str(value)})
         assert ran.returncode == 2
-        assert "ReFrame expands or runs the '$', '`' or line end in the folder of reports" in (
-            ran.stdout
-        )
+        assert f"NOT JUDGED: {str(folder)!r}: ReFrame expands or runs '$' and '`'" in ran.stdout
+        assert f"name another folder in {variable}" in ran.stdout
         assert not list(tmp_path.rglob("pwned"))
 
     def test_a_full_disk(self, place, small_disk):
@@ -293,7 +303,7 @@ class TestOnTheTestbed:
 
     def test_quotes_and_commands_in_names_are_text_all_the_way(self, run, tmp_path):
         """Switch, contention domain, MPI, label, and the folders of everything."""
-        folder = tmp_path / "n'i \"g;h&t"
+        folder = tmp_path / "n;i&g(h)#t"
         folder.mkdir()
         name = "Summit 'X450' \"a\" $(touch pwned) `touch pwned` # ; | %s \\"
         hostile = furnished(
