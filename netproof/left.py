@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from netproof import trust
 from netproof.case import Case
 from netproof.errors import NetproofError
 
@@ -54,7 +55,11 @@ def write(path: Path, cases: Mapping[Case, Left]) -> None:
 
 
 def read(path: Path) -> dict[tuple[Any, ...], Left]:
-    """The keys of the cases to leave, and why; NetproofError where the file is no such file."""
+    """The keys of the cases to leave, and why; NetproofError where the file is no such file.
+
+    Also where others can write it.
+    """
+    trust.insist(path, f"{VARIABLE}'s file")
     try:
         entries = json.loads(path.read_text())
         return {tuple(entry["case"]): Left.from_json(entry) for entry in entries}

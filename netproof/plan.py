@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -45,6 +47,18 @@ class Step:
     def name(self) -> str:
         """Name of the step and stem of its files."""
         return f"{self.subject}.{self.launch}"
+
+
+def job_name(contention_domain: str) -> str:
+    """Name of the Slurm jobs that take turns in a contention domain, the same for each of them.
+
+    sbatch reads it from a line of the job script, where quotes, ``#`` and white space mean
+    something: of any other text than letters, digits and ``._-``, these and a checksum are taken.
+    """
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", contention_domain)
+    if plain != contention_domain:
+        plain += f"-{hashlib.sha256(contention_domain.encode()).hexdigest()[:8]}"
+    return f"netproof-{plain}"
 
 
 def netpipe_subject(protocol: str, path: str, direction: str) -> str:

@@ -17,6 +17,7 @@ from typing import Any
 
 import yaml
 
+from netproof import trust
 from netproof.case import Case
 from netproof.errors import NetproofError
 from netproof.landmarks import ASYMPTOTIC
@@ -133,6 +134,7 @@ class ReferenceFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        trust.insist(path, "references")
         try:
             # Line ends stay what they are.
             with path.open(encoding="utf-8", newline="") as stream:

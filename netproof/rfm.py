@@ -34,6 +34,7 @@ import itertools
 import json
 import os
 import random
+import shlex
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -64,6 +65,7 @@ from netproof import (
     provenance,
     references,
     session,
+    trust,
 )
 from netproof.benchmarks import (
     NETPIPE_DIRECTIONS,
@@ -135,6 +137,7 @@ class Referenced(rfm.RegressionTestPlugin):
         try:
             if prefix is None:
                 raise NetproofError("RFM_REFERENCE_PREFIX is not set; run '. ci/activate'")
+            trust.insist(Path(prefix) / name, "references")
             self.reference = {"$ref": str(Path(prefix) / name)}
         except Exception as error:
             self.reference_fault = f"no references, {Path(prefix or '') / name}: {error}"
@@ -176,6 +179,17 @@ class Steps(rfm.RunOnlyRegressionTest, Launched):
         Raises ProvenanceError where it left none that is whole.
         """
         return provenance.nodes_of_job(Path(self.stagedir), str(self.job.jobid))
+    @run_before("setup")
+    def insist_on_slurm(self) -> None:
+        """Fail at once where Slurm's commands would look for their configuration for a minute.
+
+        ReFrame asks them as it sets a job up.
+        """
+        if not self.is_dry_run():
+            try:
+                trust.insist_on_slurm()
+            except NetproofError as error:
+                raise ReframeError(str(error)) from None
 
     def write_steps(
         self, steps: Callable[[list[str], int], Sequence[plan.Step]], files: dict[str, str]
@@ -204,7 +218,7 @@ class Steps(rfm.RunOnlyRegressionTest, Launched):
         ]
         self.job.launcher = getlauncher("local")()
         self.job.options += [
-            f"--job-name=netproof-{partition.contention_domain}",
+            f"--job-name={plan.job_name(partition.contention_domain)}",
             "--dependency=singleton",
         ]
         return srun
@@ -504,12 +518,13 @@ class Check(rfm.RunOnlyRegressionTest, Launched, Referenced):
 
     @run_after("setup")
     def show_output(self) -> None:
-        """Make the benchmark's own text the check's output."""
+        """Make the benchmark's own text the check's output; ReFrame takes options as shell text."""
         self.job_of = self.getdep(name_of(self.launched_by, **self.parameters()))
         self.further_of = self.getdep(name_of(self.launched_further_by, **self.parameters()))
         folder = Path(self.job_of.stagedir)
         self.executable_opts = [
-            str(folder / f"{self.subject()}.{launch}.out") for launch in range(1, self.launches + 1)
+            shlex.quote(str(folder / f"{self.subject()}.{launch}.out"))
+            for launch in range(1, self.launches + 1)
         ]
 
     @sanity_function

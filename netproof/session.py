@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from netproof import trust
 from netproof.case import Case
 from netproof.errors import NetproofError
 from netproof.left import Left
@@ -99,7 +100,11 @@ def newest(folder: Path) -> Path:
 
 
 def load(path: Path) -> Session:
-    """Read a report. Raises NetproofError where it is no whole report of ReFrame's."""
+    """Read a report.
+
+    Raises NetproofError where it is no whole report of ReFrame's, or lies where all can write.
+    """
+    trust.insist(path, "the report", data=True)
     try:
         document = json.loads(path.read_text())
     except FileNotFoundError as error:

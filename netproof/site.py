@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from netproof import trust
 from netproof.benchmarks import FEATURES
 from netproof.errors import NetproofError
 from netproof.links import Link
@@ -46,8 +47,37 @@ class Key:
     obeys: Callable[[Any], str | None] = lambda value: None
 
 
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+"""What ends a line or is no character to read: of a job script's lines, tables and file names."""
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+"""Names of systems, partitions and environments, as ReFrame takes them too."""
+_INTERFACE = re.compile(r"[^\s/-][^\s/]{0,14}")
+"""What Linux takes for an interface, but for a dash in front, which programs take for an option."""
+
+
+def _line(value: str) -> str | None:
+    if _CONTROL.search(value):
+        return f"{value!r} has a control character; give one line of text"
+    return None
+
+
 def _text(value: str) -> str | None:
-    return None if value.strip() else "give a name, it is empty"
+    return _line(value) if value.strip() else "give a name, it is empty"
+
+
+def _word(value: str) -> str | None:
+    if value and not _CONTROL.search(value) and not re.search(r"\s", value):
+        return None
+    return f"{value!r} is no word without white space"
+
+
+def _interface(value: str) -> str | None:
+    if _INTERFACE.fullmatch(value) and not _CONTROL.search(value):
+        return None
+    return (
+        f"{value!r} is no interface's name: 1 to 15 characters, no white space, no '/', no '-'"
+        " first"
+    )
 
 
 def _positive(value: int) -> str | None:
@@ -73,9 +103,9 @@ def _rank_counts(value: list[int]) -> str | None:
 
 
 def _words(value: list[str]) -> str | None:
-    if all(isinstance(word, str) for word in value):
+    if all(isinstance(word, str) and not _CONTROL.search(word) for word in value):
         return None
-    return f"{value} is no list of strings, ['-time', '0.1'] for instance"
+    return f"{value} is no list of strings of one line, ['-time', '0.1'] for instance"
 
 
 def _reasons(value: dict[str, str]) -> str | None:
@@ -119,7 +149,7 @@ PARTITION_KEYS = {
     "driver": Key(str, "its driver and version", obeys=_text),
     "link_mbit_s": Key(int, "link rate in Mbit/s of 10⁶ bits", obeys=_positive),
     "mtu": Key(int, "MTU in bytes", obeys=_mtu),
-    "interface": Key(str, "IP interface of the nodes that leads over the switch", obeys=_text),
+    "interface": Key(str, "IP interface of the nodes that leads over the switch", obeys=_interface),
     "nodes": Key(int, "nodes that a job of this partition can have", obeys=_positive),
     "ranks_per_node": Key(int, "ranks on each node", obeys=_positive),
     "rank_counts": Key(list, "rank counts to measure, increasing", obeys=_rank_counts),
@@ -130,6 +160,7 @@ PARTITION_KEYS = {
         str,
         "jobs with the same word never measure at the same time; by default the switch's name",
         default="",
+        obeys=_line,
     ),
     "netpipe_repeats": Key(
         int,
@@ -188,7 +219,7 @@ PARTITION_KEYS = {
 
 ENVIRONMENT_KEYS = {
     "mpi": Key(str, "the MPI library and its version", obeys=_text),
-    "pmi": Key(str, "srun's --mpi plugin for it", obeys=_text),
+    "pmi": Key(str, "srun's --mpi plugin for it", obeys=_word),
     "absent": Key(
         dict, "benchmarks that the environment lacks, each with the reason", {}, _reasons
     ),
@@ -217,6 +248,8 @@ ENVIRONMENT_KEYS = {
 }
 
 _TIME_LIMIT = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
+
+CONFIGURATION = "the site's configuration"
 
 JUDGE_ENVIRONMENT = "builtin"
 """ReFrame's own environment, in which what compares configurations runs: it measures nothing."""
@@ -319,8 +352,11 @@ def load(path: Path) -> dict[str, Any]:
 def survey(folder: Path) -> Survey:
     """All systems of ``folder`` that can be used, defaults filled in, and all that is wrong.
 
-    Raises SiteError where the folder holds no system.
+    Raises SiteError where the folder holds no system, and NetproofError where others can write
+    what would be run.
     """
+    # ReFrame runs it too.
+    trust.insist(folder / "settings.py", CONFIGURATION)
     paths = sorted(path for path in folder.glob("*.py") if path.name != "settings.py")
     if not paths:
         raise SiteError(folder, "the folder", "*.py", "holds no system; copy example.py to begin")
@@ -387,9 +423,11 @@ def _insist(faults: Sequence[SiteError]) -> None:
 
 
 def _read(file: _File) -> dict[str, Any]:
-    """A file's configuration as far as it can be used."""
+    """A file's configuration as far as it can be used; NetproofError where others can write it."""
     nothing: dict[str, Any] = {"systems": [], "environments": []}
     spec = importlib.util.spec_from_file_location(f"netproof_site_{file.path.stem}", file.path)
+    for place in (file.path, spec.cached):
+        trust.insist(place, CONFIGURATION)
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
@@ -497,6 +535,10 @@ def _name(file: _File, entry: Any, what: str) -> str | None:
     if not isinstance(name, str) or not name:
         file.refuse(what, "name", "is missing")
         return None
+    if not _NAME.fullmatch(name):
+        # It becomes part of paths, of Slurm's options and of ReFrame's expressions.
+        file.refuse(what, "name", f"is {name!r}; it takes letters, digits, - and _, no digit first")
+        return None
     return name
 
 
@@ -549,6 +591,10 @@ def _partition(file: _File, place: str, partition: dict[str, Any], environments:
                 f"{environ!r} is not defined in this file; it has"
                 f" {', '.join(sorted(environments)) or 'none'}",
             )
+    for key in ("access", "sched_options"):
+        for option in _list(file, place, partition, key):
+            if _CONTROL.search(option):
+                file.refuse(place, key, f"{option!r} has a control character; an option is a line")
     extras, good = _complete(file, place, partition, PARTITION_KEYS)
     if extras["baseline"] and "baseline" in good and extras["baseline"] not in environs:
         file.refuse(

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from netproof import trust
 from netproof.errors import NetproofError
 
 ANSWER_S = 60
@@ -119,6 +120,7 @@ def seconds_of(limit: str) -> int | None:
 
 
 def _ask(*command: str) -> str:
+    trust.insist_on_slurm()
     try:
         ran = subprocess.run(
             command, capture_output=True, text=True, timeout=ANSWER_S, stdin=subprocess.DEVNULL

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from netproof import trust
 from netproof.errors import NetproofError
 from netproof.spack_files import SpackFileError, includes, load
 
@@ -237,8 +238,10 @@ def environments(folder: Path = FOLDER) -> list[dict[str, Any]]:
     """One ReFrame environment for each combination of the table, whether it is built or not.
 
     One that is not built, or stale, says so in its ``extras['unusable']``: its cases are owed,
-    and fail for that reason. Raises SpackFileError for files that cannot be used.
+    and fail for that reason. Raises SpackFileError for files that cannot be used, and NetproofError
+    where others can write the folder: what is in it becomes part of jobs' PATH.
     """
+    trust.insist(folder, "the Spack environments")
     offered = benchmarks(folder)
     return [_environment(combination, offered, folder) for combination in table(folder).build]
 

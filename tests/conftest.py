@@ -15,15 +15,21 @@ TESTBED = ROOT / "ci" / "testbed" / "testbed"
 # ci/ is no installed package.
 sys.path.insert(0, str(ROOT))
 
+from ci.testbed.state import CONF, DEFAULT  # noqa: E402
+
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def _activated(folder: Path, **settings: str) -> dict[str, str]:
-    """Environment of a shell that sourced ci/activate; reports go to ``folder``."""
+    """Environment of a shell that sourced ci/activate; reports go to ``folder``.
+
+    Where there is a testbed it is entered.
+    """
+    enter = "ci/testbed/activate" if (DEFAULT / CONF).exists() else "ci/activate"
     ours = ("RFM_", "SLURM_")
     clean = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     shown = subprocess.run(
-        ["bash", "-c", f'. "{ROOT}/ci/activate" && env -0'],
+        ["bash", "-c", f'. "{ROOT}/{enter}" && env -0'],
         env=clean,
         capture_output=True,
         text=True,

@@ -101,9 +101,10 @@ def _parser() -> argparse.ArgumentParser:
         added.add_argument(
             "--state",
             type=Path,
-            default=state.DEFAULT,
+            default=Path(os.environ.get(state.VARIABLE) or state.DEFAULT),
             metavar="DIR",
-            help="the folder that everything lives in (default: %(default)s)",
+            help=f"the folder that everything lives in (default: {state.VARIABLE}, else"
+            f" {state.DEFAULT})",
         )
         if verb == "up":
             added.add_argument(
@@ -146,11 +147,11 @@ def up(folder: StateFolder, topology_file: Path) -> int:
         started = [daemons.start_node(node) for node in wanted.nodes]
         report.step(f"{len(wanted.nodes)} nodes", lambda: daemons.wait_for_nodes() or any(started))
         daemons.register_cluster()
-    print(f"up in {time.monotonic() - begun:.1f} s; to use it: export SLURM_CONF={folder / CONF}")
+    print(
+        f"up in {time.monotonic() - begun:.1f} s; to use it: . ci/testbed/activate, or export"
+        f" SLURM_CONF={folder / state.CONF}"
+    )
     return 0
-
-
-CONF = "slurm.conf"
 
 
 class _Report:
@@ -186,7 +187,7 @@ def _configure(folder: StateFolder, wanted: Topology) -> None:
     host = socket.gethostname().partition(".")[0]
     memory_mb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
     files = {
-        CONF: (slurm.configuration(wanted, folder, host, memory_mb), 0o644),
+        state.CONF: (slurm.configuration(wanted, folder, host, memory_mb), 0o644),
         "cgroup.conf": (slurm.CGROUP_CONFIGURATION, 0o644),
         "slurmdbd.conf": (slurm.database_configuration(folder, host), 0o600),
         "hosts": (slurm.hosts(wanted, host), 0o644),
@@ -268,7 +269,7 @@ def status(folder: StateFolder) -> int:
         wrong.append("slurmdbd: does not answer")
     for sentence in wrong:
         print(f"DOWN {sentence}")
-    print(f"SLURM_CONF={folder / CONF}")
+    print(f"SLURM_CONF={folder / state.CONF}")
     return 1 if wrong else 0
 
 
@@ -288,7 +289,7 @@ def run_in_node(folder: StateFolder, name: str, command: list[str]) -> int:
         raise CannotRunError(f"node {name} is down: run 'testbed up'")
     namespaces = ["--net", "--uts", "--mount", "--ipc", f"--wdns={Path.cwd()}"]
     processes.go_first()
-    os.environ["SLURM_CONF"] = str(folder / CONF)
+    os.environ["SLURM_CONF"] = str(folder / state.CONF)
     os.execvp("nsenter", ["nsenter", f"--target={daemon}", *namespaces, "--", *command])
 
 

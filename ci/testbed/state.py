@@ -6,8 +6,13 @@ import shutil
 from pathlib import Path
 
 from ci.testbed.errors import CannotRunError
+from netproof import trust
+from netproof.errors import NetproofError
 
 DEFAULT = Path("/var/tmp/netproof-testbed")
+VARIABLE = "NETPROOF_TESTBED"
+"""Names another folder."""
+CONF = "slurm.conf"
 MARK = "this-is-a-netproof-testbed"
 MADE_NAMESPACE_FOLDER = "run-netns-is-ours"
 """Says that the machine had no /run/netns before; wiped only with the folder itself."""
@@ -19,7 +24,12 @@ class StateFolder:
     """The folder ``path`` (resolved), and the places in it."""
 
     def __init__(self, path: Path) -> None:
-        """CannotRunError when ``path`` is too long for sockets, or not fit for Slurm's files."""
+        """CannotRunError when ``path`` is too long for sockets, or not fit for Slurm's files.
+
+        Also when others can write it, or what is there of it: Slurm's configuration in it says
+        what code runs as root.
+        """
+        self._insist(path)
         self.path = path.resolve()
         room = SOCKET_PATH_LIMIT - len(LONGEST_SOCKET) - 1
         if len(str(self.path)) > room:
@@ -32,6 +42,17 @@ class StateFolder:
                 f"{self.path}: Slurm's files take letters, digits and '/._-' in a path; give"
                 " --state another"
             )
+
+    @staticmethod
+    def _insist(path: Path) -> None:
+        for place in (path, path / MARK, path / CONF):
+            try:
+                trust.insist(place, "the state folder")
+            except NetproofError as error:
+                raise CannotRunError(
+                    f"{error}; remove what no testbed of yours made, or give --state a folder that"
+                    " only root writes"
+                ) from error
 
     def __truediv__(self, name: str) -> Path:
         """The place ``name`` in the folder."""
@@ -51,6 +72,8 @@ class StateFolder:
                 " another folder"
             )
         self.path.mkdir(mode=0o755, parents=True, exist_ok=True)
+        # Somebody may have been quicker.
+        self._insist(self.path)
         (self / MARK).write_text("made by ci/testbed/testbed up, removed by down\n")
 
     def holds(self, name: str, text: str) -> bool:

@@ -3,7 +3,8 @@
 # it was scheduled, and, once on each node, what else the node did meanwhile.
 . ./load.sh
 node=$(uname -n)
-TIMEFORMAT="netproof rank ${SLURM_PROCID:?} on $node: %R s wall, %U s user, %S s system"
+# In TIMEFORMAT a % begins a figure.
+TIMEFORMAT="netproof rank ${SLURM_PROCID:?} on ${node//%/%%}: %R s wall, %U s user, %S s system"
 scheduled=
 # A shell watches its program itself.
 if [ "$1" = bash ]; then run=("$@"); else run=(watched "$@"); fi

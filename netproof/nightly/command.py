@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from types import FrameType
 
-from netproof import durations, judging, left, session, site, slurm
+from netproof import durations, judging, left, session, site, slurm, trust
 from netproof.beside import Asked
 from netproof.errors import NetproofError
 from netproof.history import judging as history
@@ -39,6 +39,8 @@ LATEST = "latest"
 
 HOOK_S = 120
 """Seconds that the hook gets."""
+
+HOOK = "the hook"
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -131,8 +133,21 @@ def _go(plan: Plan, night: Night) -> None:
     configuration = site.gather(Path(_setting("RFM_CONFIG_PATH")))
     owed = matrix(configuration, name, [partition] if partition else [], all_functions=plan.full)
     reports = Path(_setting("RFM_REPORT_FILE")).parent
+    prefix = Path(os.environ.get("RFM_PREFIX") or ROOT)
+    for folder, unfit, variable in (
+        (reports, measuring.EXPANDED, "RFM_REPORT_FILE"),
+        (prefix, measuring.EXPANDED + measuring.SPLIT, "RFM_PREFIX"),
+    ):
+        if set(str(folder)) & set(unfit):
+            raise NetproofError(
+                f"{str(folder)!r}: ReFrame expands or runs '$' and '`' in a path, and cannot work"
+                f" below white space, quotes or backslashes; name another folder in {variable}"
+            )
+    # Later nights take from there, and the hook runs when this one has ended.
+    for folder in (reports, plan.reports):
+        trust.insist(folder, "the folder of reports", data=True)
+    trust.insist_on_command(plan.hook, HOOK)
     with lock.held(lock.beside(plan.store, name), night.started) as held:
-        prefix = Path(os.environ.get("RFM_PREFIX") or ROOT)
         conditions.enough_room((plan.store, reports, plan.reports, prefix), plan.least_free_mb)
         slurm.answers()
         store = Store.create(plan.store)
@@ -244,6 +259,10 @@ def _report(plan: Plan, night: Night, name: str) -> Path:
 
 def _tell(hook: str, text: str) -> str | None:
     """Run the site's hook with ``text`` on its standard input; what went wrong, or None."""
+    try:
+        trust.insist_on_command(hook, HOOK)
+    except NetproofError as error:
+        return f"was not run: {error}"
     process = subprocess.Popen(
         ["/bin/sh", "-c", hook], stdin=subprocess.PIPE, encoding="utf-8", start_new_session=True
     )

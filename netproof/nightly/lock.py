@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
+from netproof import trust
 from netproof.errors import NetproofError
 
 
@@ -23,11 +24,12 @@ def held(path: Path, started: datetime) -> Iterator[int]:
     """Hold the lock, which says who has it since when; yields its descriptor.
 
     Whoever inherits the descriptor holds it too, and when the last of them ends, however it ends,
-    the lock is free. Raises NetproofError at once where another night has it, and OSError where the
-    file cannot be written.
+    the lock is free. Raises NetproofError at once where another night has it, or everybody can
+    write the place, and OSError where the file cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    trust.insist(path, "the lock", data=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o664)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -24,6 +24,8 @@ WATCH_S = 15
 """Seconds after which it is seen to that slurmctld still answers."""
 LINES = 6
 """Lines of ReFrame's output that are told where it left no report."""
+EXPANDED, SPLIT = "$`", " \t\n'\"\\"
+"""What ReFrame expands or runs in a path, and at what it splits the path of a job's script."""
 _DEATH_SIGNAL = 1
 """PR_SET_PDEATHSIG of prctl(2)."""
 

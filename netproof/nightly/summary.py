@@ -76,7 +76,8 @@ def text(night: Night) -> str:
     if night.log:
         lines.append(f"output of ReFrame {night.log}")
     lines.append(f"exit status {night.status}")
-    told = "".join(f"{visible(line)}\n" for line in lines)
+    # What goes on in a further line is indented: a job's text cannot look like the night's own.
+    told = "".join(f"{visible(line)}\n".replace("\n", "\n    ").rstrip(" ") for line in lines)
     # What a job wrote may be no text.
     return told.encode(errors="replace").decode()
 

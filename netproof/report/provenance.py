@@ -74,10 +74,10 @@ def _repeat(report: Report) -> Markup:
     else:
         told.append("The revision is not known: check out the one that was used yourself.")
     if report.system == TESTBED:
-        lines += ["ci/setup", "ci/testbed/testbed up"]
+        lines += ["ci/setup", "ci/testbed/testbed up", ". ci/testbed/activate"]
     else:
         lines.append("python3 -m venv .venv && .venv/bin/pip install --editable .")
-    lines.append(". ci/activate")
+        lines.append(". ci/activate")
     if software is not None:
         for kind, (variable, folder) in _FOLDERS.items():
             used = {str(Path(file.path).parent) for file in software.files if file.kind == kind}

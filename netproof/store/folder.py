@@ -21,6 +21,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from netproof import trust
 from netproof.errors import NetproofError
 from netproof.store.columns import FORMAT, TABLES
 
@@ -87,6 +88,7 @@ class Store:
 
     def __post_init__(self) -> None:
         marker = self.folder / MARKER
+        trust.insist(marker, "the store", data=True)
         try:
             found = json.loads(marker.read_text())["format"]
         except FileNotFoundError:
@@ -109,6 +111,7 @@ class Store:
         Raises NetproofError where the folder holds other things than a store.
         """
         marker = folder / MARKER
+        trust.insist(marker, "the store", data=True)
         if os.path.isfile(folder):
             raise _a_file(folder)
         if not os.path.exists(marker):

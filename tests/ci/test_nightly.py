@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import re
@@ -17,6 +18,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from netproof import plan
 from netproof.store import Store
 from netproof.store.folder import MARKER
 
@@ -59,7 +61,14 @@ class Place:
         return [
             *(NIGHTLY, "--system", "testbed", "--store", str(store or self.store)),
             *("--report", str(self.folder / "pages"), "--junit", str(self.folder / "junit.xml")),
-            *("--hook", f"cat > {self.folder}/told", *options, "--", "-S", "launches=1"),
+            *(
+                "--hook",
+                f"cat > {shlex.quote(str(self.folder))}/told",
+                *options,
+                "--",
+                "-S",
+                "launches=1",
+            ),
         ]
 
     @property
@@ -92,19 +101,23 @@ class Place:
         }
 
 
-@pytest.fixture(scope="module")
-def place(run, tmp_path_factory) -> Place:
-    folder = tmp_path_factory.mktemp("nights")
+def furnished(folder: Path, run, further: str = "") -> Place:
+    """A place in ``folder``; ``further``: what the site's file says besides."""
     (folder / "site").mkdir()
     (folder / "site" / "settings.py").write_text(SETTINGS)
     site = str(ROOT / "site-config" / "testbed.py")
-    (folder / "site" / "testbed.py").write_text(SITE.replace("SITE", site))
+    (folder / "site" / "testbed.py").write_text(SITE.replace("SITE", site) + further)
     (folder / "references").mkdir()
     bounds = (ROOT / "reference-values" / "testbed.yaml").read_text()
     (folder / "references" / "testbed.yaml").write_text(
         re.sub(r"\[100, -[0-9.]+, [0-9.]+, '%'\]", "[0, null, null, '%']", bounds)
     )
     return Place(folder, run)
+
+
+@pytest.fixture(scope="module")
+def place(run, tmp_path_factory) -> Place:
+    return furnished(tmp_path_factory.mktemp("nights"), run)
 
 
 @pytest.fixture
@@ -140,6 +153,67 @@ class TestWithoutACluster:
         (error,) = place.suite().iter("error")
         assert "slurmctld does not answer" in error.get("message")
         assert not (tmp_path / "store").exists()
+
+    def test_a_slurm_conf_that_names_nothing_is_told_at_once(self, place, tmp_path):
+        """Slurm's commands look for it for a minute each."""
+        gone = str(tmp_path / "gone.conf")
+        elsewhere = Place(place.folder, lambda *a, **s: place.run(*a, **s, SLURM_CONF=gone))
+        begun = time.monotonic()
+        ran = elsewhere.night(store=tmp_path / "store")
+        assert ran.returncode == 2, ran.stdout + ran.stderr
+        assert f"NOT JUDGED: SLURM_CONF is '{gone}', and there is no such file" in place.told
+        options = ("--system", "testbed:gige", "-p", "mpich", "-c", str(ROOT / "checks"), "-r")
+        told = elsewhere.run(tmp_path, "reframe", *options, **place.settings).stdout
+        assert f"SLURM_CONF is '{gone}', and there is no such file" in told
+        assert time.monotonic() - begun < 50
+
+    def test_a_hook_that_others_can_write_is_not_run(self, place, tmp_path):
+        hook = tmp_path / "hook"
+        hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+        hook.chmod(0o777)
+        command = place.command(store=tmp_path / "store")
+        command[command.index("--hook") + 1] = str(hook)
+        ran = place.run(tmp_path, *command, **place.settings)
+        assert ran.returncode == 2
+        said = f"the hook {hook} (mode 0777, root's) can be written by everybody"
+        assert f"NOT JUDGED: {said}" in ran.stdout
+        assert f"the hook '{hook}' was not run: {said}" in ran.stderr
+        assert not (tmp_path / "ran").exists()
+        assert not (tmp_path / "store").exists()
+
+    @pytest.mark.parametrize("where", ["store", "pages"])
+    def test_a_place_that_everybody_can_write_is_not_used(self, place, tmp_path, where):
+        public = tmp_path / "public"
+        public.mkdir()
+        public.chmod(0o777)
+        options = {"store": public / "store"} if where == "store" else {}
+        command = place.command(**{"store": tmp_path / "store", **options})
+        if where == "pages":
+            command[command.index("--report") + 1] = str(public / "pages")
+        ran = place.run(tmp_path, *command, **place.settings)
+        assert ran.returncode == 2
+        assert f"{public} (mode 0777, root's) can be written by everybody" in ran.stdout
+        assert list(public.iterdir()) == []
+
+    @pytest.mark.parametrize(
+        ("variable", "name"),
+        [
+            ("RFM_REPORT_FILE", "$(touch pwned)"),
+            ("RFM_REPORT_FILE", "`touch pwned`"),
+            ("RFM_PREFIX", "$(touch pwned)"),
+            ("RFM_PREFIX", "a b"),
+            ("RFM_PREFIX", "a'b"),
+        ],
+    )
+    def test_a_folder_whose_name_reframe_would_run_or_split(self, place, tmp_path, variable, name):
+        folder = tmp_path / name
+        value = folder / "run-0.json" if variable == "RFM_REPORT_FILE" else folder
+        command = place.command(store=tmp_path / "store")
+        ran = place.run(tmp_path, *command, **{**place.settings, variable: str(value)})
+        assert ran.returncode == 2
+        assert f"NOT JUDGED: {str(folder)!r}: ReFrame expands or runs '$' and '`'" in ran.stdout
+        assert f"name another folder in {variable}" in ran.stdout
+        assert not list(tmp_path.rglob("pwned"))
 
     def test_a_full_disk(self, place, small_disk):
         ran = place.night(store=small_disk / "store")
@@ -226,6 +300,36 @@ class TestOnTheTestbed:
         assert document["verdict"] == "pass"
         assert document["labels"] == {"night": "2"}
         assert [len(one["cases"]) for one in document["left"]] == [8, 8]
+
+    def test_quotes_and_commands_in_names_are_text_all_the_way(self, run, tmp_path):
+        """Switch, contention domain, MPI, label, and the folders of everything."""
+        folder = tmp_path / "n;i&g(h)#t"
+        folder.mkdir()
+        name = "Summit 'X450' \"a\" $(touch pwned) `touch pwned` # ; | %s \\"
+        hostile = furnished(
+            folder,
+            run,
+            f"for partition in site_configuration['systems'][0]['partitions']:\n"
+            f"    partition['extras'] |= dict.fromkeys(('switch', 'contention_domain'), {name!r})\n"
+            f"for environment in site_configuration['environments']:\n"
+            f"    environment['extras']['mpi'] = {name!r}\n",
+        )
+        ran = hostile.night("--budget", "0.01", "--label", f"kernel={name}")
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        assert "8 of 8 cases passed" in hostile.told
+        assert hostile.suite().get("tests") == "24"
+        assert name in html.unescape((folder / "pages" / "latest" / "index.html").read_text())
+        judged = run(
+            folder,
+            *("netproof", "verdict", "newest", "--store", str(hostile.store), "--json"),
+            **hostile.settings,
+        )
+        assert json.loads(judged.stdout)["labels"] == {"kernel": name}
+        jobs = run(folder, "sacct", "-nXP", "-o", "jobname").stdout.split()
+        assert plan.job_name(name) in jobs
+        places = (tmp_path, ROOT, ROOT / "checks", Path.cwd())
+        assert not [place for place in places if list(place.glob("pwned"))]
+        assert not list(folder.rglob("pwned"))
 
     def test_a_whole_night_passes_and_one_that_overlaps_it_leaves_it_alone(self, place):
         first = subprocess.Popen(

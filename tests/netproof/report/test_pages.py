@@ -205,7 +205,7 @@ def test_provenance_names_what_nodes_differ_in_and_how_to_repeat_the_run(report,
     path.write_text(json.dumps(document))
     main = report(path)["index.html"].text
     assert (
-        "To repeat the run git checkout 4f5a0c ci/setup ci/testbed/testbed up . ci/activate"
+        "To repeat the run git checkout 4f5a0c ci/setup ci/testbed/testbed up . ci/testbed/activate"
         " export RFM_CONFIG_PATH=/srv reframe --system testbed -c checks -r"
     ) in main
     assert "command /srv/netproof/.venv/bin/reframe --system testbed -c checks -r" in main
@@ -234,7 +234,7 @@ def test_the_command_repeats_the_run_in_any_clone(report, tmp_path, command, rep
     path = tmp_path / "run-1.json"
     path.write_text(json.dumps(document))
     main = report(path)["index.html"].text
-    assert f". ci/activate {repeated} The revision" in main
+    assert f". ci/testbed/activate {repeated} The revision" in main
     assert f"command {command} run in" in main
 
 
