@@ -179,6 +179,7 @@ class Steps(rfm.RunOnlyRegressionTest, Launched):
         Raises ProvenanceError where it left none that is whole.
         """
         return provenance.nodes_of_job(Path(self.stagedir), str(self.job.jobid))
+
     @run_before("setup")
     def insist_on_slurm(self) -> None:
         """Fail at once where Slurm's commands would look for their configuration for a minute.
