@@ -49,12 +49,15 @@ DENSE = "-dense"
 class Asked:
     """A case that may be measured further, as its first launches have it.
 
-    ``limits``: of its references; ``extras``: of its partition, for the further job itself.
+    ``limits``: of its references; ``extras``: of its partition, for the further job itself;
+    ``peers``: the cases of other configurations that it is compared with, where that is what
+    is asked.
     """
 
     subject: Subject
     limits: Mapping[str, Limits]
     extras: Mapping[str, Any]
+    peers: tuple[Subject, ...] = ()
 
     @property
     def case(self) -> Case:
@@ -101,6 +104,7 @@ class Asked:
             "known": dict(self.subject.known),
             "limits": ends,
             "extras": dict(self.extras),
+            "peers": [_peer(one) for one in self.peers],
         }
 
     @classmethod
@@ -115,7 +119,18 @@ class Asked:
         subject = Subject.of_extras(
             Measured.from_json(values["measured"]), values["extras"], values["known"]
         )
-        return cls(subject, found, values["extras"])
+        peers = tuple(
+            dataclasses.replace(
+                Subject.of_extras(
+                    Measured.from_json(peer["measured"]),
+                    {**values["extras"], "link_mbit_s": peer["link"][0], "mtu": peer["link"][1]},
+                    peer["known"],
+                ),
+                switch=peer["switch"],
+            )
+            for peer in values["peers"]
+        )
+        return cls(subject, found, values["extras"], peers)
 
 
 @dataclass(frozen=True)
@@ -179,7 +194,7 @@ def undecided(several: Sequence[Done]) -> Undecided:
         subject = subjects[key]
         twin = judgement.twin_key(subject.case)
         confirm = subject.settings.confirm
-        flags = done.asked.flags()
+        flags = () if done.asked.peers else done.asked.flags()
         if flags and not again.settled(subject, flags, done.again, done.asked.rounds()):
             found.around[key] = tuple(flag.why for flag in flags)
         if len(done.launches) >= done.asked.rounds():
@@ -188,32 +203,47 @@ def undecided(several: Sequence[Done]) -> Undecided:
             *judgement.rates(subject, subjects.get(twin)),
             *judgement.references(subject, done.asked.limits),
         )
-        for finding in findings:
-            level = judgement.rule(subject, finding, None).level
+        rulings = [judgement.rule(subject, finding, None) for finding in findings]
+        if done.asked.peers:
+            rulings = _comparing(subject, done.asked.peers)
+        for ruling in rulings:
             measured_again = len(done.launches) >= confirm.launches
-            if level not in AGAINST or (level is Level.FAIL and measured_again):
+            if ruling.level not in AGAINST or (ruling.level is Level.FAIL and measured_again):
                 continue
-            of_both = finding.criterion.startswith("MPI loss") and twin in subjects
+            of_both = ruling.finding.criterion.startswith("MPI loss") and twin in subjects
             for one in (key, twin) if of_both else (key,):
-                found.whole[one] = (*found.whole.get(one, ()), finding.why)
+                found.whole[one] = (*found.whole.get(one, ()), ruling.why)
     return found
 
 
-def compared(rulings: Mapping[tuple, Sequence[Ruling]], own: Sequence[Asked]) -> Undecided:
-    """Which of a job's ``own`` cases are launched on for what comparing configurations found.
+def _comparing(subject: Subject, peers: Sequence[Subject]) -> list[Ruling]:
+    """The rulings on sizes of the envelope that a case has a part in, on either side."""
+    label = str(subject)
+    return [
+        ruling
+        for several in judgement.envelopes([subject, *peers]).values()
+        for ruling in several
+        if label in (ruling.finding.where, ruling.finding.against)
+    ]
 
-    ``rulings``: of all cases, by their keys. Those that are against a case, and those that another
-    case was found wanting against.
+
+def compared(everyone: Sequence[Subject], own: Sequence[Asked]) -> list[Asked]:
+    """Those of a job's ``own`` cases that comparing configurations leaves undecided.
+
+    They are flagged themselves, or another case is in comparison with them. Each comes with those
+    of ``everyone`` that it is compared with.
     """
-    found = Undecided()
-    for several in rulings.values():
-        for ruling in several:
-            if ruling.level not in AGAINST:
-                continue
-            for one in own:
-                if str(one.subject) in (ruling.finding.where, ruling.finding.against):
-                    key = one.case.key()
-                    found.whole[key] = (*found.whole.get(key, ()), ruling.why)
+    groups: dict[tuple, list[Subject]] = {}
+    for subject in everyone:
+        if subject.measured.curve.sizes != (0,):
+            groups.setdefault(judgement.group(subject.case), []).append(subject)
+    found = []
+    for one in own:
+        key = one.case.key()
+        members = groups.get(judgement.group(one.case), [])
+        peers = tuple(member for member in members if member.case.key() != key)
+        if peers and any(ruling.level in AGAINST for ruling in _comparing(one.subject, peers)):
+            found.append(dataclasses.replace(one, peers=peers))
     return found
 
 
@@ -394,6 +424,15 @@ def _reader(folder: Path, case: Case) -> Callable[[str], Curve]:
 def _closed(folder: Path) -> set[str]:
     path = folder / CLOSED_FILE
     return set(path.read_text().split("\n")) - {""} if path.exists() else set()
+
+
+def _peer(subject: Subject) -> dict[str, Any]:
+    return {
+        "measured": subject.measured.as_json(),
+        "known": dict(subject.known),
+        "switch": subject.switch,
+        "link": None if subject.link is None else [subject.link.mbit_s, subject.link.mtu],
+    }
 
 
 def _finite(end: float) -> float | None:

@@ -399,7 +399,7 @@ def across(
             by_group[group(subject.case)].append(subject)
     rulings: dict[tuple, tuple[Ruling, ...]] = {}
     for members in by_group.values():
-        for subject, found in _envelopes(members).items():
+        for subject, found in envelopes(members).items():
             red = [
                 ruling.finding.size
                 for ruling in found
@@ -410,7 +410,7 @@ def across(
     return rulings
 
 
-def _envelopes(members: Sequence[Subject]) -> dict[Subject, list[Ruling]]:
+def envelopes(members: Sequence[Subject]) -> dict[Subject, list[Ruling]]:
     """Of cases of one group, the rulings on each size that the envelope flags."""
     calm = {str(member): undisturbed(member).measured for member in members}
     noise = {str(member): disturbances(member) for member in members}

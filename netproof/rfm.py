@@ -744,15 +744,10 @@ class Further(Steps, Reader):
         partition = Partition.from_extras(self.current_partition.extras)
         stage = Path(self.stagedir)
         rounds, files = self.rounds(self.take_over_srun(partition))
-        text = plan.further_script(
-            rounds, partition, over_tcp=self.over_tcp, decision=self.decision(stage)
-        )
+        decision = further.decision(stage)
+        text = plan.further_script(rounds, partition, over_tcp=self.over_tcp, decision=decision)
         further.write_question(stage, self.asked)
         self.write_files(text, files, [step.name for steps in rounds for _, step in steps])
-
-    def decision(self, stage: Path) -> str:
-        """Shell text that closes what is decided."""
-        return further.decision(stage)
 
     @sanity_function
     def keep_launches(self) -> bool:
@@ -853,8 +848,9 @@ class ComparedFurther(rfm.RegressionTestPlugin):
     """Launches on what comparing configurations leaves undecided, once every job is done.
 
     That is a case that criteria across configurations flag, and the one that it was compared with:
-    each is launched on by the test of its own job. What the others measure meanwhile it cannot
-    know, so it makes every round. It comes before a class of ``Further`` among the bases.
+    each is launched on by the test of its own job. What the others measure meanwhile it does not
+    know; where it is theirs that is unclear, it makes every round. It comes before a class of
+    ``Further`` among the bases.
     """
 
     @run_after("init")
@@ -870,12 +866,8 @@ class ComparedFurther(rfm.RegressionTestPlugin):
 
     def undecided(self) -> further.Undecided:
         """Own cases that a comparison of all flags, or that others are flagged against."""
-        everyone = _everyone(self)
-        return further.compared(judged_across(everyone), self.asked)
-
-    def decision(self, stage: Path) -> str:
-        """None: every round is made."""
-        return ""
+        self.asked = further.compared(_everyone(self), self.asked)
+        return further.undecided([further.Done(one) for one in self.asked])
 
     def insist_on_launches(self) -> None:
         """Fail for a launch that is not complete: the checks of the cases are done by now."""
@@ -922,7 +914,7 @@ def _everyone(test: ComparedFurther | Configurations) -> list[Subject]:
     ]
 
 
-def judged_across(subjects: Sequence[Subject]) -> dict[tuple, tuple[judgement.Ruling, ...]]:
+def _across(subjects: Sequence[Subject]) -> dict[tuple, tuple[judgement.Ruling, ...]]:
     """The rulings of the criteria across configurations, with the score baseline of the system."""
     partitions = [
         {"name": partition.name, "extras": partition.extras}
@@ -1034,7 +1026,7 @@ class Configurations(rfm.RunOnlyRegressionTest, Launched):
         subjects = _everyone(self)
         if not subjects:
             raise SanityError("no case is complete, so there is nothing to compare")
-        rulings = judged_across(subjects)
+        rulings = _across(subjects)
         return _hold([ruling for several in rulings.values() for ruling in several])
 
 

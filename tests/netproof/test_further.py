@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from netproof import further, judgement, plan, session, site
-from netproof.again import MeasuredAgain, settled
+from netproof.again import MeasuredAgain, rule_all, settled
 from netproof.criteria import Level
 from netproof.disturbance import NodeLoad
 from netproof.further import Asked, Done, undecided
-from netproof.judgement import Ruling, Subject
+from netproof.judgement import Subject
 from netproof.limits import Limits
+from netproof.links import Link
 from netproof.measured import Measured
 from netproof.site import Partition
 
@@ -191,8 +192,6 @@ class TestSettled:
     def test_what_only_disturbed_launches_confirm_is_inconclusive(self, flagged):
         one, again = flagged
         noisy = dataclasses.replace(again, loads=((BUSY,),) * len(again.launches))
-        from netproof.again import rule_all
-
         rulings = rule_all(one.subject, one.flags(), noisy)
         failing = [r for r in rulings if r.finding.level is Level.FAIL]
         assert failing
@@ -201,26 +200,48 @@ class TestSettled:
 
 
 class TestCompared:
-    def test_both_sides_of_a_flag_are_launched_on_each_by_its_own_job(self, pingpong):
-        other = dataclasses.replace(
-            pingpong, case=dataclasses.replace(pingpong.case, environment="intelmpi")
-        )
-        third = dataclasses.replace(
-            pingpong, case=dataclasses.replace(pingpong.case, environment="openmpi4")
-        )
-        ours, theirs, apart = asked(pingpong), asked(other), asked(third)
-        finding = judgement.criteria.Finding(
-            "envelope", Level.FAIL, str(ours.subject), "slow", against=str(theirs.subject)
-        )
-        rulings = {ours.case.key(): (Ruling(finding, Level.FAIL, "slow"),)}
-        assert list(further.compared(rulings, [ours]).whole) == [ours.case.key()]
-        assert list(further.compared(rulings, [theirs]).whole) == [theirs.case.key()]
-        assert not further.compared(rulings, [apart])
+    def configurations(self, pingpong: Measured, *factors: float) -> list[Asked]:
+        """The case as several environments would have it, each so many times as slow."""
+        several = []
+        for number, factor in enumerate(factors):
+            case = dataclasses.replace(pingpong.case, environment=f"mpi-{number}")
+            done = launched_on(asked(pingpong), 3, factor)
+            launches = [dataclasses.replace(one, further=False) for one in done.launches]
+            several.append(asked(dataclasses.replace(pingpong, case=case).with_launches(launches)))
+        return several
 
-    def test_what_only_warns_is_not(self, pingpong):
-        one = asked(pingpong)
-        finding = judgement.criteria.Finding("score", Level.WARN, str(one.subject), "slow")
-        assert not further.compared({one.case.key(): (Ruling(finding, Level.WARN, ""),)}, [one])
+    def test_both_sides_of_a_flag_are_launched_on_each_by_its_own_job(self, pingpong):
+        slow, fast, between = several = self.configurations(pingpong, 20.0, 1.0, 3.0)
+        everyone = [one.subject for one in several]
+        for one in (slow, fast):
+            (kept,) = further.compared(everyone, [one])
+            assert {str(peer) for peer in kept.peers} == {
+                str(other.subject) for other in several if other is not one
+            }
+            assert undecided([Done(kept)]).whole
+            assert not undecided([launched_on(kept, 3)])
+        assert further.compared(everyone, [between]) == []
+
+    def test_nothing_is_launched_on_where_configurations_are_alike(self, pingpong):
+        several = self.configurations(pingpong, 1.0, 1.1, 3.0)
+        assert further.compared([one.subject for one in several], several) == []
+
+    def test_a_slow_launch_of_three_is_outweighed_by_further_ones(self, pingpong):
+        one, other = self.configurations(pingpong, 1.0, 1.0)
+        (first, *rest) = one.subject.measured.launches
+        hiccup = dataclasses.replace(
+            first,
+            curve=dataclasses.replace(
+                first.curve, time_us=tuple(40 * time for time in first.curve.time_us)
+            ),
+        )
+        noisy = one.subject.measured.with_launches([hiccup, *rest])
+        one = dataclasses.replace(one, subject=dataclasses.replace(one.subject, measured=noisy))
+        (kept,) = further.compared([one.subject, other.subject], [one])
+        done = dataclasses.replace(launched_on(kept, 6), asked=kept)
+        clean = [dataclasses.replace(launch, further=True) for launch in rest * 3]
+        assert undecided([Done(kept, tuple(clean[:1]))]).whole
+        assert not undecided([dataclasses.replace(done, launches=tuple(clean))])
 
 
 class TestRounds:
@@ -296,7 +317,13 @@ class TestRounds:
 def test_a_question_comes_back_from_its_file(pingpong):
     limits = {"latency_us": Limits(0, 5), "peak_mb_s": Limits(100, float("inf"))}
     one = asked(pingpong, limits)
+    other = dataclasses.replace(
+        pingpong, case=dataclasses.replace(pingpong.case, environment="intelmpi")
+    )
+    peer = dataclasses.replace(asked(other).subject, switch="other", link=Link(100, 9000))
+    one = dataclasses.replace(one, peers=(peer,))
     back = Asked.from_json(json.loads(json.dumps(one.as_json())))
+    assert (str(back.peers[0]), back.peers[0].link) == (str(peer), peer.link)
     assert back.limits == limits
     assert back.subject.measured == pingpong
     assert str(back.subject) == str(one.subject)
