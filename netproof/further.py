@@ -25,7 +25,7 @@ from netproof.case import Case
 from netproof.criteria import Finding, Level
 from netproof.curve import Curve
 from netproof.errors import NetproofError
-from netproof.judgement import Ruling, Subject
+from netproof.judgement import Baseline, Ruling, Subject
 from netproof.limits import Limits
 from netproof.measured import Crash, Incomplete, Launch, Measured, Record
 from netproof.plan import Step
@@ -51,13 +51,14 @@ class Asked:
 
     ``limits``: of its references; ``extras``: of its partition, for the further job itself;
     ``peers``: the cases of other configurations that it is compared with, where that is what
-    is asked.
+    is asked; ``baseline``: the configuration that their scores are relative to.
     """
 
     subject: Subject
     limits: Mapping[str, Limits]
     extras: Mapping[str, Any]
     peers: tuple[Subject, ...] = ()
+    baseline: Baseline | None = None
 
     @property
     def case(self) -> Case:
@@ -105,6 +106,7 @@ class Asked:
             "limits": ends,
             "extras": dict(self.extras),
             "peers": [_peer(one) for one in self.peers],
+            "baseline": None if self.baseline is None else dataclasses.asdict(self.baseline),
         }
 
     @classmethod
@@ -130,7 +132,9 @@ class Asked:
             )
             for peer in values["peers"]
         )
-        return cls(subject, found, values["extras"], peers)
+        named = values["baseline"]
+        baseline = None if named is None else Baseline(**named)
+        return cls(subject, found, values["extras"], peers, baseline)
 
 
 @dataclass(frozen=True)
@@ -205,7 +209,7 @@ def undecided(several: Sequence[Done]) -> Undecided:
         )
         rulings = [judgement.rule(subject, finding, None) for finding in findings]
         if done.asked.peers:
-            rulings = _comparing(subject, done.asked.peers)
+            rulings = _comparing(subject, done.asked.peers, done.asked.baseline)
         for ruling in rulings:
             measured_again = len(done.launches) >= confirm.launches
             if ruling.level not in AGAINST or (ruling.level is Level.FAIL and measured_again):
@@ -216,22 +220,29 @@ def undecided(several: Sequence[Done]) -> Undecided:
     return found
 
 
-def _comparing(subject: Subject, peers: Sequence[Subject]) -> list[Ruling]:
-    """The rulings on sizes of the envelope that a case has a part in, on either side."""
-    label = str(subject)
-    return [
-        ruling
-        for several in judgement.envelopes([subject, *peers]).values()
-        for ruling in several
-        if label in (ruling.finding.where, ruling.finding.against)
-    ]
+def _comparing(
+    subject: Subject, peers: Sequence[Subject], baseline: Baseline | None
+) -> list[Ruling]:
+    """The rulings that a case has a part in, on either side: sizes of the envelope, and scores."""
+    label, members = str(subject), [subject, *peers]
+    rulings = [ruling for several in judgement.envelopes(members).values() for ruling in several]
+    if baseline is not None:
+        rulings += [
+            ruling
+            for several in judgement.across(members, baseline).values()
+            for ruling in several
+            if ruling.finding.criterion == "score"
+        ]
+    return [ruling for ruling in rulings if label in (ruling.finding.where, ruling.finding.against)]
 
 
-def compared(everyone: Sequence[Subject], own: Sequence[Asked]) -> list[Asked]:
+def compared(
+    everyone: Sequence[Subject], own: Sequence[Asked], baseline: Baseline | None
+) -> list[Asked]:
     """Those of a job's ``own`` cases that comparing configurations leaves undecided.
 
     They are flagged themselves, or another case is in comparison with them. Each comes with those
-    of ``everyone`` that it is compared with.
+    of ``everyone`` that it is compared with. ``baseline``: what scores are relative to.
     """
     groups: dict[tuple, list[Subject]] = {}
     for subject in everyone:
@@ -242,8 +253,11 @@ def compared(everyone: Sequence[Subject], own: Sequence[Asked]) -> list[Asked]:
         key = one.case.key()
         members = groups.get(judgement.group(one.case), [])
         peers = tuple(member for member in members if member.case.key() != key)
-        if peers and any(ruling.level in AGAINST for ruling in _comparing(one.subject, peers)):
-            found.append(dataclasses.replace(one, peers=peers))
+        if not peers:
+            continue
+        rulings = _comparing(one.subject, peers, baseline)
+        if any(ruling.level in AGAINST for ruling in rulings):
+            found.append(dataclasses.replace(one, peers=peers, baseline=baseline))
     return found
 
 

@@ -866,7 +866,7 @@ class ComparedFurther(rfm.RegressionTestPlugin):
 
     def undecided(self) -> further.Undecided:
         """Own cases that a comparison of all flags, or that others are flagged against."""
-        self.asked = further.compared(_everyone(self), self.asked)
+        self.asked = further.compared(_everyone(self), self.asked, _score_baseline())
         return further.undecided([further.Done(one) for one in self.asked])
 
     def insist_on_launches(self) -> None:
@@ -914,14 +914,14 @@ def _everyone(test: ComparedFurther | Configurations) -> list[Subject]:
     ]
 
 
-def _across(subjects: Sequence[Subject]) -> dict[tuple, tuple[judgement.Ruling, ...]]:
-    """The rulings of the criteria across configurations, with the score baseline of the system."""
+def _score_baseline() -> Baseline | None:
+    """The configuration that scores of this system are relative to."""
     partitions = [
         {"name": partition.name, "extras": partition.extras}
         for partition in runtime().system.partitions
     ]
     named = baseline(partitions)
-    return judgement.across(subjects, None if named is None else Baseline(*named))
+    return None if named is None else Baseline(*named)
 
 
 class Curves(rfm.RunOnlyRegressionTest, Launched):
@@ -1026,7 +1026,7 @@ class Configurations(rfm.RunOnlyRegressionTest, Launched):
         subjects = _everyone(self)
         if not subjects:
             raise SanityError("no case is complete, so there is nothing to compare")
-        rulings = _across(subjects)
+        rulings = judgement.across(subjects, _score_baseline())
         return _hold([ruling for several in rulings.values() for ruling in several])
 
 

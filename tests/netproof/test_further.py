@@ -14,7 +14,7 @@ from netproof.again import MeasuredAgain, rule_all, settled
 from netproof.criteria import Level
 from netproof.disturbance import NodeLoad
 from netproof.further import Asked, Done, undecided
-from netproof.judgement import Subject
+from netproof.judgement import Baseline, Subject
 from netproof.limits import Limits
 from netproof.links import Link
 from netproof.measured import Measured
@@ -214,17 +214,31 @@ class TestCompared:
         slow, fast, between = several = self.configurations(pingpong, 20.0, 1.0, 3.0)
         everyone = [one.subject for one in several]
         for one in (slow, fast):
-            (kept,) = further.compared(everyone, [one])
+            (kept,) = further.compared(everyone, [one], None)
             assert {str(peer) for peer in kept.peers} == {
                 str(other.subject) for other in several if other is not one
             }
             assert undecided([Done(kept)]).whole
             assert not undecided([launched_on(kept, 3)])
-        assert further.compared(everyone, [between]) == []
+        assert further.compared(everyone, [between], None) == []
 
     def test_nothing_is_launched_on_where_configurations_are_alike(self, pingpong):
         several = self.configurations(pingpong, 1.0, 1.1, 3.0)
-        assert further.compared([one.subject for one in several], several) == []
+        assert further.compared([one.subject for one in several], several, None) == []
+
+    def test_a_score_that_has_a_bound_is_measured_again_with_its_baseline(self, pingpong):
+        slow, fast = (
+            asked(one.subject.measured, score={"fail": 0.9})
+            for one in self.configurations(pingpong, 1.2, 1.0)
+        )
+        baseline = Baseline("gige", "mpi-1")
+        everyone = [slow.subject, fast.subject]
+        for one in (slow, fast):
+            (kept,) = further.compared(everyone, [one], baseline)
+            back = Asked.from_json(json.loads(json.dumps(kept.as_json())))
+            assert back.baseline == baseline
+            assert undecided([Done(back)]).whole
+        assert further.compared(everyone, [slow, fast], None) == []
 
     def test_a_slow_launch_of_three_is_outweighed_by_further_ones(self, pingpong):
         one, other = self.configurations(pingpong, 1.0, 1.0)
@@ -237,7 +251,7 @@ class TestCompared:
         )
         noisy = one.subject.measured.with_launches([hiccup, *rest])
         one = dataclasses.replace(one, subject=dataclasses.replace(one.subject, measured=noisy))
-        (kept,) = further.compared([one.subject, other.subject], [one])
+        (kept,) = further.compared([one.subject, other.subject], [one], None)
         done = dataclasses.replace(launched_on(kept, 6), asked=kept)
         clean = [dataclasses.replace(launch, further=True) for launch in rest * 3]
         assert undecided([Done(kept, tuple(clean[:1]))]).whole
