@@ -343,9 +343,9 @@ def nightly(store: Store, sessions: Sequence[StoredSession], baseline: Baseline 
     Columns: ``session``, those of the key, ``ranks_per_node``, the landmarks of ``NIGHTLY``;
     ``mean_us``, the geometric mean over the sizes that a score is over, in µs, and ``mean_sizes``,
     their count and ends in a list; ``score`` against the ``baseline`` as ``scores`` has it, and
-    ``score_sizes``. Null is what a case does not have, and what was not measured. In order of
-    ``sessions``, which are of one system. Sessions are read one after the other, each in the same
-    time and memory.
+    ``score_sizes``; ``inconclusive`` as in the table. Null is what a case does not have, and what
+    was not measured. In order of ``sessions``, which are of one system. Sessions are read one
+    after the other, each in the same time and memory.
     """
     read = []
     for stored in sessions:
@@ -441,7 +441,7 @@ _NIGHTLY = f"""
         group by it.key
     )
     select session, {", ".join(KEY)}, ranks_per_node, {", ".join(NIGHTLY)},
-        mean_us, mean_sizes, score, score_sizes
+        mean_us, mean_sizes, score, score_sizes, inconclusive
     from (select *, hash({", ".join(KEY)}) as key from cases)
         left join means using (key) left join scores using (key)
     order by {", ".join(KEY)}
