@@ -119,6 +119,8 @@ def _print_outcome(verdict: Verdict, usual: Usual, out: Console) -> None:
         CANNOT_JUDGE: ("NOT JUDGED WHOLE", "bold yellow"),
     }
     word, style = words[verdict.status]
+    if verdict.inconclusive:
+        word = "INCONCLUSIVE"
     say(out, f"{word}: {', '.join(parts)}", style)
     if verdict.crashes:
         say(out, verdict.crashes)

@@ -255,6 +255,12 @@ class Verdict:
         whole = whole and all(judged.passed for judged in self.cases)
         return PASSED if whole else CANNOT_JUDGE
 
+    @property
+    def inconclusive(self) -> bool:
+        """Whether it was judged whole, nothing failed, and some of it is inconclusive."""
+        whole = self.cases and all(one.left.planned for one in self.left)
+        return self.status == CANNOT_JUDGE and bool(whole)
+
 
 def judge(
     matrix: Matrix,
