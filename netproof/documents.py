@@ -207,6 +207,7 @@ def _score(score: Finding | None) -> dict[str, Any] | None:
         "value": score.value,
         "interval": score.interval,
         "common": of_common(score.common),
+        "disturbed": list(score.disturbed),
     }
 
 

@@ -33,7 +33,7 @@ SHAPES = (
 )
 MARKS = {
     "failed": "M-1,-1L1,1M1,-1L-1,1",
-    "inconclusive": "M-0.55,-0.5A0.55,0.55,0,1,1,0.25,0C0,0.15,0,0.25,0,0.5M0,0.9L0,1",
+    "inconclusive": "M-0.9,-0.9A0.9,0.9,0,1,1,0.45,0C0,0.3,0,0.45,0,0.9M0,1.5L0,1.7",
     "warning": "triangle-up",
     "not confirmed": "circle",
 }
