@@ -12,7 +12,7 @@ from typing import Any
 
 from rich.text import Text
 
-from netproof import session, tables
+from netproof import session, tables, unsettled
 from netproof.case import Case
 from netproof.errors import NetproofError
 from netproof.references import (
@@ -194,12 +194,13 @@ def baseline(
 ) -> list[CaseBaseline]:
     """What the sessions make of every case that one of them has, in the order they have them.
 
-    A case that did not pass in every session, or not in the same configuration, makes nothing,
-    and its remark says so. Raises NetproofError for too few sessions, one given twice, and
-    one without a case of the system, or of the partition.
+    A case that did not pass in every session, or not in the same configuration, or that one of
+    them leaves open, makes nothing, and its remark says so. Raises NetproofError for too few
+    sessions, one given twice, and one without a case of the system, or of the partition.
     """
     _insist_on_sessions(sessions)
     results = [_results(stored, system, partition) for stored in sessions]
+    left_open = [unsettled.of_session(stored) for stored in sessions]
     cases: dict[tuple, CheckResult] = {}
     for several in results:
         for key, result in several.items():
@@ -208,7 +209,9 @@ def baseline(
     for key, first in cases.items():
         case, check = first.case, first.name.split()[0]
         here = [several.get(key) for several in results]
-        reason = _unfit(sessions, here)
+        reason = _unfit(sessions, here) or _open(
+            sessions, [several[key].all if key in several else () for several in left_open]
+        )
         if reason:
             made.append(CaseBaseline(check, case, reason=reason))
             continue
@@ -365,6 +368,15 @@ def _unfit(sessions: Sequence[Session], results: Sequence[CheckResult | None]) -
                         f"{key} was {before.get(key)!r} in"
                         f" {sessions[0].path.name} and {now.get(key)!r} in {stored.path.name}"
                     )
+    return ""
+
+
+def _open(sessions: Sequence[Session], reasons: Sequence[Sequence[str]]) -> str:
+    """Which session has not settled a case, and the first of its ``reasons``; empty for none."""
+    for stored, several in zip(sessions, reasons, strict=True):
+        if several:
+            more = f"; and {len(several) - 1} more" if len(several) > 1 else ""
+            return f"inconclusive in {stored.path.name}: {several[0]}{more}"
     return ""
 
 

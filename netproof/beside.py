@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from netproof.case import Case
-from netproof.criteria import Level
 from netproof.errors import NetproofError
-from netproof.judgement import group, twin_key
+from netproof.judgement import disturbances, group, twin_key
 from netproof.matrix import Matrix, matrix
 from netproof.provenance import NodeInJob, OfSession
 from netproof.session import CheckResult, Session
 from netproof.store import Store, StoredSession, questions, rows
-from netproof.verdict import Beside, Borrowed, left_by, rulings_along, subject
+from netproof.verdict import AGAINST, Beside, Borrowed, left_by, rulings_along, subject
 
 MAX_AGE_DAYS = 30.0
 """Days between two sessions beyond which the stored one is marked, unless told otherwise."""
@@ -67,7 +66,8 @@ def beside(
 ) -> tuple[Beside, tuple[str, ...]]:
     """The newest good result of each case that the session neither owed nor measured, or left.
 
-    Good is what passed, was measured whole, and has no failure along its curve. Of the matrix of
+    Good is what passed, was measured whole by undisturbed launches, has no failure along its
+    curve, and nothing inconclusive there or in its own session. Of the matrix of
     the whole system in ``configuration``, which ``site.gather`` returns, those cases are taken
     that something in the session can be compared with. ``made``: what the session was made with,
     None where that is not known. Also returns what of the store was not looked into, a sentence
@@ -143,7 +143,9 @@ def _good(
     ruled = rulings_along([*here.values(), *twins.values()], session)
     made = questions.provenance(store, stored)
     for key, one in here.items():
-        if any(ruling.level is Level.FAIL for ruling in ruled[key]):
+        if any(ruling.level in AGAINST for ruling in ruled[key]):
+            continue
+        if disturbances(one):
             continue
         yield Borrowed(
             one,

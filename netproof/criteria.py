@@ -71,7 +71,8 @@ class Finding:
     criterion's unit, None where undefined or not asserted; ``why``: one sentence;
     ``compared_sizes``: the other sizes that made the value; ``common``: where two curves met;
     ``interval``: low and high end of the confidence interval of the value; ``against``: the label
-    of the configuration that it was compared with.
+    of the configuration that it was compared with; ``disturbed``: what else the nodes did in
+    launches that the value rests on.
     """
 
     criterion: str
@@ -85,6 +86,7 @@ class Finding:
     common: CommonSizes | None = None
     interval: tuple[float, float] | None = None
     against: str | None = None
+    disturbed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

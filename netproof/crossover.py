@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,7 +30,12 @@ class Crossover:
     @property
     def red(self) -> tuple[Judged, ...]:
         """Those that ran and failed."""
-        return tuple(one for one in self.cases if not one.passed and one.ran)
+        return tuple(one for one in self.cases if one.failed and one.ran)
+
+    @property
+    def inconclusive(self) -> tuple[int, ...]:
+        """Rank counts at which it has neither passed nor failed."""
+        return tuple(one.case.ranks for one in self.cases if one.level is Level.INCONCLUSIVE)
 
     @property
     def missing(self) -> tuple[int, ...]:
@@ -44,16 +50,26 @@ class Crossover:
     def sentence(self) -> str:
         """At which rank counts it is red, at which sizes, by what; or up to which it is not."""
         fine = [str(one.case.ranks) for one in self.cases if one.passed]
-        missing = f"did not run at {' and '.join(map(str, self.missing))} ranks"
+        rest = [
+            f"{word} at {' and '.join(map(str, ranks))} ranks"
+            for word, ranks in (("inconclusive", self.inconclusive), ("did not run", self.missing))
+            if ranks
+        ]
         if not self.red:
-            not_red = [f"not red up to {fine[-1]} ranks"] if fine else []
-            return "; ".join([*not_red, *([missing] if self.missing else [])])
+            # Beyond what is inconclusive nobody knows that it is not red.
+            settled = [
+                one.case.ranks
+                for one in self.cases
+                if one.passed and one.case.ranks < min(self.inconclusive, default=math.inf)
+            ]
+            not_red = [f"not red up to {settled[-1]} ranks"] if settled else []
+            return "; ".join([*not_red, *rest])
         alike: dict[str, list[str]] = defaultdict(list)
         for one in self.red:
             alike[broken(one)].append(str(one.case.ranks))
         said = [f"at {' and '.join(ranks)} ranks{how}" for how, ranks in alike.items()]
         said += [f"not at {' and '.join(fine)}"] if fine else []
-        said += [missing] if self.missing else []
+        said += rest
         return f"red {'; '.join(said)}"
 
 

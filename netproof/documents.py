@@ -52,7 +52,7 @@ def of_verdict(
         "system": matrix.cases[0].system,
         "started": session.info.get("time_start"),
         "labels": session.labels(),
-        "verdict": _WORDS[verdict.status],
+        "verdict": "inconclusive" if verdict.inconclusive else _WORDS[verdict.status],
         "passed": sum(one.passed for one in verdict.cases),
         "warned": sum(one.level is Level.WARN for one in verdict.cases),
         "inconclusive": sum(one.level is Level.INCONCLUSIVE for one in verdict.cases),
@@ -207,6 +207,7 @@ def _score(score: Finding | None) -> dict[str, Any] | None:
         "value": score.value,
         "interval": score.interval,
         "common": of_common(score.common),
+        "disturbed": list(score.disturbed),
     }
 
 

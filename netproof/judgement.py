@@ -490,8 +490,20 @@ def _score(
     if of_baseline:
         finding = dataclasses.replace(finding, against=str(of_baseline[0]))
     noise = [text for member in (subject, *of_baseline) for text in disturbances(member)]
-    finding = without_noise(finding, list(dict.fromkeys(noise)))
+    finding = _marked(finding, tuple(dict.fromkeys(noise)))
     return rule(subject, finding, None)
+
+
+def _marked(score: Finding, noise: tuple[str, ...]) -> Finding:
+    """A score that rests on disturbed launches, its own or the baseline's: it says so, always."""
+    if not noise or score.value is None:
+        return score
+    told = without_noise(score, noise)
+    if told is score:
+        told = dataclasses.replace(
+            score, why=f"{score.why}; the machine was disturbed: {'; '.join(noise)}"
+        )
+    return dataclasses.replace(told, disturbed=noise)
 
 
 def _baseline_name(subject: Subject) -> str:

@@ -119,6 +119,8 @@ def _print_outcome(verdict: Verdict, usual: Usual, out: Console) -> None:
         CANNOT_JUDGE: ("NOT JUDGED WHOLE", "bold yellow"),
     }
     word, style = words[verdict.status]
+    if verdict.inconclusive:
+        word = "INCONCLUSIVE"
     say(out, f"{word}: {', '.join(parts)}", style)
     if verdict.crashes:
         say(out, verdict.crashes)
@@ -177,7 +179,8 @@ def _print_matrix(
     say(
         out,
         f"score {against}: above 1 is faster; {MARKS[Level.FAIL]} failed,"
-        f" {MARKS[Level.INCONCLUSIVE]} inconclusive, {MARKS[Level.WARN]} warning, - no score,"
+        f" {MARKS[Level.INCONCLUSIVE]} inconclusive, {MARKS[Level.WARN]} warning, ~ of"
+        " disturbed launches, - no score,"
         f" {_NOT_MEASURED}: not measured whole,"
         " blank: not here, with a day: measured by another session",
         "dim",
@@ -227,6 +230,8 @@ def _cell(row: Sequence[Judged | Borrowed], partition: str, environment: str) ->
         if (one.case.partition, one.case.environment) == where:
             score = one.score()
             value = "-" if score is None else f"{score.value:.2f}"
+            if score is not None and score.disturbed:
+                value = f"~{value}"
             if isinstance(one, Borrowed):
                 return Text(f"{value}  ", "dim")
             if one.measured is None:

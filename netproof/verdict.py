@@ -255,6 +255,12 @@ class Verdict:
         whole = whole and all(judged.passed for judged in self.cases)
         return PASSED if whole else CANNOT_JUDGE
 
+    @property
+    def inconclusive(self) -> bool:
+        """Whether it was judged whole, nothing failed, and some of it is inconclusive."""
+        whole = self.cases and all(one.left.planned for one in self.left)
+        return self.status == CANNOT_JUDGE and bool(whole)
+
 
 def judge(
     matrix: Matrix,
@@ -299,16 +305,14 @@ def judge(
     for case in cases:
         result, key = ran.get(case.key()), case.key()
         faults, expected = faults_of(result)
-        of_references = () if result is None else _of_references(result)
-        if any(ruling.level in AGAINST for ruling in of_references):
+        of_values = () if result is None else of_references(result)
+        if any(ruling.level in AGAINST for ruling in of_values):
             # ReFrame's own words for it have no interval.
             faults = ()
         complete = subjects[key].measured if key in subjects else None
         if complete is not None:
             where = f"; on {_nodes(complete)}"
-            of_references = tuple(
-                dataclasses.replace(one, why=one.why + where) for one in of_references
-            )
+            of_values = tuple(dataclasses.replace(one, why=one.why + where) for one in of_values)
         if complete is not None:
             faults = tuple(f"{fault}; on {_nodes(complete)}" for fault in faults)
         judged.append(
@@ -317,7 +321,7 @@ def judge(
                 result,
                 faults,
                 expected,
-                (*of_references, *along.get(key, ()), *across.get(key, ())),
+                (*of_values, *along.get(key, ()), *across.get(key, ())),
                 complete,
                 measured_again.get(key),
             )
@@ -560,7 +564,7 @@ def faults_of(result: CheckResult | None) -> tuple[tuple[str, ...], str]:
     return (), "fails as expected" if result.result == "xfail" else ""
 
 
-def _of_references(result: CheckResult) -> tuple[Ruling, ...]:
+def of_references(result: CheckResult) -> tuple[Ruling, ...]:
     """What the run found of a case's references; nothing where a report is older than that."""
     rulings = []
     for values in result.references or ():

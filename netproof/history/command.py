@@ -37,9 +37,12 @@ BAD_NIGHTS_TOLD = 5
 CASES_BY_SESSION = 4
 """Up to how many cases are shown session by session."""
 
+INCONCLUSIVE_TOLD = 5
+"""Cases that are inconclusive and told of, the latest; ``--json`` has all of them."""
+
 _LEAST_LINE, _LONGEST_LINE = 10, 60
-_WORSE, _BETTER, _ODD = "▼", "▲", "✗"
-_STYLES = {_WORSE: "bold red", _BETTER: "green", _ODD: "yellow"}
+_WORSE, _BETTER, _ODD, _INCONCLUSIVE = "▼", "▲", "✗", "?"
+_STYLES = {_WORSE: "bold red", _BETTER: "green", _ODD: "yellow", _INCONCLUSIVE: "yellow"}
 _LEGEND = (
     f"{_WORSE} worse, {_BETTER} better, {_ODD} one bad night; size: of the new level against the"
     " old one; confidence: that it is not chance, of this series alone"
@@ -191,6 +194,7 @@ def print_overview(verdict: HistoryVerdict, out: Console) -> None:
     if any(not event.worse for event in verdict.events):
         say(out, f"for the better: {judging.ACCEPT_BETTER} (netproof history accept)")
     _print_bad_nights(verdict.bad_nights, out)
+    _print_inconclusive(verdict, out, [verdict.session])
     _print_crashes(verdict, out)
     _print_counts(verdict, out)
     _print_notes(verdict, out)
@@ -275,6 +279,30 @@ def _print_bad_nights(bad_nights: Sequence[Odd], out: Console) -> None:
         say(out, f"  and {beyond} before")
 
 
+def _print_inconclusive(
+    verdict: HistoryVerdict, out: Console, sessions: Sequence[StoredSession]
+) -> None:
+    """What of these sessions counts in no series, and why; of the others how much."""
+    every = verdict.nights.inconclusive
+    if not every:
+        return
+    here = [one for one in every if one.session in sessions]
+    out.print()
+    count = len({one.session for one in every})
+    often = "once" if len(every) == 1 else f"{len(every)} times"
+    say(
+        out,
+        f"a case was inconclusive {often}, in {count} of"
+        f" {len(verdict.nights.sessions)} sessions: what was measured then counts in no series",
+        _STYLES[_INCONCLUSIVE],
+    )
+    for one in here[::-1][:INCONCLUSIVE_TOLD]:
+        say(out, f"{_INCONCLUSIVE} {_date(one.session)} {one.sentence()}", _STYLES[_INCONCLUSIVE])
+    beyond = len(here) - INCONCLUSIVE_TOLD
+    if beyond > 0:
+        say(out, f"  and {beyond} more")
+
+
 def _print_crashes(verdict: HistoryVerdict, out: Console) -> None:
     """Of each configuration of which a launch crashed, how many did."""
     told = [one for one in verdict.nights.crashes if any(one.crashed)]
@@ -336,6 +364,7 @@ def print_series(verdict: HistoryVerdict, out: Console) -> None:
         say(out, _since(event), _STYLES[_WORSE if event.worse else _BETTER])
         for sentence in event.changed():
             say(out, f"  {sentence}")
+    _print_inconclusive(verdict, out, verdict.nights.sessions)
     if len(by_case) > CASES_BY_SESSION:
         out.print()
         say(
@@ -413,14 +442,16 @@ def _state(verdict: HistoryVerdict, shift: Shift) -> str:
 
 
 def _print_sessions(verdict: HistoryVerdict, several: Sequence[Series], out: Console) -> None:
-    """A row for each session that measured the case; a mark where a level begins."""
+    """A row for each session that measured the case; a mark where a level begins, or ``?``."""
     marks: dict[tuple[Series | Pool, int], str] = {
         (shift.of, shift.change.index): _mark(shift) for shift in verdict.shifts
     }
     nights = [
         night
         for night in range(len(verdict.nights.sessions))
-        if any(one.values[night] is not None for one in several)
+        if any(
+            line[night] is not None for one in several for line in (one.values, one.inconclusive)
+        )
     ]
     shown = [verdict.nights.sessions[night] for night in nights]
     cells = []
@@ -428,6 +459,8 @@ def _print_sessions(verdict: HistoryVerdict, several: Sequence[Series], out: Con
         column = []
         for night in nights:
             value, mark = one.values[night], marks.get((one, night), " ")
+            if value is None and one.inconclusive[night] is not None:
+                value, mark = one.inconclusive[night], _INCONCLUSIVE
             text = "-" if value is None else f"{value:.4g}"
             column.append(Text(f"{text} {mark}", _STYLES.get(mark, "")))
         heading = f"{one.quantity.title}\n{one.quantity.unit}".rstrip("\n")
@@ -463,6 +496,14 @@ def document(verdict: HistoryVerdict, *, series: bool) -> dict[str, Any]:
         "left": nights.left,
         "other_sizes": nights.other_sizes,
         "crashes": [dataclasses.asdict(one) for one in nights.crashes],
+        "inconclusive": [
+            {
+                "session": one.session.name,
+                "case": documents.of_case(one.case),
+                "why": list(one.why),
+            }
+            for one in nights.inconclusive
+        ],
         "events": [_event(verdict, event) for event in verdict.events],
         "bad_nights": [
             {
@@ -554,6 +595,7 @@ def _series(verdict: HistoryVerdict, one: Series) -> dict[str, Any]:
         "case": documents.of_case(one.case),
         "quantity": one.quantity,
         "values": list(one.values),
+        "inconclusive": list(one.inconclusive),
         "level": found.level,
         "noise": found.noise,
     }

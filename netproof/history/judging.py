@@ -338,11 +338,17 @@ class HistoryVerdict:
                 " is followed"
             )
         pools = tuple(one for one in self.nights.pools if selection.covers_pool(one))
+        cases = {one.case for one in kept}
         these = {*kept, *pools}
         shifts = tuple(shift for shift in self.shifts if shift.of in these)
         return dataclasses.replace(
             self,
-            nights=dataclasses.replace(self.nights, series=kept, pools=pools),
+            nights=dataclasses.replace(
+                self.nights,
+                series=kept,
+                pools=pools,
+                inconclusive=tuple(one for one in self.nights.inconclusive if one.case in cases),
+            ),
             shifts=shifts,
             events=tuple(
                 _part(event, these) for event in self.events if _part(event, these).shifts

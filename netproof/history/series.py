@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -31,17 +32,35 @@ _SIZES = {Quantity.MEAN: "mean_sizes", Quantity.SCORE: "score_sizes"}
 class Series:
     """One quantity of one case: a value for each session, None where there is none.
 
-    µs, MB/s or, of a score, a ratio; all above 0. Compared by identity.
+    µs, MB/s or, of a score, a ratio; all above 0. ``inconclusive``: likewise, what was measured in
+    sessions in which the case, or a score's baseline, was inconclusive; it is no value, and only
+    shown. Compared by identity.
     """
 
     case: Case
     quantity: Quantity
     values: tuple[float | None, ...]
+    inconclusive: tuple[float | None, ...]
 
     @property
     def where(self) -> tuple[str, str]:
         """Its configuration: partition and environment."""
         return self.case.partition, self.case.environment
+
+
+@dataclass(frozen=True)
+class Inconclusive:
+    """A case whose figures of a ``session`` tell nothing of the network; ``why``: sentences."""
+
+    case: Case
+    session: StoredSession
+    why: tuple[str, ...]
+
+    def sentence(self) -> str:
+        """Which case, and why, in a line."""
+        case = self.case
+        told = "; ".join(self.why)
+        return f"{case.partition} {case.environment} {case.what()}: inconclusive: {told}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +115,8 @@ class Nights:
     ``baseline``: what scores are against, None where no session says it; ``left``: series that
     are followed no longer, since none of the ``STILL_MEASURED`` newest sessions has them;
     ``other_sizes``: values left out, being means over other sizes than the newest of their series;
-    ``crashes``: of each configuration that counted them.
+    ``crashes``: of each configuration that counted them; ``inconclusive``: the cases whose figures
+    are no values of their series, by session.
     """
 
     system: str
@@ -107,6 +127,7 @@ class Nights:
     left: int
     other_sizes: int
     crashes: tuple[Crashes, ...] = ()
+    inconclusive: tuple[Inconclusive, ...] = ()
 
 
 def chosen(
@@ -177,27 +198,39 @@ def read(store: Store, system: str, sessions: Sequence[StoredSession]) -> Nights
     keys = zip(*(columns[name] for name in KEY), strict=True)
     for row, (session, key) in enumerate(zip(columns["session"], keys, strict=True)):
         rows[key][night_of[session]] = row
-    series, left, other_sizes = [], 0, 0
+    unsettled = {
+        key: {
+            night: why for night, row in by_night.items() if (why := columns["inconclusive"][row])
+        }
+        for key, by_night in rows.items()
+    }
+    series, inconclusive, left, other_sizes = [], [], 0, 0
     for key, by_night in rows.items():
         case = _case(system, key, columns["ranks_per_node"], by_night)
+        inconclusive += [
+            Inconclusive(case, sessions[night], tuple(why)) for night, why in unsettled[key].items()
+        ]
+        of_baseline = unsettled.get(_key_of_baseline(case, baseline), {})
         for quantity in Quantity:
             if quantity is Quantity.SCORE and _is(baseline, case):
                 # A score against itself is 1, whatever happens.
                 continue
+            out = unsettled[key].keys() | (of_baseline if quantity is Quantity.SCORE else {})
             values = {night: columns[quantity][row] for night, row in by_night.items()}
+            shown = {night: values.pop(night) for night in out & values.keys()}
             if quantity in _SIZES:
                 sizes = {night: columns[_SIZES[quantity]][row] for night, row in by_night.items()}
-                other_sizes += _leave_other_sizes(values, sizes)
-            present = [night for night, value in values.items() if value is not None and value > 0]
-            if not present:
+                other_sizes += _leave_other_sizes(values, sizes, shown)
+            line, beside = (_line(found, len(sessions)) for found in (values, shown))
+            if not any(line):
                 continue
-            if max(present) < len(sessions) - STILL_MEASURED:
+            newest = max(
+                night for night, pair in enumerate(zip(line, beside, strict=True)) if any(pair)
+            )
+            if newest < len(sessions) - STILL_MEASURED:
                 left += 1
                 continue
-            line = [None] * len(sessions)
-            for night in present:
-                line[night] = values[night]
-            series.append(Series(case, quantity, tuple(line)))
+            series.append(Series(case, quantity, line, beside))
     series.sort(key=lambda one: (one.case, list(Quantity).index(one.quantity)))
     return Nights(
         system,
@@ -208,6 +241,15 @@ def read(store: Store, system: str, sessions: Sequence[StoredSession]) -> Nights
         left,
         other_sizes,
         _crashes(store, sessions),
+        tuple(sorted(inconclusive, key=lambda one: (one.session, one.case))),
+    )
+
+
+def _line(values: Mapping[int, float | None], nights: int) -> tuple[float | None, ...]:
+    """A value for each night, None where there is none above 0."""
+    return tuple(
+        value if (value := values.get(night)) is not None and value > 0 else None
+        for night in range(nights)
     )
 
 
@@ -268,6 +310,14 @@ def _is(baseline: Baseline | None, case: Case) -> bool:
     )
 
 
+def _key_of_baseline(case: Case, baseline: Baseline | None) -> tuple | None:
+    """What the rows have of the baseline's case that a case's score is against."""
+    if baseline is None:
+        return None
+    there = dataclasses.replace(case, **dataclasses.asdict(baseline))
+    return tuple(getattr(there, name) for name in KEY)
+
+
 def _case(system: str, key: tuple, ranks_per_node: list, by_night: Mapping[int, int]) -> Case:
     named = dict(zip(KEY, key, strict=True))
     stated = [ranks_per_node[row] for _, row in sorted(by_night.items())]
@@ -277,9 +327,14 @@ def _case(system: str, key: tuple, ranks_per_node: list, by_night: Mapping[int, 
 
 
 def _leave_other_sizes(
-    values: dict[int, float | None], sizes: Mapping[int, list[int] | None]
+    values: dict[int, float | None],
+    sizes: Mapping[int, list[int] | None],
+    shown: dict[int, float | None],
 ) -> int:
-    """Take out values that are means over other sizes than the newest; returns how many."""
+    """Take out values that are means over other sizes than the newest; returns how many.
+
+    What is only ``shown`` goes too, and does not count.
+    """
     present = [night for night, value in values.items() if value is not None]
     if not present:
         return 0
@@ -287,6 +342,8 @@ def _leave_other_sizes(
     others = [night for night in present if sizes[night] != newest]
     for night in others:
         del values[night]
+    for night in [night for night in shown if sizes[night] != newest]:
+        del shown[night]
     return len(others)
 
 

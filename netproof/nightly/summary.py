@@ -49,6 +49,12 @@ class Night:
             return CANNOT_JUDGE
         return self.judged.verdict.status
 
+    @property
+    def inconclusive(self) -> bool:
+        """Whether it was judged, and ends with 2 for what is inconclusive alone."""
+        judged_whole = self.judged is not None and not self.faults
+        return judged_whole and self.status == CANNOT_JUDGE and self.judged.verdict.inconclusive
+
 
 def text(night: Night) -> str:
     """The summary; its first line would do as the subject of a mail."""
@@ -87,7 +93,8 @@ def headline(night: Night) -> str:
     when = (
         f"{night.started:%Y-%m-%d %H:%M}, {minutes((night.ended - night.started).total_seconds())}"
     )
-    return f"netproof {night.system}: {WORDS[night.status]}{_counted(night)} ({when})"
+    word = "INCONCLUSIVE" if night.inconclusive else WORDS[night.status]
+    return f"netproof {night.system}: {word}{_counted(night)} ({when})"
 
 
 def _counted(night: Night) -> str:

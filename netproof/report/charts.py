@@ -33,10 +33,11 @@ SHAPES = (
 )
 MARKS = {
     "failed": "M-1,-1L1,1M1,-1L-1,1",
+    "inconclusive": "M-0.9,-0.9A0.9,0.9,0,1,1,0.45,0C0,0.3,0,0.45,0,0.9M0,1.5L0,1.7",
     "warning": "triangle-up",
     "not confirmed": "circle",
 }
-"""The shapes of flagged sizes; the first is a saltire."""
+"""The shapes of flagged sizes; the first is a saltire, the second a question mark."""
 
 AGAIN_MARK = "M0,-1V1M-1,0H1"
 
@@ -83,6 +84,7 @@ class Ink:
     faint: str
     grid: str
     failed: str
+    inconclusive: str
     warning: str
     series: tuple[str, ...]
 
@@ -92,6 +94,7 @@ PAGE = Ink(
     "var(--faint)",
     "var(--grid)",
     "var(--failed)",
+    "var(--inconclusive)",
     "var(--warning)",
     tuple(f"var(--series-{number})" for number in range(8)),
 )
@@ -100,6 +103,7 @@ FILE = Ink(
     "#57606a",
     "#d8dee4",
     "#b3261e",
+    "#5a3e85",
     "#8a5300",
     (
         "#0072b2",
@@ -426,7 +430,12 @@ def _targets(
 
 
 def _flag_layers(rows: Rows, x: alt.X, y: alt.Y, pick: alt.Parameter, ink: Ink) -> list[alt.Chart]:
-    colours = {"failed": ink.failed, "warning": ink.warning, "not confirmed": ink.faint}
+    colours = {
+        "failed": ink.failed,
+        "inconclusive": ink.inconclusive,
+        "warning": ink.warning,
+        "not confirmed": ink.faint,
+    }
     layers = []
     for mark, shape in reversed(MARKS.items()):
         marked = [row for row in rows if row["mark"] == mark]

@@ -34,7 +34,7 @@ class State(Enum):
     EXPECTED = ("fails as expected", "≈", 1, "passed")
     UNCONFIRMED = ("passed, a flag was not confirmed", "○", 2, "passed")
     WARNED = ("passed with a warning", "▲", 3, "warned")
-    INCONCLUSIVE = ("inconclusive", "?", 4, "absent")
+    INCONCLUSIVE = ("inconclusive", "?", 4, "inconclusive")
     ABSENT = ("did not run", "∅", 5, "absent")
     FAILED = ("failed", "✗", 6, "failed")
 
@@ -328,6 +328,8 @@ def flags_by_case(group: Group) -> list[tuple[Judged, list[dict[str, Any]]]]:
 def _mark(ruling: Ruling) -> str | None:
     if ruling.level is Level.FAIL:
         return "failed"
+    if ruling.level is Level.INCONCLUSIVE:
+        return "inconclusive"
     if ruling.level is Level.WARN:
         return "warning"
     return None if ruling.confirmation is None else "not confirmed"

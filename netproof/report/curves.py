@@ -101,9 +101,13 @@ def _said_of(group: Group) -> Markup | None:
     for one in group.members:
         # Why there is no curve stands with the chart.
         faults = one.faults if one.measured is not None else ()
-        reasons = [*faults, *content.reasons(one, Level.FAIL), *content.reasons(one, Level.WARN)]
+        reasons = [*faults, *content.reasons(one, Level.FAIL)]
+        reasons += [f"inconclusive: {why}" for why in content.reasons(one, Level.INCONCLUSIVE)]
+        reasons += content.reasons(one, Level.WARN)
         if reasons:
-            class_ = "warned" if one.passed else "failed"
+            class_ = {Level.FAIL: "failed", Level.INCONCLUSIVE: "inconclusive"}.get(
+                one.level, "warned"
+            )
             several.append(
                 element(
                     "li",

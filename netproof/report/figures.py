@@ -17,8 +17,8 @@ from netproof.verdict import Judged, Verdict
 BAND = "Bands: the median over launches ± its MAD."
 CROWDED_BAND = "Pick a configuration to see its band, the median over launches ± its MAD."
 MARKS = (
-    "Flagged sizes: a cross where one failed, a triangle for a warning, a circle where it was"
-    " flagged, but not when measured again."
+    "Flagged sizes: a cross where one failed, a question mark where it is inconclusive, a triangle"
+    " for a warning, a circle where it was flagged, but not when measured again."
 )
 """In words: what draws PNG and PDF takes another font for a line with signs that its own lacks."""
 AGAIN = "Thin lines with +: measured again around the flagged sizes, a line a launch."

@@ -73,7 +73,8 @@ def chart(verdict: HistoryVerdict, several: Sequence[Series], ink: Ink) -> alt.V
     panels = [_panel(verdict, one, x, ink) for one in several]
     told = [
         f"{verdict.system}, {len(sessions)} sessions. Grey: the level, and"
-        f" ± {BAND_DEVIATIONS:.0f} standard deviations of a night.",
+        f" ± {BAND_DEVIATIONS:.0f} standard deviations of a night."
+        + (" ?: inconclusive, counts for nothing." if verdict.nights.inconclusive else ""),
         *(
             f"{event.partition} {event.environment} since {event.session.start:%Y-%m-%d}:"
             f" {event.changed()[0]}"
@@ -138,6 +139,25 @@ def _panel(verdict: HistoryVerdict, one: Series, x: alt.X, ink: Ink) -> alt.Laye
             ],
         ),
     ]
+    unsure = [
+        {"began": _moment(sessions[night]), "value": value, "session": sessions[night].name}
+        for night, value in enumerate(one.inconclusive)
+        if value is not None
+    ]
+    if unsure:
+        # Beside the line, which goes through what counts alone.
+        layers.append(
+            alt.Chart(alt.Data(values=unsure))
+            .mark_text(text="?", fontSize=13, fontWeight="bold", color=ink.inconclusive)
+            .encode(
+                x,
+                y,
+                tooltip=[
+                    alt.Tooltip("session:N", title="inconclusive in"),
+                    alt.Tooltip("value:Q", title=one.quantity.title, format=",.4~r"),
+                ],
+            )
+        )
     shifts = sorted(
         (
             shift

@@ -104,6 +104,8 @@ def _cell(judged: Judged | Borrowed | None, group: Group | None) -> Markup:
             below = element("small", f"{score.interval[0]:.2f}–{score.interval[1]:.2f}")
         else:
             below = element("small", "no interval")
+        if score.disturbed:
+            below = joined(below, element("small", "disturbed"))
         title = f"{state.word}; {score.why}"
     elif judged.measured is None:
         shown = state.word if state is State.ABSENT else "no curve"
@@ -131,6 +133,8 @@ def _stored_cell(borrowed: Borrowed, group: Group) -> Markup:
         shown = f"{score.value:.2f}"
         if score.interval is not None:
             below = element("small", f"{score.interval[0]:.2f}–{score.interval[1]:.2f}")
+        if score.disturbed:
+            below = joined(below, element("small", "disturbed"))
     elif borrowed.measured.curve.sizes == (0,):
         shown = f"{borrowed.measured.curve.time_us[0]:.3g} µs"
     link = element("a", shown, href=group.link)

@@ -25,9 +25,10 @@ from netproof.verdict import CANNOT_JUDGE, FAILED, PASSED
 def pages(report: Report) -> dict[str, str]:
     """Every page of a report by its file."""
     by_page = content.pages(report.groups)
-    word = {PASSED: "passed", FAILED: "failed", CANNOT_JUDGE: "not judged whole"}[
-        report.judged.verdict.status
-    ]
+    judged = report.judged.verdict
+    word = {PASSED: "passed", FAILED: "failed", CANNOT_JUDGE: "not judged whole"}[judged.status]
+    if judged.inconclusive:
+        word = "inconclusive"
     made = {MAIN: document(f"{report.system}: {word}", _main(report, by_page), report.scripts)}
     for name, groups in by_page.items():
         title = "NetPIPE" if groups[0].case.benchmark == "netpipe" else groups[0].function

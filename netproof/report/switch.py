@@ -93,7 +93,8 @@ def _crossover(one: Crossover | None, links: dict[tuple, str]) -> Markup:
     if one is None:
         return element("td", "–", class_="no-case", title="not in the configuration")
     if not one.red:
-        return element("td", one.sentence(), class_="absent" if one.missing else None)
+        look = "inconclusive" if one.inconclusive else "absent" if one.missing else None
+        return element("td", one.sentence(), class_=look)
     link = links[one.red[0].case.key()]
     return element(
         "td",

@@ -27,6 +27,8 @@ def part(report: Report) -> Markup:
         FAILED: (State.FAILED, "Failed"),
         CANNOT_JUDGE: (State.ABSENT, "Not judged whole"),
     }[verdict.status]
+    if verdict.inconclusive:
+        state, word = State.INCONCLUSIVE, "Inconclusive"
     by_state: dict[State, list[Judged]] = {}
     for one in verdict.cases:
         by_state.setdefault(state_of(one), []).append(one)
@@ -76,7 +78,9 @@ def _inconclusive(several: Sequence[Judged], links: Mapping[int, str]) -> Markup
     return joined(
         element("h3", f"What is inconclusive: {_cases(len(several))}"),
         _case_list(
-            [(one, content.reasons(one, Level.INCONCLUSIVE)) for one in several], links, "absent"
+            [(one, content.reasons(one, Level.INCONCLUSIVE)) for one in several],
+            links,
+            "inconclusive",
         ),
     )
 

@@ -157,12 +157,21 @@ _CRASHES = {
     )
 }
 
+_INCONCLUSIVE = {
+    "inconclusive": Column(
+        _TEXTS,
+        "why its figures tell nothing of the network, though nothing failed by them; empty where"
+        " they do, null where it is not known",
+        True,
+    )
+}
+
 ADDED = {
     "curves": tuple(_RANGE),
     "again_curves": tuple(_RANGE),
     "launches": (*_SCHEDULED, *_FURTHER),
     "again": tuple(_AGAIN_LOADS),
-    "cases": (*_CRASHES, "asymptotic_mb_s", "half_performance_bytes", "intervals"),
+    "cases": (*_CRASHES, *_INCONCLUSIVE, "asymptotic_mb_s", "half_performance_bytes", "intervals"),
 }
 """Columns that tables of earlier sessions do not have; of those sessions they are null."""
 
@@ -245,6 +254,7 @@ TABLES: dict[str, Table] = {
             "seed": Column(_BYTES, "seed of the order of the job's launches", True),
             "launches": Column(_COUNT, "launches", True),
             **_CRASHES,
+            **_INCONCLUSIVE,
             "switch": Column(_TEXT, "the switch as the site names it", True),
             "nic": Column(_TEXT, "the card as the site names it", True),
             "driver": Column(_TEXT, "its driver as the site names it", True),

@@ -185,23 +185,31 @@ def provenance(store: Store, stored: StoredSession) -> OfSession:
     return reading.provenance(tables(store, stored, ("sessions", "nodes")))
 
 
+_PASSED = ("result", "measured_format", "inconclusive")
+
+
 def passed(store: Store, stored: StoredSession) -> set[tuple[Any, ...]]:
     """Keys, as ``Case.key`` has them, of a session's cases that passed and were measured whole.
 
-    Reads a few columns of one file. Raises NetproofError where it is missing or damaged.
+    Without those of which something is known to be inconclusive. Reads a few columns of one file.
+    Raises NetproofError where it is missing or damaged.
     """
     path = store.path(stored) / "cases.parquet"
     columns = [field.name for field in dataclasses.fields(Case) if field.name in KEY]
     try:
         # A third of what read_table takes, and many sessions are asked one after the other.
         with pq.ParquetFile(path) as file:
-            read = file.read(columns=[*columns, "result", "measured_format"], use_threads=False)
+            known = [name for name in _PASSED if name in file.schema_arrow.names]
+            read = file.read(columns=[*columns, *known], use_threads=False)
     except (OSError, ValueError, pa.ArrowException) as error:
         raise _damaged(path, error) from error
     return {
         (stored.system, *(row[name] for name in columns))
         for row in read.to_pylist()
-        if row["result"] in GOOD_RESULTS and row["measured_format"] is not None
+        if row["result"] in GOOD_RESULTS
+        and row["measured_format"] is not None
+        # Sessions of before there was the column do not have it.
+        and not row.get("inconclusive")
     }
 
 
@@ -335,9 +343,9 @@ def nightly(store: Store, sessions: Sequence[StoredSession], baseline: Baseline 
     Columns: ``session``, those of the key, ``ranks_per_node``, the landmarks of ``NIGHTLY``;
     ``mean_us``, the geometric mean over the sizes that a score is over, in µs, and ``mean_sizes``,
     their count and ends in a list; ``score`` against the ``baseline`` as ``scores`` has it, and
-    ``score_sizes``. Null is what a case does not have, and what was not measured. In order of
-    ``sessions``, which are of one system. Sessions are read one after the other, each in the same
-    time and memory.
+    ``score_sizes``; ``inconclusive`` as in the table. Null is what a case does not have, and what
+    was not measured. In order of ``sessions``, which are of one system. Sessions are read one
+    after the other, each in the same time and memory.
     """
     read = []
     for stored in sessions:
@@ -433,7 +441,7 @@ _NIGHTLY = f"""
         group by it.key
     )
     select session, {", ".join(KEY)}, ranks_per_node, {", ".join(NIGHTLY)},
-        mean_us, mean_sizes, score, score_sizes
+        mean_us, mean_sizes, score, score_sizes, inconclusive
     from (select *, hash({", ".join(KEY)}) as key from cases)
         left join means using (key) left join scores using (key)
     order by {", ".join(KEY)}

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from netproof import launches, provenance
+from netproof import launches, provenance, unsettled
 from netproof.again import MeasuredAgain
 from netproof.case import Case
 from netproof.curve import Curve
@@ -23,6 +23,7 @@ from netproof.measured import Launch, Measured
 from netproof.session import CheckResult, Session
 from netproof.store.columns import KEY, LANDMARKS, TABLES
 from netproof.store.folder import StoredSession
+from netproof.unsettled import Unsettled
 
 Rows = dict[str, list[dict[str, Any]]]
 """Table to its rows, each a column to its value."""
@@ -93,12 +94,26 @@ def tables(stored: Session, report: Mapping[str, Any], sha256: str) -> dict[str,
         raise NetproofError(
             f"{stored.path}: cases passed and nothing was measured: a dry run is not stored"
         )
+    left_open = _unsettled(stored)
     for number, result in sorted(final.values(), key=lambda entry: _order(entry[1])):
-        _case(rows, number, attempts[result.case.key()], result)
+        key = result.case.key()
+        _case(rows, number, attempts[key], result, left_open.get(key))
     gathered = provenance.of_report(report, str(stored.path))
     rows["nodes"] = [_node(entry) for entry in gathered.nodes]
     rows["sessions"] = [_session(stored, results, gathered, sha256)]
     return {name: _table(name, rows[name], stored.path) for name in TABLES}
+
+
+def _unsettled(stored: Session) -> Mapping[tuple[Any, ...], Unsettled]:
+    """What each case leaves open; nothing is known where the session cannot be judged any more.
+
+    What it kept of its site's settings may be of a netproof that had others: its figures are
+    stored all the same.
+    """
+    try:
+        return unsettled.of_session(stored)
+    except NetproofError:
+        return {}
 
 
 def _order(result: CheckResult) -> tuple[Any, ...]:
@@ -228,7 +243,9 @@ def _node(entry: provenance.NodeInJob) -> dict[str, Any]:
     }
 
 
-def _case(rows: Rows, number: int, attempts: int, result: CheckResult) -> None:
+def _case(
+    rows: Rows, number: int, attempts: int, result: CheckResult, left_open: Unsettled | None
+) -> None:
     case, values = result.case, result.measured
     if result.kind != KIND_OF_CASES or result.again is not None:
         raise NetproofError(f"{case}: is the case of a test of kind {result.kind!r}")
@@ -246,6 +263,7 @@ def _case(rows: Rows, number: int, attempts: int, result: CheckResult) -> None:
         try:
             measured = _whole(case, values)
             row |= _measured_columns(measured, values)
+            row["inconclusive"] = None if left_open is None else list(left_open.why_no_value)
         except (KeyError, TypeError, AttributeError) as error:
             raise NetproofError(f"{case}: what was measured cannot be read: {error!r}") from error
         for launch in measured.launches:

@@ -368,3 +368,31 @@ def test_options_that_do_not_fit_are_refused(tmp_path, monkeypatch, arguments, r
     ran = CliRunner().invoke(app, ["verdict", str(BOTH), *arguments])
     assert ran.exit_code == 2
     assert reason in " ".join(ran.stderr.replace("│", " ").split())
+
+
+def test_what_was_disturbed_or_inconclusive_is_no_good_result(tmp_path):
+    busy = {
+        **{"node": "gige-1", "machine": "m", "cpus": 2, "wall_s": 1.0, "others_cpu_s": 0.8},
+        **{"others_share": 0.4, "network_share": 0.0, "steal_share": 0.0, "pressure_share": 0.5},
+        **{"pressure_full_share": 0.0, "absent": []},
+    }
+
+    def unsettled(tests: list[dict]) -> None:
+        for test in tests:
+            case, measured = test["netproof_case"] or {}, test["netproof_measured"]
+            if measured and case.get("function") == "Sendrecv":
+                for launch in measured["launches"]:
+                    launch["loads"] = [busy]
+            if measured and case.get("function") == "Barrier":
+                test["netproof_references"] = [
+                    {
+                        **{"criterion": "reference", "level": "inconclusive", "where": "it"},
+                        **{"why": "it is astride", "value": 6, "bound": 5, "interval": [4, 7]},
+                    }
+                ]
+
+    older = report(tmp_path, "older", "gige", -9)
+    store = store_of(tmp_path, older, report(tmp_path, "newer", "gige", -2, unsettled))
+    found = judged(report(tmp_path, "new", "fast-ethernet"), store).verdict.beside.cases
+    dates = {one.case.function: one.date for one in found}
+    assert dates["Sendrecv"] == dates["Barrier"] < dates["tcp"]

@@ -91,3 +91,22 @@ def test_a_configuration_of_which_nothing_was_measured_is_left_out(verdict):
         for partition in ("gige", "fast-ethernet")
         for environment in ("mpich", "intelmpi")
     }
+
+
+def unsure(judged: Judged) -> Judged:
+    """The case, with one ruling that is inconclusive."""
+    finding = Finding("envelope", Level.INCONCLUSIVE, "there", "astride", value=9.0, size=1024)
+    ruling = Ruling(finding, Level.INCONCLUSIVE, "astride")
+    return Judged(judged.case, judged.result, (), rulings=(ruling,), measured=judged.measured)
+
+
+def test_what_is_inconclusive_is_neither_red_nor_not(verdict):
+    two, four = of(verdict, "Sendrecv").cases
+    above = Crossover((two, unsure(four)))
+    assert (above.red, above.least, above.inconclusive) == ((), None, (4,))
+    assert above.sentence() == "not red up to 2 ranks; inconclusive at 4 ranks"
+    below = Crossover((unsure(two), four))
+    assert below.sentence() == "inconclusive at 2 ranks"
+    both = Crossover((unsure(two), red(four, 1024)))
+    assert both.least == 4
+    assert both.sentence() == "red at 4 ranks, 1024 bytes by envelope; inconclusive at 2 ranks"

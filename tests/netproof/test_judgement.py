@@ -10,6 +10,7 @@ import pytest
 from netproof import again, judgement, session
 from netproof.again import MeasuredAgain
 from netproof.criteria import Finding, JumpSettings, Level, MpiLossSettings, ScoreSettings
+from netproof.disturbance import NodeLoad
 from netproof.judgement import Baseline, Subject
 from netproof.links import Crossing, Link
 from netproof.measured import Measured
@@ -227,6 +228,25 @@ class TestAcross:
         rulings = judgement.across(list(sick.values()), MPICH)[sick["mpich tcp"].case.key()]
         (score,) = (r.finding for r in rulings if r.finding.criterion == "score")
         assert score.value == pytest.approx(1)
+
+    def test_a_score_against_a_disturbed_baseline_says_so(self, sick):
+        busy = NodeLoad("gige-1", "m", 2, 1.0, 0.8, 0.4, 0.0, 0.0, 0.5, 0.0)
+        noise = "gige-1: others used 40 % of the CPUs"
+        baseline = sick["mpich tcp"]
+        launches = [dataclasses.replace(it, loads=(busy,)) for it in baseline.measured.launches]
+        disturbed = dataclasses.replace(
+            baseline, measured=baseline.measured.with_launches(launches)
+        )
+        other = sick["intelmpi tcp"]
+        calm, noisy = (
+            judgement.across([it, other], MPICH)[other.case.key()][-1]
+            for it in (baseline, disturbed)
+        )
+        assert calm.finding.disturbed == ()
+        assert noisy.finding.disturbed == (noise,)
+        assert noisy.finding.value == calm.finding.value
+        assert noisy.why == f"{calm.why}; the machine was disturbed: {noise}"
+        assert noisy.level is calm.level
 
     def test_a_configuration_far_above_the_envelope_is_red_with_every_size(self, sick):
         bad = slower(sick["mpich tcp"], 25, "openmpi4")

@@ -193,3 +193,32 @@ def test_what_cannot_be_shown_exits_2_with_the_reason_and_no_json(arguments, rea
         assert (status, said) == (2, "")
         assert "netproof: cannot show: " in why
         assert reason in why
+
+
+def test_scores_against_a_disturbed_baseline_are_marked(tmp_path):
+    document = json.loads((SICK.parent / "two-switches.json").read_text())
+    busy = {
+        **{"node": "gige-1", "machine": "m", "cpus": 2, "wall_s": 1.0, "others_cpu_s": 0.8},
+        **{"others_share": 0.4, "network_share": 0.0, "steal_share": 0.0, "pressure_share": 0.5},
+        **{"pressure_full_share": 0.0, "absent": []},
+    }
+    for test in document["runs"][0]["testcases"]:
+        case = test["netproof_case"] or {}
+        if (test["partition"], test["environ"], case.get("ranks")) == ("gige", "mpich", 4):
+            for launch in test["netproof_measured"]["launches"]:
+                launch["loads"] = [busy]
+    path = tmp_path / "run-1.json"
+    path.write_text(json.dumps(document))
+    text = printed(200, path=path)
+    four, two = (row_of(text, "IMB", "Sendrecv", count) for count in "42")
+    assert [cell for cell in four if cell.startswith("~")]
+    assert not [cell for cell in two if cell.startswith("~")]
+    assert "~ of disturbed launches" in text
+    _, out, _ = shown(str(path), "--system", "testbed", "--json")
+    told = {
+        (case["function"], case["ranks"], case["partition"], case["environment"]): case["score"]
+        for case in json.loads(out)["cases"]
+    }
+    noise = ["gige-1: others used 40 % of the CPUs"]
+    assert told["Sendrecv", 4, "fast-ethernet", "mpich"]["disturbed"] == noise
+    assert told["Sendrecv", 2, "fast-ethernet", "mpich"]["disturbed"] == []

@@ -345,3 +345,33 @@ def test_every_key_of_the_json_is_documented(nights):
     section = section.split("\n## As JSON\n", 1)[1].split("\n## ", 1)[0]
     found = keys_of(document)
     assert found <= set(re.findall(r"`(\w+)`", section))
+
+
+def test_what_is_inconclusive_is_told_and_stands_session_by_session(nights, tmp_path):
+    why = "the machine was disturbed: gige-2: others used 38 % of the CPUs"
+
+    def disturbed(rows):
+        for row in rows["cases"]:
+            if (row["function"], row["environment"], row["ranks"]) == ("Sendrecv", "mpich", 4):
+                row["inconclusive"] = [why]
+
+    nights.add_many(11)
+    nights.add(11, by(2.0), disturbed)
+    told = f"gige mpich IMB Sendrecv 4 ranks: inconclusive: {why}"
+    _, out, _ = history(nights)
+    flat = " ".join(out.split())
+    assert "1 times a case was inconclusive, in 1 of 12 sessions" not in flat
+    assert "a case was inconclusive once, in 1 of 12 sessions" in flat
+    assert told in flat
+    plot = tmp_path / "series.svg"
+    arguments = ("sendrecv 4 r", "--environment", "mpich", "--quantity", "latency_us")
+    _, out, _ = history(nights, *arguments, "--plot", str(plot))
+    assert told in " ".join(out.split())
+    assert re.search(r"\d \?\s", next(r for r in out.splitlines() if "-0000000b" in r) + "\n")
+    assert ">?</text>" in plot.read_text()
+    _, out, _ = history(nights, *arguments, "--json")
+    document = json.loads(out)
+    (one,) = document["inconclusive"]
+    assert (one["session"], one["why"]) == (nights.stored(11).name, [why])
+    assert document["series"][0]["values"][11] is None
+    assert document["series"][0]["inconclusive"][11] > 0

@@ -213,3 +213,63 @@ def test_a_selection_takes_what_fits_all_of_it(nights):
     assert {it.case.environment for it in fits} == {"mpich"}
     with pytest.raises(NetproofError, match=r"'\(' is no regular expression"):
         Selection(("(",))
+
+
+WHY = "the machine was disturbed: gige-2: others used 38 % of the CPUs"
+
+
+def disturbed(**which):
+    """Cases with these values were inconclusive."""
+
+    def change(rows):
+        for row in rows["cases"]:
+            if row["measured_format"] and all(row[name] == it for name, it in which.items()):
+                row["inconclusive"] = [WHY]
+
+    return change
+
+
+def test_what_was_inconclusive_is_no_value_and_is_kept_beside(nights):
+    nights.add(0)
+    stored = nights.add(1, by(3.0), disturbed(function="Sendrecv", environment="other"))
+    nights.add(2)
+    found = read(nights)
+    of_it = one(found, Quantity.LATENCY, environment="other")
+    assert [value is None for value in of_it.values] == [False, True, False]
+    assert [value is None for value in of_it.inconclusive] == [True, False, True]
+    assert of_it.inconclusive[1] > 2 * of_it.values[0]
+    assert None not in one(found, Quantity.LATENCY, environment="mpich").values
+    assert {(it.case.function, it.session, it.why) for it in found.inconclusive} == {
+        ("Sendrecv", stored, (WHY,))
+    }
+    told = {it.case.ranks: it.sentence() for it in found.inconclusive}
+    assert told[4] == f"gige other IMB Sendrecv 4 ranks: inconclusive: {WHY}"
+
+
+def test_a_score_against_an_inconclusive_baseline_is_no_value(nights):
+    nights.add(0)
+    nights.add(1, change=disturbed(function="Sendrecv", environment="mpich"))
+    nights.add(2)
+    found = read(nights)
+    score = one(found, Quantity.SCORE, environment="other")
+    assert [value is None for value in score.values] == [False, True, False]
+    assert None not in one(found, Quantity.LATENCY, environment="other").values
+
+
+def test_what_an_earlier_netproof_stored_counts(nights):
+    def earlier(rows):
+        for row in rows["cases"]:
+            row["inconclusive"] = None
+
+    nights.add(0, change=earlier)
+    nights.add(1)
+    assert None not in one(read(nights), Quantity.LATENCY).values
+
+
+def test_a_case_that_is_only_inconclusive_tonight_is_still_followed(nights):
+    nights.add_many(2)
+    for night in range(2, 14):
+        nights.add(night, change=disturbed(function="Sendrecv"))
+    found = read(nights)
+    assert one(found, Quantity.LATENCY).values[2:] == (None,) * 12
+    assert found.left == 0

@@ -248,7 +248,12 @@ def test_what_is_inconclusive_is_an_error_and_is_told(passed):
     with_it = dataclasses.replace(of, verdict=dataclasses.replace(of.verdict, cases=cases))
     night = Night("testbed", STARTED, ENDED, judged=with_it)
     assert night.status == CANNOT_JUDGE
-    assert "2 of 3 cases passed, 1 inconclusive (" in summary.headline(night)
+    headline = summary.headline(night)
+    assert headline.startswith(
+        "netproof testbed: INCONCLUSIVE, 2 of 3 cases passed, 1 inconclusive ("
+    )
+    faulty = dataclasses.replace(night, faults=["the store is full"])
+    assert summary.headline(faulty).startswith("netproof testbed: NOT JUDGED, ")
     assert f"\nINCONCLUSIVE {unsure.why}\n" in summary.text(night)
     (error,) = suite_of(night).iter("error")
     assert error.get("message") == unsure.why

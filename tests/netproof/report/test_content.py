@@ -11,7 +11,7 @@ import pytest
 from netproof import criteria
 from netproof.criteria import Level
 from netproof.errors import NetproofError
-from netproof.report import content, figures
+from netproof.report import charts, content, figures
 from netproof.report.charts import Looks
 from netproof.report.content import State
 
@@ -231,3 +231,16 @@ def test_a_file_says_what_its_page_says_below_the_chart(two_switches):
     below = " ".join(figure.for_file(looks)["title"]["subtitle"])
     assert all(sentence in below for sentence in figure.told)
     assert "Not drawn: gige openmpi4; gige openmpi5; fast-ethernet openmpi4;" in below
+
+
+def test_what_is_inconclusive_has_a_mark_and_a_word_of_its_own(sick):
+    group = _group(sick, "netpipe-tcp-between-one-way")
+    marks = {row["mark"] for row in content.flags(group)}
+    assert "inconclusive" in marks
+    told = next(row for row in content.flags(group) if row["mark"] == "inconclusive")
+    assert told["criterion"] == "envelope"
+    assert set(charts.MARKS) >= marks
+    assert len(set(charts.MARKS.values())) == len(charts.MARKS)
+    assert len({(state.sign, state.word) for state in State}) == len(State)
+    looks = {state.look: state for state in State}
+    assert looks["inconclusive"] is State.INCONCLUSIVE

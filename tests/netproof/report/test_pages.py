@@ -17,6 +17,8 @@ from typer.testing import CliRunner
 
 from netproof import provenance
 from netproof.cli import app
+from netproof.criteria import Finding, Level
+from netproof.judgement import Ruling
 from netproof.provenance import File, Software
 from netproof.report import command
 from netproof.report.page import pages as pages_of
@@ -459,3 +461,25 @@ def test_a_folder_that_cannot_be_written_is_named(netproof, tmp_path):
     )
     assert status == 2
     assert "file: cannot be written" in said
+
+
+def test_a_session_with_something_inconclusive_neither_passed_nor_failed(judge):
+    judged = judge("healthy.json")
+    first, *others = (one for one in judged.verdict.cases if one.measured)
+    where, why = "there", "12.2 µs at 1024 bytes is 2.01 times (95% interval 0.456 to 14.3)"
+    finding = Finding("envelope", Level.INCONCLUSIVE, where, f"{where}: {why}", size=1024)
+    ruling = Ruling(finding, finding.level, finding.why)
+    unsure = dataclasses.replace(first, rulings=(*first.rulings, ruling))
+    verdict = dataclasses.replace(judged.verdict, cases=(unsure, *others), faults=(), left=())
+    assert verdict.inconclusive
+    made = pages_of(command.assemble(dataclasses.replace(judged, verdict=verdict)))
+    assert "<title>testbed: inconclusive</title>" in made["index.html"]
+    main = Outline(made["index.html"])
+    assert "? Inconclusive 15 of 16 cases passed, 1 inconclusive." in main.text
+    assert 'class="verdict inconclusive"' in made["index.html"]
+    assert '<td class="inconclusive" title="inconclusive; ' in made["index.html"]
+    assert "What is inconclusive: 1 case " in main.text
+    case = first.case
+    page = made["netpipe.html" if case.benchmark == "netpipe" else "imb-pingpong.html"]
+    assert f'<li class="inconclusive"><b>{case.partition} {case.environment}</b>' in page
+    assert f"inconclusive: {why}" in Outline(page).text
