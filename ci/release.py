@@ -51,6 +51,8 @@ TARGETS = ("apt-get", "indextargets", "--format", "$(RELEASE) $(COMPONENT) $(ORI
 ENTER = """set -e
 tree=$1
 shift
+# A node's namespaces can only be made below a root that is a mount.
+mount --bind "$tree" "$tree"
 mount -t proc proc "$tree/proc"
 mount --rbind /sys "$tree/sys"
 mount --rbind /dev "$tree/dev"
@@ -62,7 +64,7 @@ for folder; do
     mount --bind "$folder" "$tree$folder"
     mount -o remount,bind,ro "$tree$folder"
 done
-exec chroot "$tree" /bin/sh -c "$WITHIN"
+exec chroot "$tree" /bin/bash -c "$WITHIN"
 """
 """Mounts what a machine has, and folders that are to be seen inside, then enters the release."""
 WITHIN = f"""set -e
@@ -74,7 +76,7 @@ echo "==> $PRETTY_NAME, $(cat /etc/debian_version)"
 for package in slurmctld python3 openmpi-bin libmpich12 mariadb-server-core; do
     dpkg-query --show --showformat='==> ${{Package}} ${{Version}}\\n' "$package"
 done
-exec unshare --net sh -c '
+exec unshare --net bash -c '
     ip link set dev lo up
     status=0
     ci/quickstart --smoke || status=$?

@@ -171,6 +171,26 @@ def test_a_signal_leaves_no_process_and_no_mount(tmp_path, number):
     assert str(where) not in Path("/proc/mounts").read_text()
 
 
+@as_root
+def test_a_node_s_namespaces_can_be_made_inside_and_given_folders_are_only_read(tmp_path):
+    for name in ("proc", "sys", "dev", "run", "usr"):
+        (tmp_path / name).mkdir()
+    for name in ("bin", "lib", "lib64"):
+        (tmp_path / name).symlink_to(f"usr/{name}")
+    within = """set -e
+    unshare --net --uts --mount --ipc true
+    test ! -e /srv
+    touch /run/here /dev/shm/here /written
+    ! touch /usr/here 2>/dev/null
+    """
+    enter = ["sh", "-c", release.ENTER, "sh", str(tmp_path), "/usr"]
+    environment = release.passed_on(os.environ)
+    assert release.contained(enter, {**environment, "WITHIN": within}) == 0
+    assert (tmp_path / "written").exists()
+    assert not list((tmp_path / "run").iterdir())
+    assert str(tmp_path) not in Path("/proc/mounts").read_text()
+
+
 def sleeping() -> int:
     """How many of the sleeps are there."""
     found = 0
