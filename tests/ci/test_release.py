@@ -1,0 +1,268 @@
+"""What `ci/test --release` takes from this machine, what it believes, and what it leaves behind."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ci import release
+from ci.release import CannotRunError, Mirror
+
+ROOT = Path(__file__).resolve().parents[2]
+# What apt-get of Debian 12 lists, with other addresses, and an archive that is not Debian's.
+TARGETS = """\
+bookworm main Debian http://mirror.example/debian/
+bookworm-updates main Debian http://mirror.example/debian/
+bookworm-security main Debian http://mirror.example/debian-security/
+nodistro main . https://other.example/node/
+"""
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="namespaces take root")
+
+
+def test_the_other_release_comes_from_the_machine_s_own_mirror():
+    found = release.mirror(TARGETS, "bookworm")
+    assert found == Mirror("http://mirror.example/debian", "http://mirror.example/debian-security")
+    assert found.sources("trixie").splitlines() == [
+        "deb http://mirror.example/debian trixie main",
+        "deb http://mirror.example/debian trixie-updates main",
+        "deb http://mirror.example/debian-security trixie-security main",
+    ]
+
+
+def test_a_machine_without_security_updates_asks_for_none():
+    found = release.mirror(TARGETS.splitlines()[0], "bookworm")
+    assert "security" not in found.sources("trixie")
+
+
+@pytest.mark.parametrize(
+    ("targets", "said"),
+    [
+        ("", "apt has no lists of Debian's bookworm main"),
+        (TARGETS.replace("Debian http", "Other http"), "apt has no lists"),
+        ("bookworm main Debian cdrom:[Debian 12]/", "is no http address"),
+    ],
+)
+def test_no_mirror_is_refused_in_words(targets, said):
+    with pytest.raises(CannotRunError, match=said):
+        release.mirror(targets, "bookworm")
+
+
+def test_of_the_environment_only_the_ways_to_registries_pass():
+    given = {"PIP_CERT": "/a", "https_proxy": "b", "NO_PROXY": "c", "TERM": "xterm"}
+    others = {"SLURM_CONF": "x", "PYTHONPATH": "y", "PATH": "/mine", "MY_PIP_X": "z"}
+    found = release.passed_on(given | others)
+    assert found.items() >= given.items()
+    assert found.keys() - given.keys() == {"PATH", "HOME", "LC_ALL"}
+    assert found["PATH"] != "/mine"
+
+
+def test_what_pip_s_settings_name_is_found(tmp_path):
+    wheels, certificate = tmp_path / "wheels", tmp_path / "ca.crt"
+    wheels.mkdir()
+    certificate.touch()
+    settings = tmp_path / "pip.conf"
+    settings.write_text(
+        f"[global]\ncert = {certificate}\nfind-links =\n  https://a.example/%7Eb\n  {wheels}\n"
+    )
+    assert release.named_paths({}, [settings]) == [certificate, wheels]
+    variables = {"PIP_FIND_LINKS": f"file://{wheels} /not/there", "OTHER": str(certificate)}
+    assert release.named_paths(variables, []) == [wheels]
+
+
+def test_settings_that_are_none_are_named(tmp_path):
+    settings = tmp_path / "pip.conf"
+    settings.write_text("cert = /a\n")
+    with pytest.raises(CannotRunError, match=str(settings)):
+        release.named_paths({}, [settings])
+
+
+@as_root
+def test_a_folder_that_others_could_have_filled_is_refused(tmp_path):
+    place = tmp_path / "netproof-release-trixie"
+    release.refuse_unsafe(place)
+    place.mkdir(mode=0o755)
+    release.refuse_unsafe(place)
+    for spoil in (
+        lambda: place.chmod(0o777),
+        lambda: os.chown(place, 65534, -1),
+        lambda: (place.rmdir(), place.symlink_to("/root")),
+    ):
+        spoil()
+        with pytest.raises(CannotRunError, match="should be a folder of root's"):
+            release.refuse_unsafe(place)
+        if not place.is_symlink():
+            place.chmod(0o755)
+            os.chown(place, 0, -1)
+
+
+def test_a_sticky_parent_is_safe_and_a_shared_one_is_not(tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip("the folders have to be root's")
+    tmp_path.chmod(0o1777)
+    release.refuse_unsafe(tmp_path / "one")
+    tmp_path.chmod(0o777)
+    with pytest.raises(CannotRunError, match="nobody else may write to"):
+        release.refuse_unsafe(tmp_path / "one")
+
+
+def document(*verdicts, faults=(), measured=True):
+    """A verdict's document with a case for each of ``verdicts``."""
+    launches = {"launches": 1} if measured else None
+    cases = [{"verdict": verdict, "measured": launches} for verdict in verdicts]
+    return {"cases": cases, "faults": list(faults)}
+
+
+def test_inconclusive_cases_are_good_where_all_was_measured():
+    assert release.all_worked(document("pass", "warn", "inconclusive"))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        document(),
+        document("pass", "pass"),
+        document("pass", "inconclusive", "fail"),
+        document("pass", "inconclusive", "something else"),
+        document("pass", "inconclusive", faults=["a case is missing"]),
+        document("inconclusive", measured=False),
+    ],
+)
+def test_anything_else_is_not(given):
+    assert not release.all_worked(given)
+
+
+@as_root
+def test_the_status_of_what_ran_is_passed_on():
+    environment = release.passed_on(os.environ)
+    assert release.contained(["sh", "-c", "exit 7"], environment) == 7
+
+
+@as_root
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL])
+def test_a_signal_leaves_no_process_and_no_mount(tmp_path, number):
+    """What ran has left its parent and its session, and has mounted something."""
+    where = tmp_path / "mounted"
+    where.mkdir()
+    inside = f"mount -t tmpfs tmpfs {where}; setsid sleep 4711.5 & sleep 4711.5"
+    script = (
+        "import os, sys\n"
+        "from ci import release\n"
+        "try:\n"
+        "    with release.stopping():\n"
+        f"        release.contained(['sh', '-c', {inside!r}], os.environ)\n"
+        "except release.StoppedError as stopped:\n"
+        "    sys.exit(128 + stopped.number)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", script], cwd=ROOT)
+    await_count(2)
+    process.send_signal(number)
+    status = process.wait(timeout=30)
+    if number is signal.SIGKILL:
+        await_count(0)
+    assert status == (-number if number is signal.SIGKILL else 128 + number)
+    assert sleeping() == 0
+    assert str(where) not in Path("/proc/mounts").read_text()
+
+
+@as_root
+def test_a_node_s_namespaces_can_be_made_inside_and_given_folders_are_only_read(tmp_path):
+    for name in ("proc", "sys", "dev", "run", "usr"):
+        (tmp_path / name).mkdir()
+    for name in ("bin", "lib", "lib64"):
+        (tmp_path / name).symlink_to(f"usr/{name}")
+    within = """set -e
+    unshare --net --uts --mount --ipc true
+    test ! -e /srv
+    touch /run/here /dev/shm/here /written
+    ! touch /usr/here 2>/dev/null
+    """
+    enter = ["sh", "-c", release.ENTER, "sh", str(tmp_path), "/usr"]
+    environment = release.passed_on(os.environ)
+    assert release.contained(enter, {**environment, "WITHIN": within}) == 0
+    assert (tmp_path / "written").exists()
+    assert not list((tmp_path / "run").iterdir())
+    assert str(tmp_path) not in Path("/proc/mounts").read_text()
+
+
+def sleeping() -> int:
+    """How many of the sleeps are there."""
+    found = 0
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            found += place.read_bytes() == b"sleep\0004711.5\0"
+        except OSError:
+            continue
+    return found
+
+
+def await_count(count: int) -> None:
+    """Waits until there are ``count`` sleeps."""
+    deadline = time.monotonic() + 30
+    while sleeping() != count:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_release_that_is_none_runs_nothing():
+    ran = subprocess.run(
+        [ROOT / "ci" / "test", "--release", "potato"], capture_output=True, text=True
+    )
+    assert ran.returncode == 2
+    assert "choose from" in ran.stderr
+
+
+@pytest.fixture
+def setup(tmp_path):
+    """Runs `ci/setup` where only packages may be missing; what it installs."""
+    (tmp_path / "ci").mkdir()
+    shutil.copy(ROOT / "ci" / "setup", tmp_path / "ci")
+    (tmp_path / "ci" / "packages.txt").write_text("libpmi2-0\nmunge\n")
+    (tmp_path / "setup.cfg").touch()
+    found = tmp_path / "bin"
+    python, stamp = tmp_path / ".venv/bin/python", tmp_path / ".venv/installed"
+    for folder in (found, python.parent):
+        folder.mkdir(parents=True)
+    stamp.touch()
+    for line in (ROOT / "ci" / "setup").read_text().splitlines():
+        if line.startswith("wheel "):
+            _, prefix, requirement = line.split()
+            for folder in ("bin", "lib"):
+                (tmp_path / ".opt" / prefix / folder).mkdir(parents=True)
+            (tmp_path / ".opt" / prefix / requirement).touch()
+
+    def run(listed: str) -> str:
+        for path, text in {
+            python: "exit 0",
+            found / "id": "echo 0",
+            found / "apt-get": f'echo "$*" >>{tmp_path}/apt',
+            found / "dpkg-query": f"cat <<'END'\n{listed}\nEND",
+        }.items():
+            path.write_text(f"#!/bin/bash\n{text}\n")
+            path.chmod(0o755)
+        subprocess.run(
+            [tmp_path / "ci" / "setup"],
+            env={**os.environ, "PATH": f"{found}:{os.environ['PATH']}"},
+            check=True,
+        )
+        said = tmp_path / "apt"
+        return said.read_text() if said.exists() else ""
+
+    return run
+
+
+def test_a_package_of_another_name_that_provides_the_listed_one_is_there(setup):
+    """Debian 13 has libpmi2-0t64 for libpmi2-0."""
+    there = "installed libpmi2-0t64, libpmi2-0 (= 24.11.5-4+deb13u1)\ninstalled munge, "
+    assert setup(there) == ""
+
+
+def test_a_package_that_was_removed_is_installed(setup):
+    said = setup("config-files libpmi2-0, \ninstalled munge-doc, \ninstalled munge, ")
+    assert said.splitlines()[-1].endswith("--no-install-recommends libpmi2-0")

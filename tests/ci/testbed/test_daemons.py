@@ -1,0 +1,24 @@
+"""What the daemons are made from, where the releases differ."""
+
+import pytest
+
+from ci.testbed import daemons
+from ci.testbed.errors import CannotRunError
+
+
+def test_the_file_of_either_mariadb_makes_a_database(tmp_path, monkeypatch):
+    newer, older = tmp_path / "mariadb.sql", tmp_path / "mysql.sql"
+    monkeypatch.setattr(daemons, "SYSTEM_TABLES", (newer, older))
+    with pytest.raises(CannotRunError, match="apt-get install mariadb-server-core"):
+        daemons.system_tables()
+    older.touch()
+    assert daemons.system_tables() == older
+    newer.touch()
+    assert daemons.system_tables() == newer
+
+
+def test_both_names_are_looked_for():
+    assert [str(path) for path in daemons.SYSTEM_TABLES] == [
+        "/usr/share/mariadb/mariadb_system_tables.sql",
+        "/usr/share/mysql/mysql_system_tables.sql",
+    ]
