@@ -275,6 +275,7 @@ def document(compared: Comparison) -> dict[str, Any]:
                 "landmarks": {
                     name: dataclasses.asdict(one) for name, one in case.landmarks.items()
                 },
+                "disturbed": list(case.disturbed),
                 "sentence": case.sentence(),
             }
             for case in compared.cases

@@ -20,7 +20,7 @@ from netproof.case import Case
 from netproof.criteria import Finding, Level
 from netproof.curve import Curve
 from netproof.errors import NetproofError
-from netproof.judgement import group
+from netproof.judgement import Subject, disturbances, group
 from netproof.landmark_ratios import LandmarkRatio, landmark_ratios
 from netproof.measured import Measured
 from netproof.session import CheckResult, Session
@@ -131,7 +131,8 @@ class ComparedCase:
     ``score``: criterion 2 of the second side with the first as baseline, and for a function without
     message sizes (Barrier) the ratio of its times; ``ratios``: size in bytes to time of the first
     over time of the second, of the medians; ``ranges``: where one side is faster, empty where too
-    few launches leave that open.
+    few launches leave that open; ``disturbed``: what else a side's nodes did in launches that
+    count, since it has too few others, each with the side's name.
     """
 
     first: Measured
@@ -140,6 +141,7 @@ class ComparedCase:
     ratios: Mapping[int, float]
     ranges: tuple[Range, ...]
     landmarks: Mapping[str, LandmarkRatio]
+    disturbed: tuple[str, ...] = ()
 
     @property
     def outcome(self) -> Outcome:
@@ -171,7 +173,11 @@ class ComparedCase:
         return f"{second} takes {size} ({-high:.3g} to {-low:.3g}) off {before}"
 
     def sentence(self) -> str:
-        """What the second side is, by how much, and at which sizes."""
+        """What the second side is, by how much, at which sizes, and what disturbed either."""
+        noise = f"; the machine was disturbed: {'; '.join(self.disturbed)}"
+        return f"{self._told()}{noise if self.disturbed else ''}"
+
+    def _told(self) -> str:
         if self.score.value is None:
             reason = self.score.why.removeprefix(f"{self.score.where}: ")
             latency = self.landmarks["latency_us"].ratio
@@ -374,7 +380,12 @@ def _compared(one: CheckResult, other: CheckResult, first: str, second: str) -> 
             if size in times[1] and size >= settings.least_size
         }
     ranges = _ranges(curves[0], curves[1], ratios)
-    return ComparedCase(before, after, score, ratios, ranges, landmarks)
+    disturbed = tuple(
+        f"{name}: {noise}"
+        for name, side, said in zip((first, second), (before, after), extras, strict=True)
+        for noise in disturbances(Subject.of_extras(side, said, {}))
+    )
+    return ComparedCase(before, after, score, ratios, ranges, landmarks, disturbed)
 
 
 def _of_times(time: LandmarkRatio, where: str, first: str) -> Finding:

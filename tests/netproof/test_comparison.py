@@ -389,3 +389,24 @@ def test_launches_that_are_not_of_one_case_are_refused_by_name(healthy):
 
     with pytest.raises(NetproofError, match=r"launch 1 has other sizes than its median curve"):
         compare(*sides(healthy, with_results(healthy, shortened)))
+
+
+def test_a_side_that_was_disturbed_is_told(healthy):
+    busy = {
+        **{"node": "gige-1", "machine": "m", "cpus": 2, "wall_s": 1.0, "others_cpu_s": 0.8},
+        **{"others_share": 0.4, "network_share": 0.0, "steal_share": 0.0, "pressure_share": 0.5},
+        **{"pressure_full_share": 0.0, "absent": []},
+    }
+
+    def disturbed(result):
+        launches = [{**launch, "loads": [busy]} for launch in result.measured["launches"]]
+        return dataclasses.replace(result, measured={**result.measured, "launches": launches})
+
+    compared = compare(*sides(healthy, with_results(healthy, disturbed, "noisy.json")))
+    noise = "noisy: gige-1: others used 40 % of the CPUs"
+    assert {case.disturbed for case in compared.cases} == {(noise,)}
+    assert all(
+        case.sentence().endswith(f"; the machine was disturbed: {noise}") for case in compared.cases
+    )
+    again = compare(*sides(healthy, with_results(healthy, lambda result: result, "calm.json")))
+    assert {case.disturbed for case in again.cases} == {()}
