@@ -292,23 +292,27 @@ def _install_debootstrap() -> None:
             raise CannotRunError("debootstrap is missing, and apt-get does not install it")
 
 
-def _make(tree: Path, release: str, archive: Mirror, environment: Mapping[str, str]) -> None:
-    """Makes the folder ``tree`` of ``release`` unless it is there."""
-    refuse_unsafe(tree)
+def _made(folder: Path, release: str, archive: Mirror, environment: Mapping[str, str]) -> Path:
+    """The root of ``release`` in ``folder``, made unless it is there.
+
+    Nobody but root may enter the folder: what is everybody's in the release, as its /tmp and the
+    programs that run as root, is not there for the machine's users.
+    """
+    refuse_unsafe(folder)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    folder.chmod(0o700)
+    tree, fresh, log = folder / "root", folder / "new", folder / "debootstrap.log"
     if tree.exists():
-        return
-    fresh = tree.with_name(f"{tree.name}.new")
-    refuse_unsafe(fresh)
+        return tree
     if fresh.exists():
         shutil.rmtree(fresh)
     fresh.mkdir(mode=0o755)
     print(f"==> make {tree}", flush=True)
     command = ["debootstrap", "--variant=minbase", "--include=ca-certificates"]
-    log = Path(f"{tree}.log")
     shell = ["sh", "-c", 'exec "$@" >"$0" 2>&1', str(log), *command]
     if contained([*shell, release, str(fresh), archive.main], environment):
         raise CannotRunError(f"debootstrap failed; {log} says why")
-    fresh.rename(tree)
+    return fresh.rename(tree)
 
 
 def _settle(tree: Path, release: str, archive: Mirror) -> list[Path]:
@@ -377,8 +381,8 @@ def run(release: str) -> int:
         codename = _said(["sh", "-c", '. /etc/os-release; echo "$VERSION_CODENAME"']).strip()
         archive = mirror(_said([*TARGETS, "Created-By: Packages"]), codename)
         environment = passed_on(os.environ)
-        tree = FOLDERS / f"netproof-release-{release}"
-        _make(tree, release, archive, environment)
+        folder = FOLDERS / f"netproof-release-{release}"
+        tree = _made(folder, release, archive, environment)
         folders = _settle(tree, release, archive)
         _copy_checkout(tree)
         command = ["sh", "-c", ENTER, "sh", str(tree), *map(str, folders)]

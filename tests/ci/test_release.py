@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import json
 import os
 import shutil
 import signal
@@ -266,3 +268,67 @@ def test_a_package_of_another_name_that_provides_the_listed_one_is_there(setup):
 def test_a_package_that_was_removed_is_installed(setup):
     said = setup("config-files libpmi2-0, \ninstalled munge-doc, \ninstalled munge, ")
     assert said.splitlines()[-1].endswith("--no-install-recommends libpmi2-0")
+
+
+@pytest.fixture
+def smoke(tmp_path, monkeypatch):
+    """Runs `ci/test --release trixie`, where what runs inside is a stand-in."""
+    (tmp_path / "netproof-release-trixie" / "root").mkdir(parents=True)
+    place = tmp_path / "netproof-release-trixie" / "root" / release.CHECKOUT
+
+    def run(status: int, written: str | None = None) -> int:
+        def contained(command, environment):
+            assert str(place.parents[1]) in command
+            if written is not None:
+                (place / release.DOCUMENT).write_text(written)
+            return status
+
+        monkeypatch.setattr(release, "contained", contained)
+        return release.main(["trixie"])
+
+    for name, value in {
+        "FOLDERS": tmp_path,
+        "LOCKS": tmp_path,
+        "_install_debootstrap": lambda: None,
+        "_said": lambda command: TARGETS if "indextargets" in command else "bookworm\n",
+        "_settle": lambda *given: [],
+        "_copy_checkout": lambda tree: (tree / release.CHECKOUT).mkdir(parents=True),
+    }.items():
+        monkeypatch.setattr(release, name, value)
+    return run
+
+
+@as_root
+def test_nobody_else_can_enter_the_release(smoke, tmp_path):
+    assert smoke(0) == 0
+    assert (tmp_path / "netproof-release-trixie").stat().st_mode & 0o777 == 0o700
+
+
+@as_root
+@pytest.mark.parametrize("status", [0, 1, 100])
+def test_the_status_of_the_smoke_run_is_its_own(smoke, status):
+    assert smoke(status, json.dumps(document("inconclusive"))) == status
+
+
+@as_root
+def test_a_run_that_cannot_be_judged_is_good_where_all_was_measured(smoke, capsys):
+    assert smoke(2, json.dumps(document("pass", "inconclusive"))) == 0
+    assert "all cases were measured and none failed; some are inconclusive" in (
+        capsys.readouterr().out
+    )
+
+
+@as_root
+@pytest.mark.parametrize(
+    "written", [None, "", "{}", "[]", json.dumps(document("inconclusive", measured=False))]
+)
+def test_it_is_not_where_nothing_says_so(smoke, written):
+    assert smoke(2, written) == 2
+
+
+@as_root
+def test_one_run_at_a_time_has_the_release(smoke, tmp_path, capsys):
+    with (tmp_path / "netproof-release-trixie.lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert smoke(0) == 2
+    assert "another run of trixie is under way" in capsys.readouterr().err
