@@ -16,6 +16,7 @@ from netproof.errors import NetproofError
 from netproof.judgement import Ruling, Subject, bounds_of, flagged, rule
 from netproof.measured import Incomplete, Record
 from netproof.plan import Sweep
+from netproof.shapes import insist
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class MeasuredAgain:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> MeasuredAgain:
         """The case of plain values that ``as_json`` gave; NetproofError where it is none."""
+        insist(values, measured.AGAIN_SHAPE, "what was measured again cannot be read")
         try:
             return cls(
                 Case(**values["case"]),

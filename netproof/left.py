@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from netproof import loading
 from netproof.case import Case
 from netproof.errors import NetproofError
 
@@ -56,9 +57,9 @@ def write(path: Path, cases: Mapping[Case, Left]) -> None:
 def read(path: Path) -> dict[tuple[Any, ...], Left]:
     """The keys of the cases to leave, and why; NetproofError where the file is no such file."""
     try:
-        entries = json.loads(path.read_text())
+        entries = loading.json_file(path)
         return {tuple(entry["case"]): Left.from_json(entry) for entry in entries}
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (NetproofError, OSError, ValueError, KeyError, TypeError) as error:
         raise NetproofError(
             f"{path}: does not tell what to leave ({error!r}); unset {VARIABLE} to measure all"
         ) from error

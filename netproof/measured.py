@@ -13,10 +13,11 @@ from netproof import units
 from netproof.benchmarks import ImbFunction, imb_function, imb_sizes, link_factor
 from netproof.case import Case
 from netproof.curve import Curve
-from netproof.errors import NetproofError, ParseError
-from netproof.landmarks import EagerLimit, Landmarks, LandmarkSettings, landmarks
+from netproof.errors import NetproofError, ParseError, shortened
+from netproof.landmarks import LANDMARK_NAMES, EagerLimit, Landmarks, LandmarkSettings, landmarks
 from netproof.launches import median_curve, spread
 from netproof.parse import imb, netpipe, text_of
+from netproof.shapes import NUMBER, TEXT, WHOLE, Each, Keys, OrNone, insist
 from netproof.site import Partition
 
 LAUNCHES_FILE = "launches.tsv"
@@ -30,6 +31,67 @@ A rank that the kernel killed leaves 137 as well, so the step has to have lasted
 
 RANGE = ("time_min_us", "time_avg_us")
 """A curve's columns that the report has only of benchmarks which print them."""
+
+_NUMBERS = Each(NUMBER)
+CURVE_SHAPE = Keys(
+    {"sizes": Each(WHOLE), "time_us": _NUMBERS, "bandwidth_mb_s": OrNone(_NUMBERS)},
+    dict.fromkeys(RANGE, _NUMBERS),
+)
+CASE_SHAPE = Keys(
+    {
+        **dict.fromkeys(("system", "partition", "environment", "benchmark", "function"), TEXT),
+        **dict.fromkeys(("ranks", "ranks_per_node"), WHOLE),
+        **dict.fromkeys(("path", "direction"), TEXT),
+    }
+)
+_RANK_SHAPE = Keys({"rank": WHOLE, "node": TEXT, "wall_s": NUMBER, "cpu_s": NUMBER})
+_LAUNCH_SHAPE = Keys(
+    {
+        **dict.fromkeys(("number", "order"), WHOLE),
+        **dict.fromkeys(("start", "wall_s"), NUMBER),
+        "ranks": Each(_RANK_SHAPE),
+        "curve": CURVE_SHAPE,
+    }
+)
+_SIZES = ("peak_size", "half_power_size")
+_EAGER_SHAPE = Keys(
+    {
+        field.name: OrNone(NUMBER) if field.name.startswith("rate") else NUMBER
+        for field in dataclasses.fields(EagerLimit)
+    }
+)
+_LANDMARKS_SHAPE = Keys(
+    {
+        **{
+            name: OrNone(WHOLE if name in _SIZES else NUMBER)
+            for name in LANDMARK_NAMES
+            if name != "eager_limit"
+        },
+        "eager_limit": OrNone(_EAGER_SHAPE),
+        "undefined": Each(Each(TEXT)),
+    }
+)
+SHAPE = Keys(
+    {
+        "case": CASE_SHAPE,
+        "launches": Each(_LAUNCH_SHAPE),
+        "curve": CURVE_SHAPE,
+        "mad_us": _NUMBERS,
+        "line_rate_mb_s": OrNone(NUMBER),
+        "landmarks": _LANDMARKS_SHAPE,
+    }
+)
+"""Of what kind each value of ``Measured.as_json`` is."""
+AGAIN_SHAPE = Keys(
+    {
+        "case": CASE_SHAPE,
+        "launches": Each(CURVE_SHAPE),
+        "faults": Each(TEXT),
+        "nodes": Each(TEXT),
+        "jobid": OrNone(TEXT),
+    }
+)
+"""And each of ``again.MeasuredAgain.as_json``."""
 
 _RANK_LINE = re.compile(
     r"netproof rank (\d+) on (\S+): ([\d.]+) s wall, ([\d.]+) s user, ([\d.]+) s system"
@@ -117,6 +179,7 @@ class Measured:
 
         Raises NetproofError where something is missing or is no curve.
         """
+        insist(values, SHAPE, "what was measured cannot be read")
         try:
             landmark = dict(values["landmarks"])
             limit = landmark["eager_limit"]
@@ -130,7 +193,7 @@ class Measured:
                 values["line_rate_mb_s"],
                 Landmarks(**landmark),
             )
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             raise NetproofError(f"what was measured cannot be read: {error!r}") from error
 
 
@@ -401,5 +464,7 @@ def records(folder: Path) -> dict[str, Record]:
                 number - 1, float(start), float(end) - float(start), int(status), int(limit)
             )
         except ValueError as error:
-            raise Incomplete([f"{path}:{number}: {line!r} is no launch: {error}"]) from error
+            raise Incomplete(
+                [f"{path}:{number}: {shortened(repr(line))} is no launch: {shortened(str(error))}"]
+            ) from error
     return recorded

@@ -12,6 +12,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
+from netproof import loading
 from netproof.errors import NetproofError
 
 CONTROLLER_ADDRESS = "198.18.0.254"
@@ -93,7 +94,13 @@ def load(path: Path) -> Topology:
     Raises TopologyError with file, line, key and remedy for what is unknown, missing or wrong.
     """
     try:
-        document = YAML(typ="rt").load(path.read_text(encoding="utf-8"))
+        text = loading.read_text(path)
+        loading.check_yaml(text, path)
+        document = YAML(typ="rt").load(text)
+    except loading.NoYamlError as error:
+        raise TopologyError(f"{path}:{error.line or 1}: not valid YAML: {error.reason}") from error
+    except NetproofError as error:
+        raise TopologyError(str(error)) from error
     except OSError as error:
         raise TopologyError(f"{path}: cannot read the topology: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -103,6 +110,9 @@ def load(path: Path) -> Topology:
         line = mark.line + 1 if mark else 1
         raise TopologyError(f"{path}:{line}: not valid YAML: {error.problem}") from error
     except YAMLError as error:
+        raise TopologyError(f"{path}: not valid YAML: {error}") from error
+    except (ValueError, TypeError, AttributeError, LookupError) as error:
+        # ruamel's constructors trust what looks like a date or a number.
         raise TopologyError(f"{path}: not valid YAML: {error}") from error
     return _Reader(path).topology(document)
 

@@ -21,6 +21,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from netproof import loading
 from netproof.errors import NetproofError
 from netproof.store.columns import FORMAT, TABLES
 
@@ -88,7 +89,7 @@ class Store:
     def __post_init__(self) -> None:
         marker = self.folder / MARKER
         try:
-            found = json.loads(marker.read_text())["format"]
+            found = loading.json_file(marker)["format"]
         except FileNotFoundError:
             raise NetproofError(
                 f"{self.folder}: is no store, it has no {MARKER}; 'netproof ingest' makes one"

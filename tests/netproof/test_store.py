@@ -230,13 +230,13 @@ def test_another_report_of_a_stored_session_is_refused(store, tmp_path):
         ),
         (
             lambda d: measured_test(d)["netproof_measured"]["landmarks"].update(peak_size="big"),
-            r"cases\.peak_size",
+            r"landmarks\.peak_size: found .big., expected a whole number",
         ),
         (
             lambda d: measured_test(d)["netproof_measured"]["landmarks"].update(
                 latency_us=float("nan")
             ),
-            r"cases\.latency_us: a value is not finite",
+            "NaN is no number",
         ),
         (
             lambda d: measured_test(d)["netproof_measured"]["partition_extras"].pop("mtu"),
