@@ -8,7 +8,6 @@ for the loss of MPI its twin over TCP; ``across`` needs every configuration that
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from netproof import criteria
 from netproof.benchmarks import imb_function
 from netproof.case import Case
 from netproof.criteria import Bounds, Confirmation, ConfirmSettings, Finding, Level
+from netproof.loading import expression
 from netproof.measured import Measured
 from netproof.settings import Settings
 
@@ -54,7 +54,9 @@ class Subject:
     def known_flaw(self) -> str | None:
         """The reason why flags of this case are expected, None where they are not."""
         what = self.case.what()
-        return next((why for text, why in self.known.items() if re.fullmatch(text, what)), None)
+        return next(
+            (why for text, why in self.known.items() if expression(text).fullmatch(what)), None
+        )
 
     def confirm_settings(self) -> ConfirmSettings:
         """How its flagged sizes are measured again; reductions go by elements of 4 bytes."""

@@ -8,6 +8,7 @@ which has no limit, matches with it.
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -16,6 +17,7 @@ import stat
 import time
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from re import _constants, _parser
 from typing import Any
@@ -77,7 +79,6 @@ PATTERN_WAYS = 64.0**4
 PATTERN_TEXT = 64
 
 _FORMS = {
-    stat.S_ISDIR: "a folder",
     stat.S_ISFIFO: "a pipe",
     stat.S_ISSOCK: "a socket",
     stat.S_ISCHR: "a device",
@@ -96,6 +97,8 @@ def read_bytes(path: Path, most: int | None = None) -> bytes:
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode):
         os.close(descriptor)
+        if stat.S_ISDIR(found.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         form = next((word for is_it, word in _FORMS.items() if is_it(found.st_mode)), "other")
         raise NetproofError(f"{path}: cannot be read: it is {form} and no file")
     with open(descriptor, "rb") as file:
@@ -207,6 +210,11 @@ def expression(text: object, *, search: bool = False) -> re.Pattern[str]:
     """
     if not isinstance(text, str):
         raise NetproofError(f"{_shown(text)} is no regular expression: it is no text")
+    return _expression(text, search)
+
+
+@cache
+def _expression(text: str, search: bool) -> re.Pattern[str]:
     if len(text) > PATTERN_CHARACTERS:
         raise NetproofError(
             f"{_shown(text)} is longer than the {PATTERN_CHARACTERS} characters of an expression"

@@ -80,6 +80,8 @@ def run(
         return _refused("cannot follow", str(error))
     except OSError as error:
         return _refused("cannot draw", f"{error.filename}: cannot be written: {error.strerror}")
+    for sentence in shown.nights.unread:
+        say(tables.console(stderr=True), sentence, "yellow")
     if as_json:
         documents.write(document(shown, series=not selection.everything), sys.stdout)
         return shown.status
@@ -435,6 +437,7 @@ def document(verdict: HistoryVerdict, *, series: bool) -> dict[str, Any]:
     return {
         "format": documents.FORMAT,
         "system": verdict.system,
+        "unread": list(nights.unread),
         "sessions": [
             {"session": stored.name, "started": stored.start.isoformat()}
             for stored in nights.sessions

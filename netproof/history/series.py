@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
+from netproof import loading
 from netproof.case import Case
 from netproof.errors import NetproofError
 from netproof.history import detection
@@ -69,7 +69,8 @@ class Nights:
 
     ``baseline``: what scores are against, None where no session says it; ``left``: series that
     are followed no longer, since none of the ``STILL_MEASURED`` newest sessions has them;
-    ``other_sizes``: values left out, being means over other sizes than the newest of their series.
+    ``other_sizes``: values left out, being means over other sizes than the newest of their series;
+    ``unread``: sessions that are damaged and left out, a sentence each that names the file.
     """
 
     system: str
@@ -79,6 +80,7 @@ class Nights:
     baseline: Baseline | None
     left: int
     other_sizes: int
+    unread: tuple[str, ...] = ()
 
 
 def chosen(
@@ -139,10 +141,11 @@ def chosen(
 def read(store: Store, system: str, sessions: Sequence[StoredSession]) -> Nights:
     """Every series over ``sessions``, which are of ``system`` and in order of their start.
 
-    Raises NetproofError where a session cannot be read.
+    What is damaged is left out and ``unread``. Raises NetproofError where nothing can be read.
     """
     baseline = _baseline(store, sessions)
-    table = questions.nightly(store, sessions, baseline)
+    table, faults = questions.nightly(store, sessions, baseline)
+    sessions = [stored for stored in sessions if stored not in faults]
     columns = {name: table.column(name).to_pylist() for name in table.column_names}
     night_of = {stored.name: night for night, stored in enumerate(sessions)}
     rows: dict[tuple, dict[int, int]] = defaultdict(dict)
@@ -172,7 +175,14 @@ def read(store: Store, system: str, sessions: Sequence[StoredSession]) -> Nights
             series.append(Series(case, quantity, tuple(line)))
     series.sort(key=lambda one: (one.case, list(Quantity).index(one.quantity)))
     return Nights(
-        system, tuple(sessions), tuple(series), _pools(series), baseline, left, other_sizes
+        system,
+        tuple(sessions),
+        tuple(series),
+        _pools(series),
+        baseline,
+        left,
+        other_sizes,
+        tuple(f"{stored.name} is left out: {why}" for stored, why in faults.items()),
     )
 
 
@@ -191,16 +201,20 @@ def named(store: Store, name: str, system: str | None = None) -> StoredSession:
 
 
 def _labels(store: Store, sessions: Sequence[StoredSession]) -> dict[str, dict[str, str]]:
-    found = {}
-    for row in questions.labels(store, sessions).to_pylist(maps_as_pydicts="strict"):
+    found: dict[str, dict[str, str]] = {stored.name: {} for stored in sessions}
+    table, _ = questions.each(store, lambda these: questions.labels(store, these), sessions)
+    for row in table.to_pylist(maps_as_pydicts="strict"):
         found[row["session"]] = row["labels"]
     return found
 
 
 def _baseline(store: Store, sessions: Sequence[StoredSession]) -> Baseline | None:
     """The baseline of the site, as the newest session has it that says one."""
-    for row in reversed(questions.partition_extras(store, sessions).to_pylist()):
-        environment = json.loads(row["extras"]).get("baseline")
+    table, _ = questions.each(
+        store, lambda these: questions.partition_extras(store, these), sessions
+    )
+    for row in reversed(table.to_pylist()):
+        environment = loading.json_value(row["extras"], store.folder).get("baseline")
         if environment:
             return Baseline(row["partition"], environment)
     return None

@@ -149,6 +149,8 @@ def _choose(
     """What is not measured tonight, for want of nodes or of time; says so."""
     leaving = conditions.cannot_run(jobs(owed), owed, configuration)
     known = durations.past(store, owed)
+    for sentence in known.unread:
+        _err(sentence)
     possible = [job for job in jobs(owed) if job not in leaving]
     if not possible:
         raise NetproofError(
