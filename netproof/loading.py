@@ -24,7 +24,7 @@ from typing import Any
 
 import yaml
 
-from netproof.errors import NetproofError
+from netproof.errors import NetproofError, shortened
 
 VARIABLE = "NETPROOF_MOST_MB"
 """Names, in 10⁶ bytes, how large a file may be that is read: a report, an output, a record."""
@@ -388,7 +388,7 @@ def _strict(text: str, place: object, limits: Limits) -> _Strict:
     try:
         reader = _Strict(text)
     except yaml.YAMLError as error:
-        raise NoYamlError(place, None, " ".join(str(error).split())) from error
+        raise NoYamlError(place, None, shortened(" ".join(str(error).split()))) from error
     reader.begin(place, limits)
     return reader
 
@@ -398,7 +398,8 @@ def _constructed(reader: _Strict, place: object, read: Any) -> Any:
         return read()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise NoYamlError(place, mark.line + 1 if mark else 1, str(error.problem)) from error
+        line = mark.line + 1 if mark else 1
+        raise NoYamlError(place, line, shortened(str(error.problem))) from error
     except RecursionError:
         raise NetproofError(f"{place}: {_too_deep(reader.limits)}") from None
     except (yaml.YAMLError, ValueError, TypeError, AttributeError, LookupError) as error:

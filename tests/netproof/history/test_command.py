@@ -322,7 +322,7 @@ def test_a_damaged_session_is_named_and_left_out_and_the_exit_status_says_so(nig
     path = damage(nights, 4, name)
     status, out, err = history(nights)
     assert status == 2
-    assert "9 sessions of testbed: too few" in out
+    assert "history of testbed: 9 sessions from" in out
     assert f"20260905T010000-00000004 is left out: {path}: is damaged: " in err
     status, out, _ = history(nights, "--json")
     document = json.loads(out)
