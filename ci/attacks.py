@@ -46,6 +46,9 @@ BATCH_SECONDS = 900
 """A batch that takes longer has an input that never ends."""
 
 REFUSED, RIGHT, WRITTEN, WRONG = "refused", "right", "as written", "wrong"
+LARGEST = 10_000_000
+"""Characters of an input: writing it is not to be what takes the memory."""
+
 SHOWN = 5
 """Wrong outcomes of an attack that are printed."""
 
@@ -89,7 +92,7 @@ _WORDS = ("nan", "inf", "-1", "1e999", "0", "0.00", "99999999999999999999", "-",
 def mutated(text: str, others: Sequence[str], draw: random.Random) -> str:
     """The text with one to three faults: of characters, lines, numbers, or another text's part."""
     for _ in range(draw.choice((1, 1, 1, 2, 3))):
-        text = draw.choice(_MUTATIONS)(text, others, draw)
+        text = draw.choice(_MUTATIONS)(text, others, draw)[:LARGEST]
     return text
 
 

@@ -24,15 +24,19 @@ CANNOT = 2
 INTERRUPTED = 128 + signal.SIGINT
 
 
+def debugging() -> bool:
+    """Whether the process was called with ``--debug``."""
+    arguments = sys.argv[1:]
+    return DEBUG in (arguments[: arguments.index("--")] if "--" in arguments else arguments)
+
+
 def run(app: Callable[..., object], program: str) -> NoReturn:
     """Call a command with the arguments of the process, and end the process with its status.
 
     ``app``: what typer made; ``program``: its name in what is said.
     """
     _open_standard_streams(program)
-    arguments = sys.argv[1:]
-    own = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    debug = DEBUG in own
+    arguments, debug = sys.argv[1:], debugging()
     if debug:
         arguments.remove(DEBUG)
     status, out = CANNOT, sys.stdout

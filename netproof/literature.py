@@ -24,7 +24,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from netproof import loading, session, tables
 from netproof.criteria import loss
 from netproof.curve import Curve
-from netproof.errors import NetproofError
+from netproof.errors import NetproofError, shortened
 from netproof.landmarks import Landmarks, landmarks, line_rate_share
 from netproof.session import CheckResult, Session
 from netproof.units import MEBI, bandwidth_mb_s, line_rate_mb_s, mb_s, mbit_s, us
@@ -271,7 +271,7 @@ class _Mapping:
 
     def fault(self, key: Any, reason: str) -> NetproofError:
         line = (self.data.lc.key(key)[0] if key in self.data else self.data.lc.line) + 1
-        return NetproofError(f"{self.path}:{line}: key {key!r}: {reason}")
+        return NetproofError(f"{self.path}:{line}: key {shortened(repr(key))}: {shortened(reason)}")
 
     def has(self, key: Any) -> bool:
         return key in self.data
@@ -352,7 +352,7 @@ def _document(path: Path) -> _Mapping:
     except (OSError, UnicodeDecodeError, YAMLError) as error:
         raise NetproofError(f"{path}: cannot be read: {error}") from error
     if not isinstance(data, CommentedMap):
-        raise NetproofError(f"{path}:1: expected a study's keys, found {data!r}")
+        raise NetproofError(f"{path}:1: expected a study's keys, found {shortened(repr(data))}")
     return _Mapping(path, data)
 
 

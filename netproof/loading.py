@@ -68,10 +68,12 @@ class Limits:
 YAML_LIMITS = Limits(characters=2_000_000, values=200_000, depth=40, seconds=20)
 """A line of references is some ten values: 200,000 are those of more than 2,000 cases."""
 
-JSON_LIMITS = Limits(characters=200_000_000, values=2_000_000, depth=60, seconds=20)
+JSON_LIMITS = Limits(characters=64_000_000, values=2_000_000, depth=60, seconds=20)
 """A report has some hundred values for each case and launch."""
 
-MOST_MB = 200.0
+MOST_MB = 64.0
+"""Twice what a report of so many values takes that it could still be read."""
+
 PATTERN_CHARACTERS = 1000
 PATTERN_REPEATS = 1000
 PATTERN_WAYS = 64.0**4

@@ -221,6 +221,7 @@ class ReferenceFile:
 
     def _fault(self, check: str, reason: str, variable: str | None = None) -> NetproofError:
         """An error at the line of a check's variable, or of the check."""
+        reason = shortened(reason)
         for key, node in self._root.value:
             if key.value == check:
                 where = key.start_mark

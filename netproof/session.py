@@ -223,7 +223,8 @@ def _result(test: dict[str, Any], left: dict[tuple[str, ...], dict[str, Any]]) -
             )
     name = test["display_name"]
     if measured:
-        insist(measured, MEASURED_SHAPE, f"{name}: what was measured")
+        # What is missing is for those to tell who need it.
+        insist(measured, Keys(others=MEASURED_SHAPE.needed), f"{name}: what was measured")
     if again:
         insist(again["cases"], Each(AGAIN_SHAPE), f"{name}: what was measured again")
     case = None

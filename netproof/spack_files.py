@@ -15,7 +15,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from netproof import loading
-from netproof.errors import NetproofError
+from netproof.errors import NetproofError, shortened
 
 
 class SpackFileError(NetproofError):
@@ -145,7 +145,9 @@ def load(path: Path, kind: str) -> dict[str, Any]:
     faults = jsonschema.Draft202012Validator(SCHEMAS[kind]).iter_errors(content)
     fault = jsonschema.exceptions.best_match(faults)
     if fault is not None:
-        raise SpackFileError(path, ".".join(map(str, fault.absolute_path)), fault.message)
+        raise SpackFileError(
+            path, ".".join(map(str, fault.absolute_path)), shortened(fault.message)
+        )
     return content
 
 

@@ -181,14 +181,16 @@ def labelled(store: Store, label: str) -> dict[str, StoredSession]:
     table, _ = each(
         store,
         lambda sessions: _ask(
-            connect(store, sessions, only=["sessions"]),
+            connect(store, sessions or None, only=["sessions"]),
             "select labels[$label] as value, system, max(session) as session from sessions"
             " where labels[$label] is not null group by all order by session",
             {"label": label},
         ),
         store.sessions(),
     )
-    found = table.to_pylist()
+    # In order of the newest session of each value, also where sessions were asked one by one.
+    newest = {(row["value"], row["system"]): row for row in table.to_pylist()}
+    found = sorted(newest.values(), key=lambda row: row["session"])
     systems = sorted({row["system"] for row in found})
     if not found:
         raise NetproofError(

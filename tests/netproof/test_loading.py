@@ -168,7 +168,7 @@ def test_a_file_that_is_too_large_is_refused_unread_and_the_limit_can_be_set(tmp
     with (tmp_path / "x").open("wb") as file:
         file.truncate(10**12)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with pytest.raises(NetproofError, match="larger than the 200 MB that are read"):
+    with pytest.raises(NetproofError, match="larger than the 64 MB that are read"):
         loading.read_bytes(tmp_path / "x")
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 10 * 1024
     (tmp_path / "x").write_bytes(b"12")
