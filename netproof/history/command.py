@@ -442,7 +442,11 @@ def document(verdict: HistoryVerdict, *, series: bool) -> dict[str, Any]:
             {"session": stored.name, "started": stored.start.isoformat()}
             for stored in nights.sessions
         ],
-        "verdict": "worse" if verdict.status else "not judged" if verdict.too_few else "not worse",
+        "verdict": "worse"
+        if verdict.status == judging.WORSE
+        else "not judged"
+        if verdict.too_few
+        else "not worse",
         "too_few": verdict.too_few,
         "tested": verdict.tested,
         "followed": len(verdict.followed),

@@ -328,6 +328,7 @@ def test_a_damaged_session_is_named_and_left_out_and_the_exit_status_says_so(nig
     document = json.loads(out)
     assert status == 2
     assert len(document["sessions"]) == 9
+    assert document["verdict"] == "not worse"
     assert str(path) in document["unread"][0]
     status, _, err = history(nights, "--session", "20260905T010000")
     assert status == 2
