@@ -18,7 +18,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from netproof import measured, plan, session, tables
+from netproof import loading, measured, plan, session, tables
 from netproof.errors import NetproofError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -128,7 +128,7 @@ def single_scripts(folder: Path) -> dict[str, tuple[str, str]]:
     steps = [line for line in lines if line.startswith("step ")]
     preamble = lines[: lines.index(steps[0])] if steps else []
     preamble = [line for line in preamble if "./node.sh" not in line]
-    planned = json.loads((folder / "plan.json").read_text())["steps"]
+    planned = loading.json_file(folder / "plan.json")["steps"]
     if [line.split()[1] for line in steps] != planned:
         raise NetproofError(f"{folder / 'launches.sh'}: has other steps than plan.json")
     return {line.split()[1]: (job_script, "\n".join([*preamble, line, ""])) for line in steps}

@@ -18,6 +18,7 @@ from netproof.judgement import Ruling, Subject, bounds_of, flagged, rule
 from netproof.measured import Incomplete, Launch, Record
 from netproof.plan import Sweep
 from netproof.provenance import ProvenanceError
+from netproof.shapes import insist
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,12 @@ class MeasuredAgain:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> MeasuredAgain:
         """The case of plain values that ``as_json`` gave; NetproofError where it is none."""
+        insist(values, measured.AGAIN_SHAPE, "what was measured again cannot be read")
+        if values.get("loads") and len(values["loads"]) != len(values["launches"]):
+            raise NetproofError(
+                f"what was measured again cannot be read: {len(values['launches'])} launches, and"
+                f" loads of {len(values['loads'])}"
+            )
         try:
             return cls(
                 Case(**values["case"]),

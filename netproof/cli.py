@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from datetime import datetime
 from pathlib import Path
@@ -15,6 +14,7 @@ from netproof import (
     baseline,
     compare,
     dimension,
+    entry,
     export,
     judging,
     literature,
@@ -28,7 +28,6 @@ from netproof.history.selection import NEWEST_SESSIONS, Quantity, Selection
 from netproof.parse import command as parse_command
 from netproof.store import command as store_command
 from netproof.usual import SESSIONS
-from netproof.verdict import CANNOT_JUDGE
 
 app = typer.Typer(
     help="Acceptance testing for cluster interconnects.",
@@ -125,7 +124,11 @@ def _asked(
 
 
 @app.callback()
-def _netproof() -> None:
+def _netproof(
+    debug: Annotated[  # entry.run takes it, wherever it stands.
+        bool, typer.Option(entry.DEBUG, help="Of an error, show where in netproof it came up.")
+    ] = False,
+) -> None:
     """Acceptance testing for cluster interconnects."""
 
 
@@ -566,17 +569,5 @@ def history_accept(
 
 
 def main() -> None:
-    """Entry point of the command; exit 2, and no verdict, where its output cannot be written."""
-    try:
-        try:
-            app()
-        finally:
-            sys.stdout.flush()
-    except OSError as error:
-        # That of a stream names no file; any other is a fault of netproof's, to be seen whole.
-        if error.filename is not None:
-            raise
-        # What is left in the buffer would fail again as the interpreter ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        print(f"netproof: the output cannot be written: {error.strerror}", file=sys.stderr)
-        sys.exit(CANNOT_JUDGE)
+    """Entry point of the command; exit 2, and no verdict, whatever stops it."""
+    entry.run(app, "netproof")

@@ -28,9 +28,21 @@ _WORDS = {PASSED: "pass", FAILED: "fail", CANNOT_JUDGE: "cannot be judged"}
 
 
 def write(document: Mapping[str, Any], out: TextIO) -> None:
-    """Write a document as JSON."""
-    json.dump(document, out, indent=1, allow_nan=False, ensure_ascii=False)
-    out.write("\n")
+    """Write a document as JSON: all of it, or nothing where it is none.
+
+    Raises ValueError for a number that JSON has not.
+    """
+    out.write(text(document, out) + "\n")
+
+
+def text(document: object, out: TextIO) -> str:
+    """A document as JSON, in characters that ``out`` has."""
+    made = json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False)
+    try:
+        made.encode(out.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(document, indent=1, allow_nan=False)
+    return made
 
 
 def of_verdict(
@@ -205,7 +217,7 @@ def _score(score: Finding | None) -> dict[str, Any] | None:
         return None
     return {
         "value": score.value,
-        "interval": score.interval,
+        "interval": of_interval(score.interval),
         "common": of_common(score.common),
         "disturbed": list(score.disturbed),
     }

@@ -30,7 +30,8 @@ class Past:
     over its launches in seconds. ``tried``: when the last session began that ran the job, whatever
     came of it; ``measured``: and that measured one of its cases; UTC. ``overhead_s``: what a job
     took beyond its launches, in the sessions where it can be told, the newest first: Slurm, queue,
-    what was measured again. ``sessions``: how many there were.
+    what was measured again. ``sessions``: how many there were; ``unread``: those that are damaged
+    and left out, a sentence each.
     """
 
     launches_s: Mapping[Job, list[float]] = field(default_factory=dict)
@@ -38,6 +39,7 @@ class Past:
     measured: Mapping[Job, datetime] = field(default_factory=dict)
     overhead_s: list[float] = field(default_factory=list)
     sessions: int = 0
+    unread: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,9 @@ def past(store: Store, matrix: Matrix) -> Past:
     wanted = {job: [case.key() for case in cases] for job, cases in jobs(matrix).items()}
     whole_s: dict[str, float] = {}
     ran: dict[str, dict[Job, dict[Any, float | None]]] = defaultdict(lambda: defaultdict(dict))
-    for row in records(questions.seconds(store, sessions)):
+    table, faults = questions.each(store, lambda these: questions.seconds(store, these), sessions)
+    sessions = [stored for stored in sessions if stored not in faults]
+    for row in records(table):
         whole_s[row["session"]] = row["session_s"]
         if row["result"] == "skip" or row["partition"] not in matrix.partitions:
             continue
@@ -91,7 +95,14 @@ def past(store: Store, matrix: Matrix) -> Past:
             launches_s[job].append(seconds)
         if took and set(took) == set(here):
             overheads.append(_overhead(took, whole_s[stored.name], matrix))
-    return Past(dict(launches_s), tried, measured, overheads, len(sessions))
+    return Past(
+        dict(launches_s),
+        tried,
+        measured,
+        overheads,
+        len(sessions),
+        tuple(f"{stored.name} is left out: {why}" for stored, why in faults.items()),
+    )
 
 
 def _overhead(took: Mapping[Job, float], session_s: float, matrix: Matrix) -> float:

@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+MOST_SHOWN = 300
+"""Characters of something that is quoted in an error; a line of a damaged file may be all of it."""
+
+
+def shortened(text: str, most: int = MOST_SHOWN) -> str:
+    """The text, or its beginning and how much longer it is."""
+    if len(text) <= most:
+        return text
+    return f"{text[:most]}… ({len(text) - most} characters more)"
+
 
 class NetproofError(Exception):
     """Anything that netproof refuses; its text is meant for the person at the terminal."""
@@ -18,5 +28,9 @@ class ParseError(NetproofError):
     def __init__(self, path: str, line: int, text: str, reason: str) -> None:
         self.path, self.line, self.text, self.reason = path, line, text, reason
         place = f"{path}:{line}" if line else path
-        found = f": found {text.strip()!r}" if text.strip() else ""
+        stripped = text.strip()
+        found = f": found {shortened(repr(stripped[: 2 * MOST_SHOWN]))}" if stripped else ""
+        if len(stripped) > 2 * MOST_SHOWN:
+            found += f" of a line of {len(stripped)}"
+        reason = shortened(reason)
         super().__init__(f"{place}: {reason}{found}")

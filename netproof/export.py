@@ -29,6 +29,7 @@ LIKE_NETPIPE = ("PingPong", "PingPing")
 
 _NAME = re.compile(r"[\w.+-]+")
 _US_PER_S = 1e6
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 class Format(StrEnum):
@@ -149,7 +150,15 @@ def _csv_text(stored: StoredSession, table: pa.Table) -> str:
 def _cell(value: Any) -> Any:
     if isinstance(value, list | dict):
         return json.dumps(value, ensure_ascii=False, default=_plain)
-    return _plain(value) if isinstance(value, datetime) else value
+    return _plain(value) if isinstance(value, datetime) else csv_cell(value)
+
+
+def csv_cell(value: Any) -> Any:
+    """A value for a cell of a CSV file: text that a spreadsheet takes for a formula gets a '.
+
+    Numbers stay numbers, below 0 too. After OWASP's page on CSV injection.
+    """
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
 def _plain(value: datetime) -> str:

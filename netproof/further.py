@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from netproof import again, judgement, measured, plan
+from netproof import again, judgement, loading, measured, plan
 from netproof.again import MeasuredAgain
 from netproof.benchmarks import imb_function
 from netproof.case import Case
@@ -458,7 +458,7 @@ def decide(folder: Path) -> None:
 
     Raises NetproofError, OSError and what else a damaged file leads to; the rounds go on then.
     """
-    document = json.loads((folder / QUESTION_FILE).read_text())
+    document = loading.json_file(folder / QUESTION_FILE)
     asked = [Asked.from_json(values) for values in document["cases"]]
     jobid = os.environ["SLURM_JOB_ID"]
     done = [

@@ -8,7 +8,6 @@ for the loss of MPI its twin over TCP; ``across`` needs every configuration that
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from netproof.criteria import Bounds, Confirmation, ConfirmSettings, Finding, Le
 from netproof.disturbance import disturbed, others_share
 from netproof.limits import Limits
 from netproof.links import Crossing, Link
+from netproof.loading import expression
 from netproof.measured import Measured
 from netproof.settings import Settings
 
@@ -73,7 +73,9 @@ class Subject:
     def known_flaw(self) -> str | None:
         """The reason why flags of this case are expected, None where they are not."""
         what = self.case.what()
-        return next((why for text, why in self.known.items() if re.fullmatch(text, what)), None)
+        return next(
+            (why for text, why in self.known.items() if expression(text).fullmatch(what)), None
+        )
 
     def crossing(self) -> Crossing | None:
         """What its messages cross: None inside a node, and where its link is not known.

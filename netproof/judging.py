@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 import sys
 from collections.abc import Sequence
@@ -159,18 +158,17 @@ def provenance_of(stored: session.Session) -> OfSession:
     """
     if stored.path.is_dir():
         return questions.provenance(*Store.holding(stored.path))
-    try:
-        document = json.loads(stored.path.read_text())
-    except (OSError, ValueError) as error:
-        raise NetproofError(f"{stored.path}: cannot be read: {error}") from error
-    return provenance.of_report(document, str(stored.path))
+    return provenance.of_report(session.document_of(stored.path), str(stored.path))
 
 
 def _earlier(stored: session.Session, system: str) -> tuple[list[session.Session], list[str]]:
     """The newest other sessions of the system in the folder of reports, and what is unreadable."""
     found, unread = [], []
-    folder = os.environ.get("RFM_REPORT_FILE")
-    for path in session.reports(Path(folder).parent) if folder else []:
+    folder = os.environ.get("RFM_REPORT_FILE") or None
+    if folder is None:
+        return found, unread
+    unread += session.left_out(Path(folder).parent)
+    for path in session.reports(Path(folder).parent):
         if len(found) == EARLIER_SESSIONS:
             break
         if path.resolve() == stored.path.resolve():

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from netproof import trust
+from netproof import loading, trust
 from netproof.case import Case
 from netproof.errors import NetproofError
 
@@ -61,9 +61,9 @@ def read(path: Path) -> dict[tuple[Any, ...], Left]:
     """
     trust.insist(path, f"{VARIABLE}'s file")
     try:
-        entries = json.loads(path.read_text())
+        entries = loading.json_file(path)
         return {tuple(entry["case"]): Left.from_json(entry) for entry in entries}
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (NetproofError, OSError, ValueError, KeyError, TypeError) as error:
         raise NetproofError(
             f"{path}: does not tell what to leave ({error!r}); unset {VARIABLE} to measure all"
         ) from error

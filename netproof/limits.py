@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,9 +16,20 @@ from netproof.errors import NetproofError
 from netproof.interval import Interval, Side
 from netproof.measured import Measured
 from netproof.references import VARIABLE_UNITS, XFAIL, NotThere, ReferenceFile
+from netproof.shapes import NUMBER, TEXT, Keys, OrNone, Row, insist
 
 CRITERION = "reference"
 """Of the findings here."""
+
+FINDING_SHAPE = Keys(
+    {
+        **dict.fromkeys(("level", "where", "why"), TEXT),
+        **dict.fromkeys(("value", "bound"), OrNone(NUMBER)),
+        "interval": OrNone(Row((NUMBER, OrNone(NUMBER)))),
+    },
+    {"variable": TEXT},
+)
+"""Of what kind each value of ``finding_as_json`` is."""
 
 TIME_AT = "time_us_"
 """What the name of the time at a size begins with; its size in bytes follows."""
@@ -82,13 +94,26 @@ def of_case(references: ReferenceFile, case: Case) -> dict[str, Limits]:
     return of_references(entries)
 
 
+def finding_as_json(variable: str, finding: Finding) -> dict[str, Any]:
+    """The plain values that a report keeps of a finding of ``judge``.
+
+    JSON has no infinite numbers: an interval without an upper end has None there.
+    """
+    values = {"variable": variable, **dataclasses.asdict(finding)}
+    if finding.interval is not None:
+        low, high = finding.interval
+        values["interval"] = [low, high if math.isfinite(high) else None]
+    return values
+
+
 def finding_from_json(values: Mapping[str, Any]) -> Finding:
     """A finding of ``judge`` from the plain values that a report keeps of it.
 
     Raises NetproofError where they are none.
     """
+    insist(values, FINDING_SHAPE, "what a reference says cannot be read")
+    ends = values["interval"]
     try:
-        ends = values["interval"]
         return Finding(
             CRITERION,
             Level(values["level"]),
@@ -96,9 +121,9 @@ def finding_from_json(values: Mapping[str, Any]) -> Finding:
             values["why"],
             value=values["value"],
             bound=values["bound"],
-            interval=None if ends is None else (ends[0], ends[1]),
+            interval=None if ends is None else (ends[0], math.inf if ends[1] is None else ends[1]),
         )
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+    except ValueError as error:
         raise NetproofError(f"what a reference says cannot be read: {error!r}") from error
 
 

@@ -21,13 +21,14 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-from netproof import session, tables
+from netproof import loading, session, tables
 from netproof.criteria import loss
 from netproof.curve import Curve
-from netproof.errors import NetproofError
+from netproof.errors import NetproofError, shortened
 from netproof.landmarks import Landmarks, landmarks, line_rate_share
 from netproof.session import CheckResult, Session
 from netproof.units import MEBI, bandwidth_mb_s, line_rate_mb_s, mb_s, mbit_s, us
+from netproof.verdict import CANNOT_JUDGE
 
 DIRECTORY = Path(__file__).resolve().parents[1] / "reference-values" / "literature"
 MBPS_BITS = {1_000_000: (1_000_000,), MEBI: (MEBI,), "unstated": (1_000_000, MEBI)}
@@ -257,7 +258,7 @@ def run(study: str | None, report: Path | None = None) -> int:
         show(study, out, stored=stored)
     except NetproofError as error:
         tables.say(tables.console(stderr=True), f"netproof: {error}", "red")
-        return 1
+        return CANNOT_JUDGE
     return 0
 
 
@@ -270,7 +271,7 @@ class _Mapping:
 
     def fault(self, key: Any, reason: str) -> NetproofError:
         line = (self.data.lc.key(key)[0] if key in self.data else self.data.lc.line) + 1
-        return NetproofError(f"{self.path}:{line}: key {key!r}: {reason}")
+        return NetproofError(f"{self.path}:{line}: key {shortened(repr(key))}: {shortened(reason)}")
 
     def has(self, key: Any) -> bool:
         return key in self.data
@@ -342,14 +343,16 @@ class _Mapping:
 
 def _document(path: Path) -> _Mapping:
     try:
-        data = YAML().load(path.read_text(encoding="utf-8"))
+        text = loading.read_text(path)
+        loading.check_yaml(text, path)
+        data = YAML().load(text)
     except MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise NetproofError(f"{path}:{line}: no YAML: {error.problem}") from error
     except (OSError, UnicodeDecodeError, YAMLError) as error:
         raise NetproofError(f"{path}: cannot be read: {error}") from error
     if not isinstance(data, CommentedMap):
-        raise NetproofError(f"{path}:1: expected a study's keys, found {data!r}")
+        raise NetproofError(f"{path}:1: expected a study's keys, found {shortened(repr(data))}")
     return _Mapping(path, data)
 
 

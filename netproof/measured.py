@@ -15,10 +15,18 @@ from netproof.benchmarks import ImbFunction, imb_function, imb_sizes, link_facto
 from netproof.case import Case
 from netproof.curve import Curve
 from netproof.disturbance import NodeLoad, Scheduled
-from netproof.errors import NetproofError, ParseError
-from netproof.landmarks import ASYMPTOTIC, Landmarks, LandmarkSettings, landmarks
+from netproof.errors import NetproofError, ParseError, shortened
+from netproof.landmarks import (
+    ASYMPTOTIC,
+    LANDMARK_NAMES,
+    EagerLimit,
+    Landmarks,
+    LandmarkSettings,
+    landmarks,
+)
 from netproof.launches import median_curve, spread
 from netproof.parse import imb, netpipe, text_of
+from netproof.shapes import NUMBER, TEXT, WHOLE, YES_OR_NO, Each, Keys, OrNone, Row, insist
 from netproof.site import Partition
 
 LAUNCHES_FILE = "launches.tsv"
@@ -35,6 +43,102 @@ RANGE = ("time_min_us", "time_avg_us")
 
 NOT_ALWAYS = (*RANGE, "scheduled", "loads")
 """And other fields that are left out where nothing is known."""
+
+_NUMBERS = Each(NUMBER)
+_REASONS = Each(Row((TEXT, TEXT)))
+CURVE_SHAPE = Keys(
+    {"sizes": Each(WHOLE), "time_us": _NUMBERS, "bandwidth_mb_s": OrNone(_NUMBERS)},
+    dict.fromkeys(RANGE, _NUMBERS),
+)
+CASE_SHAPE = Keys(
+    {
+        **dict.fromkeys(("system", "partition", "environment", "benchmark", "function"), TEXT),
+        **dict.fromkeys(("ranks", "ranks_per_node"), WHOLE),
+        **dict.fromkeys(("path", "direction"), TEXT),
+    }
+)
+_SCHEDULED_SHAPE = Keys(
+    {
+        **dict.fromkeys(("voluntary", "involuntary"), OrNone(WHOLE)),
+        "waited_s": OrNone(NUMBER),
+        "absent": _REASONS,
+    }
+)
+_LOAD_SHAPE = Keys(
+    {
+        **dict.fromkeys((field.name for field in dataclasses.fields(NodeLoad)), OrNone(NUMBER)),
+        "node": TEXT,
+        "machine": OrNone(TEXT),
+        "cpus": OrNone(WHOLE),
+        "absent": _REASONS,
+    }
+)
+_RANK_SHAPE = Keys(
+    {"rank": WHOLE, "node": TEXT, "wall_s": NUMBER, "cpu_s": NUMBER},
+    {"scheduled": OrNone(_SCHEDULED_SHAPE)},
+)
+LAUNCH_SHAPE = Keys(
+    {
+        **dict.fromkeys(("number", "order"), WHOLE),
+        **dict.fromkeys(("start", "wall_s"), NUMBER),
+        "ranks": Each(_RANK_SHAPE),
+        "curve": CURVE_SHAPE,
+    },
+    {"loads": Each(_LOAD_SHAPE), "further": YES_OR_NO},
+)
+CRASH_SHAPE = Keys(
+    {
+        **dict.fromkeys(("launch", "attempt", "order", "status"), WHOLE),
+        "nodes": Each(TEXT),
+        "said": TEXT,
+    }
+)
+_SIZES = ("peak_size", "half_power_size")
+_EAGER_SHAPE = Keys(
+    {
+        field.name: OrNone(NUMBER) if field.name.startswith("rate") else NUMBER
+        for field in dataclasses.fields(EagerLimit)
+    }
+)
+_LANDMARKS = {
+    **{name: OrNone(WHOLE if name in _SIZES else NUMBER) for name in LANDMARK_NAMES},
+    "eager_limit": OrNone(_EAGER_SHAPE),
+    "undefined": _REASONS,
+    "intervals": Each(Row((TEXT, NUMBER, OrNone(NUMBER)))),
+}
+_SINCE_FORMAT_3 = ("asymptotic_mb_s", "half_performance_bytes", "intervals")
+"""Landmarks' keys that earlier formats do not have; see ``with_landmarks``."""
+_LANDMARKS_SHAPE = Keys(
+    {name: shape for name, shape in _LANDMARKS.items() if name not in _SINCE_FORMAT_3},
+    {name: _LANDMARKS[name] for name in _SINCE_FORMAT_3},
+)
+SHAPE = Keys(
+    {
+        "case": CASE_SHAPE,
+        "launches": Each(LAUNCH_SHAPE),
+        "curve": CURVE_SHAPE,
+        "mad_us": _NUMBERS,
+        "line_rate_mb_s": OrNone(NUMBER),
+        "landmarks": _LANDMARKS_SHAPE,
+    },
+    {
+        "peak_from": WHOLE,
+        "crashes": Each(CRASH_SHAPE),
+        "partition_extras": Keys(others={"line_rate_from_bytes": WHOLE}),
+    },
+)
+"""Of what kind each value of ``Measured.as_json`` is, of this format and of those before."""
+AGAIN_SHAPE = Keys(
+    {
+        "case": CASE_SHAPE,
+        "launches": Each(CURVE_SHAPE),
+        "faults": Each(TEXT),
+        "nodes": Each(TEXT),
+        "jobid": OrNone(TEXT),
+    },
+    {"loads": Each(Each(_LOAD_SHAPE))},
+)
+"""And each of ``again.MeasuredAgain.as_json``."""
 
 _RANK_LINE = re.compile(
     r"netproof rank (\d+) on (\S+): ([\d.]+) s wall, ([\d.]+) s user, ([\d.]+) s system"
@@ -194,6 +298,7 @@ class Measured:
 
         Raises NetproofError where something is missing or is no curve.
         """
+        insist(values, SHAPE, "what was measured cannot be read")
         try:
             return cls(
                 Case(**values["case"]),
@@ -206,7 +311,7 @@ class Measured:
                 # Sessions of before format 3 launched nothing again.
                 tuple(Crash.from_json(crash) for crash in values.get("crashes", ())),
             )
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             raise NetproofError(f"what was measured cannot be read: {error!r}") from error
 
 
@@ -218,7 +323,8 @@ def with_landmarks(values: dict[str, Any]) -> dict[str, Any]:
     something is missing, NetproofError where it is no curve.
     """
     stored = values["landmarks"]
-    if "intervals" in stored:
+    if "intervals" in stored or values.get("format", 0) >= 3:
+        insist(stored, Keys(_LANDMARKS), "landmarks")
         return values
     line_rate = values["line_rate_mb_s"]
     found = landmarks(
@@ -614,5 +720,7 @@ def records(folder: Path) -> dict[str, Record]:
                 number - 1, float(start), float(end) - float(start), int(status), int(limit)
             )
         except ValueError as error:
-            raise Incomplete([f"{path}:{number}: {line!r} is no launch: {error}"]) from error
+            raise Incomplete(
+                [f"{path}:{number}: {shortened(repr(line))} is no launch: {shortened(str(error))}"]
+            ) from error
     return recorded

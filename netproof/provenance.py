@@ -19,7 +19,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from netproof.errors import NetproofError
+from netproof.errors import NetproofError, shortened
+from netproof.shapes import (
+    TEXT,
+    TEXTS_BY_NAME,
+    WHOLE,
+    YES_OR_NO,
+    Each,
+    Keys,
+    OrNone,
+    insist,
+)
 
 FORMAT = 1
 """Format of a job's record in the report; raised when its keys change."""
@@ -127,6 +137,28 @@ class OfSession:
     nodes: tuple[NodeInJob, ...]
     differences: tuple[str, ...]
     unknown: dict[str, str]
+
+
+_FILE_SHAPE = Keys(dict.fromkeys(("kind", "path", "sha256"), TEXT))
+_SOFTWARE_SHAPE = Keys(
+    {
+        **dict.fromkeys(("netproof", "reframe"), TEXT),
+        **dict.fromkeys(("slurm", "git_revision"), OrNone(TEXT)),
+        "git_changed": OrNone(YES_OR_NO),
+        "files": Each(_FILE_SHAPE),
+        "absent": TEXTS_BY_NAME,
+    }
+)
+_NODE_SHAPE = Keys(
+    {
+        **dict.fromkeys((field.name for field in dataclasses.fields(Node)), OrNone(TEXT)),
+        **dict.fromkeys(_IDENTITY, TEXT),
+        **dict.fromkeys(_NUMBERS, OrNone(WHOLE)),
+        **dict.fromkeys(_MAPS, TEXTS_BY_NAME),
+    }
+)
+_RECORD_SHAPE = Keys({"software": _SOFTWARE_SHAPE, "nodes": Each(_NODE_SHAPE)})
+"""Of what kind each value of a job's record is."""
 
 
 def software(configuration: Path, references: Path, checkout: Path) -> Software:
@@ -253,15 +285,19 @@ def read_node(path: Path) -> Node:
         key, tab, value = line.partition("\t")
         group, dot, name = key.partition(".")
         if not tab or not value:
-            raise ProvenanceError(f"{path}:{number}: {line!r} is no key with a value")
+            raise ProvenanceError(
+                f"{path}:{number}: {shortened(repr(line))} is no key with a value"
+            )
         if dot and group in _MAPS:
             place, key = values[group], name
         elif key in plain:
             place = values
         else:
-            raise ProvenanceError(f"{path}:{number}: {key!r} is not known")
+            raise ProvenanceError(f"{path}:{number}: {shortened(repr(key))} is not known")
         if key in place:
-            raise ProvenanceError(f"{path}:{number}: {line!r} is the second of its key")
+            raise ProvenanceError(
+                f"{path}:{number}: {shortened(repr(line))} is the second of its key"
+            )
         place[key] = _number(path, number, value) if place is values and key in _NUMBERS else value
     for key in _IDENTITY:
         if key not in values:
@@ -292,11 +328,14 @@ def of_report(report: Mapping[str, Any], path: str) -> OfSession:
             unknown[f"nodes of {job}"] = f"the job left no record of them: {how}"
             continue
         place = f"{path}: {job}: {KEY}"
-        if record.get("format") != FORMAT:
+        stated_format = record.get("format") if isinstance(record, Mapping) else None
+        if stated_format != FORMAT:
             raise ProvenanceError(
-                f"{place}: is of format {record.get('format')}, and this netproof reads {FORMAT}"
+                f"{place}: is of format {shortened(repr(stated_format))}, and this netproof reads"
+                f" {FORMAT}"
             )
         try:
+            insist(record, _RECORD_SHAPE, "a job's record")
             stated = dict(record["software"])
             stated["files"] = tuple(File(**file) for file in stated["files"])
             ran_with[job] = Software(**stated)
@@ -304,8 +343,8 @@ def of_report(report: Mapping[str, Any], path: str) -> OfSession:
                 NodeInJob(test["partition"], test["environ"], job, str(test["jobid"]), Node(**node))
                 for node in record["nodes"]
             ]
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise ProvenanceError(f"{place}: is not whole: {error!r}") from error
+        except (NetproofError, AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ProvenanceError(f"{place}: is not whole: {error}") from error
     first = next(iter(ran_with.values()), None)
     if first is None:
         unknown["software"] = "no job of the report says what it ran with"
@@ -387,7 +426,7 @@ def _values(found: NodeInJob) -> Iterator[tuple[str, str, str]]:
 
 def _number(path: Path, number: int, value: str) -> int:
     if not value.isascii() or not value.isdigit():
-        raise ProvenanceError(f"{path}:{number}: {value!r} is no whole number")
+        raise ProvenanceError(f"{path}:{number}: {shortened(repr(value))} is no whole number")
     return int(value)
 
 

@@ -10,17 +10,19 @@ import difflib
 import os
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from netproof import trust
+from netproof import loading, trust
 from netproof.case import Case
-from netproof.errors import NetproofError
+from netproof.errors import NetproofError, shortened
 from netproof.landmarks import ASYMPTOTIC
+from netproof.loading import expression
 from netproof.measured import Measured
 
 VARIABLE_UNITS = {
@@ -137,18 +139,18 @@ class ReferenceFile:
         trust.insist(path, "references")
         try:
             # Line ends stay what they are.
-            with path.open(encoding="utf-8", newline="") as stream:
-                self.text = stream.read()
+            self.text = loading.read_text(path)
         except FileNotFoundError as error:
             raise NetproofError(
                 f"{path}: is not there; copy {path.parent / 'example.yaml'} and put your system's"
                 " partitions in"
             ) from error
         except (OSError, UnicodeDecodeError) as error:
-            raise NetproofError(f"{path}: cannot be read: {error}") from error
+            raise NetproofError(f"{path}: cannot be read: {shortened(str(error))}") from error
         self._data = _load(self.text, path)
         self._root = _compose(self.text)
         self._shared = _aliased(self._root)
+        self._insist_on_patterns()
 
     def find(self, check: str, case: Case) -> dict[str, Entry]:
         """The entries of a case by variable, as ReFrame finds them for the check's class.
@@ -168,9 +170,9 @@ class ReferenceFile:
             except KeyError as error:
                 beside = [other for other in level if other != INDEX]
                 raise NotThere(self.path, looked_up, beside) from error
-            except re.error as error:
+            except NetproofError as error:
                 raise self._fault(
-                    check, f"a key beside {key!r} is no expression: {error}"
+                    check, f"a key beside {key!r} is no expression: {error.__cause__ or error}"
                 ) from error
             if not isinstance(level, dict):
                 raise self._fault(check, f"{place}: found {level!r}, expected a mapping")
@@ -234,8 +236,20 @@ class ReferenceFile:
             )
         return tuple(known[one] for one in index)
 
+    def _insist_on_patterns(self) -> None:
+        """Raises NetproofError for a key that ReFrame could match for ever."""
+        for check, level in self._data.items():
+            for key in _keys_of(level, set()):
+                try:
+                    expression(f"^{key}$")
+                except NetproofError as error:
+                    # What is no expression at all is told where it is looked up.
+                    if not isinstance(error.__cause__, re.error):
+                        raise self._fault(check, str(error), key) from error
+
     def _fault(self, check: str, reason: str, variable: str | None = None) -> NetproofError:
         """An error at the line of a check's variable, or of the check."""
+        reason = shortened(reason)
         for key, node in self._root.value:
             if key.value == check:
                 where = key.start_mark
@@ -398,6 +412,12 @@ class ReferenceFile:
             )
 
 
+@cache
+def readable(path: Path) -> None:
+    """Raises NetproofError where a file is none of references; asked once for each path."""
+    ReferenceFile(path)
+
+
 def diff(path: Path, before: str, after: str) -> list[str]:
     """Lines of a unified diff without their line ends; none where the texts are equal."""
     old, new = before.splitlines(), after.splitlines()
@@ -446,16 +466,21 @@ def _range(start: int, end: int) -> str:
 
 
 def _load(text: str, path: Path) -> dict[str, Any]:
-    try:
-        data = yaml.safe_load(text)
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise NetproofError(f"{path}:{line}: no YAML: {error.problem}") from error
-    except (yaml.YAMLError, ValueError) as error:
-        raise NetproofError(f"{path}: no YAML: {error}") from error
+    data = loading.yaml_value(text, path)
     if not isinstance(data, dict):
-        raise NetproofError(f"{path}:1: found {data!r}, expected the checks' names as keys")
+        found = shortened(repr(data), 80)
+        raise NetproofError(f"{path}:1: found {found}, expected the checks' names as keys")
     return data
+
+
+def _keys_of(level: Any, seen: set[int]) -> Iterator[str]:
+    """The keys below a level that ReFrame may take for expressions."""
+    if isinstance(level, dict) and id(level) not in seen:
+        seen.add(id(level))
+        for key, below in level.items():
+            if isinstance(key, str):
+                yield key
+            yield from _keys_of(below, seen)
 
 
 def _compose(text: str) -> Any:
@@ -535,7 +560,7 @@ def _matching(level: Mapping[Any, Any], key: str | int) -> str | int:
     if isinstance(key, str):
         for pattern in level:
             # Written as ReFrame writes it, for which ^a|b$ is two expressions.
-            if isinstance(pattern, str) and re.match(f"^{pattern}$", key):
+            if isinstance(pattern, str) and expression(f"^{pattern}$").match(key):
                 return pattern
     raise KeyError(key)
 

@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import json
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from netproof import trust
+from netproof import loading, trust
 from netproof.case import Case
 from netproof.errors import NetproofError
 from netproof.left import Left
-from netproof.measured import extended, with_landmarks
+from netproof.limits import FINDING_SHAPE
+from netproof.loading import NoJsonError
+from netproof.measured import (
+    AGAIN_SHAPE,
+    CASE_SHAPE,
+    CRASH_SHAPE,
+    LAUNCH_SHAPE,
+    extended,
+    with_landmarks,
+)
+from netproof.measured import SHAPE as MEASURED_SHAPE
+from netproof.shapes import MAPPING, NUMBER, TEXT, WHOLE, Each, Keys, OrEmpty, OrNone, insist
 
 MEASURED_FORMAT = 3
 """Format of what a check stores of a case in the report; raised when its keys change.
@@ -20,6 +34,8 @@ MEASURED_FORMAT = 3
 ``further``, ranks have ``scheduled``, cases ``crashes``; landmarks have r∞, n½ and intervals, and
 the share of the line rate is that of r∞.
 """
+
+_REPORTS = "run-*.json"
 
 READABLE_FORMATS = (1, 2, MEASURED_FORMAT)
 
@@ -71,6 +87,44 @@ _REFRAME_KEYS = {
 """Keys of ``session_info`` that are ReFrame's own; all others were given as session extras."""
 
 
+_TEXTS = Each(TEXT)
+_OF_FORMAT = {"format": WHOLE}
+_TEST = Keys(
+    {
+        **dict.fromkeys(("display_name", "system", "partition", "environ", "result"), TEXT),
+        **dict.fromkeys(("fail_phase", "fail_reason", "outputdir", "stagedir"), OrNone(TEXT)),
+        "time_total": OrNone(NUMBER),
+        "job_nodelist": OrNone(_TEXTS),
+    },
+    {
+        "unique_name": TEXT,
+        "dependencies_actual": Each(_TEXTS),
+        "netproof_kind": OrNone(TEXT),
+        "netproof_case": OrEmpty(
+            Keys(
+                dict.fromkeys(("benchmark", "function", "path", "direction"), TEXT)
+                | {"ranks": WHOLE}
+            )
+        ),
+        "netproof_measured": OrEmpty(Keys(_OF_FORMAT | {"case": Keys({"ranks_per_node": WHOLE})})),
+        "netproof_again": OrEmpty(Keys(_OF_FORMAT | {"cases": Each(MAPPING)})),
+        "netproof_further": OrEmpty(Keys(_OF_FORMAT | {"cases": Each(MAPPING)})),
+        "netproof_references": OrNone(Each(FINDING_SHAPE)),
+    },
+)
+_FURTHER = Keys(
+    {"case": CASE_SHAPE, "launches": Each(LAUNCH_SHAPE), "crashes": Each(CRASH_SHAPE)},
+    {"faults": _TEXTS},
+)
+_SHAPE = Keys(
+    {
+        "session_info": MAPPING,
+        "runs": Each(Keys({"num_cases": WHOLE, "testcases": Each(_TEST)})),
+    }
+)
+"""Of what kind each value of a report is that is read here."""
+
+
 @dataclass(frozen=True)
 class Session:
     """A session's report: where it is, what ReFrame says of the session, and its test cases."""
@@ -85,8 +139,27 @@ class Session:
 
 
 def reports(folder: Path) -> list[Path]:
-    """Paths of the reports in ``folder``, the newest first."""
-    return sorted(folder.glob("run-*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
+    """Paths of the reports in ``folder``, the newest first; what is no file is ``left_out``."""
+    return [path for path, _ in sorted(_dated(folder), key=lambda one: one[1], reverse=True)]
+
+
+def left_out(folder: Path) -> list[str]:
+    """What in ``folder`` has a report's name and cannot be one, a sentence each."""
+    found = {path for path, _ in _dated(folder)}
+    return [
+        f"{path}: is a link to nothing" if path.is_symlink() else f"{path}: is no file"
+        for path in sorted(folder.glob(_REPORTS))
+        if path not in found
+    ]
+
+
+def _dated(folder: Path) -> Iterator[tuple[Path, float]]:
+    """The reports in ``folder``, and when each was written."""
+    for path in folder.glob(_REPORTS):
+        with suppress(OSError):
+            found = path.stat()
+            if stat.S_ISREG(found.st_mode):
+                yield path, found.st_mtime
 
 
 def newest(folder: Path) -> Path:
@@ -104,17 +177,7 @@ def load(path: Path) -> Session:
 
     Raises NetproofError where it is no whole report of ReFrame's, or lies where all can write.
     """
-    trust.insist(path, "the report", data=True)
-    try:
-        document = json.loads(path.read_text())
-    except FileNotFoundError as error:
-        raise NetproofError(
-            f"{path}: is not there; ReFrame leaves no report where no test ran, and prints why"
-        ) from error
-    except OSError as error:
-        raise NetproofError(f"{path}: cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise NetproofError(f"{path}: is no whole report, it may be cut short: {error}") from error
+    document = document_of(path)
     try:
         info = document["session_info"]
         results = [
@@ -123,13 +186,37 @@ def load(path: Path) -> Session:
             for notes in [_Notes.of(run["testcases"])]
             for test in run["testcases"]
         ]
-    except (KeyError, TypeError) as error:
-        raise NetproofError(f"{path}: is no report of ReFrame's: {error!r} is missing") from error
+    except NetproofError as error:
+        raise NetproofError(f"{path}: {error}") from error
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise NetproofError(f"{path}: is no report of ReFrame's: {error!r}") from error
     if len(results) != sum(run["num_cases"] for run in document["runs"]):
         raise NetproofError(
             f"{path}: tells of {len(results)} test cases, and its header counts others"
         )
     return Session(path, info, tuple(results))
+
+
+def document_of(path: Path) -> dict[str, Any]:
+    """What a report holds, each value that is read here of its kind.
+
+    Raises NetproofError where it is no whole report of ReFrame's, or lies where all can write.
+    """
+    trust.insist(path, "the report", data=True)
+    try:
+        document = loading.json_file(path)
+    except FileNotFoundError as error:
+        raise NetproofError(
+            f"{path}: is not there; ReFrame leaves no report where no test ran, and prints why"
+        ) from error
+    except OSError as error:
+        raise NetproofError(f"{path}: cannot be read: {error.strerror}") from error
+    except NoJsonError as error:
+        raise NetproofError(
+            f"{path}: is no whole report, it may be cut short: line {error.line}: {error.reason}"
+        ) from error
+    insist(document, _SHAPE, f"{path}: is no report of ReFrame's")
+    return document
 
 
 def _word(value: Any) -> str:
@@ -175,8 +262,12 @@ def _further(
     """Launches and crashes of cases that other tests of a run had measured, by the case's key."""
     found: dict[tuple[Any, ...], tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {}
     for test in tests:
-        document = test.get("netproof_further") or {"cases": ()}
+        document = test.get("netproof_further")
+        if not document:
+            continue
         _insist_on_format(test, document)
+        place = f"{test['display_name']}: what was launched further"
+        insist(document["cases"], Each(_FURTHER), place)
         for values in document["cases"]:
             launches, crashes = found.setdefault(Case(**values["case"]).key(), ([], []))
             launches += values["launches"]
@@ -185,7 +276,7 @@ def _further(
 
 
 def _insist_on_format(test: dict[str, Any], document: dict[str, Any]) -> None:
-    if document.get("cases") != () and document.get("format") not in READABLE_FORMATS:
+    if document.get("format") not in READABLE_FORMATS:
         raise NetproofError(
             f"{test['display_name']}: what was measured is of format {document.get('format')},"
             f" and this netproof reads {', '.join(map(str, READABLE_FORMATS))}"
@@ -220,8 +311,17 @@ def _result(
     for document in (measured, again):
         if document:
             _insist_on_format(test, document)
+    name = test["display_name"]
     if measured:
-        measured = with_landmarks(measured)
+        # What is missing is for those to tell who need it.
+        place = f"{name}: what was measured"
+        insist(measured, Keys(others={**MEASURED_SHAPE.needed, **MEASURED_SHAPE.others}), place)
+        try:
+            measured = with_landmarks(measured)
+        except NetproofError as error:
+            raise NetproofError(f"{place}: {error}") from error
+    if again:
+        insist(again["cases"], Each(AGAIN_SHAPE), f"{name}: what was measured again")
     case = None
     if described:
         # Ranks a node are the partition's, known where the test came that far.

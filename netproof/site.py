@@ -22,6 +22,7 @@ from netproof import trust
 from netproof.benchmarks import FEATURES
 from netproof.errors import NetproofError
 from netproof.links import Link
+from netproof.loading import expression
 from netproof.settings import Settings
 
 
@@ -128,9 +129,9 @@ def _criteria(value: dict[str, dict[str, Any]]) -> str | None:
 def _known(value: dict[str, str]) -> str | None:
     for text, reason in value.items():
         try:
-            re.compile(text)
-        except (re.error, TypeError) as error:
-            return f"{text!r} is no regular expression: {error}"
+            expression(text)
+        except NetproofError as error:
+            return str(error)
         if not isinstance(reason, str) or not reason.strip():
             return f"say what is known of {text!r}, in a sentence"
     return None
@@ -397,7 +398,7 @@ def here(found: Survey) -> str:
     fitting = [
         name
         for name, system in systems.items()
-        if any(re.match(text, host) for text in system.get("hostnames", []))
+        if any(expression(text).match(host) for text in system.get("hostnames", []))
     ]
     if len(fitting) != 1:
         raise NetproofError(

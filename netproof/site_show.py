@@ -97,7 +97,8 @@ def shown(asked: str | None, store: Path | None, *, full: bool) -> Shown:
         except NetproofError as error:
             unknown = str(error)
         else:
-            if not known.sessions:
+            unknown = "; ".join(known.unread) or None
+            if not known.sessions and unknown is None:
                 unknown = f"{store}: holds no session of {name}"
     return Shown(
         name,

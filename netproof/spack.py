@@ -7,13 +7,12 @@ module compares it with the files. Names of MPI libraries and compilers come fro
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from netproof import trust
+from netproof import loading, trust
 from netproof.errors import NetproofError
 from netproof.spack_files import SpackFileError, includes, load
 
@@ -212,7 +211,7 @@ def state(combination: Combination, folder: Path = FOLDER, site: str | None = No
     own = environment_folder(combination, folder)
     failed = own / RECORDS / "failed.json"
     if failed.exists():
-        failure = json.loads(failed.read_text(encoding="utf-8"))
+        failure = loading.json_file(failed)
         return State(
             "failed",
             f"failed {failure['when']}: {failure['error']} (log: {failure['log']})",
@@ -285,11 +284,11 @@ def _record(own: Path) -> Record | None:
         return None
     remedy = f"run ci/spack-envs clean {own.name}, and build it again"
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = loading.json_file(path)
         if content.pop("format", None) != RECORD_FORMAT:
             raise SpackFileError(path, "format", f"is not {RECORD_FORMAT}; {remedy}")
         return Record(**content)
-    except (ValueError, TypeError) as error:
+    except (NetproofError, ValueError, TypeError) as error:
         raise SpackFileError(path, "", f"is no record of a build, {error}; {remedy}") from error
 
 

@@ -14,7 +14,8 @@ import jsonschema
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from netproof.errors import NetproofError
+from netproof import loading
+from netproof.errors import NetproofError, shortened
 
 
 class SpackFileError(NetproofError):
@@ -130,7 +131,13 @@ SCHEMAS: dict[str, dict[str, Any]] = {
 def load(path: Path, kind: str) -> dict[str, Any]:
     """A file's content, which fits the schema of its kind. Raises SpackFileError."""
     try:
-        content = YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
+        text = loading.read_text(path)
+        loading.check_yaml(text, path)
+        content = YAML(typ="safe", pure=True).load(text)
+    except NetproofError as error:
+        raise SpackFileError(path, "", str(error).removeprefix(f"{path}:").strip()) from error
+    except UnicodeDecodeError as error:
+        raise SpackFileError(path, "", f"is no UTF-8 text: {error.reason}") from error
     except OSError as error:
         raise SpackFileError(path, "", f"cannot be read: {error.strerror}") from error
     except YAMLError as error:
@@ -138,7 +145,9 @@ def load(path: Path, kind: str) -> dict[str, Any]:
     faults = jsonschema.Draft202012Validator(SCHEMAS[kind]).iter_errors(content)
     fault = jsonschema.exceptions.best_match(faults)
     if fault is not None:
-        raise SpackFileError(path, ".".join(map(str, fault.absolute_path)), fault.message)
+        raise SpackFileError(
+            path, ".".join(map(str, fault.absolute_path)), shortened(fault.message)
+        )
     return content
 
 

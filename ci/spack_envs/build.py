@@ -18,7 +18,7 @@ from typing import Any
 
 from ci.spack_envs import lock
 from ci.spack_envs.program import Spack
-from netproof import spack
+from netproof import loading, spack
 from netproof.errors import NetproofError
 from netproof.spack import RECORD_FORMAT, RECORDS, Combination, Record
 from netproof.spack_files import SpackFileError
@@ -152,7 +152,7 @@ def _concretize(
 def _made_of(lock_file: Path, noted: Path, made_of: dict[str, Any]) -> bool:
     if not lock_file.exists() or not noted.exists():
         return False
-    content = json.loads(noted.read_text(encoding="utf-8"))
+    content = loading.json_file(noted)
     return content == {**made_of, "lock": spack.sha256(lock_file)}
 
 

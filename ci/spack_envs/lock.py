@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
+from netproof import loading
+from netproof.errors import NetproofError
 from netproof.spack_files import SpackFileError
 
 
@@ -16,13 +17,13 @@ def roots(path: Path) -> dict[str, dict[str, str]]:
     Raises SpackFileError for a lock of another form than Spack 1 writes.
     """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = loading.json_file(path)
         specs = content["concrete_specs"]
         found = {}
         for root in content["roots"]:
             node = specs[root["hash"]]
             found[node["name"]] = _described(node, specs, root["hash"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (NetproofError, OSError, ValueError, KeyError, TypeError) as error:
         raise SpackFileError(path, "", f"is no lock of Spack 1: {error!r}") from error
     return found
 

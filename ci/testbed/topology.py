@@ -12,7 +12,8 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-from netproof.errors import NetproofError
+from netproof import loading
+from netproof.errors import NetproofError, shortened
 
 CONTROLLER_ADDRESS = "198.18.0.254"
 """The machine's own end of the management network; 198.18.0.0/15 is RFC 2544's test range."""
@@ -93,7 +94,15 @@ def load(path: Path) -> Topology:
     Raises TopologyError with file, line, key and remedy for what is unknown, missing or wrong.
     """
     try:
-        document = YAML(typ="rt").load(path.read_text(encoding="utf-8"))
+        text = loading.read_text(path)
+        loading.check_yaml(text, path)
+        document = YAML(typ="rt").load(text)
+    except loading.NoYamlError as error:
+        raise TopologyError(
+            f"{path}:{error.line or 1}: not valid YAML: {shortened(error.reason)}"
+        ) from error
+    except NetproofError as error:
+        raise TopologyError(str(error)) from error
     except OSError as error:
         raise TopologyError(f"{path}: cannot read the topology: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -101,9 +110,14 @@ def load(path: Path) -> Topology:
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
-        raise TopologyError(f"{path}:{line}: not valid YAML: {error.problem}") from error
+        raise TopologyError(
+            f"{path}:{line}: not valid YAML: {shortened(str(error.problem))}"
+        ) from error
     except YAMLError as error:
-        raise TopologyError(f"{path}: not valid YAML: {error}") from error
+        raise TopologyError(f"{path}: not valid YAML: {shortened(str(error))}") from error
+    except (ValueError, TypeError, AttributeError, LookupError) as error:
+        # ruamel's constructors trust what looks like a date or a number.
+        raise TopologyError(f"{path}: not valid YAML: {shortened(str(error))}") from error
     return _Reader(path).topology(document)
 
 
@@ -218,7 +232,7 @@ class _Reader:
 
     def _refuse(self, entry: CommentedMap, key: Any, reason: str) -> NoReturn:
         line = entry.lc.key(key)[0] + 1
-        raise TopologyError(f"{self.path}:{line}: {key}: {reason}")
+        raise TopologyError(f"{self.path}:{line}: {shortened(str(key))}: {shortened(reason)}")
 
 
 def default_shape(link_mbps: int, mtu: int) -> Shape:

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from netproof import loading
 from netproof.errors import NetproofError
 from netproof.history.selection import Quantity, Selection
 from netproof.history.series import Pool, Series
@@ -101,7 +102,7 @@ def nights(
 
 def _read(path: Path, system: str) -> Acceptance:
     try:
-        document = json.loads(path.read_text())
+        document = loading.json_file(path)
         if document.pop("format") != FORMAT:
             raise NetproofError(f"it is not of format {FORMAT}, the only one known here")
         covers = _whole(document, Acceptance)["covers"]

@@ -84,6 +84,8 @@ def run(
         return _refused("cannot follow", str(error))
     except OSError as error:
         return _refused("cannot draw", f"{error.filename}: cannot be written: {error.strerror}")
+    for sentence in shown.nights.unread:
+        say(tables.console(stderr=True), sentence, "yellow")
     if as_json:
         documents.write(document(shown, series=not selection.everything), sys.stdout)
         return shown.status
@@ -481,11 +483,16 @@ def document(verdict: HistoryVerdict, *, series: bool) -> dict[str, Any]:
     return {
         "format": documents.FORMAT,
         "system": verdict.system,
+        "unread": list(nights.unread),
         "sessions": [
             {"session": stored.name, "started": stored.start.isoformat()}
             for stored in nights.sessions
         ],
-        "verdict": "worse" if verdict.status else "not judged" if verdict.too_few else "not worse",
+        "verdict": "worse"
+        if verdict.status == judging.WORSE
+        else "not judged"
+        if verdict.too_few
+        else "not worse",
         "too_few": verdict.too_few,
         "tested": verdict.tested,
         "followed": len(verdict.followed),

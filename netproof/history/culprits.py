@@ -15,6 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from netproof import loading
 from netproof.case import Case
 from netproof.comparison import NOT_MEASURED_BY
 from netproof.provenance import Node
@@ -236,7 +237,7 @@ def _of_cases(one: Recorded, other: Recorded, cases: Sequence[Case]) -> Iterator
 
 def _of_extras(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[Difference]:
     for column in ("partition_extras", "environment_extras"):
-        was, now = (json.loads(row[column]) for row in (one, other))
+        was, now = (loading.json_value(row[column], column) for row in (one, other))
         for key in dict.fromkeys((*was, *now)):
             if key not in NOT_MEASURED_BY and was.get(key) != now.get(key):
                 name = f"{key} in the site's file"

@@ -24,8 +24,8 @@ from netproof.history.selection import NEWEST_SESSIONS, Quantity, Selection
 from netproof.history.series import Nights, Pool, Series
 from netproof.store import Store, StoredSession
 
-NOTHING_WORSE, WORSE = 0, 1
-"""Exit statuses; 2, as everywhere, is what cannot be judged."""
+NOTHING_WORSE, WORSE, NOT_READ = 0, 1, 2
+"""Exit statuses; 2, as everywhere, is what cannot be judged, or not whole."""
 
 SETTINGS = DetectionSettings()
 
@@ -273,7 +273,7 @@ class HistoryVerdict:
     def sentences(self) -> tuple[str, ...]:
         """What is to be told of it, the most important first, a line each."""
         if self.too_few:
-            return (self.too_few,)
+            return (self.too_few, *self.nights.unread)
         worse = [event for event in self.events if event.worse]
         better = [event for event in self.events if not event.worse]
         count = len(self.nights.sessions)
@@ -287,6 +287,7 @@ class HistoryVerdict:
             *(f"{event.sentence()}; {ACCEPT_BETTER}" for event in better),
             *(odd.sentence() for odd in self.bad_nights if odd.session == self.session),
             *([] if self.events else [quiet]),
+            *self.nights.unread,
         )
 
     def control(self) -> str:
@@ -299,8 +300,10 @@ class HistoryVerdict:
 
     @property
     def status(self) -> int:
-        """1 where an open change is for the worse, else 0."""
-        return WORSE if any(event.worse for event in self.events) else NOTHING_WORSE
+        """1 where an open change is for the worse, 2 where a session cannot be read, else 0."""
+        if any(event.worse for event in self.events):
+            return WORSE
+        return NOT_READ if self.nights.unread else NOTHING_WORSE
 
     def levels(self, one: Series) -> tuple[Level, ...]:
         """The levels that a series went through, one after the other."""
@@ -383,11 +386,15 @@ def judge(
     """Follow every series of a system up to and with a session, and judge what changed.
 
     The sessions are those that ``series.chosen`` gives of ``system`` to ``labels``. Raises
-    NetproofError where there are none, where one cannot be read, and where an acceptance cannot.
+    NetproofError where there are none, where the last one cannot be read though it is named or
+    none can, and where an acceptance cannot.
     """
     system, sessions = series.chosen(store, system, session, last=last, since=since, labels=labels)
     acceptances = accepted.load(store, system)
-    return _judged(store, series.read(store, system, sessions), acceptances, settings)
+    nights = series.read(store, system, sessions)
+    if session not in (None, "newest") and nights.sessions[-1] != sessions[-1]:
+        raise NetproofError("; ".join(nights.unread))
+    return _judged(store, nights, acceptances, settings)
 
 
 def judge_with(verdict: HistoryVerdict, store: Store, acceptance: Acceptance) -> HistoryVerdict:
@@ -598,7 +605,11 @@ def _event(
     earlier = [index for index in measured if index < night]
 
     def between(before: int, after: int) -> Culprits:
-        return archive.culprits(nights.sessions[before], nights.sessions[after], cases)
+        pair = nights.sessions[before], nights.sessions[after]
+        try:
+            return archive.culprits(*pair, cases)
+        except NetproofError as error:
+            return Culprits(*pair, (), {f"what else changed ({error})": str(error)})
 
     # A drift has no day: what there is to tell is what differs between before it and now.
     culprits = between(earlier[-1], measured[-1] if drift else night)

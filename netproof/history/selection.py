@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from netproof.errors import NetproofError
+from netproof.loading import expression
 
 if TYPE_CHECKING:
     from netproof.history.series import Pool, Series
@@ -79,10 +79,7 @@ class Selection:
 
     def __post_init__(self) -> None:
         for text in self.cases:
-            try:
-                re.compile(text)
-            except re.error as error:
-                raise NetproofError(f"{text!r} is no regular expression: {error}") from error
+            expression(text, search=True)
 
     @property
     def everything(self) -> bool:

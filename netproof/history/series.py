@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
+from netproof import loading
 from netproof.case import Case
 from netproof.errors import NetproofError
 from netproof.history import detection
@@ -116,7 +116,8 @@ class Nights:
     are followed no longer, since none of the ``STILL_MEASURED`` newest sessions has them;
     ``other_sizes``: values left out, being means over other sizes than the newest of their series;
     ``crashes``: of each configuration that counted them; ``inconclusive``: the cases whose figures
-    are no values of their series, by session.
+    are no values of their series, by session; ``unread``: sessions that are damaged and left out,
+    a sentence each that names the file.
     """
 
     system: str
@@ -128,6 +129,7 @@ class Nights:
     other_sizes: int
     crashes: tuple[Crashes, ...] = ()
     inconclusive: tuple[Inconclusive, ...] = ()
+    unread: tuple[str, ...] = ()
 
 
 def chosen(
@@ -188,10 +190,11 @@ def chosen(
 def read(store: Store, system: str, sessions: Sequence[StoredSession]) -> Nights:
     """Every series over ``sessions``, which are of ``system`` and in order of their start.
 
-    Raises NetproofError where a session cannot be read.
+    What is damaged is left out and ``unread``. Raises NetproofError where nothing can be read.
     """
     baseline = _baseline(store, sessions)
-    table = questions.nightly(store, sessions, baseline)
+    table, faults = questions.nightly(store, sessions, baseline)
+    sessions = [stored for stored in sessions if stored not in faults]
     columns = {name: table.column(name).to_pylist() for name in table.column_names}
     night_of = {stored.name: night for night, stored in enumerate(sessions)}
     rows: dict[tuple, dict[int, int]] = defaultdict(dict)
@@ -242,6 +245,7 @@ def read(store: Store, system: str, sessions: Sequence[StoredSession]) -> Nights
         other_sizes,
         _crashes(store, sessions),
         tuple(sorted(inconclusive, key=lambda one: (one.session, one.case))),
+        tuple(f"{stored.name} is left out: {why}" for stored, why in faults.items()),
     )
 
 
@@ -256,7 +260,8 @@ def _line(values: Mapping[int, float | None], nights: int) -> tuple[float | None
 def _crashes(store: Store, sessions: Sequence[StoredSession]) -> tuple[Crashes, ...]:
     night_of = {stored.name: night for night, stored in enumerate(sessions)}
     rows: dict[tuple[str, str], dict[int, tuple[int, int]]] = defaultdict(dict)
-    for row in questions.crashes(store, sessions).to_pylist():
+    table, _ = questions.each(store, lambda these: questions.crashes(store, these), sessions)
+    for row in table.to_pylist():
         counts = (row["launches"], row["crashed"])
         rows[row["partition"], row["environment"]][night_of[row["session"]]] = counts
     nights = range(len(sessions))
@@ -287,16 +292,20 @@ def named(store: Store, name: str, system: str | None = None) -> StoredSession:
 
 
 def _labels(store: Store, sessions: Sequence[StoredSession]) -> dict[str, dict[str, str]]:
-    found = {}
-    for row in questions.labels(store, sessions).to_pylist(maps_as_pydicts="strict"):
+    found: dict[str, dict[str, str]] = {stored.name: {} for stored in sessions}
+    table, _ = questions.each(store, lambda these: questions.labels(store, these), sessions)
+    for row in table.to_pylist(maps_as_pydicts="strict"):
         found[row["session"]] = row["labels"]
     return found
 
 
 def _baseline(store: Store, sessions: Sequence[StoredSession]) -> Baseline | None:
     """The baseline of the site, as the newest session has it that says one."""
-    for row in reversed(questions.partition_extras(store, sessions).to_pylist()):
-        environment = json.loads(row["extras"]).get("baseline")
+    table, _ = questions.each(
+        store, lambda these: questions.partition_extras(store, these), sessions
+    )
+    for row in reversed(table.to_pylist()):
+        environment = loading.json_value(row["extras"], store.folder).get("baseline")
         if environment:
             return Baseline(row["partition"], environment)
     return None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from netproof import entry
 from netproof.nightly.command import Plan, run
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -66,9 +66,6 @@ def nightly(
     ] = None,
 ) -> None:
     """One night: measure, keep, judge, report, tell."""
-    # Whatever the locale of cron or a service is, no character stops the night.
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="backslashreplace")
     for given in label or ():
         key, equals, value = given.partition("=")
         if not (key and equals and value) or "," in given:
@@ -95,4 +92,4 @@ def nightly(
 
 
 if __name__ == "__main__":
-    app(prog_name="ci/nightly")
+    entry.run(app, "ci/nightly")

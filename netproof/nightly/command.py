@@ -15,9 +15,9 @@ from datetime import datetime
 from pathlib import Path
 from types import FrameType
 
-from netproof import durations, judging, left, session, site, slurm, trust
+from netproof import durations, entry, judging, left, session, site, slurm, trust
 from netproof.beside import Asked
-from netproof.errors import NetproofError
+from netproof.errors import NetproofError, shortened
 from netproof.history import judging as history
 from netproof.jobs import Job, jobs
 from netproof.left import Left
@@ -83,8 +83,11 @@ def run(plan: Plan) -> int:
         night.faults.append(str(error))
     except Exception as error:
         # People are told of a night whatever became of it.
-        traceback.print_exc()
-        night.faults.append(f"an error of netproof's own: {error!r}")
+        if entry.debugging():
+            traceback.print_exc()
+        night.faults.append(
+            f"an error of netproof's own: {shortened(repr(error))}; {entry.DEBUG} shows where"
+        )
     night.ended = datetime.now().astimezone()
     if plan.junit:
         with _noting(night):
@@ -164,6 +167,8 @@ def _choose(
     """What is not measured tonight, for want of nodes or of time; says so."""
     leaving = conditions.cannot_run(jobs(owed), owed, configuration)
     known = durations.past(store, owed)
+    for sentence in known.unread:
+        _err(sentence)
     possible = [job for job in jobs(owed) if job not in leaving]
     if not possible:
         raise NetproofError(

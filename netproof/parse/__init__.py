@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from netproof import loading
 from netproof.errors import ParseError
 from netproof.parse import imb, netpipe
 
@@ -14,7 +15,7 @@ _COLUMNS = re.compile(r" *[0-9]+(?: +[-0-9.a-zA-Z]+){2,4} *")
 def text_of(path: Path) -> str:
     """Content of an output file, line ends as they are; ParseError where there is none to read."""
     try:
-        return path.read_bytes().decode("ascii")
+        return loading.read_bytes(path).decode("ascii")
     except OSError as fault:
         raise ParseError(str(path), 0, "", f"cannot be read: {fault.strerror}") from fault
     except UnicodeDecodeError as fault:

@@ -31,8 +31,7 @@ def run(paths: Iterable[Path], *, bidirectional: bool, out: TextIO, err: TextIO)
             entries.append(_imb_entry(output, faults))
         else:
             entries.append(_netpipe_entry(output))
-    json.dump(entries, out, indent=1, allow_nan=False)
-    out.write("\n")
+    out.write(json.dumps(entries, indent=1, allow_nan=False) + "\n")
     for sentence in faults:
         err.write(f"netproof: {sentence}\n")
     return 1 if faults else 0

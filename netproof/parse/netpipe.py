@@ -14,17 +14,24 @@ of one direction, ``both_ways_mb_s`` apart.
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from netproof.curve import Curve
-from netproof.errors import NetproofError
+from netproof.errors import NetproofError, ParseError
 from netproof.parse.fixed import Lines, numbers
 from netproof.units import BITS_PER_BYTE, MEBI, bandwidth_mb_s, mb_s, us
 
 MOST_SAMPLES = 8000
 """NetPIPE 3.7.2 stops when it has measured this many sizes, less 3."""
 MBIT_IN_GBIT = 1000
+MOST_LISTED = 5
+MOST_PERTURBATIONS = 8
+"""Of the steps between sizes, the most frequent are tried as the perturbation."""
+LEAST_DOUBLING = 8
+"""Sizes that double, so many or more, are those of another benchmark and lack none."""
 FILE_COLUMNS_3 = ("bytes", "Mbps", "seconds")
 FILE_COLUMNS_5 = ("bytes", "average Gbps", "minimum Gbps", "maximum Gbps", "average usec")
 
@@ -125,13 +132,42 @@ def sizes(lower: int, upper: int, perturbation: int) -> tuple[int, ...]:
     return tuple(visited)
 
 
+def missing_sizes(there: Sequence[int]) -> tuple[int, ...] | None:
+    """The sizes between the first and the last that NetPIPE 3.7.2 would have measured too.
+
+    ``there``: in bytes, increasing. Where it starts and what perturbation it has is told from
+    them: of all that could have visited these sizes, the run that lacks fewest. Sizes that double
+    throughout are complete, being those of IMB, whose curves are exported in NetPIPE's columns.
+    None where no run visits them.
+    """
+    doubling = all(after == 2 * before for before, after in pairwise(there))
+    if len(there) < 3 or (doubling and len(there) >= LEAST_DOUBLING):
+        return ()
+    steps = Counter(after - before for before, after in pairwise(there))
+    perturbations = [0, *(step for step, _ in steps.most_common(MOST_PERTURBATIONS))]
+    fewest: list[int] | None = None
+    for perturbation in perturbations:
+        for lower in dict.fromkeys((there[0], there[0] + perturbation)):
+            try:
+                visited = sizes(lower, there[-1], perturbation)
+            except NetproofError:
+                continue
+            within = [size for size in visited if there[0] <= size <= there[-1]]
+            missing = sorted(set(within) - set(there))
+            foreign = set(there) - set(within)
+            if not foreign and (fewest is None or len(missing) < len(fewest)):
+                fewest = missing
+    return None if fewest is None else tuple(fewest)
+
+
 def read_file(text: str, path: str, *, bidirectional: bool) -> NetpipeOutput:
     """Read the file that NetPIPE writes with ``-o``, of 3.7.2 (3 columns) or 5.x (5 columns).
 
     The file has neither header nor end: compare the sizes with those asked for (``sizes``) to
     know that it is complete. Raises ParseError, with the line, for anything but such rows,
     times that are not positive, sizes that do not increase, a rate that does not follow from
-    bytes and time, and odd bytes in a 3.7.2 file called bidirectional.
+    bytes and time, odd bytes in a 3.7.2 file called bidirectional, and, of 3.7.2, where sizes
+    between the first and the last are missing.
     """
     lines = Lines(text, path)
     release = "5" if len((lines.peek() or "").split()) == len(FILE_COLUMNS_5) else "3"
@@ -140,6 +176,22 @@ def read_file(text: str, path: str, *, bidirectional: bool) -> NetpipeOutput:
     while lines.peek() is not None:
         point = read_row(lines, lines.take("a row"), bidirectional)
         _append(lines, points, point)
+    if release == "3":
+        there = [point.size for point in points]
+        missing = missing_sizes(there)
+        if missing is None:
+            lines.refuse("lines are missing: no run of NetPIPE 3.7.2 measures these sizes alone")
+        if missing:
+            after = next(point for point in points if point.size > missing[0])
+            listed = ", ".join(map(str, missing[:MOST_LISTED]))
+            more = len(missing) - MOST_LISTED
+            raise ParseError(
+                path,
+                after.line,
+                "",
+                f"lines are missing: NetPIPE 3.7.2 measures {listed}"
+                f"{f' and {more} more sizes' if more > 0 else ''} bytes before {after.size}",
+            )
     return NetpipeOutput(path, release, bidirectional, tuple(points))
 
 

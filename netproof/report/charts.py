@@ -16,6 +16,8 @@ from typing import Any
 import altair as alt
 from altair.utils.schemapi import debug_mode
 
+from netproof.tables import visible
+
 Rows = list[dict[str, Any]]
 
 LIBRARY = "MPI × compiler"
@@ -65,6 +67,9 @@ HEIGHT = 340
 FILE_WIDTH = 760
 FILE_LINE = 130
 """Characters of a line below the title that fit a chart of this width."""
+
+_NO_CHARACTERS = {code: f"\\u{code:04x}" for code in (*range(0xD800, 0xE000), 0xFFFE, 0xFFFF)}
+"""What is no character, and in no XML either."""
 
 _BYTES = (
     "datum.value >= 1048576 ? datum.value / 1048576 + ' MiB' : "
@@ -192,7 +197,8 @@ class Figure:
         """The Vega-Lite specification for a page, where title and caption are HTML."""
         # Altair's own checks take ten times as long as all else, and tests have them on.
         with debug_mode(False):
-            return self._with_data(self.chart(looks, PAGE).properties(width="container"))
+            made = self._with_data(self.chart(looks, PAGE).properties(width="container"))
+        return shown(made)
 
     def for_file(self, looks: Looks) -> dict[str, Any]:
         """The Vega-Lite specification for a file, with its title within."""
@@ -208,9 +214,10 @@ class Figure:
                 subtitleFontSize=11,
             )
             chart = self.chart(looks, FILE)
-            return self._with_data(
+            made = self._with_data(
                 chart.properties(width=FILE_WIDTH, title=title, background="#ffffff")
             )
+        return shown(made)
 
     def _below_title(self) -> list[str]:
         """What a page says below the chart, in lines; of what is missing only the names."""
@@ -237,6 +244,18 @@ class Figure:
             **chart.to_dict(validate=False),
             "datasets": {k: v for k, v in datasets.items() if v},
         }
+
+
+def shown(value: Any) -> Any:
+    """A specification in which control characters are seen as what they are.
+
+    XML, and with it an SVG, has no way to hold them.
+    """
+    if isinstance(value, str):
+        return visible(value).translate(_NO_CHARACTERS)
+    if isinstance(value, dict):
+        return {key: shown(one) for key, one in value.items()}
+    return [shown(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def _time(figure: Figure, looks: Looks, ink: Ink) -> alt.LayerChart:

@@ -18,6 +18,7 @@ from netproof.against import against, new_partition
 from netproof.beside import Asked
 from netproof.comparison import Comparison
 from netproof.errors import NetproofError
+from netproof.export import csv_cell
 from netproof.judging import JudgedSession
 from netproof.literature import Study
 from netproof.provenance import OfSession
@@ -265,9 +266,12 @@ def _write_csv(figure: Figure, path: Path) -> None:
         for one in figure.rows:
             size = one["size_bytes"]
             flagged = "; ".join(marks.get((one["configuration"], size), []))
-            writer.writerow([*one.values(), least.get(size), flagged])
+            row = [*one.values(), least.get(size), flagged]
+            writer.writerow(list(map(csv_cell, row)))
     if figure.again:
         with path.with_stem(f"{path.stem}-again").open("w", encoding="utf-8", newline="") as stream:
             rows = csv.DictWriter(stream, figure.again[0])
             rows.writeheader()
-            rows.writerows(figure.again)
+            rows.writerows(
+                {key: csv_cell(value) for key, value in one.items()} for one in figure.again
+            )

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from netproof import loading
 from netproof.errors import NetproofError
 
 MANIFEST = "netproof-report.json"
@@ -74,7 +75,7 @@ def _written_before(folder: Path) -> tuple[Path, ...]:
         return ()
     manifest = folder / MANIFEST
     try:
-        document = json.loads(manifest.read_text(encoding="utf-8"))
+        document = loading.json_file(manifest)
         if document["format"] != FORMAT:
             raise NetproofError(
                 f"{manifest}: is of format {document['format']}, and this netproof knows {FORMAT};"

@@ -15,7 +15,7 @@ from netproof.errors import NetproofError
 from netproof.history.detection import Kind
 from netproof.history.judging import BAND_DEVIATIONS, HistoryVerdict, Shift, State, confidence
 from netproof.history.series import Series
-from netproof.report.charts import FILE, FILE_LINE, FILE_WIDTH, Ink, looking
+from netproof.report.charts import FILE, FILE_LINE, FILE_WIDTH, Ink, looking, shown
 
 FORMATS = (".html", ".svg", ".png", ".pdf")
 
@@ -49,7 +49,7 @@ def write(verdict: HistoryVerdict, path: Path) -> None:
         )
     with debug_mode(False):
         drawn = chart(verdict, verdict.nights.series, FILE).properties(background="#ffffff")
-        specification = drawn.to_dict(validate=False)
+        specification = shown(drawn.to_dict(validate=False))
     if path.suffix == ".html":
         made = vl_convert.vegalite_to_html(specification, vl_version=_VEGA_LITE, bundle=True)
     elif path.suffix == ".svg":

@@ -21,7 +21,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from netproof import trust
+from netproof import loading, trust
 from netproof.errors import NetproofError
 from netproof.store.columns import FORMAT, TABLES
 
@@ -90,7 +90,7 @@ class Store:
         marker = self.folder / MARKER
         trust.insist(marker, "the store", data=True)
         try:
-            found = json.loads(marker.read_text())["format"]
+            found = loading.json_file(marker)["format"]
         except FileNotFoundError:
             raise NetproofError(
                 f"{self.folder}: is no store, it has no {MARKER}; 'netproof ingest' makes one"

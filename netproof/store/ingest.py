@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from netproof import session
+from netproof import loading, session
 from netproof.errors import NetproofError
 from netproof.store import rows
 from netproof.store.folder import Store, StoredSession
@@ -69,9 +68,9 @@ def ingest(store: Store, report: Path) -> Ingested:
 def _read(report: Path) -> tuple[StoredSession, dict[str, pa.Table], str]:
     try:
         read = session.load(report)
-        content = report.read_bytes()
+        content = loading.read_bytes(report)
         sha256 = hashlib.sha256(content).hexdigest()
-        document = json.loads(content)
+        document = loading.json_value(content.decode(), report)
         if document["session_info"] != read.info:
             raise NetproofError(f"{report}: changes while it is read; ingest it again")
         stored = rows.place(read)

@@ -126,13 +126,59 @@ def tables(
     return read
 
 
+def each(
+    store: Store,
+    ask: Callable[[Sequence[StoredSession]], pa.Table],
+    sessions: Sequence[StoredSession],
+) -> tuple[pa.Table, dict[StoredSession, str]]:
+    """The answer of ``ask`` about all sessions but those that are damaged, and why those are.
+
+    A session is asked for alone only where asking about all of them failed. Raises NetproofError
+    where none can be read.
+    """
+    try:
+        return ask(sessions), {}
+    except NetproofError:
+        answers: list[pa.Table] = []
+        faults: dict[StoredSession, str] = {}
+        for stored in sessions:
+            try:
+                answers.append(ask([stored]))
+            except NetproofError as error:
+                faults[stored] = fault_of(store, stored) or str(error)
+        if not faults:
+            raise
+        if not answers:
+            raise NetproofError("; ".join(faults.values())) from None
+        return pa.concat_tables(answers, promote_options="default"), faults
+
+
+def fault_of(store: Store, stored: StoredSession) -> str | None:
+    """What is damaged of a session, by its file; None where all of its tables can be read."""
+    for name in TABLES:
+        try:
+            tables(store, stored, [name])
+        except NetproofError as error:
+            return str(error)
+    return None
+
+
 def load(store: Store, stored: StoredSession) -> Session:
     """A stored session as ``session.load`` read its report; its ``path`` is in the store.
 
     Of a case that ReFrame ran several times it has the last. Raises NetproofError where a file
     is missing or damaged.
     """
-    return reading.session(store.path(stored), tables(store, stored))
+    folder = store.path(stored)
+    read = tables(store, stored)
+    try:
+        return reading.session(folder, read)
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        # Each file is whole and one does not fit another.
+        raise NetproofError(
+            f"{folder}: is damaged, its files do not fit each other: {error!r}; move it out of the"
+            " store and ingest the session's report again"
+        ) from error
 
 
 def labelled(store: Store, label: str) -> dict[str, StoredSession]:
@@ -140,12 +186,19 @@ def labelled(store: Store, label: str) -> dict[str, StoredSession]:
 
     Raises NetproofError where no session has it, or sessions of several systems do.
     """
-    found = _ask(
-        connect(store, only=["sessions"]),
-        "select labels[$label] as value, system, max(session) as session from sessions"
-        " where labels[$label] is not null group by all order by session",
-        {"label": label},
-    ).to_pylist()
+    table, _ = each(
+        store,
+        lambda sessions: _ask(
+            connect(store, sessions or None, only=["sessions"]),
+            "select labels[$label] as value, system, max(session) as session from sessions"
+            " where labels[$label] is not null group by all order by session",
+            {"label": label},
+        ),
+        store.sessions(),
+    )
+    # In order of the newest session of each value, also where sessions were asked one by one.
+    newest = {(row["value"], row["system"]): row for row in table.to_pylist()}
+    found = sorted(newest.values(), key=lambda row: row["session"])
     systems = sorted({row["system"] for row in found})
     if not found:
         raise NetproofError(
@@ -337,7 +390,9 @@ NIGHTLY = (
 """The landmarks of ``nightly``."""
 
 
-def nightly(store: Store, sessions: Sequence[StoredSession], baseline: Baseline | None) -> pa.Table:
+def nightly(
+    store: Store, sessions: Sequence[StoredSession], baseline: Baseline | None
+) -> tuple[pa.Table, dict[StoredSession, str]]:
     """What is followed from session to session: every case of each, with a value or without.
 
     Columns: ``session``, those of the key, ``ranks_per_node``, the landmarks of ``NIGHTLY``;
@@ -345,17 +400,23 @@ def nightly(store: Store, sessions: Sequence[StoredSession], baseline: Baseline 
     their count and ends in a list; ``score`` against the ``baseline`` as ``scores`` has it, and
     ``score_sizes``; ``inconclusive`` as in the table. Null is what a case does not have, and what
     was not measured. In order of ``sessions``, which are of one system. Sessions are read one
-    after the other, each in the same time and memory.
+    after the other, each in the same time and memory. Beside them the sessions that are damaged,
+    and why; NetproofError where all are.
     """
-    read = []
+    read: list[pa.Table] = []
+    faults: dict[StoredSession, str] = {}
+    given = dataclasses.asdict(baseline) if baseline else _NO_BASELINE
     for stored in sessions:
-        with connect(store, [stored], only=["cases", "curves"]) as connection:
-            given = dataclasses.asdict(baseline) if baseline else _NO_BASELINE
-            _read(
-                connection.execute, f"create temp table medians as {_LOG_MEDIANS}", _SCORED | given
-            )
-            read.append(_read(lambda asked=connection: asked.sql(_NIGHTLY).to_arrow_table()))
-    return pa.concat_tables(read)
+        try:
+            with connect(store, [stored], only=["cases", "curves"]) as connection:
+                medians = f"create temp table medians as {_LOG_MEDIANS}"
+                _read(connection.execute, medians, _SCORED | given)
+                read.append(_read(lambda asked=connection: asked.sql(_NIGHTLY).to_arrow_table()))
+        except NetproofError as error:
+            faults[stored] = fault_of(store, stored) or str(error)
+    if not read:
+        raise NetproofError("; ".join(faults.values()))
+    return pa.concat_tables(read), faults
 
 
 def crashes(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:

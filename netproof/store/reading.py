@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC
 from itertools import pairwise
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from netproof import launches
+from netproof import launches, loading
 from netproof.case import Case
 from netproof.curve import Curve
 from netproof.measured import RANGE, curve_from_json, plain, with_landmarks
@@ -55,7 +54,7 @@ def session(folder: Path, read: Mapping[str, pa.Table]) -> Session:
         result = _case_result(row, ran.get(key, []), curves.get(key, {}), system)
         numbered.append((row["number"], result))
     ordered = tuple(result for _, result in sorted(numbered, key=lambda entry: entry[0]))
-    return Session(folder, json.loads(header["session_info"]), ordered)
+    return Session(folder, loading.json_value(header["session_info"], folder), ordered)
 
 
 def provenance(read: Mapping[str, pa.Table]) -> OfSession:
@@ -176,7 +175,7 @@ def _result(
         measured=measured,
         kind=kind,
         again=again,
-        **json.loads(row["further"]).get("result", {}),
+        **loading.json_value(row["further"], "further").get("result", {}),
     )
 
 
@@ -206,7 +205,7 @@ def _again_values(
         "faults": row["faults"],
         "nodes": row["nodes"],
         "jobid": row["jobid"],
-        **({"loads": json.loads(row["loads"])} if row["loads"] else {}),
+        **({"loads": loading.json_value(row["loads"], "loads")} if row["loads"] else {}),
     }
 
 
@@ -244,12 +243,12 @@ def _measured(
         "mad_us": list(launches.spread(read)),
         "line_rate_mb_s": row["line_rate_mb_s"],
         "landmarks": landmarks,
-        "partition_extras": json.loads(row["partition_extras"]),
-        "environment_extras": json.loads(row["environment_extras"]),
+        "partition_extras": loading.json_value(row["partition_extras"], "partition_extras"),
+        "environment_extras": loading.json_value(row["environment_extras"], "environment_extras"),
         "seed": row["seed"],
         "jobid": row["jobid"],
         **({} if row["crashes"] is None else {"crashes": row["crashes"]}),
-        **json.loads(row["further"]).get("measured", {}),
+        **loading.json_value(row["further"], "further").get("measured", {}),
     }
     return with_landmarks(values)
 

@@ -68,8 +68,14 @@ def test_calls_that_make_one_launch_keep_the_fastest_rank_and_the_mean():
     )
 
 
+def test_loads_of_other_launches_are_refused():
+    values = {"case": CASE.__dict__, "launches": [], "faults": [], "nodes": [], "jobid": "7"}
+    with pytest.raises(NetproofError, match="0 launches, and loads of 1"):
+        MeasuredAgain.from_json({**values, "loads": [[]]})
+
+
 def test_a_report_that_lacks_a_part_is_refused():
-    with pytest.raises(NetproofError, match=r"measured again cannot be read: KeyError\('nodes'\)"):
+    with pytest.raises(NetproofError, match=r"measured again cannot be read: 'nodes' is missing"):
         MeasuredAgain.from_json({"case": CASE.__dict__, "launches": [], "faults": [], "jobid": "7"})
 
 

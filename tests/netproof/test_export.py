@@ -14,7 +14,7 @@ from netproof import session
 from netproof.cli import app
 from netproof.curve import Curve
 from netproof.errors import NetproofError
-from netproof.export import Format, export, netpipe_text, run
+from netproof.export import Format, csv_cell, export, netpipe_text, run
 from netproof.parse import netpipe
 from netproof.store import Store, StoredSession
 from netproof.store.columns import PATH_COLUMNS, TABLES
@@ -141,3 +141,13 @@ def test_a_session_that_is_not_there_is_named(stored, tmp_path, capsys):
     assert run(stored[0].folder, "2031", Format.JSON, tmp_path / "out") == 2
     assert "has no session '2031'" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"])
+def test_text_that_a_spreadsheet_takes_for_a_formula_is_marked_as_text(text):
+    assert csv_cell(text) == f"'{text}"
+
+
+@pytest.mark.parametrize("value", ["gige-1", "", -1.5, -3, None, "a=b"])
+def test_numbers_and_other_text_of_a_cell_stay(value):
+    assert csv_cell(value) == value

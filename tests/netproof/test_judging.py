@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -170,3 +171,19 @@ def test_an_earlier_report_that_cannot_be_read_is_told(verdict, tmp_path):
     _, said = verdict(str(RECORDED / "passed.json"))
     assert "not compared with an earlier session: " in said
     assert "run-1.json: is no whole report" in said
+
+
+def test_a_link_to_nothing_beside_the_reports_is_named_and_stops_no_verdict(verdict, tmp_path):
+    shutil.copy(RECORDED / "passed.json", tmp_path / "run-0.json")
+    status, said = verdict()
+    (tmp_path / "run-1.json").symlink_to(tmp_path / "nothing")
+    os.mkfifo(tmp_path / "run-2.json")
+    (tmp_path / "run-3.json").mkdir()
+    assert verdict()[0] == status
+    _, said = verdict()
+    assert "run-1.json: is a link to nothing" in said
+    assert "run-2.json: is no file" in said
+    assert "run-3.json: is no file" in said
+    ran = CliRunner().invoke(app, ["verdict", str(tmp_path / "run-2.json")])
+    assert ran.exit_code == 2
+    assert "run-2.json: cannot be read: it is a pipe and no file" in ran.stderr

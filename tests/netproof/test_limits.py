@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import math
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from reframe.utility.sanity import reference_bounds
 
 from netproof import limits, session
 from netproof.criteria import Level
+from netproof.errors import NetproofError
 from netproof.limits import Limits
 from netproof.measured import Measured
 from netproof.references import XFAIL, ReferenceFile
@@ -111,5 +114,15 @@ def test_a_case_has_the_limits_of_its_file(pingpong):
 
 def test_a_finding_comes_back_from_a_report(pingpong):
     for finding in limits.judge(pingpong, {"latency_us": Limits(0, 1)}, "here"):
-        values = {"variable": "latency_us", **dataclasses.asdict(finding)}
-        assert limits.finding_from_json(values) == finding
+        # An interval may have no upper end, and JSON has no infinite number.
+        for one in (finding, dataclasses.replace(finding, interval=(1.0, math.inf))):
+            text = json.dumps(limits.finding_as_json("latency_us", one), allow_nan=False)
+            assert limits.finding_from_json(json.loads(text)) == one
+
+
+@pytest.mark.parametrize("spoilt", [{"level": "good"}, {"value": "1"}, {"interval": [1.0]}])
+def test_what_is_no_finding_is_refused(pingpong, spoilt):
+    (finding,) = limits.judge(pingpong, {"latency_us": Limits(0, 1)}, "here")
+    values = limits.finding_as_json("latency_us", finding) | spoilt
+    with pytest.raises(NetproofError, match="what a reference says cannot be read"):
+        limits.finding_from_json(values)

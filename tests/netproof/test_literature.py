@@ -323,15 +323,15 @@ class TestCommand:
 
     def test_a_session_that_is_none_is_an_error(self, tmp_path):
         ran = CliRunner().invoke(app, ["literature", "--session", str(tmp_path / "run-9.json")])
-        assert (ran.exit_code, ran.stdout) == (1, "")
+        assert (ran.exit_code, ran.stdout) == (2, "")
         assert "run-9.json: is not there" in ran.stderr
 
     def test_prints_a_study_and_exits_0(self, capsys):
         assert run("gige-mpi-tests") == 0
         assert "23.6 µs" in capsys.readouterr().out
 
-    def test_an_unknown_study_is_an_error_on_stderr_and_exit_1(self, capsys):
-        assert run("e326") == 1
+    def test_an_unknown_study_is_an_error_on_stderr_and_exit_2(self, capsys):
+        assert run("e326") == 2
         printed = capsys.readouterr()
         assert printed.out == ""
         assert "'e326' is no study" in printed.err

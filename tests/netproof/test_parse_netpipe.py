@@ -246,3 +246,30 @@ class TestRelease5:
         with pytest.raises(ParseError, match=reason) as caught:
             netpipe.read_file(f"{FIVE}{row}\n", "np5.out", bidirectional=False)
         assert caught.value.line == 4
+
+
+@pytest.mark.parametrize(
+    "name", ["tcp", "openmpi", "openmpi-from-64", "mpich", "testbed-fast-ethernet", "tcp-both-ways"]
+)
+def test_a_file_from_which_lines_are_missing_is_refused_with_their_sizes(name: str) -> None:
+    rows = (DATA / f"{name}.out").read_text().splitlines(keepends=True)
+    both = name.endswith("both-ways")
+    whole = netpipe.read_file("".join(rows), name, bidirectional=both).curve().sizes
+    for lost in range(1, len(rows) - 1):
+        left = "".join(rows[:lost] + rows[lost + 1 :])
+        with pytest.raises(ParseError, match=r"are missing: NetPIPE 3\.7\.2 measures") as error:
+            netpipe.read_file(left, name, bidirectional=both)
+        assert f" {whole[lost]} " in str(error.value)
+        assert error.value.line == lost + 1
+
+
+def test_sizes_that_no_run_visits_are_refused() -> None:
+    text = "".join(f"{size:8d} {size * 8 / 2**20 / 1e-3:f} {1e-3:12.8f}\n" for size in (5, 9, 77))
+    with pytest.raises(ParseError, match=r"no run of NetPIPE 3\.7\.2 measures these sizes alone"):
+        netpipe.read_file(text, "odd.out", bidirectional=False)
+
+
+def test_a_line_of_100_mb_is_quoted_by_its_beginning() -> None:
+    with pytest.raises(ParseError) as error:
+        netpipe.read_file("9" * 10**8 + "\n", "long.out", bidirectional=False)
+    assert len(str(error.value)) < 1500

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import stat
+import time
 import types
 from pathlib import Path
 
@@ -238,12 +239,51 @@ def test_a_place_that_cannot_be_edited_alone_is_refused_with_a_remedy(file, text
     assert "testbed.yaml" + said in str(error.value)
 
 
-def test_of_a_check_that_is_there_twice_the_last_is_edited_as_it_is_the_one_found(file):
-    text = file(HEAD + "C: {$index: [ranks], 2: {}}\nC:\n  $index: [ranks]\n  2: *all\n").edited(
-        {("C", pingpong()): NEW}
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("C: {$index: [ranks], 2: {}}\nC:\n  2: {}\n", r"yaml:2: duplicate key 'C'"),
+        (
+            "C:\n  $index: [ranks]\n  2:\n    latency_us: [1, null, 0.1, us]\n"
+            "    latency_us: [1, null, 9, us]\n",
+            r"yaml:5: duplicate key 'latency_us'; remove one",
+        ),
+        ("C: {$index: [ranks], 2: {latency_us: [.nan, null, 0.1, us]}}\n", "yaml:1: '.nan' is no"),
+        ("C:\n  2: {latency_us: [1, null, .inf, us]}\n", "yaml:2: '.inf' is no number"),
+        ("C: " + "[" * 5000, "yaml:1: lists and mappings are nested deeper than 40"),
+        ("C: &a [1, *a]\n", r"yaml:1: \*a is within what it names"),
+        (
+            "C:\n  $index: [$environ]\n  '(([a-zA-Z0-9 ]+)+)+!': {}\n",
+            r"yaml:3: .* could take for ever: it repeats what repeats",
+        ),
+    ],
+)
+def test_what_loosens_a_bound_unseen_or_never_ends_is_refused_with_its_line(file, text, said):
+    with pytest.raises(NetproofError, match=said):
+        file(text)
+
+
+def test_a_key_beside_a_merge_that_has_it_too_is_no_second_one(file):
+    found = file(
+        HEAD + "C:\n  $index: [ranks]\n  2:\n    <<: *all\n    latency_us: [2, null, 1, us]\n"
     )
-    assert reframes(text, "C", pingpong()) == NEW
-    assert "C: {$index: [ranks], 2: {}}\n" in text
+    assert found.find("C", pingpong())["latency_us"] == [2, None, 1, "us"]
+
+
+@pytest.mark.parametrize("joined", [", ", "\n  <<: "])
+def test_bombs_of_aliases_and_merges_are_refused_at_once(file, joined):
+    lines = ["a0: &a0 {x: 1}"]
+    for number in range(1, 12):
+        several = ", ".join([f"*a{number - 1}"] * 10)
+        lines.append(
+            f"a{number}: &a{number} [{several}]"
+            if joined == ", "
+            else f"a{number}: &a{number}\n  <<: [{several}]\n  k{number}: 1"
+        )
+    began = time.monotonic()
+    with pytest.raises(NetproofError, match="more than 200000 values, those of aliases counted"):
+        file("\n".join(lines) + "\n")
+    assert time.monotonic() - began < 1
 
 
 @pytest.mark.parametrize(

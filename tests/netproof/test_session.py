@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 from collections import Counter
@@ -11,8 +12,20 @@ import pytest
 
 from netproof import session
 from netproof.errors import NetproofError
+from netproof.measured import Measured, with_landmarks
 
 RECORDED = Path(__file__).resolve().parents[1] / "data" / "sessions" / "faulty.json"
+LOAD = {
+    **{"node": "node1", "machine": None, "cpus": 4, "wall_s": 1.5, "others_cpu_s": 0.1},
+    **{"others_share": 0.02, "network_share": 0, "steal_share": None, "pressure_share": 0.1},
+    **{"pressure_full_share": None, "absent": [["machine", "unreadable"]]},
+}
+SCHEDULED = {"voluntary": 3, "involuntary": None, "waited_s": 0.5, "absent": [["x", "why"]]}
+CRASH = {"launch": 1, "attempt": 1, "order": 2, "status": 139, "nodes": ["node1"], "said": ""}
+FINDING = {
+    **{"variable": "latency_us", "criterion": "reference", "level": "pass", "where": "here"},
+    **{"why": "fine", "value": 1.5, "bound": None, "interval": [1.0, None], "size": None},
+}
 
 
 def changed(tmp_path: Path, change) -> Path:
@@ -105,3 +118,107 @@ def test_a_jobs_own_list_of_nodes_counts_and_not_reframes(tmp_path):
     stored = session.load(changed(tmp_path, change))
     (job,) = (result for result in stored.results if result.case is None)
     assert job.nodes == ("gige-1", "gige-2")
+
+
+def of_format_3(tmp_path: Path, change=lambda test: None) -> Path:
+    """The recorded report with what format 3 has beyond the earlier ones, in its PingPong."""
+
+    def extend(document):
+        tests = document["runs"][0]["testcases"]
+        (job,) = [test for test in tests if not test.get("netproof_case")]
+        (test,) = [
+            test
+            for test in tests
+            if (test.get("netproof_case") or {}).get("function") == "PingPong"
+        ]
+        measured = test["netproof_measured"] = with_landmarks(test["netproof_measured"])
+        measured |= {"format": 3, "peak_from": 0, "crashes": [copy.deepcopy(CRASH)]}
+        for launch in measured["launches"]:
+            launch |= {"loads": [copy.deepcopy(LOAD)], "further": False}
+            launch["ranks"] = [
+                rank | {"scheduled": copy.deepcopy(SCHEDULED)} for rank in launch["ranks"]
+            ]
+        further = {
+            "case": measured["case"],
+            "launches": [copy.deepcopy(measured["launches"][0]) | {"further": True}],
+            "crashes": [copy.deepcopy(CRASH)],
+            "faults": ["one failed"],
+        }
+        job["netproof_further"] = {"format": 3, "cases": [further]}
+        again = {
+            "case": measured["case"],
+            "launches": [measured["curve"]],
+            "faults": [],
+            "nodes": ["node1"],
+            "jobid": "7",
+            "loads": [[LOAD]],
+        }
+        job["netproof_again"] = {"format": 3, "cases": [again]}
+        test["netproof_references"] = [copy.deepcopy(FINDING)]
+        change({"job": job, "test": test, "measured": measured})
+
+    return changed(tmp_path, extend)
+
+
+def test_what_format_3_has_beyond_the_earlier_ones_is_read(tmp_path):
+    (result,) = [r for r in session.load(of_format_3(tmp_path)).results if r.references]
+    assert result.references == (FINDING,)
+    read = Measured.from_json(result.measured)
+    recorded = session.load(RECORDED)
+    before = next(r for r in recorded.results if r.case and r.case.function == "PingPong")
+    assert len(read.launches) == len(before.measured["launches"]) + 1
+    assert [launch.further for launch in read.launches][-2:] == [False, True]
+    assert read.launches[0].loads[0].others_share == 0.02
+    assert read.launches[0].ranks[0].scheduled.voluntary == 3
+    assert [crash.status for crash in read.crashes] == [139, 139]
+
+
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        (("measured", "peak_from"), "0"),
+        (("measured", "crashes"), {}),
+        (("measured", "crashes", 0), {"launch": 1}),
+        (("measured", "crashes", 0, "nodes"), "node1"),
+        (("measured", "launches", 0, "further"), "no"),
+        (("measured", "launches", 0, "loads"), None),
+        (("measured", "launches", 0, "loads", 0, "others_share"), "all"),
+        (("measured", "launches", 0, "loads", 0, "cpus"), 1.5),
+        (("measured", "launches", 0, "loads", 0, "absent"), [["machine"]]),
+        (("measured", "launches", 0, "ranks", 0, "scheduled"), 4),
+        (("measured", "launches", 0, "ranks", 0, "scheduled", "voluntary"), True),
+        (("measured", "landmarks", "asymptotic_mb_s"), "fast"),
+        (("measured", "landmarks", "half_performance_bytes"), []),
+        (("measured", "landmarks", "intervals"), [["latency_us", 1.0]]),
+        (("measured", "landmarks", "intervals"), [["latency_us", None, 1.0]]),
+        (("measured", "landmarks", "undefined"), [[]]),
+        (("job", "netproof_further"), [1]),
+        (("job", "netproof_further", "cases"), None),
+        (("job", "netproof_further", "cases", 0), 4),
+        (("job", "netproof_further", "cases", 0, "case"), []),
+        (("job", "netproof_further", "cases", 0, "launches"), {}),
+        (("job", "netproof_further", "cases", 0, "launches", 0, "curve"), None),
+        (("job", "netproof_further", "cases", 0, "crashes", 0, "said"), 7),
+        (("job", "netproof_again", "cases", 0, "loads"), [LOAD]),
+        (("test", "netproof_references"), {}),
+        (("test", "netproof_references", 0), 3),
+        (("test", "netproof_references", 0, "value"), "1.5"),
+        (("test", "netproof_references", 0, "interval"), [1.0]),
+    ],
+)
+def test_a_value_of_format_3_of_the_wrong_kind_is_named_with_its_place(tmp_path, where, value):
+    def spoil(place):
+        for step in where[:-1]:
+            place = place[step]
+        place[where[-1]] = value
+
+    named = next(step for step in reversed(where) if isinstance(step, str))
+    with pytest.raises(NetproofError, match=rf"run-0\.json: .*{named}|run-0\.json: .* is missing"):
+        session.load(of_format_3(tmp_path, spoil))
+
+
+@pytest.mark.parametrize("key", ["asymptotic_mb_s", "half_performance_bytes", "intervals"])
+def test_of_format_3_no_landmark_may_be_missing(tmp_path, key):
+    path = of_format_3(tmp_path, lambda place: place["measured"]["landmarks"].pop(key))
+    with pytest.raises(NetproofError, match=rf"PingPong.*landmarks: '{key}' is missing"):
+        session.load(path)

@@ -158,7 +158,7 @@ def test_a_store_of_old_sessions_alone_has_nulls_for_what_was_added(store):
     pq.write_table(whole.drop_columns(list(ADDED["cases"])), path)
     asked = questions.landmarks(store, older.system, ["asymptotic_mb_s", "peak_mb_s"])
     assert set(asked.column("asymptotic_mb_s").to_pylist()) == {None}
-    nightly = questions.nightly(store, [older], None)
+    nightly, _ = questions.nightly(store, [older], None)
     assert set(nightly.column("asymptotic_mb_s").to_pylist()) == {None}
     assert None not in nightly.column("peak_mb_s").to_pylist()
 
@@ -294,13 +294,13 @@ def test_another_report_of_a_stored_session_is_refused(store, tmp_path):
         ),
         (
             lambda d: measured_test(d)["netproof_measured"]["landmarks"].update(peak_size="big"),
-            r"cases\.peak_size",
+            r"landmarks\.peak_size: found .big., expected a whole number",
         ),
         (
             lambda d: measured_test(d)["netproof_measured"]["landmarks"].update(
                 latency_us=float("nan")
             ),
-            r"cases\.latency_us: a value is not finite",
+            "NaN is no number",
         ),
         (
             lambda d: measured_test(d)["netproof_measured"]["partition_extras"].pop("mtu"),

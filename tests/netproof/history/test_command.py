@@ -176,7 +176,7 @@ def test_damaged_files_are_named(nights):
     status, _, err = history(nights)
     assert status == 2
     assert str(path) in err
-    assert "move the session's folder that it names out of the store and ingest" in err
+    assert f"move {path.parent} out of the store and ingest the session's report again" in err
     assert "select" not in err
 
 
@@ -375,3 +375,50 @@ def test_what_is_inconclusive_is_told_and_stands_session_by_session(nights, tmp_
     assert (one["session"], one["why"]) == (nights.stored(11).name, [why])
     assert document["series"][0]["values"][11] is None
     assert document["series"][0]["inconclusive"][11] > 0
+
+
+def damage(nights, night: int, name: str = "curves") -> Path:
+    """Overwrite what a file of a session has where Parquet's index begins."""
+    stored = nights.store.sessions()[night]
+    path = nights.store.path(stored) / f"{name}.parquet"
+    content = bytearray(path.read_bytes())
+    index = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    content[index : index + 60] = b"\xff" * 60
+    path.chmod(0o644)
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize("name", ["curves", "cases"])
+def test_a_damaged_session_is_named_and_left_out_and_the_exit_status_says_so(nights, name):
+    nights.add_many(10)
+    path = damage(nights, 4, name)
+    status, out, err = history(nights)
+    assert status == 2
+    assert "history of testbed: 9 sessions from" in out
+    assert f"20260905T010000-00000004 is left out: {path}: is damaged: " in err
+    status, out, _ = history(nights, "--json")
+    document = json.loads(out)
+    assert status == 2
+    assert len(document["sessions"]) == 9
+    assert document["verdict"] == "not worse"
+    assert str(path) in document["unread"][0]
+    status, _, err = history(nights, "--session", "20260905T010000")
+    assert status == 2
+    assert f"{path}: is damaged: " in err
+
+
+def test_with_a_damaged_session_what_is_worse_fails_all_the_same(nights):
+    nights.add_many(30, {20: SLOW})
+    path = damage(nights, 4)
+    status, _, err = history(nights)
+    assert status == 1
+    assert str(path) in err
+
+
+def test_where_no_session_can_be_read_the_files_are_named(nights):
+    nights.add_many(2)
+    paths = [damage(nights, night) for night in (0, 1)]
+    status, out, err = history(nights)
+    assert (status, out) == (2, "")
+    assert all(str(path) in err for path in paths)

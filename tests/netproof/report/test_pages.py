@@ -10,6 +10,7 @@ import re
 import shlex
 from html.parser import HTMLParser
 from pathlib import Path
+from xml.etree import ElementTree
 
 import altair as alt
 import pytest
@@ -21,6 +22,7 @@ from netproof.criteria import Finding, Level
 from netproof.judgement import Ruling
 from netproof.provenance import File, Software
 from netproof.report import command
+from netproof.report.charts import shown
 from netproof.report.page import pages as pages_of
 
 DATA = Path(__file__).resolve().parents[2] / "data"
@@ -350,6 +352,24 @@ def test_a_failed_verdict_is_a_report_that_was_written(netproof, tmp_path):
     assert {"imb-sendrecv-4-ranks.csv", "imb-sendrecv-4-ranks.svg"} <= charts
     assert "netpipe-between-oneway-gige-signature.svg" in charts
     assert not (tmp_path / "out" / "index.html").exists()
+
+
+def test_charts_of_names_with_control_characters_are_xml(netproof, tmp_path):
+    text = (DATA / "sessions" / "two-switches.json").read_text()
+    odd = text.replace('"gige-1', '"gige-1\\u001b[31m\\u0000').replace("fast-1", "fast-1\\ufffe")
+    assert odd != text
+    (tmp_path / "run-1.json").write_text(odd)
+    status, _ = netproof(tmp_path / "run-1.json", "--out", tmp_path / "out", "--format", "svg")
+    assert status == 0
+    charts = list((tmp_path / "out" / "charts").glob("*.svg"))
+    assert len(charts) == 8
+    for chart in charts:
+        ElementTree.parse(chart)
+
+
+def test_what_xml_cannot_hold_is_shown_as_what_it_is():
+    value = {"a": ["\x1b[1m", 1.5, None, ("\x00\ufffe", "µ\n")]}
+    assert shown(value) == {"a": ["\\x1b[1m", 1.5, None, ["\\x00\\ufffe", "µ\n"]]}
 
 
 def test_csv_has_every_point_of_its_chart(netproof, tmp_path, judge):
