@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from netproof.errors import NetproofError
+from netproof.store import checksums
 from netproof.store.columns import FORMAT, TABLES
 
 MARKER = "netproof-store.json"
@@ -158,8 +159,12 @@ class Store:
             incoming = _incoming(self.folder)
             try:
                 self._sweep(incoming)
-                for name, table in TABLES.items():
-                    _write(incoming / f"{name}.parquet", _parquet(tables[name], table.schema()))
+                files = {
+                    f"{name}.parquet": _parquet(tables[name], table.schema())
+                    for name, table in TABLES.items()
+                }
+                for name, content in (*files.items(), (checksums.NAME, checksums.of(files))):
+                    _write(incoming / name, content)
                 _sync_folder(incoming)
                 for parent in (target.parents[1], target.parents[0]):
                     if not parent.exists():
@@ -288,7 +293,8 @@ def _parquet(table: pa.Table, schema: pa.Schema) -> bytes:
     if table.schema != schema:
         raise NetproofError(f"a table of columns {table.schema.names} is not of the store")
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd", row_group_size=ROW_GROUP)
+    marked = table.replace_schema_metadata(checksums.MARK)
+    pq.write_table(marked, sink, compression="zstd", row_group_size=ROW_GROUP)
     return sink.getvalue().to_pybytes()
 
 
