@@ -26,6 +26,7 @@ from netproof.beside import MAX_AGE_DAYS, Asked
 from netproof.errors import NetproofError
 from netproof.history.selection import NEWEST_SESSIONS, Quantity, Selection
 from netproof.parse import command as parse_command
+from netproof.store import check as store_check
 from netproof.store import command as store_command
 from netproof.usual import SESSIONS
 
@@ -364,6 +365,23 @@ def ingest(
 ) -> None:
     """Bring session reports into the store: exit 0 all are in, 1 some refused, 2 no store."""
     raise typer.Exit(store_command.run(reports, store))
+
+
+store_app = typer.Typer(help="The store as a whole.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(store_app, name="store")
+
+
+@store_app.command("check")
+def check_store(
+    store: Annotated[
+        Path,
+        typer.Argument(
+            envvar="NETPROOF_STORE", help="Folder of the store.", metavar="STORE", readable=False
+        ),
+    ],
+) -> None:
+    """Read all of the store and name what is damaged: exit 0 nothing is, 2 something is."""
+    raise typer.Exit(store_check.run(store))
 
 
 @app.command("export")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from netproof import documents, provenance, session, site, tables
+from netproof import anew, documents, provenance, session, site, tables
 from netproof.beside import Asked, beside
 from netproof.criteria import Level
 from netproof.errors import NetproofError
@@ -110,7 +110,9 @@ def judge_session(
     asked: Asked | None = None,
     fold: int = SESSIONS,
 ) -> JudgedSession:
-    """Judge a session by the configuration that RFM_CONFIG_PATH names.
+    """Judge a session by the configuration and references of now.
+
+    RFM_CONFIG_PATH and RFM_REFERENCE_PREFIX name their folders.
 
     ``system``, ``full``, ``asked`` and ``fold`` as in ``run``. Raises NetproofError where it cannot
     be judged.
@@ -139,7 +141,8 @@ def judge_session(
             untold = [f"versions cannot be compared: {differences[0]}"]
         others, not_found = beside(asked, stored, owed, configuration, made)
         untold = [*untold, *not_found]
-    judged = judge(owed, stored, earlier, others)
+    references = anew.of_file(Path(_setting("RFM_REFERENCE_PREFIX")), name)
+    judged = judge(owed, stored, earlier, others, references)
     had = NOTHING
     # A session that cannot be read is not known to have warned, so that nothing is folded then.
     if fold and any(one.said(Level.WARN) for one in judged.cases):

@@ -22,6 +22,7 @@ from netproof.measured import (
     CRASH_SHAPE,
     LAUNCH_SHAPE,
     extended,
+    insist_on_whole,
     with_landmarks,
 )
 from netproof.measured import SHAPE as MEASURED_SHAPE
@@ -56,7 +57,9 @@ class CheckResult:
     measure again or came not that far. ``left``: the plain values of ``left.Left``, why a job was
     skipped, and with it the tests that wait for it; None where nothing was left. ``failed_job``:
     name of the test of the same configuration that failed, so that this one did not run
-    (fail_deps); None where the report does not tell.
+    (fail_deps); None where the report does not tell. ``contradiction``: in what the parts of what
+    was measured contradict each other, so that it was not: ``measured`` is None then, or lacks its
+    launches; None where they do not.
     """
 
     name: str
@@ -76,6 +79,7 @@ class CheckResult:
     left: dict[str, Any] | None = None
     references: tuple[dict[str, Any], ...] | None = None
     failed_job: str | None = None
+    contradiction: str | None = None
 
 
 _REFRAME_KEYS = {
@@ -333,8 +337,17 @@ def _result(
             ranks_per_node=ranks_per_node,
             **described,
         )
-        if measured and case.key() in notes.further:
-            measured = extended(measured, *notes.further[case.key()])
+    contradiction = None
+    if measured and case is not None:
+        try:
+            insist_on_whole(case, measured)
+            if case.key() in notes.further:
+                measured = extended(measured, *notes.further[case.key()])
+        except NetproofError as error:
+            contradiction = str(error)
+            # Of an early report that was cut to its figures, these are all there is.
+            cut = "launches" not in measured and measured["format"] < MEASURED_FORMAT
+            measured = measured if cut else None
     reasons: list[dict[str, Any]] = []
     if notes.left and test["result"] == "skip":
         waited_for = [_name_and_place(test), *map(tuple, test["dependencies_actual"])]
@@ -361,4 +374,5 @@ def _result(
         left=reasons[0] if reasons else None,
         references=tuple(test.get("netproof_references") or ()) or None,
         failed_job=failed_jobs[0] if failed_jobs else None,
+        contradiction=contradiction,
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from netproof import again, judgement, limits
+from netproof import again, anew, judgement, limits
 from netproof.again import MeasuredAgain
 from netproof.case import Case
 from netproof.criteria import Finding, Level
@@ -267,13 +267,15 @@ def judge(
     session: Session,
     earlier: Sequence[Session] = (),
     beside: Beside | None = None,
+    references: anew.Entries | None = None,
 ) -> Verdict:
     """Judge a session against the matrix that it owes, and by all criteria.
 
     ``earlier``: sessions of the same system, whose configurations must not have vanished;
-    ``beside``: cases that take part in envelope and score as the session's own do. Raises
-    NetproofError where it cannot be judged: an empty matrix, or results of another system than
-    the matrix asks for.
+    ``beside``: cases that take part in envelope and score as the session's own do;
+    ``references``: by which every complete case is judged anew, None for what the run found.
+    Raises NetproofError where it cannot be judged: an empty matrix, or results of another system
+    than the matrix asks for.
     """
     if not matrix.cases:
         raise NetproofError("nothing was to be measured, so there is nothing to pass")
@@ -294,19 +296,33 @@ def judge(
         *(case for case in matrix.cases if case.key() not in left),
         *(result.case for key, result in ran.items() if key not in owed and key not in left),
     ]
-    subjects = {key: subject(result, matrix) for key, result in ran.items() if result.measured}
+    subjects = {
+        key: subject(result, matrix)
+        for key, result in ran.items()
+        if result.measured and result.contradiction is None
+    }
     measured_again = _measured_again(session)
     borrowed = () if beside is None else beside.cases
     along = rulings_along(list(subjects.values()), session)
     across = judgement.across(
         [*subjects.values(), *(one.subject for one in borrowed)], matrix.baseline
     )
+    today = {}
+    if references is not None:
+        today = {
+            key: anew.judge(one, references)
+            for key, one in subjects.items()
+            if anew.concerns(ran[key])
+        }
     judged = []
     for case in cases:
         result, key = ran.get(case.key()), case.key()
         faults, expected = faults_of(result)
         of_values = () if result is None else of_references(result)
-        if any(ruling.level in AGAINST for ruling in of_values):
+        if key in today:
+            faults, expected = today[key].faults, today[key].expected
+            of_values = today[key].rulings
+        if key not in today and any(ruling.level in AGAINST for ruling in of_values):
             # ReFrame's own words for it have no interval.
             faults = ()
         complete = subjects[key].measured if key in subjects else None
@@ -339,7 +355,11 @@ def judge(
         tuple(judged),
         matrix.absences,
         tuple(faults),
-        (*_notes(matrix, judged, beside), *_crash_notes(launched)),
+        (
+            *_notes(matrix, judged, beside),
+            *_crash_notes(launched),
+            *anew.differences([(ran[key], one) for key, one in today.items()]),
+        ),
         tuple(LeftCase(case, left[case.key()]) for case in matrix.cases if case.key() in left),
         beside,
         tuple(failed_tests),
@@ -557,6 +577,8 @@ def faults_of(result: CheckResult | None) -> tuple[tuple[str, ...], str]:
     """Why a case was not measured or is beyond its references, and why that was expected."""
     if result is None:
         return ("did not run: the session does not have it",), ""
+    if result.contradiction is not None:
+        return (result.contradiction,), ""
     if result.result not in GOOD_RESULTS:
         return (_why(result),), ""
     if result.measured is None:

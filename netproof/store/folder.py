@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 
 from netproof import loading, trust
 from netproof.errors import NetproofError
+from netproof.store import checksums
 from netproof.store.columns import FORMAT, TABLES
 
 MARKER = "netproof-store.json"
@@ -161,8 +162,12 @@ class Store:
             incoming = _incoming(self.folder)
             try:
                 self._sweep(incoming)
-                for name, table in TABLES.items():
-                    _write(incoming / f"{name}.parquet", _parquet(tables[name], table.schema()))
+                files = {
+                    f"{name}.parquet": _parquet(tables[name], table.schema())
+                    for name, table in TABLES.items()
+                }
+                for name, content in (*files.items(), (checksums.NAME, checksums.of(files))):
+                    _write(incoming / name, content)
                 _sync_folder(incoming)
                 for parent in (target.parents[1], target.parents[0]):
                     if not parent.exists():
@@ -291,7 +296,8 @@ def _parquet(table: pa.Table, schema: pa.Schema) -> bytes:
     if table.schema != schema:
         raise NetproofError(f"a table of columns {table.schema.names} is not of the store")
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd", row_group_size=ROW_GROUP)
+    marked = table.replace_schema_metadata(checksums.MARK)
+    pq.write_table(marked, sink, compression="zstd", row_group_size=ROW_GROUP)
     return sink.getvalue().to_pybytes()
 
 

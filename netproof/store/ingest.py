@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from netproof import loading, session
 from netproof.errors import NetproofError
-from netproof.store import rows
+from netproof.store import checksums, rows
 from netproof.store.folder import Store, StoredSession
 
 
@@ -42,6 +42,7 @@ def ingest(store: Store, report: Path) -> Ingested:
     (header,) = tables["sessions"].to_pylist(maps_as_pydicts="strict")
     if not new:
         place = store.path(stored) / "sessions.parquet"
+        checksums.verify(place.parent, place.name)
         try:
             (there,) = pq.read_table(place, columns=["report_sha256"]).to_pylist()
         except (OSError, ValueError, pa.ArrowException) as error:

@@ -7,6 +7,7 @@ other questions, in SQL.
 from __future__ import annotations
 
 import dataclasses
+import glob
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
@@ -23,7 +24,8 @@ from netproof.errors import NetproofError
 from netproof.judgement import Baseline
 from netproof.provenance import OfSession
 from netproof.session import GOOD_RESULTS, Session
-from netproof.store import reading
+from netproof.store import checksums, reading
+from netproof.store.checksums import Damaged
 from netproof.store.columns import ADDED, KEY, LANDMARKS, PATH_COLUMNS, TABLES
 from netproof.store.folder import Store, StoredSession
 
@@ -57,17 +59,19 @@ def _connect(
     system: str | None = None,
     only: Iterable[str],
     added: bool = False,
+    case: Case | None = None,
 ) -> duckdb.DuckDBPyConnection:
     """As ``connect``; ``added``: with the columns of ``columns.ADDED``.
 
     They are found by reading the columns of every file, which takes half as long again as a
-    question that needs none of them.
+    question that needs none of them. ``case``: what is asked is about its rows alone, so that
+    only these have to be what was written.
     """
     if sessions is None:
-        pattern = f"system={system or '*'}/month=*/session=*"
-        if next(store.folder.glob(pattern), None) is None:
+        folder = glob.escape(str(store.folder))
+        places = sorted(glob.glob(f"{folder}/system={system or '*'}/month=*/session=*"))
+        if not places:
             raise NetproofError(f"{store.folder}: holds no session; 'netproof ingest' brings one")
-        places = [f"{store.folder}/{pattern}"]
     else:
         places = [str(store.path(stored)) for stored in sessions]
     connection = duckdb.connect(
@@ -81,7 +85,10 @@ def _connect(
         }
     )
     types = ", ".join(f"'{column}': VARCHAR" for column in PATH_COLUMNS)
+    key = None if case is None else _values(case)
     for table in only:
+        for place in places:
+            checksums.verify(Path(place), f"{table}.parquet", key)
         files = ", ".join(_quoted(f"{place}/{table}.parquet") for place in places)
         grown = added and table in ADDED
         also = ""
@@ -111,17 +118,20 @@ def tables(
     read = {}
     for name in only:
         path, schema = folder / f"{name}.parquet", TABLES[name].schema()
+        verified = checksums.verify(folder, path.name)
         try:
             found = pq.read_table(path, partitioning=None)
         except (OSError, ValueError, pa.ArrowException) as error:
-            raise _damaged(path, error) from error
+            raise Damaged(path, error) from error
+        if not verified:
+            checksums.insist_on_none(folder, found.schema)
         for column in ADDED.get(name, ()):
             if column not in found.column_names:
                 field = schema.field(column)
                 nulls = pa.nulls(found.num_rows, field.type)
                 found = found.add_column(schema.get_field_index(column), field, nulls)
         if found.schema != schema:
-            raise _damaged(path, "its columns are not the store's")
+            raise Damaged(path, "its columns are not the store's")
         read[name] = found
     return read
 
@@ -248,6 +258,7 @@ def passed(store: Store, stored: StoredSession) -> set[tuple[Any, ...]]:
     Raises NetproofError where it is missing or damaged.
     """
     path = store.path(stored) / "cases.parquet"
+    checksums.verify(path.parent, path.name)
     columns = [field.name for field in dataclasses.fields(Case) if field.name in KEY]
     try:
         # A third of what read_table takes, and many sessions are asked one after the other.
@@ -255,7 +266,7 @@ def passed(store: Store, stored: StoredSession) -> set[tuple[Any, ...]]:
             known = [name for name in _PASSED if name in file.schema_arrow.names]
             read = file.read(columns=[*columns, *known], use_threads=False)
     except (OSError, ValueError, pa.ArrowException) as error:
-        raise _damaged(path, error) from error
+        raise Damaged(path, error) from error
     return {
         (stored.system, *(row[name] for name in columns))
         for row in read.to_pylist()
@@ -287,7 +298,7 @@ def history(store: Store, case: Case) -> pa.Table:
     ``launches``; sorted by session, which is by time, and size.
     """
     return _ask(
-        _connect(store, system=case.system, only=["curves"]),
+        _connect(store, system=case.system, only=["curves"], case=case),
         f"select session, size_bytes, {_MEDIANS} from curves where {_SAME_CASE}"
         " group by session, size_bytes order by session, size_bytes",
         _values(case),
@@ -532,13 +543,6 @@ def _read(ask: Callable[..., Any], *arguments: object) -> Any:
             else ""
         )
         raise NetproofError(f"the store cannot be read: {found}{remedy}") from error
-
-
-def _damaged(path: Path, error: object) -> NetproofError:
-    return NetproofError(
-        f"{path}: is damaged: {error}; move {path.parent} out of the store and ingest the"
-        " session's report again"
-    )
 
 
 def _quoted(text: str) -> str:

@@ -13,13 +13,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from netproof import launches, provenance, unsettled
+from netproof import provenance, unsettled
 from netproof.again import MeasuredAgain
-from netproof.case import Case
 from netproof.curve import Curve
 from netproof.disturbance import NodeLoad, Scheduled
 from netproof.errors import NetproofError
-from netproof.measured import Launch, Measured
+from netproof.measured import Launch, Measured, insist_on_whole
 from netproof.session import CheckResult, Session
 from netproof.store.columns import KEY, LANDMARKS, TABLES
 from netproof.store.folder import StoredSession
@@ -249,6 +248,8 @@ def _case(
     case, values = result.case, result.measured
     if result.kind != KIND_OF_CASES or result.again is not None:
         raise NetproofError(f"{case}: is the case of a test of kind {result.kind!r}")
+    if result.contradiction is not None:
+        raise NetproofError(result.contradiction)
     key = {name: getattr(case, name) for name in KEY}
     row = dict.fromkeys(TABLES["cases"].columns) | {
         **key,
@@ -261,7 +262,7 @@ def _case(
     }
     if values is not None:
         try:
-            measured = _whole(case, values)
+            measured = insist_on_whole(case, values)
             row |= _measured_columns(measured, values)
             row["inconclusive"] = None if left_open is None else list(left_open.why_no_value)
         except (KeyError, TypeError, AttributeError) as error:
@@ -269,24 +270,6 @@ def _case(
         for launch in measured.launches:
             _launch(rows, key, case.ranks_per_node, launch)
     rows["cases"].append(row)
-
-
-def _whole(case: Case, values: Mapping[str, Any]) -> Measured:
-    """The case as it was measured; NetproofError where its parts contradict each other."""
-    try:
-        measured = Measured.from_json(values)
-    except NetproofError as error:
-        raise NetproofError(f"{case}: {error}") from error
-    if measured.case != case:
-        raise NetproofError(f"{case}: what was measured is of {measured.case}")
-    numbers = [launch.number for launch in measured.launches]
-    if numbers != list(range(1, len(numbers) + 1)):
-        raise NetproofError(f"{case}: its launches are numbered {numbers}")
-    curves = [launch.curve for launch in measured.launches]
-    spread = launches.spread(curves)
-    if launches.median_curve(curves) != measured.curve or spread != measured.mad_us:
-        raise NetproofError(f"{case}: its curve is not the median of its launches")
-    return measured
 
 
 def _measured_columns(measured: Measured, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from netproof import judging, provenance, session
+from netproof import judging, provenance, session, units
 from netproof.against import against
 from netproof.beside import Asked
+from netproof.case import Case
 from netproof.cli import app
 from netproof.compare import nodes
 from netproof.judging import JudgedSession
-from netproof.launches import median_curve, spread
-from netproof.measured import curve_from_json
+from netproof.measured import Launch, made
 from netproof.store import Store
 from netproof.store.ingest import ingest
 
@@ -81,8 +81,19 @@ def with_extras(key: str, value: object) -> Callable[[list[dict]], None]:
         for test in tests:
             if test["netproof_measured"]:
                 test["netproof_measured"]["partition_extras"][key] = value
+                test["netproof_measured"].update(figures(test["netproof_measured"]))
 
     return change
+
+
+def figures(values: dict) -> dict:
+    """What a check would have kept of these launches over this link, all over TCP."""
+    launches = tuple(map(Launch.from_json, values["launches"]))
+    case, extras = Case(**values["case"]), values["partition_extras"]
+    functions = 2 if case.function == "Sendrecv" else 1
+    rate = functions * units.line_rate_mb_s(extras["link_mbit_s"], extras["mtu"])
+    rate = rate if values["line_rate_mb_s"] else None
+    return made(case, launches, rate, extras["line_rate_from_bytes"] if rate else 0).as_json()
 
 
 def made_with(
@@ -193,9 +204,7 @@ def test_what_fails_along_its_curve_is_no_good_result(tmp_path):
                 for launch in measured["launches"]:
                     times = launch["curve"]["time_us"]
                     times[-4] = 1000 * times[-1]
-                curves = [curve_from_json(launch["curve"]) for launch in measured["launches"]]
-                measured["curve"]["time_us"] = median_curve(curves).time_us
-                measured["mad_us"] = spread(curves)
+                measured.update(figures(measured))
 
     older = report(tmp_path, "older", "gige", -9)
     store = store_of(tmp_path, older, report(tmp_path, "newer", "gige", -2, collapses))

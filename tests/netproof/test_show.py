@@ -50,7 +50,7 @@ def test_a_session_that_failed_is_shown_and_says_so():
     status, said, _ = shown(str(SICK), "--system", "testbed:gige")
     assert status == 0
     assert "\nFAILED: " in said
-    assert "FAIL testbed:gige mpich NetPIPE tcp between oneway: fail in performance" in said
+    assert "FAIL testbed:gige mpich NetPIPE tcp between oneway (switch gige): from 32768" in said
 
 
 def test_cases_that_failed_for_one_reason_are_gathered_and_counted():

@@ -1,0 +1,101 @@
+"""Flips bits of a store's files and cuts them short, and counts what is found and named.
+
+Prints a row for each file of a session: how many were tried, how many were named by the file's
+name by whoever reads it, and how many ``netproof store check`` named; ends with 1 unless all were.
+``ci/store-flips`` runs it; docs/store.md has the results.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from netproof.errors import NetproofError
+from netproof.store import Store, checksums, questions
+from netproof.store.check import check
+from netproof.store.columns import TABLES
+from netproof.store.ingest import ingest
+
+ROOT = Path(__file__).resolve().parents[1]
+REPORTS = tuple(
+    ROOT / "tests" / "data" / "sessions" / f"{name}.json"
+    for name in ("passed", "ranges", "sick", "two-switches")
+)
+CUTS = 0.1
+"""Share of the tries that cut a file short and flip nothing."""
+
+
+@dataclass
+class Found:
+    """Of a file: how often it was damaged, named by a reader, and named by the check."""
+
+    name: str
+    tries: int = 0
+    cuts: int = 0
+    named: int = 0
+    checked: int = 0
+
+
+def run(folder: Path, reports: Sequence[Path], *, tries: int, seed: int) -> list[Found]:
+    """Damage files of a store of ``reports`` in ``folder``, one after the other, and mend them.
+
+    A try takes a file in turn and one of its bits, or its length, by chance.
+    """
+    store = Store.create(folder / "store")
+    sessions = [ingest(store, report).stored for report in reports]
+    names = [*(f"{table}.parquet" for table in TABLES), checksums.NAME]
+    found = {name: Found(name) for name in names}
+    chance = random.Random(seed)
+    for number in range(tries):
+        one = found[names[number % len(names)]]
+        stored = sessions[number // len(names) % len(sessions)]
+        path = store.path(stored) / one.name
+        whole = path.read_bytes()
+        damaged = bytearray(whole)
+        if chance.random() < CUTS:
+            del damaged[chance.randrange(len(whole)) :]
+            one.cuts += 1
+        else:
+            damaged[chance.randrange(len(whole))] ^= 1 << chance.randrange(8)
+        path.write_bytes(damaged)
+        try:
+            one.tries += 1
+            try:
+                questions.load(store, stored)
+                questions.provenance(store, stored)
+            except NetproofError as error:
+                one.named += str(error).startswith(f"{path}: is damaged: ")
+            told = check(store, stored).faults
+            one.checked += any(fault.startswith(f"{path}: is damaged: ") for fault in told)
+        finally:
+            path.write_bytes(whole)
+    return list(found.values())
+
+
+def main() -> int:
+    """The table of all files; 0 where all were named."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tries", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=20061)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        found = run(Path(folder), REPORTS, tries=arguments.tries, seed=arguments.seed)
+    total = Found("all")
+    print("| file | flipped | cut | named when read | named by the check |")
+    print("| --- | --- | --- | --- | --- |")
+    for one in (*found, total):
+        print(
+            f"| `{one.name}` | {one.tries - one.cuts} | {one.cuts} | {one.named} | {one.checked} |"
+        )
+        for field in ("tries", "cuts", "named", "checked"):
+            setattr(total, field, getattr(total, field) + getattr(one, field))
+    return 0 if total.named == total.checked == total.tries else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

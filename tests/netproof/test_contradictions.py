@@ -1,0 +1,177 @@
+"""What a report says of a case is computed again, and what contradicts it fails that case."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from netproof import judging, session
+from netproof.cli import app
+from netproof.criteria import Level
+from netproof.errors import NetproofError
+from netproof.store import Store
+from netproof.store.ingest import ingest
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORDED = ROOT / "tests" / "data" / "sessions"
+BOTH = RECORDED / "two-switches.json"
+NAME = "testbed:gige mpich IMB Sendrecv 4 ranks"
+
+
+@pytest.fixture(autouse=True)
+def site(tmp_path, monkeypatch):
+    monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
+    monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(ROOT / "reference-values"))
+    monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "run-{sessionid}.json"))
+
+
+def altered(tmp_path: Path, change) -> Path:
+    """The recorded session with what was measured of one case changed."""
+    document = json.loads(BOTH.read_text())
+    for test in document["runs"][0]["testcases"]:
+        measured = test.get("netproof_measured") or {"case": {}}
+        case = measured["case"]
+        where = (test["partition"], test["environ"], case.get("function"), case.get("ranks"))
+        if where == ("gige", "mpich", "Sendrecv", 4):
+            change(measured)
+            break
+    else:
+        raise AssertionError(f"no {NAME}")
+    path = tmp_path / "altered.json"
+    path.write_text(json.dumps(document))
+    return path
+
+
+def faster(measured):
+    measured["curve"]["time_us"] = [time / 10 for time in measured["curve"]["time_us"]]
+
+
+CONTRADICTIONS = [
+    (lambda m: m["case"].update(environment="openmpi4"), "what was measured is of"),
+    (lambda m: m.update(launches=[]), "a case without a launch has no curve"),
+    (lambda m: m["launches"][0].update(number=2), "its launches are numbered"),
+    (faster, "its curve is not the median of its launches"),
+    (lambda m: m["mad_us"].__setitem__(0, 7.5), "its curve is not the median of its launches"),
+    (lambda m: m["landmarks"].update(peak_mb_s=1e9), "its peak_mb_s is 1000000000.0, and its"),
+    (lambda m: m["landmarks"].update(latency_us=None), "its latency_us is None, and its"),
+    (lambda m: m.update(line_rate_mb_s=1e9), "its line rate is 1000000000.0 MB/s, and its link"),
+    (lambda m: m["partition_extras"].update(mtu=9000), "its line rate is"),
+    (lambda m: m["partition_extras"].pop("mtu"), "cannot be read: KeyError('mtu')"),
+]
+
+
+@pytest.mark.parametrize(("change", "reason"), CONTRADICTIONS)
+def test_a_contradiction_fails_its_case_for_all_and_is_not_ingested(tmp_path, change, reason):
+    report = altered(tmp_path, change)
+    read = session.load(report)
+    (case,) = (result for result in read.results if result.contradiction)
+    assert case.measured is None
+    assert case.contradiction.startswith(f"{NAME}: ")
+    assert reason in case.contradiction
+    verdict = judging.judge_session(read, system="testbed:gige").verdict
+    (judged,) = (one for one in verdict.cases if str(one.case) == NAME)
+    assert judged.level is Level.FAIL
+    assert judged.faults == (case.contradiction,)
+    ran = CliRunner().invoke(app, ["verdict", str(report), "--system", "testbed:gige"])
+    assert ran.exit_code == 1
+    with pytest.raises(NetproofError) as refused:
+        ingest(Store.create(tmp_path / "store"), report)
+    assert str(refused.value).startswith(f"{report}: {NAME}: ")
+    assert reason in str(refused.value)
+
+
+@pytest.mark.parametrize("report", sorted(RECORDED.glob("*.json")), ids=lambda path: path.stem)
+def test_nothing_recorded_contradicts_itself(report):
+    said = {result.contradiction for result in session.load(report).results} - {None}
+    assert all("KeyError('launches')" in one for one in said), said
+
+
+@pytest.fixture
+def references(tmp_path, monkeypatch):
+    """``references(text)``: the testbed's references with an entry for every Sendrecv in place."""
+
+    def write(latency: str) -> None:
+        folder = tmp_path / "references"
+        folder.mkdir(exist_ok=True)
+        whole = (ROOT / "reference-values" / "testbed.yaml").read_text()
+        head, found, tail = whole.partition("\nImbSendrecv:")
+        assert found
+        _, _, rest = tail.partition("\nImb")
+        changed = f"""
+ImbSendrecv:
+  $index: [$partition, $environ, ranks]
+  'testbed:.*':
+    '.*':
+      2: *landmarks
+      4:
+        <<: *landmarks
+        latency_us: {latency}
+"""
+        (folder / "testbed.yaml").write_text(f"{head}{changed}\nImb{rest}")
+        monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(folder))
+
+    return write
+
+
+def judged(*, of: str = NAME, report: Path = BOTH):
+    verdict = judging.judge_session(session.load(report), system="testbed:gige").verdict
+    return verdict, next(one for one in verdict.cases if str(one.case) == of)
+
+
+def test_references_are_judged_anew_and_a_difference_is_said(references):
+    references("[0, null, null, us]")
+    verdict, case = judged()
+    assert case.level is not Level.FAIL
+    assert not any(NAME in note for note in verdict.notes)
+    references("[1, -0.5, 0.5, us]")
+    verdict, case = judged()
+    assert case.level is Level.FAIL
+    assert any("latency_us is" in why and "0.5 to 1.5 us" in why for why in case.said(Level.FAIL))
+    (note,) = (note for note in verdict.notes if " now failed, and passed by those" in note)
+    assert note.startswith(
+        "by the references as they are now failed, and passed by those of the run: 4"
+    )
+    assert NAME in note
+
+
+def test_a_known_fault_stays_expected_and_one_that_is_mended_fails(references):
+    references("[$xfail, 'ticket 4711', [1, null, 0.5, us]]")
+    verdict, case = judged()
+    assert not case.failed
+    assert case.expected == "fails as expected: ticket 4711"
+    assert any(" now failed as expected, and passed by those" in note for note in verdict.notes)
+    references("[$xfail, 'ticket 4711', [1000000000.0, null, 0.5, us]]")
+    _, case = judged()
+    assert case.failed
+    assert "was expected to fail: ticket 4711; the entry has to go" in case.faults[0]
+
+
+def test_a_case_that_failed_by_references_of_then_can_pass_now(references, tmp_path):
+    document = json.loads(BOTH.read_text())
+    for test in document["runs"][0]["testcases"]:
+        if test["display_name"].startswith("ImbSendrecv") and test["partition"] == "gige":
+            test.update(result="fail", fail_phase="performance", fail_reason="latency_us l=1 u=2")
+    report = tmp_path / "failed.json"
+    report.write_text(json.dumps(document))
+    references("[0, null, null, us]")
+    verdict, case = judged(report=report)
+    assert not case.failed
+    assert any(" now passed, and failed by those" in note for note in verdict.notes)
+
+
+def test_what_references_do_not_name_fails(references, tmp_path):
+    references("[0, null, null, us]")
+    path = tmp_path / "references" / "testbed.yaml"
+    path.write_text(path.read_text().replace("      4:\n", "      5:\n"))
+    _, case = judged()
+    assert "has no reference: " in case.faults[0]
+
+
+def test_references_that_cannot_be_read_are_no_verdict(tmp_path, monkeypatch):
+    monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(tmp_path))
+    ran = CliRunner().invoke(app, ["verdict", str(BOTH)])
+    assert ran.exit_code == 2
+    assert "testbed.yaml: is not there" in " ".join(ran.stderr.split())
