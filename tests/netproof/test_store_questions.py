@@ -13,7 +13,6 @@ import pytest
 from netproof import criteria, session
 from netproof.errors import NetproofError
 from netproof.judgement import Baseline
-from netproof.launches import median_curve, spread
 from netproof.measured import Measured
 from netproof.store import Store, StoredSession, questions
 from netproof.store.columns import KEY, LANDMARKS
@@ -57,14 +56,13 @@ def launches_of(test: dict, factors: list[float]) -> None:
             rate / factor for rate in first["curve"]["bandwidth_mb_s"]
         ]
         measured["launches"].append(launch)
-    curves = [launch.curve for launch in Measured.from_json(measured).launches]
-    middle = median_curve(curves)
-    measured["curve"] = {
-        "sizes": middle.sizes,
-        "time_us": middle.time_us,
-        "bandwidth_mb_s": middle.bandwidth_mb_s,
-    }
-    measured["mad_us"] = spread(curves)
+    recomputed(measured)
+
+
+def recomputed(measured: dict) -> None:
+    """Put what follows from the launches in its place."""
+    whole = Measured.from_json(measured)
+    measured.update(whole.with_launches(whole.launches).as_json())
 
 
 @pytest.fixture
@@ -166,9 +164,9 @@ def test_a_case_that_the_criteria_cannot_judge_has_no_score(tmp_path):
         for test in document["runs"][0]["testcases"]:
             values = test.get("netproof_measured")
             if values and values["case"]["function"] == "PingPong" and test["environ"] == "slower":
-                for curve in [values["curve"], *(x["curve"] for x in values["launches"])]:
+                for curve in (launch["curve"] for launch in values["launches"]):
                     curve["time_us"] = [*curve["time_us"][:-1], 0.0]
-                values["mad_us"] = [*values["mad_us"][:-1], 0.0]
+                recomputed(values)
 
     store = Store.create(tmp_path / "store")
     done = ingest(store, report(tmp_path, 1, stopped_clock))
