@@ -8,6 +8,7 @@ import os
 import pprint
 import re
 import shlex
+import shutil
 import subprocess
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -148,10 +149,17 @@ def test_the_names_of_nodes_and_what_they_answer_are_words_too(job, text):
 def test_a_rank_tells_its_node_whatever_that_is_called(tmp_path, name):
     (tmp_path / "uname").write_text('#!/bin/sh\nprintf "%s\\n" "$NODE"\n')
     (tmp_path / "uname").chmod(0o755)
+    job = ROOT / "netproof" / "job"
+    shutil.copy(job / "load.sh", tmp_path)
     ran = subprocess.run(
-        ["bash", str(ROOT / "netproof" / "job" / "rank.sh"), "true"],
+        ["bash", str(job / "rank.sh"), "true"],
         cwd=tmp_path,
-        env={"PATH": f"{tmp_path}:{os.environ['PATH']}", "NODE": name, "SLURM_PROCID": "0"},
+        env={
+            "PATH": f"{tmp_path}:{os.environ['PATH']}",
+            "NODE": name,
+            "SLURM_PROCID": "0",
+            "SLURM_LOCALID": "0",
+        },
         capture_output=True,
         text=True,
         check=True,
