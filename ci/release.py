@@ -407,7 +407,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         with stopping():
             return run(options.release)
-    except CannotRunError as error:
+    except (CannotRunError, OSError) as error:
         print(f"ci/test: {error}", file=sys.stderr)
         return CANNOT_RUN
     except StoppedError as stopped:

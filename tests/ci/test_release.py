@@ -332,3 +332,13 @@ def test_one_run_at_a_time_has_the_release(smoke, tmp_path, capsys):
         fcntl.flock(held, fcntl.LOCK_EX)
         assert smoke(0) == 2
     assert "another run of trixie is under way" in capsys.readouterr().err
+
+
+@as_root
+def test_what_the_machine_has_not_or_a_full_disk_is_no_failed_network(smoke, monkeypatch, capsys):
+    def missing(command):
+        raise FileNotFoundError(2, "No such file or directory", command[0])
+
+    monkeypatch.setattr(release, "_said", missing)
+    assert smoke(0) == 2
+    assert capsys.readouterr().err.startswith("ci/test: [Errno 2] No such file or directory: 'sh'")
