@@ -89,7 +89,7 @@ def judge(subject: Subject, entries: Entries) -> Anew:
         if value is not None and not name.startswith(TIME_AT) and name not in found
     ]
     rulings = []
-    for finding in judgement.references(subject, limits.of_references(found)):
+    for finding in judgement.references(subject, limits.of_references(found)).values():
         level = Level.FAIL if finding.level is Level.UNDEFINED else finding.level
         rulings.append(Ruling(finding, level, finding.why))
     expected = []

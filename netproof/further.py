@@ -205,7 +205,7 @@ def undecided(several: Sequence[Done]) -> Undecided:
             continue
         findings = (
             *judgement.rates(subject, subjects.get(twin)),
-            *judgement.references(subject, done.asked.limits),
+            *judgement.references(subject, done.asked.limits).values(),
         )
         rulings = [judgement.rule(subject, finding, None) for finding in findings]
         if done.asked.peers:

@@ -188,11 +188,11 @@ def without_noise(finding: Finding, noise: Sequence[str]) -> Finding:
     return dataclasses.replace(finding, level=Level.INCONCLUSIVE, why=why)
 
 
-def references(subject: Subject, bounds: Mapping[str, Limits]) -> tuple[Finding, ...]:
+def references(subject: Subject, bounds: Mapping[str, Limits]) -> dict[str, Finding]:
     """A finding for each variable that has a reference, with disturbed launches as in ``rates``."""
     findings = limits.judge(undisturbed(subject).measured, bounds, str(subject))
     noise = disturbances(subject)
-    return tuple(without_noise(finding, noise) for finding in findings)
+    return {name: without_noise(finding, noise) for name, finding in findings.items()}
 
 
 def _rates(subject: Subject, tcp: Subject | None) -> tuple[Finding, ...]:

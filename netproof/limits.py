@@ -151,62 +151,53 @@ def interval_of(measured: Measured, variable: str) -> Interval | None:
     return 100 * ends[0], 100 * ends[1]
 
 
-def judge(measured: Measured, limits: Mapping[str, Limits], where: str) -> tuple[Finding, ...]:
+def judge(measured: Measured, limits: Mapping[str, Limits], where: str) -> dict[str, Finding]:
     """A finding for each variable that has limits: all of its interval within them passes.
 
     All of it beyond fails; astride, it is inconclusive. One launch has no interval, and the value
-    decides. A variable that the curve does not define fails, with the reason, but for what no
-    benchmark of its kind has. ``where``: what
-    the sentences begin with.
+    decides. A variable that the curve does not define fails, with the reason; what no benchmark of
+    its kind has, and a time at a size that was not measured, have no finding. ``where``: what the
+    sentences begin with.
     """
     known = variables(measured)
-    findings = []
+    findings = {}
     for name, limit in limits.items():
+        value, unit = known.get(name, (None, ""))
         if not limit.asserted or name not in known:
             continue
-        value, unit = known[name]
-        if value is None and not _asked_in_vain(measured, name):
+        if value is not None:
+            findings[name] = _compared(measured, name, value, unit, limit, where)
+        elif not _asked_in_vain(measured, name):
             why = measured.landmarks.why(name)
-            findings.append(
-                Finding(
-                    CRITERION,
-                    Level.UNDEFINED,
-                    where,
-                    f"{where}: {name} has a reference ({limit} {unit}) and is undefined: {why}",
-                )
-            )
-            continue
-        if value is None:
-            continue
-        ends = interval_of(measured, name)
-        side = interval.side(ends or (value, value), limit.low, limit.high)
-        level = {
-            Side.WITHIN: Level.PASS,
-            Side.BEYOND: Level.FAIL,
-            Side.ASTRIDE: Level.INCONCLUSIVE,
-        }[side]
-        count = len(measured.launches)
-        spoken = (
-            f"95% interval {ends[0]:.4g} to {ends[1]:.4g} over {count} launches"
-            if ends
-            else f"{count} launch, so no interval"
-            if count == 1
-            else f"{count} launches, no interval"
-        )
-        bound = limit.low if value < limit.low or not math.isfinite(limit.high) else limit.high
-        findings.append(
-            Finding(
-                CRITERION,
-                level,
-                where,
-                f"{where}: {name} is {value:.5g} {unit} ({spoken}), and the reference is {limit}"
-                f" {unit}",
-                value=value,
-                bound=bound,
-                interval=ends,
-            )
-        )
-    return tuple(findings)
+            told = f"{name} has a reference ({limit} {unit}) and is undefined: {why}"
+            findings[name] = Finding(CRITERION, Level.UNDEFINED, where, f"{where}: {told}")
+    return findings
+
+
+def _compared(
+    measured: Measured, name: str, value: float, unit: str, limit: Limits, where: str
+) -> Finding:
+    """A value compared with its limits by its interval."""
+    ends = interval_of(measured, name)
+    level = {
+        Side.WITHIN: Level.PASS,
+        Side.BEYOND: Level.FAIL,
+        Side.ASTRIDE: Level.INCONCLUSIVE,
+    }[interval.side(ends or (value, value), limit.low, limit.high)]
+    count = len(measured.launches)
+    over = f"{count} {'launch' if count == 1 else 'launches'}"
+    spoken = f"{over}, no interval"
+    if ends is not None:
+        spoken = f"95% interval {ends[0]:.4g} to {ends[1]:.4g} over {over}"
+    return Finding(
+        CRITERION,
+        level,
+        where,
+        f"{where}: {name} is {value:.5g} {unit} ({spoken}), and the reference is {limit} {unit}",
+        value=value,
+        bound=limit.low if value < limit.low or not math.isfinite(limit.high) else limit.high,
+        interval=ends,
+    )
 
 
 def _asked_in_vain(measured: Measured, name: str) -> bool:

@@ -582,8 +582,7 @@ class Check(rfm.RunOnlyRegressionTest, Launched, Referenced):
         subject = Subject.of_extras(
             self.measured, self.current_partition.extras, self.current_environ.extras["known"]
         )
-        asserted = limits.of_references(bounds)
-        findings = dict(zip(asserted, judgement.references(subject, asserted), strict=True))
+        findings = judgement.references(subject, limits.of_references(bounds))
         self.netproof_references = [
             limits.finding_as_json(name, finding) for name, finding in findings.items()
         ]

@@ -93,7 +93,7 @@ class TestUndecided:
         several = [Done(one, (*faster[:n], *slower[:n])) for n in (1, 2, 3)]
         assert all(undecided([done]).whole for done in several[:2])
         assert not undecided(several[2:]).whole
-        (finding,) = judgement.references(several[2].subject(), one.limits)
+        (finding,) = judgement.references(several[2].subject(), one.limits).values()
         assert finding.level is Level.INCONCLUSIVE
 
     def test_a_failure_by_disturbed_launches_is_launched_on_and_then_inconclusive(self, pingpong):
@@ -104,7 +104,7 @@ class TestUndecided:
         assert undecided([launched_on(one, 3, loads=(BUSY,))])
         last = launched_on(one, one.rounds(), loads=(BUSY,))
         assert not undecided([last])
-        (finding,) = judgement.references(last.subject(), one.limits)
+        (finding,) = judgement.references(last.subject(), one.limits).values()
         assert finding.level is Level.INCONCLUSIVE
         assert finding.why.endswith(
             "the machine was disturbed: gige-1: others used 40 % of the CPUs"
@@ -117,7 +117,7 @@ class TestUndecided:
         one = asked(noisy, {"latency_us": Limits(0, noisy.landmarks.latency_us / 10)})
         done = launched_on(one, 3)
         assert not undecided([done])
-        (finding,) = judgement.references(done.subject(), one.limits)
+        (finding,) = judgement.references(done.subject(), one.limits).values()
         assert finding.level is Level.FAIL
         assert "over 3 launches" in finding.why
 

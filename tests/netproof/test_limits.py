@@ -46,7 +46,7 @@ def stretched(measured: Measured, *factors: float) -> Measured:
 
 
 def level(measured: Measured, low: float, high: float) -> Level:
-    (finding,) = limits.judge(measured, {"latency_us": Limits(low, high)}, "here")
+    (finding,) = limits.judge(measured, {"latency_us": Limits(low, high)}, "here").values()
     return finding.level
 
 
@@ -70,7 +70,7 @@ def test_of_one_launch_the_value_decides(pingpong):
 def test_the_time_at_a_size_has_an_interval_too(pingpong):
     case = stretched(pingpong, 1.0, 1.1, 1.2)
     middle = case.curve.time_us[case.curve.sizes.index(1024)]
-    (finding,) = limits.judge(case, {"time_us_1024": Limits(0, middle)}, "here")
+    (finding,) = limits.judge(case, {"time_us_1024": Limits(0, middle)}, "here").values()
     assert finding.level is Level.INCONCLUSIVE
     assert finding.interval[0] < middle < finding.interval[1]
 
@@ -80,7 +80,7 @@ def test_a_landmark_that_has_a_reference_and_is_not_defined_does_not_pass(pingpo
         pingpong.landmarks, peak_mb_s=None, undefined=(("peak_mb_s", "no bandwidth"),)
     )
     case = dataclasses.replace(pingpong, landmarks=landmarks)
-    (finding,) = limits.judge(case, {"peak_mb_s": Limits(100, 120)}, "here")
+    (finding,) = limits.judge(case, {"peak_mb_s": Limits(100, 120)}, "here").values()
     assert finding.level is Level.UNDEFINED
     assert "no bandwidth" in finding.why
 
@@ -113,7 +113,7 @@ def test_a_case_has_the_limits_of_its_file(pingpong):
 
 
 def test_a_finding_comes_back_from_a_report(pingpong):
-    for finding in limits.judge(pingpong, {"latency_us": Limits(0, 1)}, "here"):
+    for finding in limits.judge(pingpong, {"latency_us": Limits(0, 1)}, "here").values():
         # An interval may have no upper end, and JSON has no infinite number.
         for one in (finding, dataclasses.replace(finding, interval=(1.0, math.inf))):
             text = json.dumps(limits.finding_as_json("latency_us", one), allow_nan=False)
@@ -122,7 +122,19 @@ def test_a_finding_comes_back_from_a_report(pingpong):
 
 @pytest.mark.parametrize("spoilt", [{"level": "good"}, {"value": "1"}, {"interval": [1.0]}])
 def test_what_is_no_finding_is_refused(pingpong, spoilt):
-    (finding,) = limits.judge(pingpong, {"latency_us": Limits(0, 1)}, "here")
+    (finding,) = limits.judge(pingpong, {"latency_us": Limits(0, 1)}, "here").values()
     values = limits.finding_as_json("latency_us", finding) | spoilt
     with pytest.raises(NetproofError, match="what a reference says cannot be read"):
         limits.finding_from_json(values)
+
+
+def test_what_nobody_can_ask_for_has_no_finding(pingpong):
+    case = dataclasses.replace(
+        pingpong,
+        line_rate_mb_s=None,
+        landmarks=dataclasses.replace(
+            pingpong.landmarks, line_rate_share=None, undefined=(("line_rate_share", "no link"),)
+        ),
+    )
+    assert limits.judge(case, {"line_rate_share": Limits(80, 102)}, "here") == {}
+    assert limits.judge(case, {"time_us_3": Limits(0, 1)}, "here") == {}

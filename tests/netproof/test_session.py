@@ -132,7 +132,8 @@ def of_format_3(tmp_path: Path, change=lambda test: None) -> Path:
             if (test.get("netproof_case") or {}).get("function") == "PingPong"
         ]
         measured = test["netproof_measured"] = with_landmarks(test["netproof_measured"])
-        measured |= {"format": 3, "peak_from": 0, "crashes": [copy.deepcopy(CRASH)]}
+        peak_from = measured["partition_extras"]["line_rate_from_bytes"]
+        measured |= {"format": 3, "peak_from": peak_from, "crashes": [copy.deepcopy(CRASH)]}
         for launch in measured["launches"]:
             launch |= {"loads": [copy.deepcopy(LOAD)], "further": False}
             launch["ranks"] = [
