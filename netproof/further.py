@@ -186,8 +186,10 @@ class Undecided:
 def undecided(several: Sequence[Done]) -> Undecided:
     """What is not decided of the cases of one job.
 
-    A quantity is decided when its interval lies within its bounds, or wholly beyond them after at
-    least as many further launches as confirming takes, on launches that nothing disturbed. A
+    A quantity is decided when its interval lies within its bounds, or wholly beyond them, on
+    launches that nothing disturbed; of a case that is launched on, after at least as many further
+    launches as confirming takes. Where configurations are compared, every round is made: the
+    interval is of both sides' launches, and the other side's are made by another job. A
     flagged size is decided as ``again.settled`` says. What MPI loses is of two cases, and both
     are launched on.
     """
@@ -201,7 +203,13 @@ def undecided(several: Sequence[Done]) -> Undecided:
         flags = () if done.asked.peers else done.asked.flags()
         if flags and not again.settled(subject, flags, done.again, done.asked.rounds()):
             found.around[key] = tuple(flag.why for flag in flags)
-        if len(done.launches) >= done.asked.rounds():
+        made = len(done.launches)
+        if made >= done.asked.rounds():
+            continue
+        begun = 0 < made < confirm.launches
+        if begun or (made and done.asked.peers):
+            # So few launches close nothing; and what the others' will say is not known here.
+            found.whole[key] = (f"{made} further launches of {subject} are made",)
             continue
         findings = (
             *judgement.rates(subject, subjects.get(twin)),
@@ -211,8 +219,7 @@ def undecided(several: Sequence[Done]) -> Undecided:
         if done.asked.peers:
             rulings = _comparing(subject, done.asked.peers, done.asked.baseline)
         for ruling in rulings:
-            measured_again = len(done.launches) >= confirm.launches
-            if ruling.level not in AGAINST or (ruling.level is Level.FAIL and measured_again):
+            if ruling.level not in AGAINST or (ruling.level is Level.FAIL and made):
                 continue
             of_both = ruling.finding.criterion.startswith("MPI loss") and twin in subjects
             for one in (key, twin) if of_both else (key,):

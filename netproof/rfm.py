@@ -851,9 +851,8 @@ class ComparedFurther(rfm.RegressionTestPlugin):
     """Launches on what comparing configurations leaves undecided, once every job is done.
 
     That is a case that criteria across configurations flag, and the one that it was compared with:
-    each is launched on by the test of its own job. What the others measure meanwhile it does not
-    know; where it is theirs that is unclear, it makes every round. It comes before a class of
-    ``Further`` among the bases.
+    each is launched on by the test of its own job, which makes every round. It comes before a
+    class of ``Further`` among the bases.
     """
 
     @run_after("init")

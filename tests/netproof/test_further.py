@@ -219,7 +219,8 @@ class TestCompared:
                 str(other.subject) for other in several if other is not one
             }
             assert undecided([Done(kept)]).whole
-            assert not undecided([launched_on(kept, 3)])
+            assert undecided([launched_on(kept, kept.rounds() - 1)]).whole
+            assert not undecided([launched_on(kept, kept.rounds())])
         assert further.compared(everyone, [between], None) == []
 
     def test_nothing_is_launched_on_where_configurations_are_alike(self, pingpong):
@@ -252,10 +253,10 @@ class TestCompared:
         noisy = one.subject.measured.with_launches([hiccup, *rest])
         one = dataclasses.replace(one, subject=dataclasses.replace(one.subject, measured=noisy))
         (kept,) = further.compared([one.subject, other.subject], [one], None)
-        done = dataclasses.replace(launched_on(kept, 6), asked=kept)
+        done = launched_on(kept, 6)
         clean = [dataclasses.replace(launch, further=True) for launch in rest * 3]
-        assert undecided([Done(kept, tuple(clean[:1]))]).whole
-        assert not undecided([dataclasses.replace(done, launches=tuple(clean))])
+        settled = dataclasses.replace(done, launches=tuple(clean)).subject()
+        assert further.compared([settled, other.subject], [asked(settled.measured)], None) == []
 
 
 class TestRounds:
