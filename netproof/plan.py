@@ -249,14 +249,17 @@ def further_script(
     """Text of the shell script that runs rounds of launches until all of them are closed.
 
     A round has steps with the label that closes each; ``decision``: shell text that closes, run
-    after every round.
+    after every round; empty where all rounds are made.
     """
     count = sum(map(len, rounds))
     lines = _head(partition, count, over_tcp=over_tcp, describe_nodes=False)
     for steps in rounds:
+        lines.append("made=")
         lines += [
-            f"if wanted {quoted(label)}; then {_line(step, partition)}; fi" for label, step in steps
+            f"if wanted {quoted(label)}; then {_line(step, partition)}; made=1; fi"
+            for label, step in steps
         ]
+        lines.append('[ -n "$made" ] || exit 0')
         lines += [decision] if decision else []
     return "\n".join(lines) + "\n"
 
