@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import stdtrit
-from scipy.stats import theilslopes
 
 from netproof.interval import CONFIDENCE, Interval, of_median
 
@@ -74,6 +73,9 @@ def r_interval(sizes: Sequence[int], launches: Sequence[Sequence[float]]) -> Int
     """
     x = np.asarray(sizes, float)
     if len(launches) == 1:
+        # A third of a second to import, which every command and every job would take.
+        from scipy.stats import theilslopes
+
         _, _, low, high = theilslopes(launches[0], x, alpha=CONFIDENCE)
         return _rates(float(low), float(high))
     slopes = [_slope(x, np.asarray(time_us, float)) for time_us in launches]
