@@ -518,7 +518,7 @@ def measure(run: Run, settings: Settings, folder: Path, lock: int) -> Judged:
     options = [] if settings.whole else ["-S", "launches=1"]
     report = folder / "run-0.json"
     measuring.measure(
-        ["--system", system, *options, "-c", str(ROOT / "checks"), "-r"],
+        ["--system", system, *options, "--exec-policy=serial", "-c", str(ROOT / "checks"), "-r"],
         folder=folder,
         report=report,
         log=folder / "reframe.log",

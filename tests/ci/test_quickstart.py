@@ -58,13 +58,14 @@ def test_reframe_s_lines_go_to_a_log_beside_the_report(quickstart, tmp_path):
         "--system": "testbed:gige",
     }
     assert stem.startswith(f"{tmp_path}/reports/run-quickstart-")
-    command = "-- reframe --system testbed:gige -S launches=1 -c checks -r"
+    options = "-S launches=1 --exec-policy=serial"
+    command = f"-- reframe --system testbed:gige {options} -c checks -r"
     assert calls[2].endswith(command)
 
 
 def test_verbose_shows_them(quickstart):
     _, calls = quickstart("--verbose", "--keep")
-    assert calls[2] == "reframe --system testbed -c checks -r"
+    assert calls[2] == "reframe --system testbed --exec-policy=serial -c checks -r"
     # It is kept up.
     assert calls[-1].startswith("netproof verdict ")
 
