@@ -353,15 +353,19 @@ def _result(
         waited_for = [_name_and_place(test), *map(tuple, test["dependencies_actual"])]
         reasons = [notes.left[name] for name in waited_for if name in notes.left]
     failed_jobs = []
-    if notes.failed and test["result"] == "fail_deps":
+    result = test["result"]
+    if notes.failed and result in ("fail_deps", "skip") and not reasons:
         waited_for = [*map(tuple, test.get("dependencies_actual") or ())]
         failed_jobs = [notes.failed[name] for name in waited_for if name in notes.failed]
+        if failed_jobs:
+            # ReFrame skips what waits for a test that itself waited for the failed one.
+            result = "fail_deps"
     return CheckResult(
         name=test["display_name"],
         system=test["system"],
         partition=test["partition"],
         environment=test["environ"],
-        result=test["result"],
+        result=result,
         phase=test["fail_phase"] or "",
         reason=test["fail_reason"] or "",
         seconds=test["time_total"] or 0.0,

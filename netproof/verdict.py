@@ -527,11 +527,12 @@ def _beyond_cases(session: Session) -> list[FailedTest]:
     failed = []
     for result in session.results:
         judges = result.kind in ("curves", "configurations")
+        waits = judges or result.kind in ("further", "compared further")
         if result.case is not None or result.result in GOOD_RESULTS:
             continue
         if result.left and result.result == "skip":
             continue
-        if judges and (result.result == "fail_deps" or result.phase == "sanity"):
+        if (waits and result.result == "fail_deps") or (judges and result.phase == "sanity"):
             continue
         where = (result.name, result.system, result.partition, result.environment)
         failed.append(FailedTest(*where, _why(result)))

@@ -22,13 +22,15 @@ NEW = "small-buffer"
 SHORTER = """
 for _one in site_configuration["systems"][0]["partitions"]:
     _one["environs"] = ["mpich"]
-    _one["extras"]["criteria"]["confirm"] = {"most_launches": 4}
+    # What curves flag is not what the walk is about, and takes minutes to measure again here.
+    for _name in ("inversion", "jump", "dropout"):
+        _one["extras"]["criteria"].setdefault(_name, {}).update(warn=None, fail=None)
 _mpich = next(one for one in site_configuration["environments"] if one["name"] == "mpich")
 _mpich["features"] = ["mpi", "mpich", "imb"]
 _why = "left out, so that all is measured within two minutes"
 _mpich["extras"]["absent"] = {"netpipe-tcp": _why, "netpipe-mpi": _why}
 """
-"""One MPI library, no NetPIPE, and few further launches; all else is the testbed's own."""
+"""One MPI library, no NetPIPE, nothing flagged along a curve; all else is the testbed's own."""
 
 
 def block(first: str) -> str:

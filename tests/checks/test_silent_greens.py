@@ -134,8 +134,8 @@ def test_what_waits_for_a_job_that_was_skipped_is_not_passed(run, tmp_path):
     said = unwrapped(judged.stdout)
     assert "FAIL 15 cases of testbed:gige mpich (IMB PingPong 2 ranks, IMB Sendrecv" in said
     assert " and 12 more): was skipped: the reason is in what ReFrame printed FAIL" in said
-    assert "FAIL 6 tests (testbed:gige mpich ImbJob %ranks=2, testbed:gige mpich ImbJob" in said
-    assert " and 3 more): was skipped: the reason is in what ReFrame printed" in said
+    assert "FAIL 12 tests (testbed:gige mpich ImbJob %ranks=2, testbed:gige mpich ImbJob" in said
+    assert " and 9 more): was skipped: the reason is in what ReFrame printed" in said
 
 
 def test_an_environment_that_vanished_is_missed(run, tmp_path):
