@@ -22,6 +22,12 @@ Entries = Callable[[Case], Mapping[str, Any]]
 JUDGED = "performance"
 """ReFrame's phase in which a check is held against its references."""
 
+MISSED = "failed to meet reference"
+"""How ReFrame begins to say that references failed a check."""
+
+AGAINST = (Level.FAIL.value, Level.UNDEFINED.value, Level.INCONCLUSIVE.value)
+"""Levels of a reference's finding that keep a check from passing."""
+
 EXPECTED = "fails as expected"
 ANSWERS = ("passed", "failed", "failed as expected", "inconclusive")
 PASSED, FAILED, FAILED_AS_EXPECTED, INCONCLUSIVE = ANSWERS
@@ -53,10 +59,18 @@ def of_file(folder: Path, system: str) -> Entries:
 
 
 def concerns(result: CheckResult) -> bool:
-    """Whether a run came to hold a case against its references, whatever it found."""
-    return result.result in ("pass", "xfail", "xpass") or (
-        result.result == "fail" and result.phase == JUDGED
-    )
+    """Whether a run came to compare a case with its references, and nothing else failed it.
+
+    An error in that phase that is no answer of the references stands, whatever they say now.
+    """
+    if result.result in ("pass", "xfail", "xpass"):
+        return True
+    if result.result != "fail" or result.phase != JUDGED:
+        return False
+    if result.references is None:
+        # Before the run kept what references said, ReFrame's words are all that tells.
+        return MISSED in result.reason
+    return any(values.get("level") in AGAINST for values in result.references)
 
 
 def said(result: CheckResult) -> str:
