@@ -20,7 +20,7 @@ def quickstart(tmp_path):
     (ci / "testbed").mkdir(parents=True)
     found.mkdir()
     shutil.copy(ROOT / "ci" / "quickstart", ci)
-    (ci / "activate").write_text("")
+    (ci / "testbed" / "activate").write_text("")
     for path in (ci / "setup", ci / "testbed" / "testbed", *map(found.joinpath, NAMES)):
         path.write_text(SAYS)
         path.chmod(0o755)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from made_nights import RECORDED, MadeNights, by
 
+from netproof.measured import Measured
 from netproof.nightly import command, summary
 from netproof.nightly.command import Plan
 from netproof.nightly.summary import Night
+from netproof.session import MEASURED_FORMAT
 from netproof.verdict import FAILED
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -19,14 +22,19 @@ NIGHTS, SLOWER_FROM = 24, 16
 
 
 def twice_as_long(values: dict[str, Any]) -> None:
-    """Double the times of a case, exactly, so that its medians stay those of its launches."""
-    for curve in (values["curve"], *(launch["curve"] for launch in values["launches"])):
-        curve["time_us"] = [2 * time for time in curve["time_us"]]
-        if curve["bandwidth_mb_s"]:
-            curve["bandwidth_mb_s"] = [rate / 2 for rate in curve["bandwidth_mb_s"]]
-    values["mad_us"] = [2 * spread for spread in values["mad_us"]]
-    if values["landmarks"]["latency_us"] is not None:
-        values["landmarks"]["latency_us"] *= 2
+    """Double the times of a case, and all that follows from them."""
+    measured = Measured.from_json(values)
+    launches = []
+    for launch in measured.launches:
+        rates = launch.curve.bandwidth_mb_s
+        curve = replace(
+            launch.curve,
+            time_us=tuple(2 * time for time in launch.curve.time_us),
+            bandwidth_mb_s=None if rates is None else tuple(rate / 2 for rate in rates),
+        )
+        launches.append(replace(launch, curve=curve))
+    values |= measured.with_launches(launches).as_json()
+    values["format"] = MEASURED_FORMAT
 
 
 def tonight(folder: Path, night: int, nights: MadeNights) -> Path:

@@ -108,7 +108,7 @@ def test_a_folder_that_one_stands_in_is_refused(tmp_path, monkeypatch, place):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("{", "cannot be read"),
+        ("{", "is no JSON"),
         ("[]", "cannot be read"),
         ('{"format": 1}', "cannot be read: KeyError"),
         ('{"format": 2, "files": []}', "is of format 2, and this netproof knows 1"),
