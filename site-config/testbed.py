@@ -86,7 +86,6 @@ def _partition(
     netpipe_repeats,
     imb_calls,
     criteria,
-    imb_mb=1,
     **more,
 ):
     return {
@@ -119,8 +118,8 @@ def _partition(
             "contention_domain": "testbed",
             "netpipe_repeats": netpipe_repeats,
             "netpipe_mpi_inside_repeats": 100,
-            # Calls of a size: so many, or what these megabytes allow.
-            "imb_arguments": ["-iter", f"{imb_calls},{imb_mb}"],
+            # Calls of a size: so many, or what one megabyte allows.
+            "imb_arguments": ["-iter", f"{imb_calls},1"],
             # The emulated links let a burst of some KiB pass before they hold it to their rate.
             "line_rate_from_bytes": 131072,
             "step_limit_s": 180,
@@ -146,7 +145,6 @@ site_configuration = {
                     10,
                     60,
                     _criteria(bandwidth_from=131072),
-                    imb_mb=2,
                     baseline="mpich",
                 ),
                 _partition(
