@@ -219,7 +219,9 @@ def undecided(several: Sequence[Done]) -> Undecided:
         if done.asked.peers:
             rulings = _comparing(subject, done.asked.peers, done.asked.baseline)
         for ruling in rulings:
-            if ruling.level not in AGAINST or (ruling.level is Level.FAIL and made):
+            # What is undefined may be defined by more launches.
+            beyond = ruling.finding.level is Level.FAIL and ruling.level is Level.FAIL
+            if ruling.level not in AGAINST or (beyond and made):
                 continue
             of_both = ruling.finding.criterion.startswith("MPI loss") and twin in subjects
             for one in (key, twin) if of_both else (key,):

@@ -192,7 +192,13 @@ def references(subject: Subject, bounds: Mapping[str, Limits]) -> dict[str, Find
     """A finding for each variable that has a reference, with disturbed launches as in ``rates``."""
     findings = limits.judge(undisturbed(subject).measured, bounds, str(subject))
     noise = disturbances(subject)
-    return {name: without_noise(finding, noise) for name, finding in findings.items()}
+    found = {}
+    for name, finding in findings.items():
+        if noise and finding.level is Level.UNDEFINED:
+            # What noise bent may be a line without it.
+            finding = dataclasses.replace(finding, level=Level.INCONCLUSIVE)
+        found[name] = without_noise(finding, noise)
+    return found
 
 
 def _rates(subject: Subject, tcp: Subject | None) -> tuple[Finding, ...]:

@@ -110,6 +110,22 @@ class TestUndecided:
             "the machine was disturbed: gige-1: others used 40 % of the CPUs"
         )
 
+    def test_what_noise_leaves_undefined_is_inconclusive_and_launched_on_to_the_end(self, pingpong):
+        undefined = (("line_rate_share", "the top is no line"),)
+        landmarks = dataclasses.replace(
+            pingpong.landmarks, line_rate_share=None, undefined=undefined
+        )
+        bent = dataclasses.replace(pingpong, landmarks=landmarks)
+        one = asked(bent, {"line_rate_share": Limits(50, 102)})
+        (finding,) = judgement.references(one.subject, one.limits).values()
+        assert finding.level is Level.UNDEFINED
+        assert undecided([Done(one)]).whole
+        launches = tuple(dataclasses.replace(o, loads=(BUSY,)) for o in bent.launches)
+        noisy = asked(dataclasses.replace(bent, launches=launches), dict(one.limits))
+        (finding,) = judgement.references(noisy.subject, noisy.limits).values()
+        assert finding.level is Level.INCONCLUSIVE
+        assert "others used 40 % of the CPUs" in finding.why
+
     def test_three_undisturbed_launches_are_enough_to_judge(self, pingpong):
         noisy = pingpong.with_launches(
             [dataclasses.replace(launch, loads=(BUSY,)) for launch in pingpong.launches]
