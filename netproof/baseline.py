@@ -15,6 +15,7 @@ from rich.text import Text
 from netproof import session, tables, unsettled
 from netproof.case import Case
 from netproof.errors import NetproofError
+from netproof.limits import IN_PER_CENT
 from netproof.references import (
     VARIABLE_UNITS,
     XFAIL,
@@ -402,9 +403,12 @@ def _unit(variable: str) -> str:
 
 def _of_session(measured: Mapping[str, Any], *, per_size: bool) -> dict[str, float]:
     landmarks, curve = measured["landmarks"], measured["curve"]
-    values = {name: landmarks[name] for name in VARIABLE_UNITS if landmarks[name] is not None}
-    if "line_rate_share" in values:
-        values["line_rate_share"] *= 100
+    known = {name: landmarks.get(name) for name in VARIABLE_UNITS}
+    values = {
+        name: 100 * value if name in IN_PER_CENT else value
+        for name, value in known.items()
+        if value is not None
+    }
     if per_size:
         values |= {
             f"time_us_{size}": time

@@ -14,7 +14,7 @@ from typing import Any
 
 from netproof.case import Case
 from netproof.errors import NetproofError
-from netproof.judgement import disturbances, group, twin_key
+from netproof.judgement import disturbances, group, other_protocol
 from netproof.matrix import Matrix, matrix
 from netproof.provenance import NodeInJob, OfSession
 from netproof.session import CheckResult, Session
@@ -137,7 +137,7 @@ def _good(
     here = {key: subject(result, site, day) for key, result in results.items() if key in passed}
     twins = {
         key: subject(results[key], site, day)
-        for key in {twin_key(one.case) for one in here.values()} - here.keys()
+        for key in {other_protocol(one.case) for one in here.values()} - here.keys()
         if key in results
     }
     ruled = rulings_along([*here.values(), *twins.values()], session)

@@ -198,7 +198,7 @@ def undecided(several: Sequence[Done]) -> Undecided:
     for done in several:
         key = done.asked.case.key()
         subject = subjects[key]
-        twin = judgement.twin_key(subject.case)
+        twin = judgement.other_protocol(subject.case)
         confirm = subject.settings.confirm
         flags = () if done.asked.peers else done.asked.flags()
         if flags and not again.settled(subject, flags, done.again, done.asked.rounds()):
@@ -309,6 +309,8 @@ def netpipe_rounds(
             step = plan.netpipe_step(subject, number, variant, sweep, order, partition, srun)
             steps.append((label, step))
             order += 1
+            if not label.endswith(DENSE) and plan.has_twin(partition, "netpipe", variant[1]):
+                steps.append((label, plan.twin_step(step, variant[2], partition)))
         rounds.append(steps)
     return rounds
 
@@ -405,6 +407,8 @@ def read(
                     asked.subject.measured.curve.sizes,
                     reader,
                 )
+                partition = Partition.from_extras(asked.extras)
+                launch = measured.with_twin(launch, folder, step, case, partition, recorded)
                 launches.append(dataclasses.replace(launch, further=True))
             except Incomplete as error:
                 faults += error.reasons

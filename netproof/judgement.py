@@ -230,7 +230,9 @@ def _rates(subject: Subject, tcp: Subject | None) -> tuple[Finding, ...]:
 def along_all(subjects: Sequence[Subject]) -> dict[Subject, tuple[Finding, ...]]:
     """What ``along`` finds of each case, those over TCP being the twins of those over MPI."""
     by_key = {subject.case.key(): subject for subject in subjects}
-    return {subject: along(subject, by_key.get(twin_key(subject.case))) for subject in subjects}
+    return {
+        subject: along(subject, by_key.get(other_protocol(subject.case))) for subject in subjects
+    }
 
 
 @dataclass(frozen=True)
@@ -290,7 +292,7 @@ def _mpi_loss(subject: Subject, tcp: Subject | None) -> tuple[Finding, ...]:
     )
 
 
-def twin_key(case: Case) -> tuple:
+def other_protocol(case: Case) -> tuple:
     """The key of the case over TCP that a NetPIPE case over MPI is held against."""
     return dataclasses.replace(case, function="tcp").key()
 

@@ -7,12 +7,14 @@ the network-adapter page (rates at 1, 4, 16 and 64 KB), and Hockney (râˆž and nÂ
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from netproof import twin
 from netproof.asymptotic import TOP, bend, r_interval, theil_sen, top
 from netproof.curve import Curve
 from netproof.errors import NetproofError
@@ -75,7 +77,8 @@ class Landmarks:
     """What ``landmarks`` found; None is a landmark that is not defined, see ``why``.
 
     ``intervals``: (name, low, high) of those that have a 95 % interval, in the landmark's unit;
-    high is None where it has no upper end.
+    high is None where it has no upper end. ``twin_mb_s``, ``twin_share``: of a case whose launches
+    have a healthy twin of its link next to them, see ``netproof.twin``; ``landmarks`` leaves both.
     """
 
     latency_us: float | None
@@ -92,6 +95,8 @@ class Landmarks:
     eager_limit: EagerLimit | None
     undefined: tuple[tuple[str, str], ...]
     intervals: tuple[tuple[str, float, float | None], ...] = ()
+    twin_mb_s: float | None = None
+    twin_share: float | None = None
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Landmarks:
@@ -113,6 +118,19 @@ class Landmarks:
         """
         _known(landmark)
         return dict(self.undefined).get(landmark)
+
+    def with_twin(self, found: twin.Compared) -> Landmarks:
+        """With what comes of the healthy twin."""
+        intervals = dict(zip(twin.NAMES, (found.twin_interval, found.share_interval), strict=True))
+        values = dict(zip(twin.NAMES, (found.twin_mb_s, found.share), strict=True))
+        known = []
+        for name, interval in intervals.items():
+            if interval is not None:
+                low, high = _reaching(interval, values[name])
+                known.append((name, low, high if high < math.inf else None))
+        undefined = tuple(one for one in self.undefined if one[0] not in twin.NAMES)
+        intervals = (*self.intervals, *known)
+        return dataclasses.replace(self, **values, undefined=undefined, intervals=intervals)
 
     def interval(self, landmark: str) -> Interval | None:
         """The 95 % interval of the landmark of this name, in its unit; None where it has none.
@@ -167,7 +185,7 @@ def landmarks(
     What a curve does not define is None and has a reason in ``undefined``. Raises NetproofError
     for a line rate that is no positive number.
     """
-    reasons: dict[str, str] = {}
+    reasons = dict.fromkeys(twin.NAMES, twin.WITHOUT)
     found = _figures(curve, settings, reasons)
     several = launches or (curve,)
     # The median of several launches' rates is not the rate of their median time.

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from netproof import interval
+from netproof import interval, twin
 from netproof.benchmarks import check_name
 from netproof.case import Case
 from netproof.criteria import Finding, Level
@@ -34,7 +34,7 @@ FINDING_SHAPE = Keys(
 TIME_AT = "time_us_"
 """What the name of the time at a size begins with; its size in bytes follows."""
 
-IN_PER_CENT = ("line_rate_share",)
+IN_PER_CENT = ("line_rate_share", "twin_share")
 """Landmarks that are a share, and whose variable is in per cent."""
 
 
@@ -156,8 +156,9 @@ def judge(measured: Measured, limits: Mapping[str, Limits], where: str) -> dict[
 
     All of it beyond fails; astride, it is inconclusive. One launch has no interval, and the value
     decides. A variable that the curve does not define fails, with the reason; what no benchmark of
-    its kind has, and a time at a size that was not measured, have no finding. ``where``: what the
-    sentences begin with.
+    its kind has, and a time at a size that was not measured, have no finding. A share of a healthy
+    twin that is too slow itself to tell anything is inconclusive. ``where``: what the sentences
+    begin with.
     """
     known = variables(measured)
     findings = {}
@@ -184,6 +185,10 @@ def _compared(
         Side.BEYOND: Level.FAIL,
         Side.ASTRIDE: Level.INCONCLUSIVE,
     }[interval.side(ends or (value, value), limit.low, limit.high)]
+    more = ""
+    if name == "twin_share":
+        more, enough = _of_the_twin(measured)
+        level = level if enough else Level.INCONCLUSIVE
     count = len(measured.launches)
     over = f"{count} {'launch' if count == 1 else 'launches'}"
     spoken = f"{over}, no interval"
@@ -193,15 +198,34 @@ def _compared(
         CRITERION,
         level,
         where,
-        f"{where}: {name} is {value:.5g} {unit} ({spoken}), and the reference is {limit} {unit}",
+        f"{where}: {name} is {value:.5g} {unit} ({spoken}), and the reference is {limit} {unit}"
+        f"{more}",
         value=value,
         bound=limit.low if value < limit.low or not math.isfinite(limit.high) else limit.high,
         interval=ends,
     )
 
 
+def _of_the_twin(measured: Measured) -> tuple[str, bool]:
+    """What a share of the healthy twin is a share of, and whether it carries enough to tell."""
+    carried = measured.landmarks.twin_mb_s
+    said = f"; at the same time the healthy twin of this link carried {carried:.4g} MB/s"
+    if measured.line_rate_mb_s is None:
+        return said, True
+    share = carried / measured.line_rate_mb_s
+    if share >= twin.HALF_RATE_SEEN:
+        return f"{said}, {share:.0%} of the line rate", True
+    return (
+        f"{said}, only {share:.0%} of the line rate: on a machine as slow as that a link at half"
+        " rate would not be seen",
+        False,
+    )
+
+
 def _asked_in_vain(measured: Measured, name: str) -> bool:
     """Whether nobody can ask for a landmark: a rate of what has none, a share without a link."""
+    if name in twin.NAMES and all(launch.twin is None for launch in measured.launches):
+        return True
     if name == "line_rate_share" and measured.line_rate_mb_s is None:
         return True
     return measured.curve.bandwidth_mb_s is None and name != "latency_us"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from netproof import disturbance, units
+from netproof import disturbance, plan, twin, units
 from netproof.benchmarks import ImbFunction, imb_function, imb_sizes, link_factor
 from netproof.case import Case
 from netproof.curve import Curve
@@ -42,7 +42,7 @@ A rank that the kernel killed leaves 137 as well, so the step has to have lasted
 RANGE = ("time_min_us", "time_avg_us")
 """A curve's columns that the report has only of benchmarks which print them."""
 
-NOT_ALWAYS = (*RANGE, "scheduled", "loads")
+NOT_ALWAYS = (*RANGE, "scheduled", "loads", "twin")
 """And other fields that are left out where nothing is known."""
 
 _NUMBERS = Each(NUMBER)
@@ -85,7 +85,7 @@ LAUNCH_SHAPE = Keys(
         "ranks": Each(_RANK_SHAPE),
         "curve": CURVE_SHAPE,
     },
-    {"loads": Each(_LOAD_SHAPE), "further": YES_OR_NO},
+    {"loads": Each(_LOAD_SHAPE), "further": YES_OR_NO, "twin": CURVE_SHAPE},
 )
 CRASH_SHAPE = Keys(
     {
@@ -109,9 +109,11 @@ _LANDMARKS = {
 }
 _SINCE_FORMAT_3 = ("asymptotic_mb_s", "half_performance_bytes", "intervals")
 """Landmarks' keys that earlier formats do not have; see ``with_landmarks``."""
+_WITH_TWIN = {name: _LANDMARKS.pop(name) for name in twin.NAMES}
+"""And those that a session has only from when twins were measured on."""
 _LANDMARKS_SHAPE = Keys(
     {name: shape for name, shape in _LANDMARKS.items() if name not in _SINCE_FORMAT_3},
-    {name: _LANDMARKS[name] for name in _SINCE_FORMAT_3},
+    {**{name: _LANDMARKS[name] for name in _SINCE_FORMAT_3}, **_WITH_TWIN},
 )
 SHAPE = Keys(
     {
@@ -193,7 +195,8 @@ class Launch:
 
     ``start`` in seconds since the epoch, ``wall_s`` with starting and ending the job step.
     ``loads``: what else its nodes did, none of sessions before that was recorded; ``further``:
-    made since the first launches left a judged quantity undecided.
+    made since the first launches left a judged quantity undecided; ``twin``: the largest sizes over
+    the link's healthy twin, next to the launch, where the partition has one.
     """
 
     number: int
@@ -204,6 +207,7 @@ class Launch:
     curve: Curve
     loads: tuple[NodeLoad, ...] = ()
     further: bool = False
+    twin: Curve | None = None
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Launch:
@@ -217,6 +221,7 @@ class Launch:
             curve_from_json(values["curve"]),
             tuple(map(NodeLoad.from_json, values.get("loads", ()))),
             values.get("further", False),
+            curve_from_json(values["twin"]) if "twin" in values else None,
         )
 
     def nodes(self) -> tuple[str, ...]:
@@ -321,11 +326,16 @@ def with_landmarks(values: dict[str, Any]) -> dict[str, Any]:
 
     Formats before 3 have no r∞, n½ and intervals, and their share of the line rate is the peak's:
     they come of the curve, and of the launches where they are there. KeyError and TypeError where
-    something is missing, NetproofError where it is no curve.
+    something is missing, NetproofError where it is no curve. Nor had any format a twin at first.
     """
     stored = values["landmarks"]
+    if "twin_share" not in stored:
+        missing = [[name, twin.WITHOUT] for name in twin.NAMES]
+        undefined = [*stored["undefined"], *missing]
+        stored = {**stored, **dict.fromkeys(twin.NAMES), "undefined": undefined}
+        values = {**values, "landmarks": stored}
     if "intervals" in stored or values.get("format", 0) >= 3:
-        insist(stored, Keys(_LANDMARKS), "landmarks")
+        insist(stored, Keys(_LANDMARKS, _WITH_TWIN), "landmarks")
         return values
     line_rate = values["line_rate_mb_s"]
     found = landmarks(
@@ -530,6 +540,34 @@ def netpipe_case(
     return _measured(folder, case, subject, partition, launches, asked, read, line_rate)
 
 
+def with_twin(
+    launch: Launch, folder: Path, step: str, case: Case, partition: Partition, recorded: Mapping
+) -> Launch:
+    """A launch, read of ``step``, with the twin's that was made next to it, where one had to be.
+
+    Raises Incomplete where it is missing or did not end well, ParseError and OSError.
+    """
+    if not plan.has_twin(partition, case.benchmark, case.path):
+        return launch
+    sweep = plan.twin_sweep(partition)
+    name = plan.twin_name(step)
+    entry, errors = recorded.get(name), folder / f"{name}.err"
+    if entry is None:
+        raise Incomplete([f"{folder / LAUNCHES_FILE}: {name}, over the healthy twin, did not run"])
+    if entry.status != 0:
+        raise Incomplete(
+            [
+                f"{errors}: {name}, over the healthy twin, ended with status {entry.status}"
+                f"{_last_words(errors)}"
+            ]
+        )
+    curve = netpipe_reader(folder, case)(name)
+    faults = _faults(name, curve, sweep.sizes())
+    if faults:
+        raise Incomplete(faults)
+    return dataclasses.replace(launch, twin=curve)
+
+
 def _measured(
     folder: Path,
     case: Case,
@@ -546,7 +584,8 @@ def _measured(
         step = f"{subject}.{number}"
         crashed += crashes(folder, step, number, recorded)
         try:
-            done.append(read_launch(folder, step, number, recorded, case, asked, read))
+            launch = read_launch(folder, step, number, recorded, case, asked, read)
+            done.append(with_twin(launch, folder, step, case, partition, recorded))
         except Incomplete as error:
             reasons += error.reasons
         except (NetproofError, OSError) as error:
@@ -570,6 +609,9 @@ def made(
     median = median_curve(curves)
     settings = LandmarkSettings(peak_from=peak_from)
     found = landmarks(median, line_rate, settings, launches=curves)
+    beside = twin.compared([(launch.curve, launch.twin) for launch in launches])
+    if beside is not None:
+        found = found.with_twin(beside)
     return Measured(
         case,
         tuple(launches),

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from netproof import provenance
+from netproof import provenance, twin
 from netproof.benchmarks import (
     NETPIPE_DIRECTIONS,
     NETPIPE_PATHS,
@@ -159,10 +159,37 @@ def netpipe_steps(
             for protocol in NETPIPE_PROTOCOLS:
                 subject = netpipe_subject(protocol, path, direction)
                 variant = (protocol, path, direction)
-                steps.append(
-                    netpipe_step(subject, launch, variant, whole, len(steps), partition, srun)
-                )
+                step = netpipe_step(subject, launch, variant, whole, len(steps), partition, srun)
+                steps.append(step)
+                if has_twin(partition, "netpipe", path):
+                    steps.append(twin_step(step, direction, partition))
     return tuple(steps)
+
+
+def has_twin(partition: Partition, benchmark: str, path: str) -> bool:
+    """Whether each launch has one over the link's healthy twin next to it."""
+    return bool(partition.twin) and (benchmark, path) == ("netpipe", "between")
+
+
+def twin_name(step: str) -> str:
+    """Name of the step over the healthy twin that stands next to the step of this name."""
+    subject, _, launch = step.rpartition(".")
+    return f"{subject}-twin.{launch}"
+
+
+def twin_sweep(partition: Partition) -> Sweep:
+    """What is measured over the healthy twin."""
+    largest = partition.max_message_bytes
+    return Sweep(twin.sizes_from(largest), largest, 0)
+
+
+def twin_step(step: Step, direction: str, partition: Partition) -> Step:
+    """The launch over the healthy twin that stands next to ``step``: TCP in its direction."""
+    name = twin_name(step.name)
+    sweep = twin_sweep(partition)
+    arguments = [*netpipe_arguments(partition, "tcp", "between", sweep), "-o", f"{name}.np"]
+    arguments = [*_tcp_mode(direction, partition), *arguments]
+    return Step(name.rpartition(".")[0], step.launch, shlex.join([*partition.twin, *arguments]))
 
 
 def sweep_subject(subject: str, sweep: Sweep) -> str:
@@ -203,12 +230,18 @@ def _netpipe_command(
         if direction == "bidirectional":
             arguments = ["-2", "-a", *arguments]
         return _on_nodes(path, [*srun, *placement], [*RANK, "NPmpi", *arguments])
-    if direction == "bidirectional":
-        # NPtcp stops at the sum of its socket buffers in this mode, and -b asks for half of what
-        # Linux then gives.
-        arguments = ["-2", "-b", str(2 * partition.max_message_bytes), *arguments]
+    arguments = [*_tcp_mode(direction, partition), *arguments]
     command = _on_nodes(path, [srun[0], "--mpi=none", *placement], [*RANK, *NPTCP, "run"])
     return f'{command} "$address" "${{ports[{order}]}}" {shlex.join(arguments)}'
+
+
+def _tcp_mode(direction: str, partition: Partition) -> list[str]:
+    """NPtcp's options for a direction."""
+    if direction != "bidirectional":
+        return []
+    # It stops at the sum of its socket buffers in this mode, and -b asks for half of what Linux
+    # then gives.
+    return ["-2", "-b", str(2 * partition.max_message_bytes)]
 
 
 def _on_nodes(path: str, srun: Sequence[str], command: Sequence[str]) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 
 import yaml
 
-from netproof import loading, trust
+from netproof import loading, trust, twin
 from netproof.case import Case
 from netproof.errors import NetproofError, shortened
 from netproof.landmarks import ASYMPTOTIC
@@ -37,6 +37,8 @@ VARIABLE_UNITS = {
     "asymptotic_mb_s": "MB/s",
     "half_performance_bytes": "B",
     "line_rate_share": "%",
+    "twin_mb_s": "MB/s",
+    "twin_share": "%",
 }
 """The landmarks that are performance variables of a check, and the unit of each one's reference."""
 
@@ -51,13 +53,13 @@ Entry = list[Any]
 
 
 def not_defined(bounds: Mapping[str, Any], measured: Measured) -> str:
-    """Why a case fails of which a reference asks for r∞, n½ or the share, and it has none.
+    """Why a case fails of which a reference asks for r∞, n½ or a share, and it has none.
 
     ``bounds``: the case's references by variable, as ReFrame has them, which wraps what is expected
     to fail. Empty where all of them are there, where no bound asks, and of what nobody can ask
     for: a benchmark without bandwidth, a path without a line rate.
     """
-    for name in ASYMPTOTIC:
+    for name in (*ASYMPTOTIC, *twin.NAMES):
         entry = bounds.get(name)
         if (
             entry is None

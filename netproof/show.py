@@ -300,6 +300,9 @@ def _landmark_columns(cases: Sequence[Judged | Borrowed]) -> list[Column]:
         return shown
 
     limits = [None if one is None else one.eager_limit for one in found]
+    twins = []
+    if any(one is not None and one.twin_share is not None for one in found):
+        twins = [Column("twin", of("twin_share", ".0%"), rank=3)]
     return [
         Column("", [_mark(one) for one in cases], right=False),
         Column("partition", [one.case.partition for one in cases], right=False),
@@ -311,6 +314,7 @@ def _landmark_columns(cases: Sequence[Judged | Borrowed]) -> list[Column]:
         Column("r∞", of("asymptotic_mb_s", ".1f"), rank=1),
         Column("n½ B", of("half_performance_bytes", ".0f"), rank=4),
         Column("line", of("line_rate_share", ".0%"), rank=2),
+        *twins,
         Column("64K", of("rate_64_kib_mb_s", ".1f"), rank=3),
         Column("16K", of("rate_16_kib_mb_s", ".1f"), rank=3),
         Column("4K", of("rate_4_kib_mb_s", ".1f"), rank=3),

@@ -199,6 +199,13 @@ PARTITION_KEYS = {
         default=3,
         obeys=lambda value: None if value >= 0 else f"{value} is below 0",
     ),
+    "twin": Key(
+        list,
+        "command, word by word, that runs NetPIPE's NPtcp at both ends of a healthy link of the"
+        " same kind, with the arguments that follow; empty where there is no such link",
+        default=[],
+        obeys=_words,
+    ),
     "baseline": Key(
         str,
         "the environment that scores of the whole system are relative to, on one of its partitions",
@@ -278,6 +285,7 @@ class Partition:
     step_limit_s: int
     criteria: dict[str, dict[str, Any]] = field(default_factory=dict)
     crash_retries: int = 3
+    twin: tuple[str, ...] = ()
 
     def settings(self) -> Settings:
         """The settings of the criteria here."""
@@ -290,11 +298,12 @@ class Partition:
     @classmethod
     def from_extras(cls, extras: dict[str, Any]) -> Partition:
         """Partition of extras that ``gather`` has completed."""
-        # Extras that a session stored may be of before there were retries.
-        extras = {"crash_retries": cls.crash_retries, **extras}
+        # Extras that a session stored may be of before there were retries, or twins.
+        extras = {"crash_retries": cls.crash_retries, "twin": cls.twin, **extras}
         values = {field.name: extras[field.name] for field in fields(cls)}
         values["rank_counts"] = tuple(values["rank_counts"])
         values["imb_arguments"] = tuple(values["imb_arguments"])
+        values["twin"] = tuple(values["twin"])
         return cls(**values)
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from netproof import baseline, documents, judging, site, slurm, tables
+from netproof import baseline, documents, judging, plan, site, slurm, tables, twin
 from netproof.benchmarks import FEATURES, check_name
 from netproof.case import Case
 from netproof.errors import NetproofError
@@ -316,6 +316,8 @@ def _variables(case: Case, partition: Partition, mpi_over_tcp: bool) -> list[str
     left = set()
     if line_rate_mb_s(partition, case, mpi_over_tcp=mpi_over_tcp) is None:
         left.add("line_rate_share")
+    if not plan.has_twin(partition, case.benchmark, case.path):
+        left |= set(twin.NAMES)
     for kib in (1, 4, 16, 64):
         if kib * 1024 > partition.max_message_bytes:
             left.add(f"rate_{kib}_kib_mb_s")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from netproof.case import Case
 from netproof.criteria import Level
-from netproof.judgement import Ruling, twin_key
+from netproof.judgement import Ruling, other_protocol
 from netproof.matrix import Matrix
 from netproof.session import Session
 from netproof.verdict import Judged, rulings_along, subject
@@ -69,7 +69,7 @@ def usual(
     if not warned:
         return NOTHING
     keys = {judged.case.key() for judged, _ in warned}
-    twins = {twin_key(judged.case) for judged, _ in warned}
+    twins = {other_protocol(judged.case) for judged, _ in warned}
     told = [_warnings(session, matrix, keys, keys | twins) for session in earlier[:most]]
     found, fewest = [], most
     for judged, ruling in warned:

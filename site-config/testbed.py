@@ -123,6 +123,8 @@ def _partition(
             # The emulated links let a burst of some KiB pass before they hold it to their rate.
             "line_rate_from_bytes": 131072,
             "step_limit_s": 180,
+            # The same link, always healthy: how much one carries here is the machine's to say.
+            "twin": [str(Path(__file__).resolve().parents[1] / "ci/testbed/twin"), name],
             "criteria": criteria,
             **more,
         },

@@ -264,6 +264,12 @@ def status(folder: StateFolder) -> int:
                 wrong.append(f"{node.name}: Slurm calls it {said}")
             rate = f"{link.mbps:g}" if link.mbps else None
             print(_line(f"  {node.name}", link.address, rate, link.mtu, said))
+    for twin in built.twins:
+        one = links[twin.ends[0].name]
+        said = f"healthy twin of {twin.switch.name}, no nodes of Slurm's"
+        subnet = f"{twin.ends[0].address.rpartition('.')[0]}.0/24"
+        rate = f"{one.mbps:g}" if one.mbps else None
+        print(_line(twin.healthy.name, subnet, rate, one.mtu, said))
     if not wrong and not daemons.accounting_answers():
         wrong.append("slurmdbd: does not answer")
     for sentence in wrong:

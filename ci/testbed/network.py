@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from ci.testbed.errors import CannotRunError, StepFailedError
-from ci.testbed.topology import CONTROLLER_ADDRESS, FRAME_OVERHEAD_BYTES, Topology
+from ci.testbed.topology import CONTROLLER_ADDRESS, FRAME_OVERHEAD_BYTES, Node, Switch, Topology
 
 PREFIX = "netproof-"
 SWITCHES = f"{PREFIX}switches"
+TWINS = f"{PREFIX}twins"
 HOST_INTERFACE = "netproof0"
 MANAGEMENT = "management"
 MANAGEMENT_NETWORK = "198.18.0."
@@ -100,54 +101,31 @@ def probe() -> None:
 
 def build(topology: Topology, alias: str) -> None:
     """Makes all namespaces and links; ``alias`` goes on the machine's interface at the end."""
-    made = [f"netns add {SWITCHES}"]
+    twins = [twin.healthy for twin in topology.twins]
+    made = [f"netns add {SWITCHES}", f"netns add {TWINS}"]
     made += [f"netns add {namespace(node.name)}" for node in topology.nodes]
+    made += [f"netns add {namespace(end.name)}" for twin in twins for end in twin.nodes]
     _batch(None, made)
     inside = [_bridge(MANAGEMENT)]
     inside += [_bridge(switch.name, switch.mtu) for switch in topology.switches]
     _batch(SWITCHES, inside)
+    _batch(TWINS, [_bridge(twin.name, twin.mtu) for twin in twins])
     host = f"name {HOST_INTERFACE} type veth peer name machine netns {SWITCHES}"
     _batch(None, [f"link add {host}"])
     ports = [f"link set dev machine master {MANAGEMENT} up"]
-    shaping = []
+    for index, node in enumerate(topology.nodes):
+        peer = namespace(node.name)
+        _batch(SWITCHES, [f"link add name m{index} type veth peer name eth0 netns {peer}"])
+        ports.append(f"link set dev m{index} master {MANAGEMENT} up")
+        up = [f"address add {node.management_address}/24 dev eth0", "link set dev eth0 up"]
+        _batch(peer, ["link set dev lo up", *up])
+    _batch(SWITCHES, ports)
     for switch in topology.switches:
         for node in switch.nodes:
-            index = topology.nodes.index(node)
-            peer = namespace(node.name)
-            _batch(
-                SWITCHES,
-                [
-                    f"link add name m{index} type veth peer name eth0 netns {peer}",
-                    f"link add name {node.name} mtu {switch.mtu}"
-                    f" type veth peer name eth1 mtu {switch.mtu} netns {peer}",
-                ],
-            )
-            ports.append(f"link set dev m{index} master {MANAGEMENT} up")
-            ports.append(f"link set dev {node.name} master {switch.name} up")
-            _batch(
-                peer,
-                [
-                    "link set dev lo up",
-                    f"address add {node.management_address}/24 dev eth0",
-                    f"address add {node.address}/24 dev eth1",
-                    "link set dev eth0 up",
-                    "link set dev eth1 up",
-                ],
-            )
-            if switch.shape.burst is not None:
-                _inside(
-                    peer,
-                    ["tc", *_bucket("eth1", switch.link_mbps, switch.shape.burst, switch.buffer)],
-                )
-            if switch.shape.port_burst is not None:
-                shaping.append(
-                    _bucket(node.name, switch.link_mbps, switch.shape.port_burst, switch.buffer)
-                )
-            if not switch.shape.offload:
-                _inside(peer, ["ethtool", "-K", "eth1", "tso", "off", "gso", "off"])
-    _batch(SWITCHES, ports)
-    for words in shaping:
-        _inside(SWITCHES, ["tc", *words])
+            _connect(SWITCHES, node.name, switch, node)
+    for twin in twins:
+        for number, end in enumerate(twin.nodes, 1):
+            _connect(TWINS, f"{twin.name}-{number}", twin, end)
     _batch(
         None,
         [
@@ -156,6 +134,21 @@ def build(topology: Topology, alias: str) -> None:
         ],
     )
     _run(["ip", "link", "set", "dev", HOST_INTERFACE, "alias", alias])
+
+
+def _connect(where: str, port: str, switch: Switch, node: Node) -> None:
+    """Joins a node's eth1 to ``port`` of its switch, in namespace ``where``, and shapes both."""
+    peer = namespace(node.name)
+    veth = f"mtu {switch.mtu} type veth peer name eth1 mtu {switch.mtu} netns {peer}"
+    _batch(where, [f"link add name {port} {veth}", f"link set dev {port} master {switch.name} up"])
+    _batch(peer, [f"address add {node.address}/24 dev eth1", "link set dev eth1 up"])
+    rate, shape, limit = switch.link_mbps, switch.shape, switch.buffer
+    if shape.burst is not None:
+        _inside(peer, ["tc", *_bucket("eth1", rate, shape.burst, limit)])
+    if shape.port_burst is not None:
+        _inside(where, ["tc", *_bucket(port, rate, shape.port_burst, limit)])
+    if not shape.offload:
+        _inside(peer, ["ethtool", "-K", "eth1", "tso", "off", "gso", "off"])
 
 
 def remove() -> int:
@@ -186,28 +179,35 @@ def forget_namespace_folder() -> None:
 
 
 def links(topology: Topology) -> dict[str, Link]:
-    """What the kernel says of each node's link, by the node's name."""
+    """What the kernel says of the link of each node, and of each twin's end, by its name."""
     present = set(existing())
     ports = _rates(SWITCHES) if SWITCHES in present else {}
-    found = {}
-    for node in topology.nodes:
-        name = namespace(node.name)
-        address = mtu = node_mbps = None
-        if name in present:
-            for link in json.loads(_inside(name, ["ip", "-json", "address", "show"])):
-                if link["ifname"] == "eth1" and link["operstate"] == "UP":
-                    mtu = link["mtu"]
-                    locals_ = [a["local"] for a in link["addr_info"] if a["family"] == "inet"]
-                    address = locals_[0] if locals_ else None
-            node_mbps = _rates(name).get("eth1")
-        found[node.name] = Link(address, mtu, node_mbps, ports.get(node.name))
+    twins = _rates(TWINS) if TWINS in present else {}
+    found = {node.name: _link(node, present, ports.get(node.name)) for node in topology.nodes}
+    for twin in topology.twins:
+        for number, end in enumerate(twin.ends, 1):
+            port = f"{twin.healthy.name}-{number}"
+            found[end.name] = _link(end, present, twins.get(port))
     return found
+
+
+def _link(node: Node, present: set[str], port_mbps: float | None) -> Link:
+    name = namespace(node.name)
+    address = mtu = node_mbps = None
+    if name in present:
+        for link in json.loads(_inside(name, ["ip", "-json", "address", "show"])):
+            if link["ifname"] == "eth1" and link["operstate"] == "UP":
+                mtu = link["mtu"]
+                locals_ = [a["local"] for a in link["addr_info"] if a["family"] == "inet"]
+                address = locals_[0] if locals_ else None
+        node_mbps = _rates(name).get("eth1")
+    return Link(address, mtu, node_mbps, port_mbps)
 
 
 def faults(topology: Topology, found: dict[str, Link]) -> list[str]:
     """In which ways the links ``found`` are not those of the topology, a sentence each."""
     wrong = []
-    for switch in topology.switches:
+    for switch in (*topology.switches, *(twin.healthy for twin in topology.twins)):
         want_node = switch.link_mbps if switch.shape.burst is not None else None
         want_port = switch.link_mbps if switch.shape.port_burst is not None else None
         for node in switch.nodes:

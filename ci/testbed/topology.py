@@ -23,6 +23,8 @@ MAX_INTERFACE_NAME = 15
 ETHERNET_HEADER_BYTES = 14
 FRAME_OVERHEAD_BYTES = 24
 """What a frame costs on the wire beside what the kernel counts: preamble 8, FCS 4, gap 12."""
+HEALTHY_BUFFER_BYTES = 1_000_000
+"""What waits at a healthy link's ends at most: more than any message that is measured."""
 BURST_US = 56
 LATE_TIMER_US = 17
 PORT_BURST_US = 512
@@ -69,6 +71,33 @@ class Switch:
 
 
 @dataclass(frozen=True)
+class Twin:
+    """Two ends, no nodes of Slurm's, with the links of a switch as they are on a healthy one."""
+
+    switch: Switch
+    number: int
+
+    @property
+    def ends(self) -> tuple[Node, Node]:
+        """Both, with their addresses on a bridge of their own."""
+        return tuple(
+            Node(f"{self.switch.name}@twin-{end}", f"198.19.{self.number}.{end}", "")
+            for end in (1, 2)
+        )
+
+    @property
+    def healthy(self) -> Switch:
+        """The switch that they are on."""
+        return dataclasses.replace(
+            self.switch,
+            name=f"twin-{self.number}",
+            buffer=max(self.switch.buffer, HEALTHY_BUFFER_BYTES),
+            shape=default_shape(self.switch.link_mbps, self.switch.mtu),
+            nodes=self.ends,
+        )
+
+
+@dataclass(frozen=True)
 class Topology:
     """All switches, in the order of the file; the first one is Slurm's default partition."""
 
@@ -78,6 +107,11 @@ class Topology:
     def nodes(self) -> tuple[Node, ...]:
         """Every node, switch by switch."""
         return tuple(node for switch in self.switches for node in switch.nodes)
+
+    @property
+    def twins(self) -> tuple[Twin, ...]:
+        """The healthy twin of each switch."""
+        return tuple(Twin(switch, number) for number, switch in enumerate(self.switches, 1))
 
     def node(self, name: str) -> Node:
         """The node called ``name``; TopologyError that lists the nodes when there is none."""

@@ -146,6 +146,11 @@ def _share(judged: Judged) -> str:
         interval = found.interval("line_rate_share")
         if interval is not None:
             told += f" (95 % interval {interval[0]:.1%} to {interval[1]:.1%})"
+    if found.twin_share is not None:
+        told += (
+            f"; {found.twin_share:.1%} of what the link's healthy twin carried at the same time"
+            f" ({found.twin_mb_s:.4g} MB/s)"
+        )
     return f"{told}."
 
 

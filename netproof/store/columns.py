@@ -171,7 +171,10 @@ ADDED = {
     "again_curves": tuple(_RANGE),
     "launches": (*_SCHEDULED, *_FURTHER),
     "again": tuple(_AGAIN_LOADS),
-    "cases": (*_CRASHES, *_INCONCLUSIVE, "asymptotic_mb_s", "half_performance_bytes", "intervals"),
+    "cases": (
+        *(*_CRASHES, *_INCONCLUSIVE, "asymptotic_mb_s", "half_performance_bytes", "intervals"),
+        *("twin_mb_s", "twin_share"),
+    ),
 }
 """Columns that tables of earlier sessions do not have; of those sessions they are null."""
 
@@ -212,6 +215,8 @@ LANDMARKS = {
     "eager_limit": Column(_EAGER_LIMIT, "both sides of the eager limit; µs, MB/s, bytes", True),
     "undefined": Column(_MAP, "landmarks that are not defined, each with the reason", True),
     "intervals": Column(_INTERVALS, "landmarks with a 95 % interval, in their units", True),
+    "twin_mb_s": Column(_NUMBER, "bandwidth of the link's healthy twin, MB/s", True),
+    "twin_share": Column(_NUMBER, "what the link carries of that, 1 is as much", True),
 }
 
 TABLES: dict[str, Table] = {

@@ -12,6 +12,7 @@ from reframe.utility.sanity import reference_bounds
 
 from netproof import limits, session
 from netproof.criteria import Level
+from netproof.curve import Curve
 from netproof.errors import NetproofError
 from netproof.limits import Limits
 from netproof.measured import Measured
@@ -108,7 +109,7 @@ def test_a_case_has_the_limits_of_its_file(pingpong):
     case = dataclasses.replace(
         pingpong.case, benchmark="netpipe", function="tcp", path="between", direction="oneway"
     )
-    assert limits.of_case(references, case) == {"line_rate_share": Limits(80, 102)}
+    assert limits.of_case(references, case) == {"twin_share": Limits(80, 125)}
     assert limits.of_case(references, pingpong.case) == {}
 
 
@@ -138,3 +139,49 @@ def test_what_nobody_can_ask_for_has_no_finding(pingpong):
     )
     assert limits.judge(case, {"line_rate_share": Limits(80, 102)}, "here") == {}
     assert limits.judge(case, {"time_us_3": Limits(0, 1)}, "here") == {}
+
+
+def beside_twin(measured: Measured, slower: float, machine: float = 1.0) -> Measured:
+    """Its launches, each ``slower`` than the twin next to it; the twin has the line rate."""
+    sizes, launches = (65536, 131072), []
+    rate = measured.line_rate_mb_s * machine
+    for launch in measured.launches:
+        curve = launch.curve
+        times = dict(zip(curve.sizes, curve.time_us, strict=True)) | {
+            size: slower * size / rate for size in sizes
+        }
+        own = dataclasses.replace(curve, time_us=tuple(times[size] for size in curve.sizes))
+        twin = Curve(sizes, tuple(size / rate for size in sizes), (rate, rate))
+        launches.append(dataclasses.replace(launch, curve=own, twin=twin))
+    return measured.with_launches(launches)
+
+
+def of_twin(measured: Measured):
+    (finding,) = limits.judge(measured, {"twin_share": Limits(80, 125)}, "here").values()
+    return finding
+
+
+def test_half_of_what_the_healthy_twin_carries_fails_whatever_the_machine_carries(pingpong):
+    for machine in (1.0, 0.65):
+        assert of_twin(beside_twin(pingpong, 1.0, machine)).level is Level.PASS
+        finding = of_twin(beside_twin(pingpong, 2.0, machine))
+        assert finding.level is Level.FAIL
+        assert finding.value == pytest.approx(50)
+        carried = pingpong.line_rate_mb_s * machine
+        assert f"healthy twin of this link carried {carried:.4g} MB/s" in finding.why
+        assert f"{machine:.0%} of the line rate" in finding.why
+
+
+def test_what_carries_far_more_than_the_twin_is_another_link(pingpong):
+    assert of_twin(beside_twin(pingpong, 0.5)).level is Level.FAIL
+
+
+def test_a_machine_too_slow_for_a_healthy_link_tells_nothing(pingpong):
+    for slower in (1.0, 2.0):
+        finding = of_twin(beside_twin(pingpong, slower, machine=0.5))
+        assert finding.level is Level.INCONCLUSIVE
+        assert "only 50% of the line rate: on a machine as slow as that" in finding.why
+
+
+def test_a_session_that_had_no_twin_is_not_asked_for_it(pingpong):
+    assert limits.judge(pingpong, {"twin_share": Limits(80, 125)}, "here") == {}

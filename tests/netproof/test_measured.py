@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 from pathlib import Path
 
 import pytest
 
-from netproof import criteria, measured, session
+from netproof import criteria, measured, session, site
 from netproof.benchmarks import imb_function
 from netproof.case import Case
 from netproof.landmarks import LANDMARK_NAMES
@@ -329,3 +330,55 @@ def test_a_launch_of_which_every_attempt_crashed_says_how_many_there_were(crashe
     told = reasons(crashed_job, "PingPong", partition)
     assert "ended with status 143, in the last of 3 attempts of which each crashed; it said" in told
     assert "Segmentation fault" in told
+
+
+@pytest.fixture
+def twin_job(tmp_path) -> Path:
+    """A copy of what a job with a healthy twin left of TCP in one direction, two launches."""
+    return Path(shutil.copytree(DATA / "jobs" / "netpipe-twin", tmp_path / "job"))
+
+
+@pytest.fixture(scope="module")
+def with_twin() -> Partition:
+    """The testbed's partition that has a twin."""
+    configuration = site.load(DATA.parents[1] / "site-config" / "testbed.py")
+    return Partition.from_extras(configuration["systems"][0]["partitions"][0]["extras"])
+
+
+def tcp(folder: Path, partition: Partition) -> measured.Measured:
+    case = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1, "between", "oneway")
+    subject = netpipe_subject("tcp", "between", "oneway")
+    return measured.netpipe_case(folder, case, subject, partition, 2, mpi_over_tcp=True)
+
+
+def test_a_busy_machine_slows_the_healthy_twin_as_much_as_the_link(twin_job, with_twin):
+    found = tcp(twin_job, with_twin)
+    assert found.launches[0].twin.sizes == (262144, 393216, 524288)
+    assert found.landmarks.line_rate_share < 0.7
+    assert 0.9 < found.landmarks.twin_share < 1.2
+    assert found.landmarks.twin_mb_s == pytest.approx(63.81, abs=0.01)
+    again = measured.Measured.from_json(json.loads(json.dumps(found.as_json())))
+    assert again == found
+    assert found.with_launches(found.launches[:1]).landmarks.interval("twin_share") is None
+
+
+def test_a_launch_without_the_twin_that_it_had_to_have_is_not_complete(twin_job, with_twin):
+    assert tcp(twin_job, dataclasses.replace(with_twin, twin=())).landmarks.twin_share is None
+    without(twin_job / "launches.tsv", "tcp-between-oneway-twin.2")
+    with pytest.raises(Incomplete, match=r"twin\.2, over the healthy twin, did not run"):
+        tcp(twin_job, with_twin)
+
+
+def test_a_twin_that_failed_or_lacks_a_size_fails_the_launch(twin_job, with_twin):
+    without(twin_job / "tcp-between-oneway-twin.1.np", "393216")
+    record = twin_job / "launches.tsv"
+    lines = record.read_text().splitlines()
+    place = next(n for n, line in enumerate(lines) if line.startswith("tcp-between-oneway-twin.2"))
+    fields = lines[place].split("\t")
+    lines[place] = "\t".join([*fields[:3], "3", fields[4]])
+    record.write_text("\n".join(lines) + "\n")
+    with pytest.raises(Incomplete) as caught:
+        tcp(twin_job, with_twin)
+    first, second = caught.value.reasons
+    assert "393216" in first
+    assert "tcp-between-oneway-twin.2, over the healthy twin, ended with status 3" in second

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 
 import pytest
@@ -132,3 +133,28 @@ def test_every_step_has_the_limit_of_the_partition():
     text = plan.script(steps, PARTITION, over_tcp=True, describe_nodes=False)
     lines = [line for line in text.splitlines() if line.startswith("step ")]
     assert [line.split()[1:3] for line in lines] == [[step.name, "60"] for step in steps]
+
+
+TWIN = dataclasses.replace(PARTITION, twin=("ci/testbed/twin", "a switch"))
+
+
+def test_each_launch_between_nodes_has_the_healthy_twin_next_to_it():
+    steps = plan.netpipe_steps(2, TWIN, SRUN, seed=1)
+    assert len(steps) == len(plan.netpipe_steps(2, PARTITION, SRUN, seed=1)) + 8
+    names = [step.name for step in steps]
+    for protocol in ("tcp", "mpi"):
+        for direction in ("oneway", "bidirectional"):
+            for launch in (1, 2):
+                place = names.index(f"{protocol}-between-{direction}.{launch}")
+                assert names[place + 1] == f"{protocol}-between-{direction}-twin.{launch}"
+    assert not any("inside" in name and "twin" in name for name in names)
+
+
+def test_the_twin_is_measured_over_tcp_at_the_largest_sizes_and_in_its_direction():
+    commands = {step.name: step.command for step in plan.netpipe_steps(1, TWIN, SRUN, seed=1)}
+    assert commands["mpi-between-oneway-twin.1"] == (
+        "ci/testbed/twin 'a switch' -l 2048 -u 4096 -p 0 -n 10 -o mpi-between-oneway-twin.1.np"
+    )
+    assert commands["tcp-between-bidirectional-twin.1"].startswith(
+        "ci/testbed/twin 'a switch' -2 -b 8192 -l 2048 -u 4096 "
+    )

@@ -388,6 +388,13 @@ def test_a_bound_on_a_share_that_is_not_defined_is_a_failure_with_the_reason(unl
     assert not_defined({"line_rate_share": xfail}, unlike_a_line) == reason
 
 
+def test_a_bound_on_a_share_of_a_twin_that_is_not_there_is_a_failure(unlike_a_line):
+    assert not_defined({"twin_share": (0, None, None, "%")}, unlike_a_line) == ""
+    assert not_defined({"twin_share": (100, -0.2, 0.25, "%")}, unlike_a_line).startswith(
+        "the references ask for twin_share, which is not defined"
+    )
+
+
 def test_nobody_can_ask_for_the_share_of_a_path_that_has_no_link(unlike_a_line):
     inside = dataclasses.replace(unlike_a_line, line_rate_mb_s=None)
     assert not_defined({"line_rate_share": (100, None, 0.02, "%")}, inside) == ""

@@ -31,6 +31,20 @@ def test_a_sick_switch_differs_by_its_buffer_and_shape():
     assert sick.shape == topology.Shape(burst=16384, port_burst=16384, offload=True)
 
 
+def test_the_twin_of_a_sick_switch_is_healthy_and_on_a_network_of_its_own():
+    healthy = topology.load(FOLDER / "topology.yaml")
+    sick = topology.load(FOLDER.parents[1] / "docs/criteria/sick-switch.yaml")
+    twin, like = sick.twins[0].healthy, healthy.twins[0].healthy
+    assert (twin.shape, twin.buffer, twin.link_mbps, twin.mtu) == (
+        *(healthy.switches[0].shape, healthy.switches[0].buffer),
+        *(sick.switches[0].link_mbps, sick.switches[0].mtu),
+    )
+    assert twin == like
+    assert [end.address for end in sick.twins[0].ends] == ["198.19.1.1", "198.19.1.2"]
+    names = {node.name for node in (*healthy.nodes, *healthy.switches)}
+    assert not names & {end.name for one in healthy.twins for end in one.ends}
+
+
 def test_an_end_can_be_left_unshaped(tmp_path):
     shaped = SWITCH.replace("cpus: 4", "cpus: 4, shape: {burst: null, port_burst: 16384}")
     assert read(tmp_path, f"switches:\n  one: {shaped}\n").switches[0].shape == topology.Shape(
