@@ -433,19 +433,23 @@ def nightly(
 def crashes(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
     """Launches that each configuration of each session made, and those of them that crashed.
 
-    Columns: ``session``, ``partition``, ``environment``, ``launches``, ``crashed``; a row for
-    each that has a complete case whose crashes were recorded.
+    Those around flagged sizes are among them. Columns: ``session``, ``partition``,
+    ``environment``, ``launches``, ``crashed``; a row for each that has a complete case whose
+    crashes were recorded.
     """
-    with connect(store, sessions, only=["cases"]) as connection:
-        there = _read(lambda: connection.sql("select * from cases limit 0").columns)
-        # A store of sessions that are all older than the column does not have it.
-        crashes = "crashes" if "crashes" in there else "null::integer[]"
-        query = f"""
-            select session, partition, environment,
-                sum(launches + len({crashes}))::integer as launches,
-                sum(len({crashes}))::integer as crashed
-            from cases where {crashes} is not null group by all order by all
-        """
+    key = ", ".join(("session", *KEY))
+    query = f"""
+        with around as (
+            select {key}, made, len(crashes) as crashed from again where made is not null
+            qualify row_number() over (partition by {key} order by test_number desc) = 1
+        )
+        select session, partition, environment,
+            sum(launches + len(crashes) + coalesce(made, 0))::integer as launches,
+            sum(len(crashes) + coalesce(crashed, 0))::integer as crashed
+        from cases left join around using ({key})
+        where crashes is not null group by all order by all
+    """
+    with connect(store, sessions, only=["cases", "again"]) as connection:
         return _read(lambda: connection.sql(query).to_arrow_table())
 
 

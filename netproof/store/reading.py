@@ -206,6 +206,7 @@ def _again_values(
         "nodes": row["nodes"],
         "jobid": row["jobid"],
         **({"loads": loading.json_value(row["loads"], "loads")} if row["loads"] else {}),
+        **({} if row["made"] is None else {"made": row["made"], "crashes": row["crashes"]}),
     }
 
 

@@ -226,6 +226,10 @@ def _again(rows: Rows, number: int, values: Mapping[str, Any]) -> None:
             )
             if measured.loads
             else None,
+            "made": measured.made,
+            "crashes": None
+            if measured.made is None
+            else [dataclasses.asdict(crash) for crash in measured.crashes],
         }
     )
     for launch, curve in enumerate(measured.launches, 1):
