@@ -12,8 +12,8 @@ from netproof import judging, session
 from netproof.cli import app
 from netproof.criteria import Level
 from netproof.errors import NetproofError
+from netproof.keeping import ingest
 from netproof.store import Store
-from netproof.store.ingest import ingest
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = ROOT / "tests" / "data" / "sessions"
