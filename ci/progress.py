@@ -54,6 +54,7 @@ _FURTHER = "Further"
 """How the names of tests end that launch on: as long as what they find undecided."""
 _WEIGHT = 0.05
 """How much of what is expected of a run has to have ended to count half for its pace."""
+_COMMANDS = "select session, command from sessions"
 _TESTS = """
     select test, partition, environment, seconds from tests where result <> 'skip'
     union all select "check", partition, environment, seconds from cases where result <> 'skip'
@@ -297,11 +298,16 @@ def past_tests(system: str, store: Path, command: Sequence[str]) -> dict[Test, f
     try:
         opened = Store(store)
         sessions = opened.sessions(system)[-SESSIONS:]
-        table = questions.ask(
-            opened, sessions, ["sessions"], "select session, command from sessions"
+        if not sessions:
+            return {}
+        table, _ = questions.each(
+            opened,
+            lambda these: questions.ask(opened, these, ["sessions"], _COMMANDS),
+            sessions,
         )
         asked = {row["session"]: shlex.split(row["command"])[1:] for row in table.to_pylist()}
-        alike = [one for one in reversed(sessions) if asked[one.name] == list(command[1:])][:TAKEN]
+        wanted = list(command[1:])
+        alike = [one for one in reversed(sessions) if asked.get(one.name) == wanted][:TAKEN]
         took: dict[Test, list[float]] = {}
         for number, stored in enumerate(alike):
             table = questions.ask(opened, [stored], ["tests", "cases"], _TESTS)

@@ -226,6 +226,7 @@ def test_the_store_has_how_long_the_tests_of_the_same_command_took(tmp_path):
         if one.result != "skip"
     }
     assert past_tests(system, store.folder, [*command, "-S", "launches=1"]) == {}
+    assert past_tests("other", store.folder, command) == {}
     assert past_tests(system, tmp_path / "none", command) == {}
 
 
