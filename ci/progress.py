@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import mean, median
 from types import FrameType
 
 from rich.console import Console
@@ -25,10 +27,12 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Column
 
 from netproof import tables
+from netproof.durations import SESSIONS, TAKEN
 from netproof.errors import NetproofError
 from netproof.jobs import Job, domain_of
 from netproof.nightly.measuring import ENDING_S, ending_with_this_process
 from netproof.site_show import shown
+from netproof.store import Store, questions
 from netproof.verdict import CANNOT_JUDGE
 
 EVERY_S = 30.0
@@ -46,6 +50,18 @@ _TEST = re.compile(
 )
 _RANKS = re.compile(r"%ranks=(\d+)")
 _BAD = ("FAIL", "ERROR", "ABORT", "XPASS")
+_FURTHER = "Further"
+"""How the names of tests end that launch on: as long as what they find undecided."""
+_WEIGHT = 0.05
+"""How much of what is expected of a run has to have ended to count half for its pace."""
+_COMMANDS = "select session, command from sessions"
+_TESTS = """
+    select test, partition, environment, seconds from tests where result <> 'skip'
+    union all select "check", partition, environment, seconds from cases where result <> 'skip'
+"""
+
+Test = tuple[str, str, str]
+"""A test by its name as ReFrame displays it, its partition and its environment."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +75,7 @@ class Line:
     word: str
     done: int
     tests: int
+    test: Test
     job: Job | None
 
 
@@ -73,7 +90,8 @@ def parse(text: str) -> Line | None:
         job = Job(*where, "netpipe", 2)
     elif match["name"] in ("ImbJob", "OtherImbJob") and ranks:
         job = Job(*where, "imb", int(ranks[1]), match["name"] == "ImbJob")
-    return Line(match["word"], int(match["done"] or 0), int(match["all"] or 0), job)
+    test = (match["name"] + match["parameters"], *where)
+    return Line(match["word"], int(match["done"] or 0), int(match["all"] or 0), test, job)
 
 
 @dataclass
@@ -81,28 +99,105 @@ class Course:
     """How far a run is. Times are seconds since it began.
 
     ``seconds``: how long each job should take by past sessions, empty where that is not known:
-    then each takes as long as any. ``domains``: in which of them one job runs at a time.
+    then each takes as long as the like. ``domains``: of every job of the run, in which of them one
+    job runs at a time. ``serial``: whether one test runs after the other, so that those to come
+    have not begun; ``past``: how long each test took where the same was run before, so.
     """
 
     seconds: Mapping[Job, float] = field(default_factory=dict)
     domains: Mapping[Job, str] = field(default_factory=dict)
+    serial: bool = False
+    past: Mapping[Test, float] = field(default_factory=dict)
     done: int = 0
     tests: int = 0
     bad: int = 0
     jobs: dict[Job, float | None] = field(default_factory=dict)
+    begun: dict[Test, float] = field(default_factory=dict)
+    took: dict[Test, float] = field(default_factory=dict)
+    job_of: dict[Test, Job] = field(default_factory=dict)
 
     def take(self, line: Line, now_s: float) -> bool:
         """Note what a line says; whether a job ended."""
         self.done, self.tests = max(self.done, line.done), max(self.tests, line.tests)
         self.bad += line.word in _BAD
+        ended = line.word != "RUN"
+        if ended:
+            self.took[line.test] = now_s - self.begun.pop(line.test, now_s)
+        else:
+            self.begun[line.test] = now_s
         if line.job is None:
             return False
-        ended = line.word != "RUN"
+        self.job_of[line.test] = line.job
         self.jobs[line.job] = now_s if ended else None
         return ended
 
     def left_s(self, now_s: float) -> float | None:
-        """How long it takes yet; None where nothing is known to tell it from.
+        """How long it takes yet; None where nothing is known to tell it from."""
+        if not self.serial:
+            return self._left_of_domains(now_s)
+        return self._left_by_past(now_s) if self.past else self._left_by_the_like(now_s)
+
+    def at_least(self) -> bool:
+        """Whether it may take any longer: something is to come whose time nothing tells.
+
+        What launches on takes as long as what it finds undecided.
+        """
+        if self.past:
+            known = self.past.keys() | self.took.keys() | self.begun.keys()
+            return len(known) < self.tests or any(test not in self.past for test in self.begun)
+        return self._further_to_come() > 0
+
+    def _further_to_come(self) -> int:
+        """How many tests that launch on have not ended: two for each job."""
+        several = 2 * len(self.domains.keys() | self.jobs.keys())
+        return several - sum(_launches_on(test) for test in self.took)
+
+    def _overdue(self, now_s: float) -> bool:
+        """Whether a test runs for longer than it ever should."""
+        return any(now_s - at > self.past.get(test, 0) + 1 for test, at in self.begun.items())
+
+    def _left_by_past(self, now_s: float) -> float:
+        """As the same tests took, as much slower or faster as those that have ended were.
+
+        What launched on has no part in that: it took as long as what it found undecided.
+        """
+        whole = sum(self.past.values())
+        told = [test for test in self.took if test in self.past and not _launches_on(test)]
+        weight = _WEIGHT * whole
+        pace = (sum(self.took[test] for test in told) + weight) / (
+            sum(self.past[test] for test in told) + weight
+        )
+        left = {test: pace * one for test, one in self.past.items() if test not in self.took}
+        for test, since in self.begun.items():
+            left[test] = max(0.0, left.get(test, 0.0) - (now_s - since))
+        return sum(left.values())
+
+    def _left_by_the_like(self, now_s: float) -> float | None:
+        """Every job as past sessions have it, or as the like took; every other test as the mean.
+
+        What launches on takes nothing, since it may find nothing undecided.
+        """
+        jobs = {self.job_of[test]: one for test, one in self.took.items() if test in self.job_of}
+        if not jobs and not self.seconds:
+            return None
+        expected = sum(map(self._seconds, jobs)) if self.seconds else 0.0
+        pace = sum(jobs.values()) / expected if expected else 1.0
+        everyone = self.domains.keys() | self.jobs.keys()
+        left = 0.0
+        for job in everyone - jobs.keys():
+            takes = pace * self._seconds(job) if self.seconds else _as_the_like(job, jobs)
+            since = [at for test, at in self.begun.items() if self.job_of.get(test) == job]
+            left += max(0.0, takes - (now_s - since[0] if since else 0.0))
+        others = [
+            one
+            for test, one in self.took.items()
+            if test not in self.job_of and not _launches_on(test)
+        ]
+        to_come = self.tests - 3 * len(everyone) - len(others)
+        return left + max(0, to_come) * (mean(others) if others else 0.0)
+
+    def _left_of_domains(self, now_s: float) -> float | None:
+        """By the jobs, which all have begun; None where nothing is known to tell it from.
 
         As past sessions took, and as much slower or faster as the jobs that have ended were; of
         several domains the one that takes longest.
@@ -138,8 +233,14 @@ class Course:
     def sentence(self, now_s: float) -> str:
         """How long it has run, how long it takes yet, and how many tests failed so far."""
         left_s = self.left_s(now_s)
-        left = "time left not known yet" if left_s is None else f"about {clock(left_s)} left"
-        if left_s is not None and left_s < 1:
+        at_least = self.at_least()
+        if left_s is None:
+            left = "time left not known yet"
+        elif left_s >= 1:
+            left = f"{'at least' if at_least else 'about'} {clock(left_s)} left"
+        elif at_least or self._overdue(now_s):
+            left = "time left not known"
+        else:
             left = "nearly done"
         bad = f", {self.bad} failed" if self.bad else ""
         return f"{clock(now_s)}, {left}{bad}"
@@ -151,17 +252,76 @@ def clock(seconds: float) -> str:
     return f"{minutes}:{rest:02}"
 
 
-def by_past(system: str | None, store: Path | None) -> Course:
-    """A course that knows how long jobs took in past sessions, where a store has that."""
+def _launches_on(test: Test) -> bool:
+    return test[0].split(" ", 1)[0].endswith(_FURTHER)
+
+
+def _as_the_like(job: Job, took: Mapping[Job, float]) -> float:
+    """How long a job takes by those that ended: of its benchmark and ranks, else of any."""
+    for near in (
+        lambda other: (other.what(), other.partition) == (job.what(), job.partition),
+        lambda other: other.what() == job.what(),
+        lambda other: other.benchmark == job.benchmark,
+        lambda other: True,
+    ):
+        several = [one for other, one in took.items() if near(other)]
+        if several:
+            return mean(several)
+    return 0.0
+
+
+def by_past(system: str | None, store: Path | None, command: Sequence[str]) -> Course:
+    """A course that knows what will run, and how long it took in past sessions of a store.
+
+    Best by sessions of the same command, which had the same tests; else by their jobs.
+    """
+    serial = "--exec-policy=serial" in command
     if system is None or store is None:
-        return Course()
+        return Course(serial=serial)
+    past = past_tests(system.partition(":")[0], store, command) if serial else {}
     try:
         found = shown(system, store, full=False)
     except NetproofError:
         # What is wrong with the site, ReFrame says too.
-        return Course()
+        return Course(serial=serial, past=past)
     seconds = {job: one.seconds for job, one in found.expected.items() if one.seconds is not None}
-    return Course(seconds, {job: domain_of(job, found.matrix) for job in found.jobs})
+    domains = {job: domain_of(job, found.matrix) for job in found.jobs}
+    return Course(seconds, domains, serial, past)
+
+
+def past_tests(system: str, store: Path, command: Sequence[str]) -> dict[Test, float]:
+    """How long each test took in the newest sessions of the same command, seconds.
+
+    Only those of the newest one; empty where there is none. What launches on now and then has the
+    mean, since it is mostly nothing, and all else the median.
+    """
+    try:
+        opened = Store(store)
+        sessions = opened.sessions(system)[-SESSIONS:]
+        if not sessions:
+            return {}
+        table, _ = questions.each(
+            opened,
+            lambda these: questions.ask(opened, these, ["sessions"], _COMMANDS),
+            sessions,
+        )
+        asked = {row["session"]: shlex.split(row["command"])[1:] for row in table.to_pylist()}
+        wanted = list(command[1:])
+        alike = [one for one in reversed(sessions) if asked.get(one.name) == wanted][:TAKEN]
+        took: dict[Test, list[float]] = {}
+        for number, stored in enumerate(alike):
+            table = questions.ask(opened, [stored], ["tests", "cases"], _TESTS)
+            for row in table.to_pylist():
+                test = (row["test"], row["partition"], row["environment"])
+                if number == 0 or test in took:
+                    took.setdefault(test, []).append(row["seconds"])
+    except (NetproofError, ValueError):
+        # Without it the rest of the run tells, and whatever reads the store says what is wrong.
+        return {}
+    return {
+        test: mean(several) if _launches_on(test) else median(several)
+        for test, several in took.items()
+    }
 
 
 class Terminal:
@@ -323,7 +483,10 @@ def main(arguments: Sequence[str]) -> int:
     began = time.monotonic()
     try:
         status, course = follow(
-            given.command, given.log, out, lambda: by_past(given.system, store and Path(store))
+            given.command,
+            given.log,
+            out,
+            lambda: by_past(given.system, store and Path(store), given.command),
         )
     except OSError as error:
         why = f"{error.filename or given.log}: {error.strerror or error}"

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from netproof.errors import NetproofError
+from netproof.keeping import ingest
 from netproof.store import Store, checksums, questions
 from netproof.store.check import check
 from netproof.store.columns import TABLES
-from netproof.store.ingest import ingest
 
 ROOT = Path(__file__).resolve().parents[1]
 REPORTS = tuple(

@@ -15,7 +15,7 @@ from netproof.curve import Curve
 from netproof.disturbance import DisturbanceSettings, NodeLoad, disturbed, others_share
 from netproof.errors import NetproofError
 from netproof.judgement import Ruling, Subject, bounds_of, flagged, rule
-from netproof.measured import Incomplete, Launch, Record
+from netproof.measured import Crash, Incomplete, Launch, Record
 from netproof.plan import Sweep
 from netproof.provenance import ProvenanceError
 from netproof.shapes import insist
@@ -27,7 +27,8 @@ class MeasuredAgain:
 
     ``launches``: the curves that are complete; ``faults``: why others are not, a sentence each;
     ``nodes``: the nodes of the job ``jobid``, by its own word; ``loads``: of each launch, what
-    else its nodes did, none of sessions before that was recorded.
+    else its nodes did, none of sessions before that was recorded; ``made``: how often the benchmark
+    was started for it, ``crashes`` among them, None of sessions before that was counted.
     """
 
     case: Case
@@ -36,6 +37,8 @@ class MeasuredAgain:
     nodes: tuple[str, ...]
     jobid: str
     loads: tuple[tuple[NodeLoad, ...], ...] = ()
+    made: int | None = None
+    crashes: tuple[Crash, ...] = ()
 
     def calm(self, settings: DisturbanceSettings) -> list[Curve]:
         """The launches that nothing disturbed."""
@@ -48,7 +51,10 @@ class MeasuredAgain:
 
     def as_json(self) -> dict[str, Any]:
         """Plain values for ``json``; sizes in bytes, times in µs, bandwidths in MB/s."""
-        return dataclasses.asdict(self, dict_factory=measured.plain)
+        values = dataclasses.asdict(self, dict_factory=measured.plain)
+        if self.made is None:
+            del values["made"], values["crashes"]
+        return values
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> MeasuredAgain:
@@ -59,6 +65,11 @@ class MeasuredAgain:
                 f"what was measured again cannot be read: {len(values['launches'])} launches, and"
                 f" loads of {len(values['loads'])}"
             )
+        made, crashes = values.get("made"), values.get("crashes", ())
+        if len(crashes) > (made or 0):
+            raise NetproofError(
+                f"what was measured again cannot be read: {len(crashes)} crashes of {made} starts"
+            )
         try:
             return cls(
                 Case(**values["case"]),
@@ -67,6 +78,8 @@ class MeasuredAgain:
                 tuple(values["nodes"]),
                 values["jobid"],
                 tuple(tuple(map(NodeLoad.from_json, one)) for one in values.get("loads", ())),
+                made,
+                tuple(map(Crash.from_json, crashes)),
             )
         except (KeyError, TypeError) as error:
             raise NetproofError(f"what was measured again cannot be read: {error!r}") from error
@@ -111,6 +124,8 @@ def read(
     job ``jobid``; one that does not say which nodes it had has measured nothing.
     """
     done, faults, loads = [], [], []
+    made = 0
+    crashed: list[Crash] = []
     nodes: tuple[str, ...] = ()
     try:
         nodes = provenance.nodes_of_job(folder, jobid)
@@ -120,6 +135,10 @@ def read(
     except ProvenanceError as error:
         return MeasuredAgain(case, (), (str(error),), (), jobid)
     for number in launches:
+        for step in (f"{subject}.{number}" for subject, _ in parts):
+            before = measured.crashes(folder, step, number, recorded)
+            crashed += before
+            made += len(before) + (step in recorded)
         try:
             several = _parts(folder, case, parts, number, recorded, reader)
             done.append(_merged([one.curve for one in several]))
@@ -128,7 +147,9 @@ def read(
             faults += error.reasons
         except (NetproofError, OSError) as error:
             faults.append(str(error))
-    return MeasuredAgain(case, tuple(done), tuple(faults), nodes, jobid, tuple(loads))
+    return MeasuredAgain(
+        case, tuple(done), tuple(faults), nodes, jobid, tuple(loads), made, tuple(crashed)
+    )
 
 
 def _parts(
@@ -224,10 +245,24 @@ def rule_all(
 ) -> tuple[Ruling, ...]:
     """What the verdict makes of the findings along a curve, with what was measured again."""
     flags = flagged(findings)
-    return tuple(
+    rulings = tuple(
         rule(subject, finding, confirmation(subject, finding, again) if finding in flags else None)
         for finding in findings
     )
+    if again is None or not again.crashes:
+        return rulings
+    where = str(subject)
+    why = f"{where}: around flagged sizes {'; '.join(map(str, again.crashes))}"
+    crashes = Finding("crashes", Level.WARN, where, why, value=len(again.crashes))
+    return (*rulings, rule(subject, crashes, None))
+
+
+def starts(several: Mapping[tuple, MeasuredAgain]) -> dict[tuple, tuple[int, tuple[Crash, ...]]]:
+    """How often the benchmark was started around flagged sizes, and which starts crashed.
+
+    By the case's key, as ``several`` has them; not of sessions before that was counted.
+    """
+    return {key: (one.made, one.crashes) for key, one in several.items() if one.made is not None}
 
 
 def by_case(several: Iterable[MeasuredAgain]) -> dict[tuple, MeasuredAgain]:

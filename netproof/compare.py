@@ -98,7 +98,7 @@ def _sessions(
             raise NetproofError("labels are looked up in a store: name it with --store")
         opened = Store(store)
         return tuple(
-            questions.load(opened, questions.with_label(opened, label)) for label in labels
+            questions.opened(opened, questions.with_label(opened, label)) for label in labels
         )
     if first is None:
         raise NetproofError("name a session, or two with --label")

@@ -206,6 +206,6 @@ def _labelled(label: str, name: Path | None, store: Path | None) -> dict[str, Se
         raise NetproofError("labels are looked up in a store: name it with --store")
     opened = Store(store)
     return {
-        f"{label}={value}": questions.load(opened, stored)
+        f"{label}={value}": questions.opened(opened, stored)
         for value, stored in questions.labelled(opened, label).items()
     }

@@ -240,6 +240,7 @@ def _case(judged: Judged) -> dict[str, Any]:
             "nodes": list(again.nodes),
             "jobid": again.jobid,
             "faults": list(again.faults),
+            "crashes": [dataclasses.asdict(crash) for crash in again.crashes],
             "launches": [of_curve(curve) for curve in again.launches],
         },
     }

@@ -21,7 +21,7 @@ from netproof.disturbance import disturbed, others_share
 from netproof.limits import Limits
 from netproof.links import Crossing, Link
 from netproof.loading import expression
-from netproof.measured import Measured
+from netproof.measured import Crash, Measured
 from netproof.settings import Settings
 
 CONFIRMED_BY_MEASURING = ("inversion", "jump", "dropout")
@@ -239,8 +239,8 @@ def along_all(subjects: Sequence[Subject]) -> dict[Subject, tuple[Finding, ...]]
 class Launched:
     """Launches of a configuration's complete cases, and how many of them crashed.
 
-    ``launches``: with those that crashed; ``finding``: of their share, see
-    ``criteria.crash_share``.
+    ``launches``: with those that crashed, and those around flagged sizes; ``finding``: of their
+    share, see ``criteria.crash_share``.
     """
 
     partition: str
@@ -250,20 +250,27 @@ class Launched:
     finding: Finding
 
 
-def launched(subjects: Iterable[Subject]) -> tuple[Launched, ...]:
-    """For each configuration of ``subjects``, in their order, how many launches crashed."""
+def launched(
+    subjects: Iterable[Subject], around: Mapping[tuple, tuple[int, tuple[Crash, ...]]]
+) -> tuple[Launched, ...]:
+    """For each configuration of ``subjects``, in their order, how many launches crashed.
+
+    ``around``: by the case's key, as ``again.starts`` has them, those around flagged sizes.
+    """
     by_place: dict[tuple[str, str], list[Subject]] = defaultdict(list)
     for subject in subjects:
         by_place[subject.case.partition, subject.case.environment].append(subject)
     found = []
     for (partition, environment), several in by_place.items():
-        crashed = sum(len(one.measured.crashes) for one in several)
-        count = crashed + sum(len(one.measured.launches) for one in several)
+        again = [around[key] for one in several if (key := one.case.key()) in around]
+        crashes = [crash for one in several for crash in one.measured.crashes]
+        count = len(crashes) + sum(len(one.measured.launches) for one in several)
+        count += sum(made for made, _ in again)
+        crashes += [crash for _, these in again for crash in these]
+        crashed = len(crashes)
         settings, where = several[0].settings.crash, f"{partition} {environment}"
         finding = criteria.crash_share(crashed, count, where=where, settings=settings)
-        words = " | ".join(
-            dict.fromkeys(crash.said for one in several for crash in one.measured.crashes)
-        )
+        words = " | ".join(dict.fromkeys(crash.said for crash in crashes))
         if finding.level in FLAGS:
             finding = dataclasses.replace(finding, why=f"{finding.why}: {words}")
         found.append(Launched(partition, environment, count, crashed, finding))

@@ -99,7 +99,7 @@ def find(name: Path | None, store: Path | None = None) -> session.Session:
     if store is None or name.suffix == ".json" or os.path.isfile(name):
         return session.load(name)
     opened = Store(store)
-    return questions.load(opened, opened.find(str(name)))
+    return questions.opened(opened, opened.find(str(name)))
 
 
 def judge_session(

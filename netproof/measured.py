@@ -139,7 +139,7 @@ AGAIN_SHAPE = Keys(
         "nodes": Each(TEXT),
         "jobid": OrNone(TEXT),
     },
-    {"loads": Each(Each(_LOAD_SHAPE))},
+    {"loads": Each(Each(_LOAD_SHAPE)), "made": WHOLE, "crashes": Each(CRASH_SHAPE)},
 )
 """And each of ``again.MeasuredAgain.as_json``."""
 

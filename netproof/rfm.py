@@ -959,7 +959,7 @@ class Curves(rfm.RunOnlyRegressionTest, Launched):
             for subject, findings in judgement.along_all(subjects).items()
             for ruling in again.rule_all(subject, findings, measured_again.get(subject.case.key()))
         ]
-        for one in judgement.launched(subjects):
+        for one in judgement.launched(subjects, again.starts(measured_again)):
             rulings.append(judgement.Ruling(one.finding, one.finding.level, one.finding.why))
         return _hold(rulings)
 

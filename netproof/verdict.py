@@ -342,7 +342,7 @@ def judge(
                 measured_again.get(key),
             )
         )
-    launched = judgement.launched(subjects.values())
+    launched = judgement.launched(subjects.values(), again.starts(measured_again))
     excess = [one.finding.why for one in launched if one.finding.level is Level.FAIL]
     failed_tests = _beyond_cases(session)
     faults = [*map(str, failed_tests), *_vanished(matrix, earlier), *excess]

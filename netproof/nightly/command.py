@@ -20,6 +20,7 @@ from netproof.beside import Asked
 from netproof.errors import NetproofError, shortened
 from netproof.history import judging as history
 from netproof.jobs import Job, jobs
+from netproof.keeping import ingest
 from netproof.left import Left
 from netproof.matrix import Matrix, matrix
 from netproof.nightly import budget, conditions, junit, lock, measuring, summary
@@ -27,7 +28,6 @@ from netproof.nightly.budget import minutes
 from netproof.nightly.measuring import Ended
 from netproof.nightly.summary import Night
 from netproof.store import Store
-from netproof.store.ingest import ingest
 from netproof.tables import visible
 from netproof.verdict import CANNOT_JUDGE, PASSED
 

@@ -33,7 +33,7 @@ def check(store: Store, stored: StoredSession) -> Checked:
         return Checked(stored, False, (f"{folder}: cannot be read: {error.strerror}",))
     if not found:
         try:
-            questions.load(store, stored)
+            questions.opened(store, stored)
         except NetproofError as error:
             return Checked(stored, verified, (str(error),))
     return Checked(stored, verified, tuple(map(str, found)))

@@ -157,6 +157,18 @@ _CRASHES = {
     )
 }
 
+_AGAIN_CRASHES = {
+    "made": Column(
+        _COUNT,
+        "how often the benchmark was started, each attempt being one; null where the report is of"
+        " before this was counted",
+        True,
+    ),
+    "crashes": Column(
+        _CRASHES["crashes"].type, "those that crashed, as `cases` has them; null with `made`", True
+    ),
+}
+
 _INCONCLUSIVE = {
     "inconclusive": Column(
         _TEXTS,
@@ -170,7 +182,7 @@ ADDED = {
     "curves": tuple(_RANGE),
     "again_curves": tuple(_RANGE),
     "launches": (*_SCHEDULED, *_FURTHER),
-    "again": tuple(_AGAIN_LOADS),
+    "again": (*_AGAIN_LOADS, *_AGAIN_CRASHES),
     "cases": (
         *(*_CRASHES, *_INCONCLUSIVE, "asymptotic_mb_s", "half_performance_bytes", "intervals"),
         *("twin_mb_s", "twin_share"),
@@ -341,6 +353,7 @@ TABLES: dict[str, Table] = {
             "launches": Column(_COUNT, "launches that are complete"),
             "faults": Column(_TEXTS, "why others are not"),
             **_AGAIN_LOADS,
+            **_AGAIN_CRASHES,
         },
     ),
     "again_curves": Table(

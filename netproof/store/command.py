@@ -9,8 +9,9 @@ from rich.console import Console
 
 from netproof import tables
 from netproof.errors import NetproofError
+from netproof.keeping import ingest
 from netproof.store.folder import Store
-from netproof.store.ingest import Ingested, ingest
+from netproof.store.ingest import Ingested
 
 
 def run(reports: Sequence[Path], folder: Path) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,8 +12,10 @@ import pyarrow.parquet as pq
 
 from netproof import loading, session
 from netproof.errors import NetproofError
+from netproof.session import Session
 from netproof.store import checksums, rows
 from netproof.store.folder import Store, StoredSession
+from netproof.store.rows import LeftOpen
 
 
 @dataclass(frozen=True)
@@ -31,13 +34,14 @@ class Ingested:
     unknown: dict[str, str]
 
 
-def ingest(store: Store, report: Path) -> Ingested:
+def ingest(store: Store, report: Path, left_open: Callable[[Session], LeftOpen]) -> Ingested:
     """Put a session's report into the store; again changes nothing.
 
-    Raises NetproofError, with the store as it was, where the report is damaged, is still being
-    written, or is another than the one that the store has of this session.
+    ``left_open``: says of a session what its cases leave open. Raises NetproofError, with the
+    store as it was, where the report is damaged, is still being written, or is another than the
+    one that the store has of this session.
     """
-    stored, tables, sha256 = _read(report)
+    stored, tables, sha256 = _read(report, left_open)
     new = store.put(stored, tables)
     (header,) = tables["sessions"].to_pylist(maps_as_pydicts="strict")
     if not new:
@@ -66,7 +70,9 @@ def ingest(store: Store, report: Path) -> Ingested:
     )
 
 
-def _read(report: Path) -> tuple[StoredSession, dict[str, pa.Table], str]:
+def _read(
+    report: Path, left_open: Callable[[Session], LeftOpen]
+) -> tuple[StoredSession, dict[str, pa.Table], str]:
     try:
         read = session.load(report)
         content = loading.read_bytes(report)
@@ -75,7 +81,7 @@ def _read(report: Path) -> tuple[StoredSession, dict[str, pa.Table], str]:
         if document["session_info"] != read.info:
             raise NetproofError(f"{report}: changes while it is read; ingest it again")
         stored = rows.place(read)
-        return stored, rows.tables(read, document, sha256), sha256
+        return stored, rows.tables(read, document, sha256, left_open(read)), sha256
     except NetproofError as error:
         # A fault within the report is named by its case or column.
         named = str(error) if str(error).startswith(f"{report}:") else f"{report}: {error}"

@@ -22,6 +22,7 @@ from netproof.case import Case
 from netproof.criteria import READABLE, ScoreSettings
 from netproof.errors import NetproofError
 from netproof.judgement import Baseline
+from netproof.measured import insist_on_whole
 from netproof.provenance import OfSession
 from netproof.session import GOOD_RESULTS, Session
 from netproof.store import checksums, reading
@@ -177,18 +178,41 @@ def load(store: Store, stored: StoredSession) -> Session:
     """A stored session as ``session.load`` read its report; its ``path`` is in the store.
 
     Of a case that ReFrame ran several times it has the last. Raises NetproofError where a file
-    is missing or damaged.
+    is missing or damaged, or does not have the rows that another one counts.
     """
     folder = store.path(stored)
     read = tables(store, stored)
     try:
         return reading.session(folder, read)
+    except reading.Contradiction as error:
+        raise NetproofError(_unfit(folder, str(error))) from error
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
         # Each file is whole and one does not fit another.
-        raise NetproofError(
-            f"{folder}: is damaged, its files do not fit each other: {error!r}; move it out of the"
-            " store and ingest the session's report again"
-        ) from error
+        raise NetproofError(_unfit(folder, repr(error))) from error
+
+
+def opened(store: Store, stored: StoredSession) -> Session:
+    """A stored session that is asked about itself: as ``load``, and computed again.
+
+    Raises NetproofError too where its tables contradict each other: a case's landmarks, line rate
+    and intervals have to be those of its launches. That takes longer than to read it.
+    """
+    session = load(store, stored)
+    for result in session.results:
+        if result.case is None or not result.measured:
+            continue
+        try:
+            insist_on_whole(result.case, result.measured)
+        except NetproofError as error:
+            raise NetproofError(_unfit(store.path(stored), str(error))) from error
+    return session
+
+
+def _unfit(folder: Path, why: str) -> str:
+    return (
+        f"{folder}: is damaged, its files do not fit each other: {why}; move it out of the store"
+        " and ingest the session's report again"
+    )
 
 
 def labelled(store: Store, label: str) -> dict[str, StoredSession]:
@@ -433,19 +457,23 @@ def nightly(
 def crashes(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
     """Launches that each configuration of each session made, and those of them that crashed.
 
-    Columns: ``session``, ``partition``, ``environment``, ``launches``, ``crashed``; a row for
-    each that has a complete case whose crashes were recorded.
+    Those around flagged sizes are among them. Columns: ``session``, ``partition``,
+    ``environment``, ``launches``, ``crashed``; a row for each that has a complete case whose
+    crashes were recorded.
     """
-    with connect(store, sessions, only=["cases"]) as connection:
-        there = _read(lambda: connection.sql("select * from cases limit 0").columns)
-        # A store of sessions that are all older than the column does not have it.
-        crashes = "crashes" if "crashes" in there else "null::integer[]"
-        query = f"""
-            select session, partition, environment,
-                sum(launches + len({crashes}))::integer as launches,
-                sum(len({crashes}))::integer as crashed
-            from cases where {crashes} is not null group by all order by all
-        """
+    key = ", ".join(("session", *KEY))
+    query = f"""
+        with around as (
+            select {key}, made, len(crashes) as crashed from again where made is not null
+            qualify row_number() over (partition by {key} order by test_number desc) = 1
+        )
+        select session, partition, environment,
+            sum(launches + len(crashes) + coalesce(made, 0))::integer as launches,
+            sum(len(crashes) + coalesce(crashed, 0))::integer as crashed
+        from cases left join around using ({key})
+        where crashes is not null group by all order by all
+    """
+    with connect(store, sessions, only=["cases", "again"]) as connection:
         return _read(lambda: connection.sql(query).to_arrow_table())
 
 

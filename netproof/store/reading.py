@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC
 from itertools import pairwise
 from pathlib import Path
@@ -15,6 +15,7 @@ import pyarrow as pa
 from netproof import launches, loading
 from netproof.case import Case
 from netproof.curve import Curve
+from netproof.errors import NetproofError
 from netproof.measured import RANGE, curve_from_json, plain, with_landmarks
 from netproof.provenance import File, Node, NodeInJob, OfSession, Software
 from netproof.session import CheckResult, Session
@@ -22,6 +23,11 @@ from netproof.store.columns import KEY, LANDMARKS
 from netproof.store.rows import KIND_OF_CASES
 
 _SOFTWARE = ("netproof", "reframe", "slurm", "git_revision", "git_changed")
+
+
+class Contradiction(NetproofError):
+    """Tables of a session of which one has not the rows that another counts."""
+
 
 Curves = dict[tuple[Any, ...], dict[int, dict[str, Any]]]
 """Key to launch to the plain values of a curve."""
@@ -41,8 +47,10 @@ def session(folder: Path, read: Mapping[str, pa.Table]) -> Session:
     again: dict[int, list[dict[str, Any]]] = {}
     again_curves = _by_launch(read["again_curves"], ("test_number", *KEY))
     for row in records(read["again"]):
-        done = again_curves.get((row["test_number"], *_key(row)), {})
+        done = again_curves.pop((row["test_number"], *_key(row)), {})
+        _insist_on_launches(done, row, "again_curves")
         again.setdefault(row["test_number"], []).append(_again_values(row, done, system))
+    _insist_on_none(again_curves, "again_curves", "again")
     (header,) = records(read["sessions"])
     numbered = []
     for row in records(read["tests"]):
@@ -51,10 +59,28 @@ def session(folder: Path, read: Mapping[str, pa.Table]) -> Session:
         numbered.append((row["number"], result))
     for row in records(read["cases"]):
         key = _key(row)
-        result = _case_result(row, ran.get(key, []), curves.get(key, {}), system)
+        result = _case_result(row, ran.pop(key, []), curves.pop(key, {}), system)
         numbered.append((row["number"], result))
+    _insist_on_none(ran, "launches", "cases")
+    _insist_on_none(curves, "curves", "cases")
     ordered = tuple(result for _, result in sorted(numbered, key=lambda entry: entry[0]))
     return Session(folder, loading.json_value(header["session_info"], folder), ordered)
+
+
+def _insist_on_none(left: Mapping[tuple[Any, ...], Any], table: str, of: str) -> None:
+    """Every row belongs to one of another table."""
+    for key in left:
+        raise Contradiction(f"`{table}` has {', '.join(map(str, key))}, which `{of}` has not")
+
+
+def _insist_on_launches(there: Iterable[int], row: Mapping[str, Any], table: str) -> None:
+    """The launches of a case are all there and no others, numbered from 1."""
+    numbers = sorted(there)
+    if numbers != list(range(1, (row["launches"] or 0) + 1)):
+        raise Contradiction(
+            f"{', '.join(map(str, _key(row)))}: `{table}` has launches {numbers}, and there are"
+            f" {row['launches']}"
+        )
 
 
 def provenance(read: Mapping[str, pa.Table]) -> OfSession:
@@ -186,6 +212,8 @@ def _case_result(
     system: str,
 ) -> CheckResult:
     case = _read_case(row, system)
+    _insist_on_launches((launch["launch"] for launch in ran), row, "launches")
+    _insist_on_launches(curves, row, "curves")
     measured = _measured(row, case, ran, curves) if row["measured_format"] is not None else None
     return _result(row, row["check"], system, case, measured, kind=KIND_OF_CASES, again=None)
 
@@ -206,6 +234,7 @@ def _again_values(
         "nodes": row["nodes"],
         "jobid": row["jobid"],
         **({"loads": loading.json_value(row["loads"], "loads")} if row["loads"] else {}),
+        **({} if row["made"] is None else {"made": row["made"], "crashes": row["crashes"]}),
     }
 
 

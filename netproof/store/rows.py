@@ -6,14 +6,14 @@ import dataclasses
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from netproof import provenance, unsettled
+from netproof import provenance
 from netproof.again import MeasuredAgain
 from netproof.curve import Curve
 from netproof.disturbance import NodeLoad, Scheduled
@@ -22,10 +22,12 @@ from netproof.measured import Launch, Measured, insist_on_whole
 from netproof.session import CheckResult, Session
 from netproof.store.columns import KEY, LANDMARKS, TABLES
 from netproof.store.folder import StoredSession
-from netproof.unsettled import Unsettled
 
 Rows = dict[str, list[dict[str, Any]]]
 """Table to its rows, each a column to its value."""
+
+LeftOpen = Mapping[tuple[Any, ...], Sequence[str]]
+"""Of each case that was judged, by its key, why its figures tell nothing; empty where they do."""
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _PARTITION_COLUMNS = ("switch", "nic", "driver", "link_mbit_s", "mtu")
@@ -64,12 +66,15 @@ def place(stored: Session) -> StoredSession:
     return StoredSession(f"{start:%Y%m%dT%H%M%S}-{uuid[:8]}", systems[0])
 
 
-def tables(stored: Session, report: Mapping[str, Any], sha256: str) -> dict[str, pa.Table]:
+def tables(
+    stored: Session, report: Mapping[str, Any], sha256: str, left_open: LeftOpen
+) -> dict[str, pa.Table]:
     """The store's tables of a session.
 
-    ``report``: the document that ``stored`` was read from; ``sha256``: of the file. Raises
-    NetproofError, naming the case or the column, where something is missing or is not what it
-    should be, and for a session in which cases passed and none was measured: a dry run.
+    ``report``: the document that ``stored`` was read from; ``sha256``: of the file;
+    ``left_open``: by whoever judges, which the store does not. Raises NetproofError, naming the
+    case or the column, where something is missing or is not what it should be, and for a session
+    in which cases passed and none was measured: a dry run.
     """
     rows: Rows = {name: [] for name in TABLES}
     attempts: dict[tuple[Any, ...], int] = {}
@@ -93,7 +98,6 @@ def tables(stored: Session, report: Mapping[str, Any], sha256: str) -> dict[str,
         raise NetproofError(
             f"{stored.path}: cases passed and nothing was measured: a dry run is not stored"
         )
-    left_open = _unsettled(stored)
     for number, result in sorted(final.values(), key=lambda entry: _order(entry[1])):
         key = result.case.key()
         _case(rows, number, attempts[key], result, left_open.get(key))
@@ -101,18 +105,6 @@ def tables(stored: Session, report: Mapping[str, Any], sha256: str) -> dict[str,
     rows["nodes"] = [_node(entry) for entry in gathered.nodes]
     rows["sessions"] = [_session(stored, results, gathered, sha256)]
     return {name: _table(name, rows[name], stored.path) for name in TABLES}
-
-
-def _unsettled(stored: Session) -> Mapping[tuple[Any, ...], Unsettled]:
-    """What each case leaves open; nothing is known where the session cannot be judged any more.
-
-    What it kept of its site's settings may be of a netproof that had others: its figures are
-    stored all the same.
-    """
-    try:
-        return unsettled.of_session(stored)
-    except NetproofError:
-        return {}
 
 
 def _order(result: CheckResult) -> tuple[Any, ...]:
@@ -226,6 +218,10 @@ def _again(rows: Rows, number: int, values: Mapping[str, Any]) -> None:
             )
             if measured.loads
             else None,
+            "made": measured.made,
+            "crashes": None
+            if measured.made is None
+            else [dataclasses.asdict(crash) for crash in measured.crashes],
         }
     )
     for launch, curve in enumerate(measured.launches, 1):
@@ -243,7 +239,7 @@ def _node(entry: provenance.NodeInJob) -> dict[str, Any]:
 
 
 def _case(
-    rows: Rows, number: int, attempts: int, result: CheckResult, left_open: Unsettled | None
+    rows: Rows, number: int, attempts: int, result: CheckResult, left_open: Sequence[str] | None
 ) -> None:
     case, values = result.case, result.measured
     if result.kind != KIND_OF_CASES or result.again is not None:
@@ -264,7 +260,7 @@ def _case(
         try:
             measured = insist_on_whole(case, values)
             row |= _measured_columns(measured, values)
-            row["inconclusive"] = None if left_open is None else list(left_open.why_no_value)
+            row["inconclusive"] = None if left_open is None else list(left_open)
         except (KeyError, TypeError, AttributeError) as error:
             raise NetproofError(f"{case}: what was measured cannot be read: {error!r}") from error
         for launch in measured.launches:

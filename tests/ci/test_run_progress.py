@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import os
 import pty
+import shlex
 import signal
 import subprocess
 import sys
 import time
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
-from ci.progress import Course, Line, clock, parse
+from ci.progress import Course, Line, clock, parse, past_tests
+from netproof import session
 from netproof.jobs import Job
+from netproof.keeping import ingest
+from netproof.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = ROOT / "tests" / "data" / "reframe" / "whole.log"
@@ -56,14 +61,17 @@ class TestLines:
 
     def test_a_job_is_known_by_its_configuration_and_ranks(self):
         line = parse(recorded("OK\x1b[0m ] (  1/159)"))
-        assert line == Line("OK", 1, 159, Job("gige", "mpich", "imb", 2))
+        test = ("ImbJob %ranks=2", "gige", "mpich")
+        assert line == Line("OK", 1, 159, test, Job("gige", "mpich", "imb", 2))
+        test = ("NetpipeJob", "gige", "openmpi4")
         assert parse(recorded("NetpipeJob")) == Line(
-            "RUN", 0, 0, Job("gige", "openmpi4", "netpipe", 2)
+            "RUN", 0, 0, test, Job("gige", "openmpi4", "netpipe", 2)
         )
 
     def test_a_check_is_no_job(self):
         line = parse("[     FAIL ] ( 12/159) ImbBarrier %job_ranks=2 /fb87b7e1 @testbed:gige+mpich")
-        assert line == Line("FAIL", 12, 159, None)
+        test = ("ImbBarrier %job_ranks=2", "gige", "mpich")
+        assert line == Line("FAIL", 12, 159, test, None)
 
     def test_functions_beyond_the_default_have_a_job_of_their_own(self):
         line = parse("[ RUN      ] OtherImbJob %ranks=16 /0a1b @mycluster:edr-1+intel/2021.9")
@@ -107,7 +115,7 @@ class TestTimeLeft:
         assert course.left_s(6.0) == 15
         # It takes longer than it should.
         assert course.left_s(60.0) == 0
-        assert course.sentence(60.0) == "1:00, nearly done"
+        assert course.sentence(60.0) == "1:00, time left not known"
 
     def test_a_run_that_is_slower_than_the_past_ones_takes_longer_to_its_end(self):
         alike = {job: 5.0 for job in course_of().jobs}
@@ -123,12 +131,103 @@ class TestTimeLeft:
     def test_failures_are_counted(self):
         course = Course()
         course.take(parse("[ FAIL ] ( 2/159) NetpipeJob /5d098b8f @testbed:gige+mpich"), 61.0)
-        assert course.sentence(61.0) == "1:01, nearly done, 1 failed"
+        assert course.sentence(61.0) == "1:01, time left not known, 1 failed"
 
     def test_a_time_is_minutes_and_seconds(self):
         assert [clock(seconds) for seconds in (0, 59.6, 187, 3600)] == [
             *("0:00", "1:00", "3:07", "60:00")
         ]
+
+
+def timed(name: str) -> list[tuple[float, Line]]:
+    """The lines of a recorded run of one test after the other, each with its second."""
+    found = []
+    for text in (RECORDED.parent / name).read_text().splitlines():
+        stamp, _, rest = text.partition("] info: reframe: ")
+        found.append((datetime.fromisoformat(stamp.removeprefix("[")).timestamp(), parse(rest)))
+    return [(at - found[0][0], line) for at, line in found]
+
+
+def at(course: Course, lines: list[tuple[float, Line]], now_s: float) -> Course:
+    """The course as the run was by then."""
+    for second, line in lines:
+        if second <= now_s:
+            course.take(line, second)
+    return course
+
+
+class TestOneTestAfterTheOther:
+    """Recorded runs in which what is to come has not begun, as `ci/quickstart` makes them."""
+
+    SMOKE = "serial-2.log"
+
+    def domains(self, name: str) -> dict[Job, str]:
+        return {line.job: "all" for _, line in timed(name) if line.job is not None}
+
+    def past(self) -> dict:
+        return at(Course(serial=True), timed("serial-1.log"), 1e6).took
+
+    @pytest.mark.parametrize("share", [0.1, 0.5])
+    def test_by_an_earlier_run_of_the_same_it_is_within_a_factor_of_two(self, share):
+        lines = timed(self.SMOKE)
+        whole_s = lines[-1][0]
+        course = Course({}, self.domains(self.SMOKE), True, self.past())
+        left_s = at(course, lines, share * whole_s).left_s(share * whole_s)
+        assert 0.5 < left_s / (whole_s - share * whole_s) < 2
+        assert "about" in course.sentence(share * whole_s)
+
+    @pytest.mark.parametrize("share", [0.1, 0.25, 0.5, 0.75, 0.9])
+    def test_without_one_it_is_at_least_what_is_told_and_never_nearly_done(self, share):
+        lines = timed(self.SMOKE)
+        whole_s = lines[-1][0]
+        course = at(Course({}, self.domains(self.SMOKE), True), lines, share * whole_s)
+        assert course.left_s(share * whole_s) <= whole_s - share * whole_s
+        told = course.sentence(share * whole_s)
+        assert "at least" in told or "not known" in told
+
+    @pytest.mark.parametrize("now_s", [60.0, 240.0, 480.0])
+    def test_jobs_that_have_not_begun_are_to_come(self, now_s):
+        """Of a run that lasted for longer than 9:20, and was ended at half of its tests."""
+        name = "serial-whole-cut.log"
+        jobs = {
+            Job(job.partition, mpi, *rest)
+            for job in self.domains(name)
+            for mpi, *rest in [(job.environment, job.benchmark, job.ranks)]
+        } | {Job("fast-ethernet", mpi, "netpipe", 2) for mpi in ("openmpi5", "mpich", "intelmpi")}
+        course = at(Course({}, dict.fromkeys(jobs, "all"), True), timed(name), now_s)
+        assert course.left_s(now_s) > 100
+        assert "at least" in course.sentence(now_s)
+
+    def test_at_the_end_nothing_is_left(self):
+        lines = timed(self.SMOKE)
+        for past in ({}, self.past()):
+            course = at(Course({}, self.domains(self.SMOKE), True, past), lines, 1e6)
+            assert course.left_s(lines[-1][0]) == 0
+            assert course.sentence(lines[-1][0]).endswith("nearly done")
+
+    def test_a_test_that_no_earlier_run_had_makes_it_a_lower_bound(self):
+        past = self.past()
+        del past["NetpipeJob", "gige", "mpich"]
+        course = at(Course({}, self.domains(self.SMOKE), True, past), timed(self.SMOKE), 10.0)
+        assert "at least" in course.sentence(10.0)
+
+
+def test_the_store_has_how_long_the_tests_of_the_same_command_took(tmp_path):
+    store = Store.create(tmp_path / "store")
+    report = RECORDED.parents[1] / "sessions" / "sick.json"
+    ingest(store, report)
+    kept = session.load(report)
+    command = shlex.split(kept.info["cmdline"])
+    system = kept.results[0].system
+    took = past_tests(system, store.folder, ["elsewhere/reframe", *command[1:]])
+    assert took == {
+        (one.name, one.partition, one.environment): one.seconds
+        for one in kept.results
+        if one.result != "skip"
+    }
+    assert past_tests(system, store.folder, [*command, "-S", "launches=1"]) == {}
+    assert past_tests("other", store.folder, command) == {}
+    assert past_tests(system, tmp_path / "none", command) == {}
 
 
 def progress(tmp_path: Path, *command: str, report: Path | None = None) -> list[str]:

@@ -15,6 +15,7 @@ from netproof.case import Case
 from netproof.criteria import ConfirmSettings, Finding, Level
 from netproof.curve import Curve
 from netproof.errors import NetproofError
+from netproof.measured import imb_reader
 from netproof.parse import netpipe
 
 SESSIONS = Path(__file__).resolve().parents[1] / "data" / "sessions"
@@ -139,3 +140,31 @@ def test_a_job_that_left_nothing_says_so(tmp_path):
     measured = again.read(tmp_path, CASE, PARTS, 3, reader, jobid="7")
     assert measured.launches == ()
     assert "the job left no record of its launches" in measured.faults[0]
+
+
+CRASHED_ONCE = Path(__file__).resolve().parents[1] / "data" / "jobs" / "crashed-once"
+PINGPONG = Case("testbed", "gige", "mpich", "imb", "PingPong", 2, 1)
+
+
+def test_a_crash_before_a_launch_around_flagged_sizes_is_kept_and_counted():
+    reads = imb_reader(CRASHED_ONCE, PINGPONG)
+    parts = (("PingPong", reads("PingPong.1").sizes),)
+    nodes = CRASHED_ONCE / "job_nodes.txt"
+    jobid = next(line for line in nodes.read_text().splitlines() if line.startswith("jobid"))
+    done = again.read(CRASHED_ONCE, PINGPONG, parts, (1,), reads, jobid=jobid.split("\t")[1])
+    assert (len(done.launches), done.faults, done.made) == (1, (), 2)
+    (crash,) = done.crashes
+    assert (crash.launch, crash.attempt, crash.status, crash.nodes) == (1, 1, 143, ("gige-2",))
+    assert MeasuredAgain.from_json(json.loads(json.dumps(done.as_json()))) == done
+    assert again.starts({PINGPONG.key(): done}) == {PINGPONG.key(): (2, (crash,))}
+
+
+def test_calls_that_make_one_launch_are_counted_each(job):
+    assert again.read(job, CASE, PARTS, (1, 2), reader, jobid="7").made == 4
+
+
+def test_more_crashes_than_starts_are_refused():
+    values = {"case": CASE.__dict__, "launches": [], "faults": [], "nodes": [], "jobid": "7"}
+    crash = {"launch": 1, "attempt": 1, "order": 3, "status": 139, "nodes": [], "said": ""}
+    with pytest.raises(NetproofError, match="1 crashes of 0 starts"):
+        MeasuredAgain.from_json({**values, "made": 0, "crashes": [crash]})

@@ -18,9 +18,9 @@ from netproof.case import Case
 from netproof.cli import app
 from netproof.compare import nodes
 from netproof.judging import JudgedSession
+from netproof.keeping import ingest
 from netproof.measured import Launch, made
 from netproof.store import Store
-from netproof.store.ingest import ingest
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = ROOT / "tests" / "data" / "sessions"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
@@ -12,8 +13,9 @@ from netproof import judging, session
 from netproof.cli import app
 from netproof.criteria import Level
 from netproof.errors import NetproofError
-from netproof.store import Store
-from netproof.store.ingest import ingest
+from netproof.keeping import ingest
+from netproof.store import Store, StoredSession, questions
+from netproof.store.columns import TABLES
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = ROOT / "tests" / "data" / "sessions"
@@ -87,6 +89,77 @@ def test_a_contradiction_fails_its_case_for_all_and_is_not_ingested(tmp_path, ch
 def test_nothing_recorded_contradicts_itself(report):
     said = {result.contradiction for result in session.load(report).results} - {None}
     assert all("'launches' is missing" in one for one in said), said
+
+
+def is_named(row) -> bool:
+    where = (row["partition"], row["environment"], row["function"], row["ranks"])
+    return where == ("gige", "mpich", "Sendrecv", 4)
+
+
+def of_case(table, change):
+    """Change the rows that a table has of the case."""
+
+    def changed(rows):
+        for row in rows[table]:
+            if is_named(row):
+                change(row)
+
+    return changed
+
+
+def without_last_launch(rows):
+    several = [row for row in rows["launches"] if is_named(row)]
+    rows["launches"].remove(several[-1])
+
+
+def of_another_case(rows):
+    row = next(row for row in rows["curves"] if is_named(row))
+    rows["curves"].append({**row, "function": "Exchange"})
+
+
+STORED = [
+    (of_case("cases", lambda row: row.update(peak_mb_s=1e9)), "its peak_mb_s is 1000000000.0, and"),
+    (of_case("cases", lambda row: row.update(latency_us=None)), "its latency_us is None, and its"),
+    (of_case("cases", lambda row: row.update(line_rate_mb_s=1e9)), "its line rate is 1000000000.0"),
+    (of_case("curves", lambda row: row.update(time_us=row["time_us"] / 10)), "and its curves have"),
+    (of_case("cases", lambda row: row.update(launches=row["launches"] + 1)), "`launches` has lau"),
+    (without_last_launch, "`launches` has launches [1, 2], and there are 3"),
+    (of_another_case, "`curves` has imb, Exchange, 4,"),
+]
+
+
+@pytest.mark.parametrize(("change", "reason"), STORED)
+def test_a_stored_session_whose_tables_contradict_each_other_is_refused(tmp_path, change, reason):
+    store = Store.create(tmp_path / "store")
+    good = ingest(store, BOTH).stored
+    rows = {
+        name: table.to_pylist(maps_as_pydicts="strict")
+        for name, table in questions.tables(store, good).items()
+    }
+    change(rows)
+    bad = StoredSession(good.name[:-1] + ("0" if good.name[-1] != "0" else "1"), good.system)
+    store.put(
+        bad,
+        {
+            name: pa.Table.from_pylist(rows[name], schema=table.schema())
+            for name, table in TABLES.items()
+        },
+    )
+    named = ["--store", str(store.folder), "--system", "testbed:gige"]
+    for asked in (
+        ["verdict", bad.name, *named],
+        ["show", bad.name, *named],
+        ["report", bad.name, "--out", str(tmp_path / "pages"), *named],
+        ["compare", good.name, bad.name, "--store", str(store.folder)],
+        ["store", "check", str(store.folder)],
+    ):
+        ran = CliRunner().invoke(app, asked)
+        assert ran.exit_code == 2, (asked, ran.output)
+        told = " ".join(ran.output.split())
+        assert reason in told, (asked, told)
+        assert "its files do not fit each other" in told
+    # The other one stands.
+    assert CliRunner().invoke(app, ["verdict", good.name, *named]).exit_code != 2
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ import pytest
 from netproof import durations, session, site
 from netproof.durations import Past, expected_seconds, past, session_seconds
 from netproof.jobs import Job, job_of, jobs, nodes_of
+from netproof.keeping import ingest
 from netproof.matrix import Matrix, matrix
 from netproof.store import Store
-from netproof.store.ingest import ingest
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = ROOT / "tests" / "data" / "sessions" / "two-switches.json"

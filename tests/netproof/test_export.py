@@ -15,10 +15,10 @@ from netproof.cli import app
 from netproof.curve import Curve
 from netproof.errors import NetproofError
 from netproof.export import Format, csv_cell, export, netpipe_text, run
+from netproof.keeping import ingest
 from netproof.parse import netpipe
 from netproof.store import Store, StoredSession
 from netproof.store.columns import PATH_COLUMNS, TABLES
-from netproof.store.ingest import ingest
 
 PASSED = Path(__file__).resolve().parents[1] / "data" / "sessions" / "passed.json"
 

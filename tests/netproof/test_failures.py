@@ -15,10 +15,10 @@ from netproof.case import Case
 from netproof.criteria import Finding, Level
 from netproof.failures import Failure, Kind, excess, failures, listed, named
 from netproof.judgement import Ruling
+from netproof.keeping import ingest
 from netproof.matrix import Matrix
 from netproof.session import Session
 from netproof.store import Store, questions
-from netproof.store.ingest import ingest
 from netproof.verdict import CANNOT_JUDGE, FAILED, Judged, Verdict, judge
 
 SESSIONS = Path(__file__).resolve().parents[1] / "data" / "sessions"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from netproof.keeping import ingest
 from netproof.store import Store
-from netproof.store.ingest import ingest
 
 ROOT = Path(__file__).resolve().parents[2]
 SESSIONS = ROOT / "tests" / "data" / "sessions"

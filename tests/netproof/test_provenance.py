@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from netproof import plan, provenance
+from netproof.keeping import ingest
 from netproof.provenance import NodeInJob, ProvenanceError, Software
 from netproof.store import Store, questions
-from netproof.store.ingest import ingest
 
 ROOT = Path(__file__).resolve().parents[2]
 NODES = ROOT / "tests" / "data" / "nodes"

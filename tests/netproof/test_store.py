@@ -8,6 +8,8 @@ import json
 import os
 import random
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -17,11 +19,11 @@ from typer.testing import CliRunner
 from netproof import judging, session
 from netproof.cli import app
 from netproof.errors import NetproofError
+from netproof.keeping import ingest
 from netproof.store import Store, StoredSession, checksums, questions
 from netproof.store.columns import ADDED, FORMAT, KEY, PATH_COLUMNS, TABLES
 from netproof.store.command import run
 from netproof.store.folder import INCOMING, MARKER
-from netproof.store.ingest import ingest
 
 ROOT = Path(__file__).resolve().parents[2]
 SESSIONS = ROOT / "tests" / "data" / "sessions"
@@ -154,6 +156,39 @@ def test_a_crash_is_kept_and_its_report_reads_the_same_from_the_store(store, tmp
         r.measured["crashes"] for r in read.results if r.measured and "crashes" in r.measured
     )
     assert kept == [crash]
+
+
+def test_crashes_around_flagged_sizes_are_kept_and_counted_with_the_others(store, tmp_path):
+    crash = {"launch": 2, "attempt": 1, "order": 7, "status": 139}
+    crash |= {"nodes": ["gige-2"], "said": "Segmentation fault"}
+    complete, again = [], []
+
+    def change(document):
+        for test in document["runs"][0]["testcases"]:
+            if test.get("netproof_measured"):
+                test["netproof_measured"]["crashes"] = []
+                complete.append(test["netproof_measured"]["case"])
+            for one in (test.get("netproof_again") or {}).get("cases", ()):
+                one |= {"made": 4, "crashes": [crash]}
+                again.append(one["case"])
+
+    report = altered(tmp_path, change, SICK)
+    stored = ingest(store, report).stored
+    read = questions.load(store, stored)
+    assert plain(read) == plain(session.load(report))
+    rows = questions.crashes(store, [stored]).to_pylist()
+    launches = sum(len(r.measured["launches"]) for r in read.results if r.measured)
+    both = sum(case in complete for case in again)
+    assert both > 0
+    assert sum(row["launches"] for row in rows) == launches + 4 * both
+    assert sum(row["crashed"] for row in rows) == both
+
+
+def test_the_store_judges_nothing():
+    parts = ("checksums", "columns", "folder", "ingest", "questions", "reading", "rows")
+    imported = "; ".join(f"import netproof.store.{part}" for part in parts)
+    asked = f"import sys; {imported}; sys.exit('netproof.verdict' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", asked], check=False).returncode == 0
 
 
 def test_a_store_of_old_sessions_alone_has_nulls_for_what_was_added(store):

@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 from ci import store_flips
 from netproof.cli import app
 from netproof.errors import NetproofError
+from netproof.keeping import ingest
 from netproof.session import load
 from netproof.store import Store, StoredSession, checksums, questions
 from netproof.store.columns import KEY, TABLES
-from netproof.store.ingest import ingest
 
 ROOT = Path(__file__).resolve().parents[2]
 SICK, PASSED = (ROOT / "tests" / "data" / "sessions" / f"{n}.json" for n in ("sick", "passed"))

@@ -13,10 +13,10 @@ import pytest
 from netproof import criteria, session
 from netproof.errors import NetproofError
 from netproof.judgement import Baseline
+from netproof.keeping import ingest
 from netproof.measured import Measured
 from netproof.store import Store, StoredSession, questions
 from netproof.store.columns import KEY, LANDMARKS
-from netproof.store.ingest import ingest
 
 PASSED = Path(__file__).resolve().parents[1] / "data" / "sessions" / "passed.json"
 BASELINE = Baseline("gige", "intelmpi")

@@ -17,10 +17,10 @@ from pathlib import Path
 import pytest
 
 from netproof.errors import NetproofError
+from netproof.keeping import ingest
 from netproof.store import Store, folder, questions
 from netproof.store.command import run
 from netproof.store.folder import INCOMING
-from netproof.store.ingest import ingest
 
 PASSED = Path(__file__).resolve().parents[1] / "data" / "sessions" / "passed.json"
 KILLS = 120

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from netproof import session, unsettled
 from netproof.cli import app
+from netproof.keeping import ingest
 from netproof.store import Store, checksums, questions
-from netproof.store.ingest import ingest
 
 ROOT = Path(__file__).resolve().parents[2]
 SESSIONS = ROOT / "tests" / "data" / "sessions"

@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 from netproof import session
 from netproof.cli import app
 from netproof.criteria import Level
+from netproof.keeping import ingest
 from netproof.matrix import Matrix
 from netproof.session import Session
 from netproof.store import Store
-from netproof.store.ingest import ingest
 from netproof.usual import NOTHING, usual
 from netproof.verdict import judge
 

@@ -321,6 +321,37 @@ class TestCrashes:
         stored = self.allowing(self.crashed(passed, "PingPong", "tcp"), fail=0.9)
         assert judge(owed, stored).faults == ()
 
+    def test_those_around_flagged_sizes_count_too(self):
+        stored = session.load(SESSIONS / "sick.json")
+        owed = matrix_of(*(r.case for r in stored.results if r.measured))
+        without = judge(owed, stored)
+        crash = {"launch": 2, "attempt": 1, "order": 3, "status": 139}
+        crash |= {"nodes": ["gige-2"], "said": "Segmentation fault"}
+        complete = {result.case for result in stored.results if result.measured}
+        results, cases = [], []
+        for result in stored.results:
+            if result.again:
+                again = tuple({**one, "made": 4, "crashes": [crash]} for one in result.again)
+                cases += [case for one in again if (case := Case(**one["case"])) in complete]
+                result = dataclasses.replace(result, again=again)
+            results.append(result)
+        verdict = judge(owed, dataclasses.replace(stored, results=tuple(results)))
+        made = sum(one.launches for one in without.launched) + 4 * len(cases)
+        assert verdict.crashes == f"launches: {made}, crashed: {len(cases)}"
+        warned = {
+            judged.case
+            for judged in verdict.cases
+            for why in judged.said(Level.WARN)
+            if "around flagged sizes launch 2 crashed on gige-2" in why
+        }
+        assert warned == set(cases)
+        places = {f"{case.partition} {case.environment}" for case in cases}
+        for place in places:
+            assert any(
+                fault.startswith(f"{place}: ") and fault.endswith("flagged): Segmentation fault")
+                for fault in verdict.faults
+            )
+
     def allowing(self, stored: Session, **bounds: float) -> Session:
         """The session with these settings of its site."""
         results = []

@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 from netproof import session
 from netproof.cli import app
 from netproof.comparison import compare, sides
+from netproof.keeping import ingest
 from netproof.report import sides as sides_page
 from netproof.store import Store
-from netproof.store.ingest import ingest
 
 ROOT = Path(__file__).resolve().parents[3]
 BOTH = ROOT / "tests" / "data" / "sessions" / "two-switches.json"
