@@ -38,8 +38,8 @@ SHARE_LIMIT = 102.0
 VALUE_DIGITS = 5
 BOUND_DECIMALS = 4
 
-DERIVED, OUTSIDE, CANNOT_DERIVE = 0, 1, 2
-"""Exit statuses of ``netproof baseline``."""
+DERIVED, NOT_ALL_DERIVED = 0, 2
+"""Exit statuses of ``netproof baseline``, which judges no network."""
 
 
 @dataclass(frozen=True)
@@ -307,7 +307,7 @@ def run(
             write(references.path, text)
     except NetproofError as error:
         errors.print(Text(f"netproof: cannot derive references: {error}", "red"), soft_wrap=True)
-        return CANNOT_DERIVE
+        return NOT_ALL_DERIVED
     out = tables.console()
     for line in changed:
         out.print(Text(line, _style(line)), soft_wrap=True)
@@ -315,7 +315,7 @@ def run(
         errors.print(line, soft_wrap=True)
     errors.print(Text(_summary(sessions, made), "bold"), soft_wrap=True)
     errors.print(Text(_outcome(references.path, changed, write_file)), soft_wrap=True)
-    return OUTSIDE if any(one.outside for one in made) else DERIVED
+    return NOT_ALL_DERIVED if any(one.outside for one in made) else DERIVED
 
 
 def _insist_on_sessions(sessions: Sequence[Session]) -> None:

@@ -140,7 +140,7 @@ def parse(
         bool, typer.Option("--bidirectional", help="NetPIPE was run with -2.")
     ] = False,
 ) -> None:
-    """Print what benchmarks' output files say as JSON; exit 1 if one of them is faulty."""
+    """Print what benchmarks' output files say as JSON: exit 0 all, 2 one of them is faulty."""
     raise typer.Exit(
         parse_command.run(files, bidirectional=bidirectional, out=sys.stdout, err=sys.stderr)
     )
@@ -299,7 +299,7 @@ SiteArgument = Annotated[
 def check_site(
     system: SiteArgument = None, full: FullOption = False, as_json: JsonOption = False
 ) -> None:
-    """Tell what is missing or wrong: exit 0 nothing, 1 something, 2 it cannot be checked."""
+    """Tell what is missing or wrong: exit 0 nothing, 2 something, or it cannot be checked."""
     raise typer.Exit(site_check.run(system, full=full, as_json=as_json))
 
 
@@ -338,7 +338,7 @@ def references(
         bool, typer.Option("--per-size", help="Also bound the time at every size.")
     ] = False,
 ) -> None:
-    """Derive references from sessions and show the change: exit 1 if a median is out of bounds."""
+    """Derive references and show the change: exit 0 derived, 2 not, or not all of them."""
     raise typer.Exit(
         baseline.run(
             sessions,
@@ -363,7 +363,7 @@ def ingest(
     reports: Annotated[list[Path], typer.Argument(help="Session reports.", readable=False)],
     store: StoreOption,
 ) -> None:
-    """Bring session reports into the store: exit 0 all are in, 1 some refused, 2 no store."""
+    """Bring session reports into the store: exit 0 all are in, 2 some refused, or no store."""
     raise typer.Exit(store_command.run(reports, store))
 
 
@@ -393,7 +393,7 @@ def export_session(
         str, typer.Argument(help="Name of the session, how it begins, or newest.")
     ] = "newest",
 ) -> None:
-    """Write a stored session as CSV, JSON, or NetPIPE's files with gnuplot scripts."""
+    """Write a stored session as CSV, JSON, or NetPIPE's files: exit 0 written, 2 it cannot be."""
     raise typer.Exit(export.run(store, session, form, folder))
 
 
@@ -409,7 +409,7 @@ def studies(
         ),
     ] = None,
 ) -> None:
-    """Show the figures of earlier studies, with losses and shares of the line rate computed."""
+    """Show the figures of earlier studies, with losses and shares: exit 0 shown, 2 cannot be."""
     raise typer.Exit(literature.run(study, report))
 
 

@@ -161,6 +161,10 @@ def json_value(text: str, place: object, limits: Limits = JSON_LIMITS) -> Any:
         raise NetproofError(
             f"{place}:{line}: duplicate key {_shown(error.key)}; remove one of them"
         ) from None
+    except _NoNumber as error:
+        raise NetproofError(
+            f"{place}:{_line_of_word(text, error.word)}: is no JSON: {error}"
+        ) from error
     except json.JSONDecodeError as error:
         reason = f"{error.msg} at character {error.colno}"
         raise NoJsonError(place, error.lineno, reason) from error
@@ -249,6 +253,12 @@ class _Twice(ValueError):
         super().__init__(key)
 
 
+class _NoNumber(ValueError):
+    def __init__(self, word: str, reason: str) -> None:
+        self.word = word
+        super().__init__(reason)
+
+
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) != len(pairs):
@@ -261,19 +271,19 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_number(word: str) -> Any:
-    raise ValueError(f"{word} is no number")
+    raise _NoNumber(word, f"{word} is no number")
 
 
 def _float(digits: str) -> float:
     value = float(digits)
     if not math.isfinite(value):
-        raise ValueError(f"{_shown(digits)} is beyond all numbers")
+        raise _NoNumber(digits, f"{_shown(digits)} is beyond all numbers")
     return value
 
 
 def _int(digits: str) -> int:
     if len(digits) > 20:
-        raise ValueError(f"{_shown(digits)} is beyond all numbers")
+        raise _NoNumber(digits, f"{_shown(digits)} is beyond all numbers")
     return int(digits)
 
 
@@ -286,6 +296,16 @@ def _line_beyond(text: str, depth: int) -> int:
         open_ += (token in "[{") - (token in "]}")
         if open_ > depth:
             break
+    return line
+
+
+def _line_of_word(text: str, word: str) -> int:
+    """The line at which a word stands outside of quotes for the first time."""
+    line = 1
+    for found in re.finditer(rf'"(?:[^"\\]|\\.)*"|\n|{re.escape(word)}', text, re.DOTALL):
+        if found[0] == word:
+            break
+        line += found[0] == "\n"
     return line
 
 

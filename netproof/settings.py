@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -62,7 +63,12 @@ class Settings:
             if key not in names:
                 raise NetproofError(f"{name!r} has no setting {key!r}; it has {', '.join(names)}")
             may_be_none = key in ("warn", "fail", "warn_below", "fail_below")
-            number = isinstance(value, int | float) and not isinstance(value, bool)
+            # Nothing passes a bound of NaN or infinity; None is how a site says that it has none.
+            number = (
+                isinstance(value, int | float)
+                and not isinstance(value, bool)
+                and math.isfinite(value)
+            )
             whole = isinstance(getattr(old, key), int) and not may_be_none
             if not (number or (value is None and may_be_none)) or (
                 whole and not isinstance(value, int)

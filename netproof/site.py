@@ -20,7 +20,7 @@ from typing import Any
 
 from netproof import trust
 from netproof.benchmarks import FEATURES
-from netproof.errors import NetproofError
+from netproof.errors import MOST_SHOWN, NetproofError
 from netproof.links import Link
 from netproof.loading import expression
 from netproof.settings import Settings
@@ -30,8 +30,17 @@ class SiteError(NetproofError):
     """A site's file that cannot be used; the text names file, place, key and remedy."""
 
     def __init__(self, path: Path | str, place: str, key: str, reason: str) -> None:
-        self.path, self.place, self.key, self.reason = str(path), place, key, reason
-        super().__init__(f"{path}: {place}: {key}: {reason}")
+        self.path = str(path)
+        self.place, self.key, self.reason = map(_without_middle, (place, key, reason))
+        super().__init__(f"{path}: {self.place}: {self.key}: {self.reason}")
+
+
+def _without_middle(text: str) -> str:
+    """The text; of a very long one, which quotes what a file says, beginning and end."""
+    if len(text) <= 4 * MOST_SHOWN:
+        return text
+    more = len(text) - 2 * MOST_SHOWN
+    return f"{text[:MOST_SHOWN]}… ({more} characters more) …{text[-MOST_SHOWN:]}"
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,9 @@ from netproof.parse import imb
 from netproof.references import VARIABLE_UNITS, NotThere, ReferenceFile
 from netproof.site import Partition, SiteError
 from netproof.tables import say
-from netproof.verdict import CANNOT_JUDGE, FAILED, PASSED
+
+RIGHT, WRONG = 0, 2
+"""Exit statuses of ``netproof site check``, which says nothing of a network."""
 
 _ALIKE = ("access", "env_vars", "modules", "prepare_cmds", "resources", "sched_options")
 _ALIKE_EXTRAS = ("interface", "mtu", "link_mbit_s")
@@ -55,14 +57,14 @@ def run(asked: str | None, *, full: bool, as_json: bool) -> int:
     """Check a system, print what was found, and return the exit status.
 
     ``asked``: SYSTEM or SYSTEM:PARTITION, None for the one that this is a login node of. 0: nothing
-    is wrong; 1: something is; 2: it cannot be checked.
+    is wrong; 2: something is, or it cannot be checked.
     """
     try:
         with tables.working("checking"):
             checked = check(asked, full=full)
     except NetproofError as error:
         say(tables.console(stderr=True), f"netproof: cannot check: {error}", "red")
-        return CANNOT_JUDGE
+        return WRONG
     if as_json:
         documents.write(document(checked), sys.stdout)
     else:
@@ -76,7 +78,7 @@ def run(asked: str | None, *, full: bool, as_json: bool) -> int:
         count = len(checked.faults)
         told = f"{count} {'thing is' if count == 1 else 'things are'} wrong" if count else "ready"
         say(out, f"{checked.system}: {told}", "bold")
-    return FAILED if checked.faults else PASSED
+    return WRONG if checked.faults else RIGHT
 
 
 def document(checked: Checked) -> dict[str, Any]:

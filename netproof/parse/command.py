@@ -10,13 +10,16 @@ from typing import Any, TextIO
 from netproof.errors import NetproofError, ParseError
 from netproof.parse import imb, netpipe, read, text_of
 
+READ, FAULTY = 0, 2
+"""Exit statuses of ``netproof parse``."""
+
 UNITS = {"sizes": "bytes", "time": "us", "bandwidth": "MB/s of 10^6 bytes"}
 
 
 def run(paths: Iterable[Path], *, bidirectional: bool, out: TextIO, err: TextIO) -> int:
     """Write a list to ``out``, an object for each file that was read; faults to ``err``.
 
-    Returns 1 if any file could not be read, is not what a benchmark prints, or says that a
+    Returns 2 if any file could not be read, is not what a benchmark prints, or says that a
     measurement failed (such a file is in the list all the same), else 0.
     """
     entries: list[dict[str, Any]] = []
@@ -34,7 +37,7 @@ def run(paths: Iterable[Path], *, bidirectional: bool, out: TextIO, err: TextIO)
     out.write(json.dumps(entries, indent=1, allow_nan=False) + "\n")
     for sentence in faults:
         err.write(f"netproof: {sentence}\n")
-    return 1 if faults else 0
+    return FAULTY if faults else READ
 
 
 def _imb_entry(output: imb.ImbOutput, faults: list[str]) -> dict[str, Any]:

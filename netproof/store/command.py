@@ -13,19 +13,22 @@ from netproof.keeping import ingest
 from netproof.store.folder import Store
 from netproof.store.ingest import Ingested
 
+ALL_IN, REFUSED = 0, 2
+"""Exit statuses of ``netproof ingest``."""
+
 
 def run(reports: Sequence[Path], folder: Path) -> int:
     """Ingest ``reports`` into the store in ``folder``, made if need be, and print each outcome.
 
-    Returns the exit status: 0 all are in, 1 some were refused and the others are in, 2 there
-    is no store to bring them to.
+    Returns the exit status: 0 all are in, 2 some were refused and the others are in, or there is
+    no store to bring them to.
     """
     out, err = tables.console(), tables.console(stderr=True)
     try:
         store = Store.create(folder)
     except NetproofError as error:
         tables.say(err, f"netproof: {error}", "red")
-        return 2
+        return REFUSED
     refused = 0
     for number, report in enumerate(reports, 1):
         try:
@@ -37,7 +40,7 @@ def run(reports: Sequence[Path], folder: Path) -> int:
             tables.say(err, f"refused {error}", "red")
     if refused:
         tables.say(err, f"{refused} of {len(reports)} reports refused", "red")
-    return 1 if refused else 0
+    return REFUSED if refused else ALL_IN
 
 
 def _print(done: Ingested, out: Console) -> None:

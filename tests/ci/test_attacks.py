@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -18,21 +21,52 @@ from netproof.errors import NetproofError  # noqa: E402
 
 
 def test_a_small_number_of_every_attack_is_refused_or_read_right():
+    only = [word for name in (*attacks.MUTATED, attacks.FLIPS) for word in ("--only", name)]
     ran = subprocess.run(
-        [sys.executable, ROOT / "ci" / "attacks.py", "--tries", "60", "--seed", "7"],
+        [sys.executable, ROOT / "ci" / "attacks.py", "--tries", "60", "--seed", "7", *only],
         capture_output=True,
         text=True,
         check=False,
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     rows = [line.split() for line in ran.stdout.splitlines() if " 60 " in line]
-    assert len(rows) == 7
+    assert len(rows) == len(attacks.MUTATED)
     for *_, tries, refused, right, written, wrong, seconds, mib in rows:
         assert (tries, wrong) == ("60", "0")
         assert int(refused) + int(right) + int(written) == 60
         assert int(refused) > 0
         assert float(seconds) <= attacks.SECONDS
         assert int(mib) <= attacks.MIB
+    assert f"{attacks.FLIPS}  " in ran.stdout
+    assert "6 found and named" in ran.stdout
+
+
+def test_the_tests_of_every_listed_attack_are_there():
+    for name, tests in attacks.LISTED.items():
+        for test in tests:
+            path, _, called = test.removeprefix("--deselect=").partition("::")
+            text = (ROOT / path).read_text()
+            assert not called or re.search(rf"(def|class) {called}\b", text), f"{name}: {test}"
+
+
+def test_a_listed_attack_that_does_not_hold_or_is_not_tried_is_wrong(tmp_path):
+    path = tmp_path / "test_some.py"
+    path.write_text(
+        "import pytest\n"
+        "def test_holds(): pass\n"
+        "def test_fails(): assert False\n"
+        "@pytest.mark.skip\n"
+        "def test_skipped(): pass\n"
+    )
+    count, came, wrong = attacks._listed([str(path)])
+    assert (count, came) == (3, "1 held")
+    assert [sentence.rpartition("::")[2] for sentence in wrong] == [
+        "test_fails: failure",
+        "test_skipped: skipped",
+    ]
+    count, came, wrong = attacks._listed([f"{path}::test_gone"])
+    assert (count, came) == (0, "not tried")
+    assert wrong
 
 
 @pytest.fixture
@@ -61,8 +95,8 @@ def test_an_error_that_quotes_all_of_a_line_is_wrong(known):
 
 
 def test_what_had_to_be_refused_and_was_read_is_wrong(known):
-    path = ROOT / "reference-values" / "testbed.yaml"
-    given = attacks.Input(path.read_text(), str(path), must_refuse=True)
+    text = attacks._some_checks((ROOT / "reference-values" / "testbed.yaml").read_text())
+    given = attacks.Input(text, "testbed.yaml", must_refuse=True)
     assert attacks.outcome(known["references"], given) == "was read, and has to be refused"
 
 
@@ -90,3 +124,43 @@ def test_the_same_seed_makes_the_same_inputs(known):
             [attack.make(attacks.random.Random(5)).text for _ in range(3)] for _ in range(2)
         )
         assert one == other
+
+
+def test_an_input_that_never_ends_is_given_up(known, monkeypatch):
+    monkeypatch.setattr(attacks, "ENDLESS_SECONDS", 0.2)
+    before = signal.signal(signal.SIGPROF, attacks._give_up)
+
+    def judge(given):
+        while True:
+            pass
+
+    given = attacks.Input("", "made")
+    try:
+        assert attacks.outcome(faked(known["patterns"], judge), given) == "_Endless: "
+    finally:
+        signal.signal(signal.SIGPROF, before)
+
+
+def test_a_report_s_case_that_contradicts_itself_is_refused_alone(known, tmp_path):
+    document = json.loads((tmp_path / "netpipe.json").read_text())
+    given = attacks.Input(json.dumps(document), "netpipe.json")
+    assert attacks.outcome(known["session report"], given) == attacks.RIGHT
+    measured = document["runs"][0]["testcases"][1]["netproof_measured"]
+    measured["landmarks"]["peak_mb_s"] = 1e9
+    given = attacks.Input(json.dumps(document), "netpipe.json")
+    assert attacks.outcome(known["session report"], given) == attacks.REFUSED
+
+
+def test_a_site_s_value_that_nobody_said_is_wrong(known, monkeypatch):
+    load = attacks.site.load
+
+    def lying(path):
+        found = load(path)
+        found["systems"][0]["partitions"][0]["extras"]["mtu"] = 9001
+        return found
+
+    name, text = next(iter(attacks._site_texts().items()))
+    given = attacks.Input(text, name)
+    assert attacks.outcome(known["site file"], given) == attacks.RIGHT
+    monkeypatch.setattr(attacks.site, "load", lying)
+    assert "9001" in attacks.outcome(known["site file"], given)

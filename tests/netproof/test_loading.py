@@ -34,9 +34,9 @@ def bomb(*, merged: bool) -> str:
     [
         ('{"a": 1,\n "b": {"c": 1, "c": 2},\n "a": 1}', "^x:2: duplicate key 'c'; remove one"),
         ('{"a\\u0041": 1,\n "aA": 2}', "^x:2: duplicate key 'aA'"),
-        ("[1, NaN]", "NaN is no number"),
-        ("[-Infinity]", "-Infinity is no number"),
-        ("[1e999]", "'1e999' is beyond all numbers"),
+        ('["NaN",\n "\\"NaN", 1,\n NaN]', "^x:3: is no JSON: NaN is no number"),
+        ("[-Infinity]", "^x:1: is no JSON: -Infinity is no number"),
+        ("[\n1e999]", "^x:2: is no JSON: '1e999' is beyond all numbers"),
         ("[" + "9" * 400 + "]", "is beyond all numbers"),
         ("[" + "9" * 5000 + ".5]", "is beyond all numbers"),
         ("[" * DEEP, "^x:1: lists and mappings are nested deeper than 60"),

@@ -1,4 +1,4 @@
-"""`netproof parse` prints what was read as JSON, or the fault with its place and exit 1."""
+"""`netproof parse` prints what was read as JSON, or the fault with its place and exit 2."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_faulty_file_does_not_hide_the_others(tmp_path: Path) -> None:
     binary = tmp_path / "binary.txt"
     binary.write_bytes(b"#---\n\xff\xfe\n")
     code, entries, faults = run(STOPPED, tmp_path / "missing.txt", TCP, binary, tmp_path)
-    assert code == 1
+    assert code == 2
     assert [entry["file"] for entry in entries] == [str(TCP)]
     assert f"{STOPPED}:47: the table of PingPong ends before 4194304 bytes" in faults
     assert f"{tmp_path / 'missing.txt'}: cannot be read: No such file or directory" in faults
@@ -65,9 +65,9 @@ def test_a_faulty_file_does_not_hide_the_others(tmp_path: Path) -> None:
     assert faults.count("\n") == 4
 
 
-def test_a_measurement_that_failed_is_shown_and_exits_1() -> None:
+def test_a_measurement_that_failed_is_shown_and_exits_2() -> None:
     code, [entry], faults = run(BARRIER)
-    assert code == 1
+    assert code == 2
     alltoall, barrier = entry["tables"]
     assert alltoall["failures"][0]["size_bytes"] == 524288
     assert alltoall["sizes_bytes"] == [0, 65536, 131072, 262144]
@@ -77,12 +77,12 @@ def test_a_measurement_that_failed_is_shown_and_exits_1() -> None:
 
 def test_what_is_no_benchmark_is_refused() -> None:
     code, entries, faults = run(DATA / "imb/NOTES.md", __file__)
-    assert (code, entries) == (1, [])
+    assert (code, entries) == (2, [])
     assert "NOTES.md:1: expected the rule above IMB's name" in faults
     assert "test_parse_command.py:1: expected the output of IMB-MPI1 or of NetPIPE" in faults
 
 
 def test_a_direction_is_not_asked_of_imb() -> None:
     code, entries, faults = run("--bidirectional", LARGE)
-    assert (code, entries) == (1, [])
+    assert (code, entries) == (2, [])
     assert "IMB's output has no direction" in faults

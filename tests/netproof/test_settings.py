@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from netproof.errors import NetproofError
@@ -34,6 +36,8 @@ def test_bursts_of_an_emulated_link_are_left_out_of_the_loss_of_mpi():
         ({"jump": {"fails": 6}}, "'jump' has no setting 'fails'; it has warn, fail, least_size"),
         ({"jump": {"fail": "6"}}, "'jump': 'fail' is '6', and has to be a number or None"),
         ({"jump": {"fail": True}}, "'jump': 'fail' is True, and has to be a number or None"),
+        ({"jump": {"fail": math.nan}}, "'jump': 'fail' is nan, and has to be a number or None"),
+        ({"jump": {"warn": math.inf}}, "'jump': 'warn' is inf, and has to be a number or None"),
         ({"jump": {"least_size": None}}, "'least_size' is None, and has to be a whole number"),
         ({"jump": {"least_size": 4.5}}, "'least_size' is 4.5, and has to be a whole number"),
         ({"jump": {"fail": 2}}, "fail=2 is milder than warn=4.0: exchange them"),

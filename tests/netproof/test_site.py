@@ -311,3 +311,14 @@ def test_a_known_flaw_is_an_expression_and_a_reason(tmp_path, configuration, kno
     with pytest.raises(site.SiteError) as caught:
         site.load(written(tmp_path, configuration))
     assert f"environment mpich: extras['known']: {reason}" in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["swi" + "{" * 50_000, "switch"])
+def test_what_a_file_says_at_length_is_quoted_by_its_beginning_and_end(
+    tmp_path, configuration, key
+):
+    extras = configuration["systems"][0]["partitions"][0]["extras"]
+    extras[key] = 0 if key != "switch" else "x" * 50_000 + "\n"
+    said = refusal(tmp_path, configuration)
+    assert "characters more) …" in said
+    assert len(said) < 3000

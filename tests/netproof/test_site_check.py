@@ -65,7 +65,7 @@ def checked(*arguments: str) -> tuple[int, str, str]:
 
 def faults(*arguments: str) -> list[dict[str, str]]:
     status, said, why = checked(*arguments, "--json")
-    assert status == 1, said + why
+    assert status == 2, said + why
     return json.loads(said)["faults"]
 
 
@@ -102,7 +102,7 @@ def test_all_that_is_wrong_with_the_dictionary_is_told_at_once(folders):
     changed(path, END_OF_PARTITIONS, third)
     status, said, _ = checked("example")
     place = f"WRONG {path}: partition example:nexus-fc: "
-    assert status == 1
+    assert status == 2
     assert f"{place}extras['swich']: is unknown; did you mean 'switch'? the keys are " in said
     assert f"{place}extras['switch']: is missing; give the switch's name on site (str)" in said
     assert f"{place}extras['mtu']: 100 is no MTU in bytes: 576 to 65535" in said

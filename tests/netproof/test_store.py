@@ -358,12 +358,12 @@ def test_a_damaged_report_is_refused_with_the_reason_and_the_others_go_in(
 ):
     damaged = altered(tmp_path, change)
     folder = tmp_path / "store"
-    assert run([FAULTY, damaged], folder) == 1
+    assert run([FAULTY, damaged], folder) == 2
     told = capfd.readouterr().err
     assert f"refused {damaged}: " in told
     assert re.search(reason, told), told
     assert [stored.name for stored in Store(folder).sessions()] == ["20261120T232229-7117da51"]
-    assert run([PASSED, damaged], folder) == 1
+    assert run([PASSED, damaged], folder) == 2
     assert len(Store(folder).sessions()) == 2
 
 
@@ -434,7 +434,7 @@ def test_a_report_that_may_not_be_read_is_refused_and_the_others_go_in(tmp_path,
     monkeypatch.setattr(os, "access", lambda *_, **__: False)
     store = tmp_path / "store"
     ran = CliRunner().invoke(app, ["ingest", str(tmp_path), str(PASSED), "--store", str(store)])
-    assert ran.exit_code == 1
+    assert ran.exit_code == 2
     assert "cannot be read" in ran.stderr
     assert f"ingested: session {PASSED_NAME}" in ran.stdout
 
