@@ -54,7 +54,10 @@ CERTIFICATES = ("/etc/ssl/certs/ca-certificates.crt", "/usr/local/share/ca-certi
 TESTS = " ".join(f"tests/netproof/test_{name}.py" for name in ("parse_*", "loading", "store"))
 """What most depends on the release's Python."""
 TARGETS = ("apt-get", "indextargets", "--format", "$(RELEASE) $(COMPONENT) $(ORIGIN) $(REPO_URI)")
+NAMESPACES = ("unshare", "--mount", "--pid", "--ipc", "--uts", "--net", "--fork", "true")
 ENTER = """set -e
+# What ends before the release is entered says nothing of it.
+trap 'exit 2' EXIT
 tree=$1
 shift
 # A node's namespaces can only be made below a root that is a mount.
@@ -413,6 +416,8 @@ def run(named: str) -> int:
     if os.geteuid() != 0:
         raise CannotRunError("namespaces take root: run it as root, or by sudo")
     begun = time.monotonic()
+    # Of a container root may have no rights to make any.
+    _said(NAMESPACES)
     codename = _said(["sh", "-c", '. /etc/os-release; echo "${VERSION_CODENAME:-}"']).strip()
     release = other_than(codename) if named == OTHER else named
     print(f"==> try {release}", flush=True)

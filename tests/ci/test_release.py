@@ -227,6 +227,22 @@ def test_a_node_s_namespaces_can_be_made_inside_and_given_folders_are_only_read(
     assert str(tmp_path) not in Path("/proc/mounts").read_text()
 
 
+@as_root
+def test_a_release_that_cannot_be_entered_is_no_failed_network(tmp_path):
+    enter = ["sh", "-c", release.ENTER, "sh", str(tmp_path / "none")]
+    environment = {**release.passed_on(os.environ), "WITHIN": "exit 1"}
+    assert release.contained(enter, environment) == 2
+
+
+@as_root
+def test_root_without_the_right_to_make_namespaces_is_told_so():
+    lacking = ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin"]
+    command = [*lacking, "/usr/bin/python3", "ci/release.py", "other"]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert ran.returncode == 2
+    assert "unshare failed: Operation not permitted" in ran.stderr
+
+
 def sleeping() -> int:
     """How many of the sleeps are there."""
     found = 0
@@ -433,4 +449,4 @@ def test_what_the_machine_has_not_or_a_full_disk_is_no_failed_network(smoke, mon
 
     monkeypatch.setattr(release, "_said", missing)
     assert smoke(0) == 2
-    assert capsys.readouterr().err.startswith("ci/test: [Errno 2] No such file or directory: 'sh'")
+    assert capsys.readouterr().err.startswith("ci/test: [Errno 2] No such file or directory: ")
