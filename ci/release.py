@@ -1,4 +1,6 @@
-"""A smoke run on another Debian release: `ci/test --release NAME`.
+"""A try of another Debian release: `ci/test --release NAME`, and what `ci/test` ends with.
+
+Parsers, loading and store are tested there with its Python, and `ci/quickstart --smoke` is run.
 
 The release is a debootstrap in a folder of its own, made once and used again. What runs there has
 mount, process, IPC and name namespaces of its own, and the testbed a network of its own too: when
@@ -29,6 +31,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 RELEASES = ("bookworm", "trixie")
+OTHER = "other"
+"""Names whichever of the two the machine itself is not."""
 FOLDERS = Path("/var/tmp")
 LOCKS = Path("/run")
 CHECKOUT = "srv/netproof"
@@ -47,8 +51,13 @@ PASSED_ON = re.compile(
 PIP_FILES = ("/etc/pip.conf", "/etc/xdg/pip/pip.conf", "~/.pip/pip.conf", "~/.config/pip/pip.conf")
 APT_SETTINGS = re.compile(r"Acquire::(https?::|Check-|Retries|ForceIPv)\S* \"[^\"]+\";")
 CERTIFICATES = ("/etc/ssl/certs/ca-certificates.crt", "/usr/local/share/ca-certificates")
+TESTS = " ".join(f"tests/netproof/test_{name}.py" for name in ("parse_*", "loading", "store"))
+"""What most depends on the release's Python."""
 TARGETS = ("apt-get", "indextargets", "--format", "$(RELEASE) $(COMPONENT) $(ORIGIN) $(REPO_URI)")
+NAMESPACES = ("unshare", "--mount", "--pid", "--ipc", "--uts", "--net", "--fork", "true")
 ENTER = """set -e
+# What ends before the release is entered says nothing of it.
+trap 'exit 2' EXIT
 tree=$1
 shift
 # A node's namespaces can only be made below a root that is a mount.
@@ -69,8 +78,11 @@ exec chroot "$tree" /bin/bash -c "$WITHIN"
 """Mounts what a machine has, and folders that are to be seen inside, then enters the release."""
 WITHIN = f"""set -e
 cd /{CHECKOUT}
-dpkg --configure -a
-ci/setup
+prepare() {{
+    dpkg --configure -a && ci/setup &&
+        .venv/bin/pip --quiet --disable-pip-version-check install --editable '.[test]'
+}}
+prepare || exit {CANNOT_RUN}
 . /etc/os-release
 echo "==> $PRETTY_NAME, $(cat /etc/debian_version)"
 for package in slurmctld python3 openmpi-bin libmpich12 mariadb-server-core; do
@@ -78,6 +90,8 @@ for package in slurmctld python3 openmpi-bin libmpich12 mariadb-server-core; do
 done
 exec unshare --net bash -c '
     ip link set dev lo up
+    echo "==> test what reads and keeps"
+    (. ci/activate && pytest -q {TESTS}) || exit {FAILED}
     status=0
     ci/quickstart --smoke || status=$?
     if [ "$status" -eq 2 ]; then
@@ -130,13 +144,26 @@ def mirror(targets: str, codename: str) -> Mirror:
             found.setdefault(release, address.rstrip("/"))
     if codename not in found:
         raise CannotRunError(
-            f"apt has no lists of Debian's {codename} main, so its mirror is not known: run"
-            " 'apt-get update', or add it to /etc/apt/sources.list"
+            f"apt has no lists of Debian's {codename} main, so its mirror is not known: add it to"
+            " /etc/apt/sources.list"
         )
     for address in found.values():
         if not re.match(r"https?://", address):
             raise CannotRunError(f"apt's mirror {address} is no http address, as debootstrap needs")
     return Mirror(found[codename], found.get(f"{codename}-security"))
+
+
+def other_than(codename: str) -> str:
+    """The release to try on a machine of the release ``codename``.
+
+    Raises CannotRunError when that is none of the two.
+    """
+    if codename not in RELEASES:
+        raise CannotRunError(
+            f"this machine is Debian's {codename or 'no release'}, and which is the other one is"
+            f" known of {' and '.join(RELEASES)} only: name it by --release"
+        )
+    return next(release for release in RELEASES if release != codename)
 
 
 def passed_on(environment: Mapping[str, str]) -> dict[str, str]:
@@ -283,13 +310,26 @@ def _said(command: Sequence[str]) -> str:
     return ran.stdout
 
 
+def _apt_get(*words: str) -> bool:
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    return subprocess.run(["apt-get", "-qq", *words], env=environment).returncode == 0
+
+
 def _install_debootstrap() -> None:
     if shutil.which("debootstrap"):
         return
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for words in (["update"], ["install", "--yes", "--no-install-recommends", "debootstrap"]):
-        if subprocess.run(["apt-get", "-qq", *words], env=environment).returncode:
-            raise CannotRunError("debootstrap is missing, and apt-get does not install it")
+    wanted = ("install", "--yes", "--no-install-recommends", "debootstrap")
+    if not (_apt_get("update") and _apt_get(*wanted)):
+        raise CannotRunError("debootstrap is missing, and apt-get does not install it")
+
+
+def _archive(codename: str) -> Mirror:
+    """The machine's mirror; a machine may come without apt's lists, which are fetched then."""
+    asked = (*TARGETS, "Created-By: Packages")
+    said = _said(asked)
+    if not said.strip() and _apt_get("update"):
+        said = _said(asked)
+    return mirror(said, codename)
 
 
 def _made(folder: Path, release: str, archive: Mirror, environment: Mapping[str, str]) -> Path:
@@ -371,15 +411,19 @@ def _copy_checkout(tree: Path) -> None:
             shutil.copy2(source, target, follow_symlinks=False)
 
 
-def run(release: str) -> int:
-    """Makes the smoke run on ``release``: its exit status, or 0 where all of it was measured."""
+def run(named: str) -> int:
+    """Tries the release ``named``: the exit status, which is 0 too where all was measured."""
     if os.geteuid() != 0:
         raise CannotRunError("namespaces take root: run it as root, or by sudo")
     begun = time.monotonic()
+    # Of a container root may have no rights to make any.
+    _said(NAMESPACES)
+    codename = _said(["sh", "-c", '. /etc/os-release; echo "${VERSION_CODENAME:-}"']).strip()
+    release = other_than(codename) if named == OTHER else named
+    print(f"==> try {release}", flush=True)
     with _alone(release):
         _install_debootstrap()
-        codename = _said(["sh", "-c", '. /etc/os-release; echo "$VERSION_CODENAME"']).strip()
-        archive = mirror(_said([*TARGETS, "Created-By: Packages"]), codename)
+        archive = _archive(codename)
         environment = passed_on(os.environ)
         folder = FOLDERS / f"netproof-release-{release}"
         tree = _made(folder, release, archive, environment)
@@ -400,9 +444,9 @@ def run(release: str) -> int:
 def main(arguments: Sequence[str]) -> int:
     """The run's exit status; 2 and a sentence when it cannot be made, 128 and more by a signal."""
     parser = argparse.ArgumentParser(
-        prog="ci/test --release", description="A smoke run on another Debian release."
+        prog="ci/test --release", description="A try of another Debian release."
     )
-    parser.add_argument("release", choices=RELEASES)
+    parser.add_argument("release", choices=(*RELEASES, OTHER))
     options = parser.parse_args(arguments)
     try:
         with stopping():

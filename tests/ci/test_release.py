@@ -43,6 +43,42 @@ def test_a_machine_without_security_updates_asks_for_none():
     assert "security" not in found.sources("trixie")
 
 
+def test_the_other_release_is_the_one_that_the_machine_is_not():
+    assert release.other_than("bookworm") == "trixie"
+    assert release.other_than("trixie") == "bookworm"
+
+
+@pytest.mark.parametrize("codename", ["noble", ""])
+def test_a_machine_of_neither_release_does_not_choose(codename):
+    with pytest.raises(CannotRunError, match=r"bookworm and trixie only: name it by --release"):
+        release.other_than(codename)
+
+
+@pytest.mark.parametrize("fetched", [True, False])
+def test_a_machine_without_apt_s_lists_fetches_them(monkeypatch, fetched):
+    lists, asked = [""], []
+
+    def apt_get(*words):
+        asked.append(words)
+        lists[0] = TARGETS if fetched else ""
+        return fetched
+
+    monkeypatch.setattr(release, "_said", lambda command: lists[0])
+    monkeypatch.setattr(release, "_apt_get", apt_get)
+    if fetched:
+        assert release._archive("bookworm").main == "http://mirror.example/debian"
+    else:
+        with pytest.raises(CannotRunError, match="apt has no lists"):
+            release._archive("bookworm")
+    assert asked == [("update",)]
+
+
+def test_what_is_tested_on_the_other_release_is_there():
+    for pattern in release.TESTS.split():
+        assert list(ROOT.glob(pattern)), pattern
+    assert f"pytest -q {release.TESTS}" in release.WITHIN
+
+
 @pytest.mark.parametrize(
     ("targets", "said"),
     [
@@ -191,6 +227,22 @@ def test_a_node_s_namespaces_can_be_made_inside_and_given_folders_are_only_read(
     assert str(tmp_path) not in Path("/proc/mounts").read_text()
 
 
+@as_root
+def test_a_release_that_cannot_be_entered_is_no_failed_network(tmp_path):
+    enter = ["sh", "-c", release.ENTER, "sh", str(tmp_path / "none")]
+    environment = {**release.passed_on(os.environ), "WITHIN": "exit 1"}
+    assert release.contained(enter, environment) == 2
+
+
+@as_root
+def test_root_without_the_right_to_make_namespaces_is_told_so():
+    lacking = ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin"]
+    command = [*lacking, "/usr/bin/python3", "ci/release.py", "other"]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert ran.returncode == 2
+    assert "unshare failed: Operation not permitted" in ran.stderr
+
+
 def sleeping() -> int:
     """How many of the sleeps are there."""
     found = 0
@@ -216,6 +268,64 @@ def test_a_release_that_is_none_runs_nothing():
     )
     assert ran.returncode == 2
     assert "choose from" in ran.stderr
+
+
+@pytest.fixture
+def whole(tmp_path):
+    """Runs `ci/test` where what it starts are stand-ins: its exit status and what was started."""
+    (tmp_path / "ci" / "testbed").mkdir(parents=True)
+    shutil.copy(ROOT / "ci" / "test", tmp_path / "ci")
+    (tmp_path / "ci" / "activate").write_text(f"PATH={tmp_path}:$PATH\n")
+
+    def run(*arguments: str, pytest: int = 0, other: int = 0) -> tuple[int, list[str]]:
+        started = tmp_path / "started"
+        started.write_text("")
+        for name, status in {
+            "ci/setup": 0,
+            "ci/testbed/testbed": 0,
+            "ruff": 0,
+            "pytest": pytest,
+        }.items():
+            path = tmp_path / name
+            path.write_text(f'#!/bin/bash\necho "{path.name} $*" >>{started}\nexit {status}\n')
+            path.chmod(0o755)
+        (tmp_path / "ci" / "release.py").write_text(
+            "import sys\n"
+            f"open({str(started)!r}, 'a').write('release ' + ' '.join(sys.argv[1:]))\n"
+            f"sys.exit({other})\n"
+        )
+        ran = subprocess.run([tmp_path / "ci" / "test", *arguments], stdin=subprocess.DEVNULL)
+        return ran.returncode, started.read_text().splitlines()
+
+    return run
+
+
+OWN = ["setup --test", "testbed down", "ruff check .", "ruff format --check ."]
+
+
+def test_what_ci_runs_ends_with_a_try_of_the_other_release(whole):
+    assert whole() == (0, [*OWN, "pytest ", "release other"])
+    assert whole("-k", "verdict")[1] == [*OWN, "pytest -k verdict", "release other"]
+    assert "ci/test\n" in (ROOT / ".ci" / "run").read_text()
+
+
+@pytest.mark.parametrize("status", [1, 2, 100, 143])
+def test_a_try_that_cannot_be_made_or_fails_fails_the_whole(whole, status):
+    assert whole(other=status)[0] == status
+
+
+def test_the_other_release_waits_for_the_tests_to_pass(whole):
+    assert whole(pytest=1) == (1, [*OWN, "pytest "])
+
+
+@pytest.mark.parametrize("status", [0, 1])
+def test_the_other_release_is_left_out_where_that_is_asked_for(whole, status):
+    said = whole("--own-release", "-k", "verdict", pytest=status, other=1)
+    assert said == (status, [*OWN, "pytest -k verdict"])
+
+
+def test_the_other_release_can_be_tried_alone(whole):
+    assert whole("--release", "trixie", other=2) == (2, ["release trixie"])
 
 
 @pytest.fixture
@@ -274,7 +384,7 @@ def smoke(tmp_path, monkeypatch):
     (tmp_path / "netproof-release-trixie" / "root").mkdir(parents=True)
     place = tmp_path / "netproof-release-trixie" / "root" / release.CHECKOUT
 
-    def run(status: int, written: str | None = None) -> int:
+    def run(status: int, written: str | None = None, named: str = "trixie") -> int:
         def contained(command, environment):
             assert str(place.parents[1]) in command
             if written is not None:
@@ -282,7 +392,7 @@ def smoke(tmp_path, monkeypatch):
             return status
 
         monkeypatch.setattr(release, "contained", contained)
-        return release.main(["trixie"])
+        return release.main([named])
 
     for name, value in {
         "FOLDERS": tmp_path,
@@ -298,7 +408,7 @@ def smoke(tmp_path, monkeypatch):
 
 @as_root
 def test_nobody_else_can_enter_the_release(smoke, tmp_path):
-    assert smoke(0) == 0
+    assert smoke(0, named="other") == 0
     assert (tmp_path / "netproof-release-trixie").stat().st_mode & 0o777 == 0o700
 
 
@@ -339,4 +449,4 @@ def test_what_the_machine_has_not_or_a_full_disk_is_no_failed_network(smoke, mon
 
     monkeypatch.setattr(release, "_said", missing)
     assert smoke(0) == 2
-    assert capsys.readouterr().err.startswith("ci/test: [Errno 2] No such file or directory: 'sh'")
+    assert capsys.readouterr().err.startswith("ci/test: [Errno 2] No such file or directory: ")
