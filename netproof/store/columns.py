@@ -133,6 +133,22 @@ _FURTHER = {
     )
 }
 
+_TWIN = {
+    "twin": Column(
+        pa.list_(
+            pa.struct(
+                [
+                    ("size_bytes", pa.int64()),
+                    ("time_us", pa.float64()),
+                    ("bandwidth_mb_s", pa.float64()),
+                ]
+            )
+        ),
+        "the launch next to it over the link's healthy twin, a size each; null where there is none",
+        True,
+    )
+}
+
 _AGAIN_LOADS = {
     "loads": Column(_TEXT, "of each launch, `loads` as `launches` has them, JSON", True),
 }
@@ -181,7 +197,7 @@ _INCONCLUSIVE = {
 ADDED = {
     "curves": tuple(_RANGE),
     "again_curves": tuple(_RANGE),
-    "launches": (*_SCHEDULED, *_FURTHER),
+    "launches": (*_SCHEDULED, *_FURTHER, *_TWIN),
     "again": (*_AGAIN_LOADS, *_AGAIN_CRASHES),
     "cases": (
         *(*_CRASHES, *_INCONCLUSIVE, "asymptotic_mb_s", "half_performance_bytes", "intervals"),
@@ -311,6 +327,7 @@ TABLES: dict[str, Table] = {
             ),
             **_SCHEDULED,
             **_FURTHER,
+            **_TWIN,
         },
     ),
     "curves": Table(

@@ -238,6 +238,14 @@ def _again_values(
     }
 
 
+def _twin(launch: Mapping[str, Any]) -> dict[str, Any]:
+    """The curve of the launch next to it, as the report has it; nothing where there is none."""
+    if launch["twin"] is None:
+        return {}
+    names = {"sizes": "size_bytes", "time_us": "time_us", "bandwidth_mb_s": "bandwidth_mb_s"}
+    return {"twin": {key: [point[name] for point in launch["twin"]] for key, name in names.items()}}
+
+
 def _measured(
     row: Mapping[str, Any],
     case: Case,
@@ -254,6 +262,7 @@ def _measured(
             "curve": curves[launch["launch"]],
             **_loads(launch),
             **({"further": True} if launch["further"] else {}),
+            **_twin(launch),
         }
         for launch in ran
     ]

@@ -313,10 +313,17 @@ def _launch(rows: Rows, key: Mapping[str, Any], ranks_per_node: int, launch: Lau
             or None,
             "loads": [_with_absent(load) for load in launch.loads] or None,
             "further": launch.further,
+            "twin": None if launch.twin is None else _twin(launch.twin),
         }
     )
     same = {**key, "ranks_per_node": ranks_per_node, "launch": launch.number}
     rows["curves"] += _points(same, launch.curve)
+
+
+def _twin(curve: Curve) -> list[dict[str, float]]:
+    names = ("size_bytes", "time_us", "bandwidth_mb_s")
+    columns = (curve.sizes, curve.time_us, curve.bandwidth_mb_s)
+    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
 
 
 def _with_absent(record: NodeLoad | Scheduled) -> dict[str, Any]:
