@@ -43,7 +43,7 @@ install)
     mkdir -p "$own/view/bin"
     cd "$own/view/bin"
     echo '#!/bin/bash' >NPtcp
-    printf '#!/bin/bash\\ncp %s "$4"\\n' "$STAND_IN_DATA/smoke-np.out" >NPmpi
+    printf '#!/bin/bash\\ncp %s "$2"\\n' "$STAND_IN_DATA/smoke-np.out" >NPmpi
     printf '#!/bin/bash\\n[ -n "${PMI_RANK#0}${OMPI_COMM_WORLD_RANK#0}" ] || cat %s\\n' \
         "$STAND_IN_DATA/smoke-imb.out" >IMB-MPI1
     chmod +x NPtcp NPmpi IMB-MPI1

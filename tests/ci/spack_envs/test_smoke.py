@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from ci.spack_envs import smoke
 from netproof import spack
+from netproof.errors import NetproofError
 
 ONE = "mpich-gcc"
 
@@ -45,7 +47,7 @@ def test_both_programs_run_by_its_own_mpiexec(spack_envs, built):
         ("NPmpi", "true", "np.out"),
         (
             "NPmpi",
-            'head -n 5 "$STAND_IN_DATA/smoke-np.out" >"$4"',
+            'head -n 5 "$STAND_IN_DATA/smoke-np.out" >"$2"',
             "has other sizes than NetPIPE measures",
         ),
         ("IMB-MPI1", "echo broken >&2; exit 1", "IMB-MPI1"),
@@ -75,3 +77,14 @@ def test_under_slurm_it_is_srun_with_the_mpi_s_pmi_that_starts_them(spack_envs, 
     assert ran.returncode == 0, ran.stdout
     log = (built.parents[1] / ".netproof" / "smoke" / "smoke.log").read_text()
     assert f"$ {tmp_path}/bin/srun --mpi=pmi2 --ntasks=2 --nodes=2 --partition=build {built}" in log
+
+
+def test_one_that_hangs_is_ended_with_its_ranks(tmp_path, monkeypatch):
+    monkeypatch.setattr(smoke, "SECONDS", 1)
+    program = tmp_path / "hangs"
+    script(program, f"sleep 600 & echo $! >{tmp_path}/rank; wait")
+    with pytest.raises(NetproofError, match="hangs took over 1 s"):
+        smoke._run([str(program)], tmp_path, {"PATH": "/usr/bin:/bin"})
+    rank = int((tmp_path / "rank").read_text())
+    status = Path(f"/proc/{rank}/stat")
+    assert not status.exists() or status.read_text().split()[2] == "Z"
