@@ -60,13 +60,19 @@ class Table:
 
 @dataclass(frozen=True)
 class Mpi:
-    """What ReFrame has to know of an MPI library; ``package`` is its name in Spack."""
+    """What ReFrame has to know of an MPI library; ``package`` is its name in Spack.
+
+    ``fabrics``: those that it is required to have, each with the reason; ``absent``: those of them
+    that it is declared not to have, each with the reason.
+    """
 
     package: str
     label: str
     kind: str
     pmi: str
     env_vars: tuple[tuple[str, str], ...]
+    fabrics: dict[str, str]
+    absent: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -162,13 +168,24 @@ def mpi(combination: Combination, site: str, folder: Path = FOLDER) -> Mpi:
     content = load(path, "mpi")
     package = content["definitions"][0]["mpi"][0]
     attributes = dict(content["packages"].get(package, {}).get("package_attributes", {}))
+    # A site adds fabrics to those of the fragment: none goes without being declared absent.
+    fabrics = dict(attributes.get("netproof_fabrics", {}))
     if site:
         sites = load(folder / "site" / site / "packages.yaml", "site")["packages"]
         for key in (package, f"{package}:"):
             attributes |= sites.get(key, {}).get("package_attributes", {})
+            fabrics |= attributes.get("netproof_fabrics", {})
     for name in ("netproof_label", "netproof_kind", "netproof_pmi"):
         if name not in attributes:
             raise SpackFileError(path, f"packages.{package}.package_attributes", f"has no {name}")
+    absent = attributes.get("netproof_absent", {})
+    for name in absent:
+        if name not in fabrics:
+            raise SpackFileError(
+                path,
+                f"packages.{package}.package_attributes.netproof_absent",
+                f"{name} is declared absent, and nothing requires it",
+            )
     variables = attributes.get("netproof_env_vars", {})
     return Mpi(
         package,
@@ -176,6 +193,8 @@ def mpi(combination: Combination, site: str, folder: Path = FOLDER) -> Mpi:
         attributes["netproof_kind"],
         attributes["netproof_pmi"],
         tuple((name, in_project(value)) for name, value in variables.items()),
+        fabrics,
+        absent,
     )
 
 
@@ -293,6 +312,8 @@ def _environment(
             "when": record.built,
             "packages": record.packages,
         }
+        if library.absent:
+            built["absent"] = library.absent
     unusable = ""
     if found.word != "built":
         unusable = (

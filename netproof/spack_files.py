@@ -41,11 +41,16 @@ def _named(value: dict[str, Any], pattern: str = "^[a-z][a-z0-9]*$") -> dict[str
 
 _TEXT = {"type": "string", "minLength": 1}
 _TEXTS = {"type": "array", "items": _TEXT, "minItems": 1}
+FABRICS = ("tcp", "shm", "verbs", "ucx", "psm3", "opx", "efa", "cxi", "cuda", "rocm")
+"""Ways from rank to rank, and memories of GPUs, that an MPI library can be required to have."""
+_REASONS = _object(dict.fromkeys(FABRICS, _TEXT))
 _ATTRIBUTES = _object(
     {
         "netproof_label": _TEXT,
         "netproof_kind": _TEXT,
         "netproof_pmi": _TEXT,
+        "netproof_fabrics": _REASONS,
+        "netproof_absent": _REASONS,
         "netproof_env_vars": _named(_TEXT, "^[A-Za-z_][A-Za-z0-9_]*$"),
         "netproof_features": _TEXTS,
         "netproof_programs": _TEXTS,

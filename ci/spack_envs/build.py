@@ -16,7 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from ci.spack_envs import lock
+from ci.spack_envs import fabrics, lock
 from ci.spack_envs.program import Spack
 from netproof import loading, spack
 from netproof.errors import NetproofError
@@ -86,12 +86,14 @@ def build(
             _concretize(combination, program, log, now, wanted, folder)
             if not wanted.install:
                 return Outcome(combination.name, "concretized", time.monotonic() - begun, log)
+            _insist(fabrics.lock_faults(combination, site, folder))
             agreed = lock.hashes(own / "spack.lock")
             if program.run(log, "-e", str(own), "install", "-j", str(wanted.jobs)):
                 raise NetproofError(first_error(log))
             if lock.hashes(own / "spack.lock") != agreed:
                 raise NetproofError(f"Spack installed other hashes than {own}/spack.lock had")
             _require_programs(combination, folder)
+            _insist(fabrics.library_faults(combination, site, folder))
             packages = _roots(own / "spack.lock", spack.mpi(combination, site, folder).package)
             seconds = round(time.monotonic() - begun, 1)
             record = Record(
@@ -280,6 +282,11 @@ def _require_programs(combination: Combination, folder: Path) -> None:
         path = spack.view(combination, folder) / "bin" / name
         if not os.access(path, os.X_OK):
             raise NetproofError(f"Spack installed all, and still there is no {path}")
+
+
+def _insist(faults: list[str]) -> None:
+    if faults:
+        raise NetproofError("; ".join(faults))
 
 
 def _roots(lock_file: Path, mpi_package: str) -> dict[str, dict[str, str]]:

@@ -18,7 +18,7 @@ from rich.table import Table as Columns
 from rich.text import Text
 from ruamel.yaml import YAML
 
-from ci.spack_envs import build, consistency, program, release
+from ci.spack_envs import build, consistency, fabrics, program, release, smoke
 from netproof import spack
 from netproof.errors import NetproofError
 from netproof.spack import Combination
@@ -200,8 +200,8 @@ def check(options: argparse.Namespace) -> int:
             print(f"{combination.name}: {found.word}")
             if found.word in ("stale", "failed"):
                 faults.append(f"{combination.name}: {found.reason}")
-            elif found.word == "built":
-                faults += _smoke(combination, options.folder)
+            elif found.record is not None:
+                faults += _try(combination, found.record.site, options)
     for fault in faults:
         print(f"FAULT {fault}")
     return 1 if faults else 0
@@ -283,7 +283,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     asking = verb("where", where, "print the folder that an environment is built in", names=False)
     asking.add_argument("name", metavar="NAME")
-    verb("check", check, "hold the files against one another; try what is built")
+    checking = verb("check", check, "hold the files against one another; try what is built")
+    checking.add_argument(
+        "--slurm",
+        metavar="OPTIONS",
+        help="run what is built under Slurm with these options of srun, not by its own mpiexec",
+    )
     adding = verb("add", add, "add a combination to the table", names=False)
     adding.add_argument("mpi", metavar="MPI")
     adding.add_argument("compiler", metavar="COMPILER")
@@ -394,6 +399,22 @@ def _in_a_job(options: argparse.Namespace) -> int:
         raise NetproofError(f"the job left no {log}; sbatch ended with {ended}")
     print(log.read_text(encoding="utf-8"), end="")
     return ended
+
+
+def _try(combination: Combination, site: str, options: argparse.Namespace) -> list[str]:
+    """Asks what was built which fabrics it has, and runs its programs; the faults that show."""
+    folder = options.folder
+    for fabric, reason in spack.mpi(combination, site, folder).absent.items():
+        print(f"{combination.name}: without {fabric}: {reason}")
+    faults = fabrics.lock_faults(combination, site, folder)
+    faults += fabrics.library_faults(combination, site, folder)
+    if not faults:
+        print(f"{combination.name}: the fabrics that are required are there")
+    faults += _smoke(combination, folder)
+    tried = smoke.faults(combination, site, options.slurm, folder)
+    if not tried:
+        print(f"{combination.name}: NPmpi and IMB-MPI1 ran with 2 ranks")
+    return faults + tried
 
 
 def _smoke(combination: Combination, folder: Path) -> list[str]:

@@ -38,10 +38,12 @@ install)
         ;;
     esac
     mkdir -p "$own/view/bin"
-    for name in NPtcp NPmpi IMB-MPI1; do
-        printf '#!/bin/bash\\n' >"$own/view/bin/$name"
-        chmod +x "$own/view/bin/$name"
-    done
+    cd "$own/view/bin"
+    echo '#!/bin/bash' >NPtcp
+    printf '#!/bin/bash\\ncp %s "$2"\\n' "$STAND_IN_DATA/smoke-np.out" >NPmpi
+    printf '#!/bin/bash\\n[ -n "${PMI_RANK#0}${OMPI_COMM_WORLD_RANK#0}" ] || cat %s\\n' \
+        "$STAND_IN_DATA/smoke-imb.out" >IMB-MPI1
+    chmod +x NPtcp NPmpi IMB-MPI1
     ;;
 esac
 """
@@ -63,6 +65,18 @@ case $* in
 *describe*) echo "${STAND_IN_TAG-$tag}" ;;
 *diff*) exit "${STAND_IN_CHANGED-0}" ;;
 esac
+"""
+
+LDD = """#!/bin/bash
+# What the stand-in installs are scripts: says of them what real programs are linked with.
+case $1 in
+*openmpi*/view/bin/*) set -- "$(readlink -f /usr/bin/NPopenmpi)" ;;
+*mpich*/view/bin/*)
+    set -- "$STAND_IN_PROJECT/.opt/mpich/lib/libmpi.so.12"
+    printf '\\tlibmpi.so.12 => %s (0x00007f0000000000)\\n' "$1"
+    ;;
+esac
+exec /usr/bin/ldd "$@"
 """
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
@@ -104,7 +118,11 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], li
     """A stand-in for spack on PATH; called, it tells which verbs it was given."""
     program = tmp_path / "bin" / "spack"
     program.parent.mkdir()
-    for path, text in ((program, STAND_IN), (program.with_name("git"), STAND_IN_GIT)):
+    for path, text in (
+        (program, STAND_IN),
+        (program.with_name("git"), STAND_IN_GIT),
+        (program.with_name("ldd"), LDD),
+    ):
         path.write_text(text)
         path.chmod(0o755)
     calls = tmp_path / "calls"
