@@ -357,6 +357,7 @@ def judge(
         tuple(faults),
         (
             *_notes(matrix, judged, beside),
+            *_fabric_notes(session),
             *_crash_notes(launched),
             *anew.differences([(ran[key], one) for key, one in today.items()]),
         ),
@@ -380,6 +381,21 @@ def left_by(session: Session) -> dict[tuple, Left]:
 def _crash_notes(launched: Sequence[Launched]) -> list[str]:
     """Shares of launches that crashed which are a warning to the site, and no failure."""
     return [one.finding.why for one in launched if one.finding.level is Level.WARN]
+
+
+def _fabric_notes(session: Session) -> list[str]:
+    """Fabrics that were declared absent from MPI libraries when they measured, with the reasons."""
+    return list(
+        dict.fromkeys(
+            f"{result.environment} has no {fabric}: {reason}"
+            for result in session.results
+            if result.case is not None and result.measured
+            for fabric, reason in result.measured["environment_extras"]
+            .get("built", {})
+            .get("absent", {})
+            .items()
+        )
+    )
 
 
 def _notes(matrix: Matrix, cases: Sequence[Judged], beside: Beside | None) -> list[str]:

@@ -21,7 +21,8 @@ def quickstart(tmp_path):
     found.mkdir()
     shutil.copy(ROOT / "ci" / "quickstart", ci)
     (ci / "testbed" / "activate").write_text("")
-    for path in (ci / "setup", ci / "testbed" / "testbed", *map(found.joinpath, NAMES)):
+    own = (ci / "setup", ci / "spack-envs", ci / "testbed" / "testbed")
+    for path in (*own, *map(found.joinpath, NAMES)):
         path.write_text(SAYS)
         path.chmod(0o755)
 
@@ -72,3 +73,17 @@ def test_verbose_shows_them(quickstart):
 
 def test_what_it_does_not_know_runs_nothing(quickstart):
     assert quickstart("--fast") == (2, [])
+
+
+def test_spack_environments_are_built_before_and_tried_under_slurm(quickstart):
+    status, calls = quickstart("--spack", "openmpi-gcc", "mpich-gcc", "--smoke")
+    assert status == 0
+    assert calls[1] == "spack-envs build openmpi-gcc mpich-gcc"
+    assert calls[2].split()[:2] == ["testbed", "up"]
+    assert calls[3] == ("spack-envs check openmpi-gcc mpich-gcc --slurm --partition=gige --nodes=2")
+    assert calls[4].startswith("python ci/progress.py")
+
+
+@pytest.mark.parametrize("arguments", [["--spack"], ["--spack", "--smoke"], ["mpich-gcc"]])
+def test_environments_are_named_behind_spack_and_nowhere_else(quickstart, arguments):
+    assert quickstart(*arguments) == (2, [])

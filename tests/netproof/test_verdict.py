@@ -56,6 +56,24 @@ def test_a_session_with_all_that_it_owed_passes(owed, passed):
     assert [judged.case.key() for judged in verdict.cases] == [c.key() for c in owed.cases]
 
 
+def test_a_fabric_that_is_declared_absent_is_repeated_once(owed, passed):
+    def without_verbs(result):
+        if result.case is None or result.environment != "intelmpi":
+            return result
+        extras = {
+            **result.measured["environment_extras"],
+            "built": {"absent": {"verbs": "no card has it here"}},
+        }
+        return dataclasses.replace(
+            result, measured={**result.measured, "environment_extras": extras}
+        )
+
+    stored = dataclasses.replace(passed, results=tuple(map(without_verbs, passed.results)))
+    notes = judge(owed, stored).notes
+    assert notes.count("intelmpi has no verbs: no card has it here") == 1
+    assert not any(" has no verbs" in note for note in judge(owed, passed).notes)
+
+
 def test_a_case_that_is_missing_fails(owed, passed):
     more = Case("testbed", "gige", "intelmpi", "imb", "Alltoall", 4, 1)
     verdict = judge(dataclasses.replace(owed, cases=(*owed.cases, more)), passed)

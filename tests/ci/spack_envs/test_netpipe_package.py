@@ -36,25 +36,40 @@ class Language(types.ModuleType):
     def __init__(self) -> None:
         super().__init__("spack.package")
         self.versions: dict[str, str] = {}
-        self.dependencies: dict[str, object] = {}
-        self.MakefilePackage = object
+        self.dependencies: dict[str, tuple[object, object]] = {}
+        self.variants: dict[str, bool] = {}
         self.license = lambda name: None
         self.version = lambda number, sha256: self.versions.update({number: sha256})
-        self.depends_on = lambda spec, type=None: self.dependencies.update({spec: type})
+        self.variant = lambda name, default, description: self.variants.update({name: default})
+        self.depends_on = lambda spec, type=None, when=None: self.dependencies.update(
+            {spec: (type, when)}
+        )
         self.mkdirp = lambda path: Path(path).mkdir(parents=True, exist_ok=True)
         self.install = shutil.copy
         self.spack_cc = "cc"
         self.make = lambda *words: subprocess.run(["make", *words], check=True)
 
 
-def loaded(monkeypatch: pytest.MonkeyPatch, *, new_line: bool = True) -> tuple[type, Language]:
-    """The package's class, as Spack 1 or, without ``new_line``, as Spack 0.23 would load it."""
+class Spec(dict):
+    """A concrete spec of the package, with or without MPI."""
+
+    def __init__(self, *, mpi: bool) -> None:
+        mpicc = str(MPI / "bin" / "mpicc")
+        super().__init__({"mpi": types.SimpleNamespace(mpicc=mpicc)} if mpi else {})
+
+    def satisfies(self, constraint: str) -> bool:
+        assert constraint == "+mpi"
+        return "mpi" in self
+
+
+def loaded(monkeypatch: pytest.MonkeyPatch) -> tuple[type, Language]:
+    """The package's class, as Spack would load it."""
     language = Language()
     makefile = types.ModuleType("spack_repo.builtin.build_systems.makefile")
     makefile.MakefilePackage = object
     monkeypatch.setitem(sys.modules, "spack", types.ModuleType("spack"))
     monkeypatch.setitem(sys.modules, "spack.package", language)
-    monkeypatch.setitem(sys.modules, makefile.__name__, makefile if new_line else None)
+    monkeypatch.setitem(sys.modules, makefile.__name__, makefile)
     for parent in ("spack_repo", "spack_repo.builtin", "spack_repo.builtin.build_systems"):
         monkeypatch.setitem(sys.modules, parent, types.ModuleType(parent))
     names: dict[str, object] = {"__name__": "netpipe"}
@@ -100,35 +115,63 @@ def source(tarball: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 
 
 @pytest.fixture
-def installed(
-    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Callable[[], object]:
-    """The package after its build and install steps, MPICH being its MPI."""
-    package_class, _ = loaded(monkeypatch)
-    package = package_class()
-    package.prefix = Prefix(tmp_path / "prefix")
-    spec = {"mpi": types.SimpleNamespace(mpicc=str(MPI / "bin" / "mpicc"))}
-    package.build(spec, package.prefix)
-    package.install(spec, package.prefix)
-    return package
+def install(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., object]:
+    """Runs its build and install steps, MPICH being its MPI; the package."""
+
+    def run(*, mpi: bool = True) -> object:
+        package = loaded(monkeypatch)[0]()
+        package.prefix, package.spec = Prefix(tmp_path / "prefix"), Spec(mpi=mpi)
+        package.build(package.spec, package.prefix)
+        package.install(package.spec, package.prefix)
+        return package
+
+    return run
 
 
-@pytest.mark.parametrize("new_line", [True, False], ids=["Spack 1", "Spack 0.23"])
-def test_it_loads_with_the_tarballs_checksum_and_needs_c_and_mpi(monkeypatch, new_line):
-    _, language = loaded(monkeypatch, new_line=new_line)
+@pytest.fixture
+def installed(install: Callable[..., object]) -> object:
+    """The package after its steps."""
+    return install()
+
+
+def programs(package: object) -> list[str]:
+    return sorted(path.name for path in Path(package.prefix, "bin").iterdir())
+
+
+def test_it_loads_with_the_tarballs_checksum_and_needs_c_and_mpi(monkeypatch):
+    _, language = loaded(monkeypatch)
     assert language.versions == {"3.7.2": SHA256}
-    assert language.dependencies == {"c": "build", "mpi": None}
+    assert language.variants == {"mpi": True}
+    assert language.dependencies == {"c": ("build", None), "mpi": (None, "+mpi")}
+
+
+def test_it_has_the_header_of_spacks_own_packages():
+    assert PACKAGE.read_text().startswith(
+        "# Copyright Spack Project Developers. See COPYRIGHT file for details.\n#\n"
+        "# SPDX-License-Identifier: (Apache-2.0 OR MIT)\n\nimport "
+    )
+
+
+def test_its_licence_is_what_the_source_says(source):
+    """The GNU General Public License, of which no file names a version, and no copy is there."""
+    texts = [path.read_text("latin-1") for path in source.glob("src/*.[ch]")]
+    said = [text for text in texts if "GNU General Public License" in text]
+    assert len(said) > 10
+    assert not any("version 2" in text.lower() for text in said)
+    assert not [path for path in source.rglob("*") if path.name in ("COPYING", "LICENSE")]
+    assert 'license("GPL-1.0-or-later")' in PACKAGE.read_text()
 
 
 def test_its_steps_leave_both_programs(installed):
-    assert sorted(path.name for path in Path(installed.prefix, "bin").iterdir()) == [
-        "NPmpi",
-        "NPtcp",
-    ]
+    assert programs(installed) == ["NPmpi", "NPtcp"]
     linked = subprocess.run(
         ["ldd", installed.prefix.bin.NPmpi], capture_output=True, text=True, check=True
     ).stdout
     assert f"libmpi.so.12 => {MPI}/lib/" in linked
+
+
+def test_without_mpi_it_is_the_one_over_tcp(install):
+    assert programs(install(mpi=False)) == ["NPtcp"]
 
 
 def test_its_smoke_test_measures_over_loopback(installed):

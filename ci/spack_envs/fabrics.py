@@ -1,0 +1,310 @@
+"""Which fabrics an MPI library can drive: what its lock says, and what the library itself says.
+
+A fragment, or a site, requires fabrics and gives the reason of each. A fabric is one or the other
+way of going from rank to rank: ``netproof.spack_files.FABRICS`` has their names. Where neither the
+lock nor the library tells, the fabric counts as missing.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ci.spack_envs import lock
+from netproof import loading, spack
+from netproof.errors import NetproofError
+from netproof.spack import Combination, Mpi
+from netproof.spack_files import FABRICS, SpackFileError
+
+LAYERS = ("libfabric", "ucx")
+"""Packages that drive network cards for an MPI library."""
+GPUS = ("cuda", "rocm")
+SECONDS = 60
+"""How long a library may take to say what is in it."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """Whether a fabric is there, and who says so."""
+
+    there: bool
+    by: str
+
+
+def in_lock(path: Path, package: str) -> dict[str, Said]:
+    """What a spack.lock says of the fabrics of its MPI library; none of which it says nothing.
+
+    Of an external it says nothing: its variants are what the site's file says of it. Raises
+    SpackFileError for a lock of another form than Spack 1 writes.
+    """
+    try:
+        content = loading.json_file(path)
+        nodes = content["concrete_specs"]
+        node = next(
+            nodes[root["hash"]]
+            for root in content["roots"]
+            if nodes[root["hash"]]["name"] == package
+        )
+        below = _below(node, nodes)
+        if "external" in node:
+            return {}
+        return _of_nodes(node, {name: below[name] for name in LAYERS if name in below})
+    except (NetproofError, OSError, ValueError, KeyError, TypeError, StopIteration) as error:
+        raise SpackFileError(
+            path, "", f"is no lock of Spack 1 with {package}: {error!r}"
+        ) from error
+
+
+def _below(node: Mapping[str, Any], nodes: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """All that a package is linked with, by name."""
+    found: dict[str, Mapping[str, Any]] = {}
+    waiting = [node]
+    while waiting:
+        for dependency in waiting.pop().get("dependencies", []):
+            other = nodes[dependency["hash"]]
+            if "link" in dependency["parameters"]["deptypes"] and other["name"] not in found:
+                found[other["name"]] = other
+                waiting.append(other)
+    return found
+
+
+def _of_nodes(node: Mapping[str, Any], layers: Mapping[str, Mapping[str, Any]]) -> dict[str, Said]:
+    name, variants = node["name"], node["parameters"]
+    if name not in ("openmpi", "mpich", "mvapich"):
+        # A binary, Intel's for instance: its recipe does not tell what is in it.
+        return {}
+    itself = f"{name}@{node['version']}"
+    device = "".join(variants.get("device", ""))
+    said = {"shm": Said(device != "ch3:sock", f"{itself} has it always")}
+    if name == "openmpi" or device == "ch3:sock":
+        said["tcp"] = Said(True, f"{itself} has it always")
+    by_names = [f"{layer['name']}@{layer['version']}{_chosen(layer)}" for layer in layers.values()]
+    by = f"{itself} with {' and '.join(by_names) or 'neither libfabric nor ucx'}"
+    providers = (
+        set(layers["libfabric"]["parameters"]["fabrics"]) if "libfabric" in layers else set()
+    )
+    ucx = layers["ucx"]["parameters"] if "ucx" in layers else None
+    found = providers | {"ucx"} if ucx is not None else providers
+    if ucx is not None:
+        found |= {"tcp"} | ({"verbs"} if ucx.get("verbs") else set())
+    if "sockets" in found:
+        found |= {"tcp"}
+    told = all("external" not in layer for layer in layers.values())
+    for fabric in FABRICS:
+        if fabric in said:
+            continue
+        if fabric in GPUS:
+            said[fabric] = Said(bool(variants.get(fabric)), f"{itself}{_gpu(variants, fabric)}")
+        elif told or (fabric == "ucx"):
+            said[fabric] = Said(fabric in found, by)
+    return said
+
+
+def _gpu(variants: Mapping[str, Any], fabric: str) -> str:
+    return f" {'+' if variants.get(fabric) else '~'}{fabric}"
+
+
+def _chosen(layer: Mapping[str, Any]) -> str:
+    """The variants of a layer that say which cards it drives."""
+    if "external" in layer:
+        return " (external)"
+    if layer["name"] == "libfabric":
+        return f" fabrics={','.join(layer['parameters']['fabrics'])}"
+    return f" {'+' if layer['parameters'].get('verbs') else '~'}verbs"
+
+
+def of_library(program: Path, tools: Iterable[Path]) -> dict[str, Said]:
+    """What the libraries say themselves that ``program``, an MPI program, is linked with.
+
+    ``tools``: folders in which the MPI library's own programs may be. Asked are ``ompi_info`` or
+    ``mpichversion``, ``fi_info`` and ``ucx_info`` of the very libraries that the loader finds.
+    Raises NetproofError where the program is linked with no MPI library.
+    """
+    libraries = linked(program)
+    mpi = [path for name, path in libraries.items() if re.match(r"libmpi(ch)?\.so", name)]
+    if not mpi:
+        raise NetproofError(f"{program} is linked with no libmpi: ldd shows none")
+    said: dict[str, Said] = {}
+    folders = [*tools, *_programs_of(mpi[0])]
+    if info := _tool(folders, "ompi_info"):
+        text = _output(info, "--parsable", "--all")
+        said |= _of_open_mpi(text, info)
+        for plugin in _plugins(text):
+            libraries |= linked(plugin)
+    elif version := _tool(folders, "mpichversion"):
+        said |= _of_mpich(_output(version), version)
+    for name, ask in (("libfabric.so", _of_libfabric), ("libuct.so", _of_ucx)):
+        for library in [path for key, path in libraries.items() if key.startswith(name)]:
+            for fabric, one in ask(library).items():
+                # What one layer has the MPI library has, whatever the other lacks.
+                if one.there or fabric not in said:
+                    said[fabric] = one
+    return said
+
+
+def linked(program: Path) -> dict[str, Path]:
+    """Shared libraries that the loader finds for a program or library, by their names."""
+    text = _output(Path("ldd"), str(program))
+    return {name: Path(path) for name, path in re.findall(r"(?m)^\s+(\S+) => (/\S+) \(0x", text)}
+
+
+def faults(name: str, mpi: Mpi, said: Mapping[str, Said], insist: bool) -> list[str]:
+    """What an environment's MPI library lacks of what is required of it, in a sentence each.
+
+    ``insist``: what is not told counts as missing, as it does of a library that was asked.
+    """
+    found = []
+    for fabric, reason in mpi.fabrics.items():
+        one = said.get(fabric)
+        if fabric in mpi.absent:
+            if one is not None and one.there:
+                found.append(
+                    f"{name}: {fabric} is declared absent ({mpi.absent[fabric]}), and is there:"
+                    f" {one.by}; take it out of netproof_absent"
+                )
+        elif one is None and insist:
+            found.append(
+                f"{name}: nothing tells whether {fabric} is in its MPI library, which is required:"
+                f" {reason}; netproof_absent in the site's file declares it absent"
+            )
+        elif one is not None and not one.there:
+            found.append(
+                f"{name}: {fabric} is missing, which is required: {reason}; found {one.by};"
+                " netproof_absent in the site's file declares it absent"
+            )
+    return found
+
+
+def _tool(folders: Iterable[Path], name: str) -> Path | None:
+    return next((folder / name for folder in folders if os.access(folder / name, os.X_OK)), None)
+
+
+def _programs_of(library: Path) -> list[Path]:
+    """Folders of programs of the prefix that a library is in: /usr has one more level."""
+    real = library.resolve()
+    return [parent / "bin" for parent in list(real.parents)[1:3]]
+
+
+def _output(program: Path, *arguments: str) -> str:
+    """What a program says. Raises NetproofError where it fails: what it left out is no answer."""
+    command = [str(program), *arguments]
+    try:
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise NetproofError(f"{' '.join(command)} cannot be asked: {error}") from error
+    if ran.returncode:
+        said = (ran.stderr or ran.stdout).strip().splitlines() or ["nothing"]
+        raise NetproofError(f"{' '.join(command)} ended with {ran.returncode}: {said[-1]}")
+    return ran.stdout
+
+
+def _of_open_mpi(text: str, program: Path) -> dict[str, Said]:
+    by = f"by {program}"
+    components = set(re.findall(r"(?m)^mca:(\w+:\w+):version:", text))
+    told = {
+        "tcp": "btl:tcp" in components,
+        "shm": bool({"btl:vader", "btl:sm"} & components),
+        "ucx": "pml:ucx" in components,
+        "cuda": "accelerator:cuda" in components
+        or bool(re.search(r"mpi_built_with_cuda_support:value:true", text)),
+        "rocm": "accelerator:rocm" in components,
+    }
+    # Its own, of Open MPI 4, which UCX has replaced since.
+    if "btl:openib" in components:
+        told["verbs"] = True
+    return {fabric: Said(there, by) for fabric, there in told.items()}
+
+
+def _plugins(text: str) -> list[Path]:
+    """Components that are files of their own and are linked with UCX or libfabric."""
+    folder = re.search(r"(?m)^path:pkglibdir:(.+)$", text)
+    if not folder:
+        return []
+    names = ("pml_ucx", "mtl_ofi", "btl_ofi", "btl_uct")
+    paths = [Path(folder[1].strip(), f"mca_{name}.so") for name in names]
+    return [path for path in paths if path.exists()]
+
+
+def _of_mpich(text: str, program: Path) -> dict[str, Said]:
+    found = re.search(r"(?m)^(?:MPICH|MVAPICH\S*) Device:\s*(\S+)(.*)$", text)
+    if not found:
+        raise NetproofError(f"{program} tells no device")
+    by = f"by {program}: {found[1]}{found[2]}"
+    device, _, first = found[1].partition(":")
+    networks = {first, *found[2].split()}
+    said = {
+        "shm": Said(device in ("ch3", "ch4") and "sock" not in networks, by),
+        "ucx": Said("ucx" in networks, by),
+    }
+    if networks & {"sock", "tcp"} or (device == "ch3" and not networks & {"ofi", "mxm"}):
+        said["tcp"] = Said(True, by)
+    for gpu, option in (("cuda", "--with-cuda"), ("rocm", "--with-hip")):
+        said[gpu] = Said(bool(re.search(rf"{option}=(?!no\b)\S", text)), by)
+    return said
+
+
+def _of_libfabric(library: Path) -> dict[str, Said]:
+    info = _tool(_programs_of(library), "fi_info")
+    if info is not None:
+        providers = set(re.findall(r"(?m)^(\w[\w-]*):$", _output(info, "--list")))
+        by, whole = f"by {info}: {', '.join(sorted(providers))}", True
+    else:
+        # Without the program only the providers show that are files of their own.
+        folder = library.resolve().parent / "libfabric"
+        names = [path.name for path in folder.glob("lib*-fi.so*")]
+        providers = {name.removeprefix("lib").partition("-fi.so")[0] for name in names}
+        by, whole = f"by the files of {folder}", False
+    if "sockets" in providers:
+        providers |= {"tcp"}
+    return {
+        fabric: Said(fabric in providers, by)
+        for fabric in FABRICS
+        if fabric not in (*GPUS, "shm", "ucx") and (whole or fabric in providers)
+    }
+
+
+def _of_ucx(library: Path) -> dict[str, Said]:
+    """Its ``-d`` shows TCP, and InfiniBand only with a card; ``-b`` tells the modules it has."""
+    info = _tool(_programs_of(library), "ucx_info")
+    if info is not None:
+        transports = set(re.findall(r"(?m)^#\s+Transport: (\S+)", _output(info, "-d")))
+        found = re.search(r'(?m)^#define uct_MODULES\s+"(.*)"$', _output(info, "-b"))
+        if found is None:
+            raise NetproofError(f"{info} -b tells no uct_MODULES")
+        modules = {name for name in found[1].split(":") if name}
+        by = f"by {info}: {', '.join(sorted(transports))}; modules {', '.join(sorted(modules))}"
+    else:
+        # It has TCP always; what else it was built with shows as a file.
+        folder = library.resolve().parent / "ucx"
+        transports = {"tcp"}
+        names = [path.name.split(".")[0] for path in folder.glob("libuct_*.so*")]
+        modules = {name.removeprefix("libuct_") for name in names}
+        by = f"by the files of {folder}"
+    return {"tcp": Said("tcp" in transports, by), "verbs": Said("ib" in modules, by)}
+
+
+def lock_faults(combination: Combination, site: str, folder: Path) -> list[str]:
+    """What an environment's lock says is missing from its MPI library, before hours of building."""
+    mpi = spack.mpi(combination, site, folder)
+    path = spack.view(combination, folder).parent / "spack.lock"
+    return faults(combination.name, mpi, in_lock(path, mpi.package), insist=False)
+
+
+def library_faults(combination: Combination, site: str, folder: Path) -> list[str]:
+    """What the built MPI library says itself, or does not say, that is required of it."""
+    mpi = spack.mpi(combination, site, folder)
+    view = spack.view(combination, folder)
+    root = lock.roots(view.parent / "spack.lock")[mpi.package]
+    tools = [view / "bin"]
+    if root.get("external"):
+        tools.insert(0, Path(root["external"], "bin"))
+    try:
+        said = of_library(view / "bin" / "NPmpi", tools)
+    except NetproofError as error:
+        return [f"{combination.name}: what is in its MPI library cannot be told: {error}"]
+    return faults(combination.name, mpi, said, insist=True)

@@ -1,0 +1,255 @@
+"""What an MPI library has to drive is required, held against its lock, and asked of itself."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ci.spack_envs import fabrics
+from ci.spack_envs.fabrics import Said
+from netproof import spack
+from netproof.spack_files import FABRICS, SpackFileError, load
+
+ROOT = Path(__file__).resolve().parents[3]
+DATA = ROOT / "tests" / "data" / "spack"
+SOURCE = DATA / "mpich-gcc-from-source.lock"
+ONE = "mpich-gcc"
+REASON = "InfiniBand and RoCE, which else are measured over IP and found slow"
+
+
+def mpi(**changes: dict[str, str]) -> spack.Mpi:
+    wanted = {"fabrics": {"verbs": REASON}, "absent": {}, **changes}
+    return spack.Mpi("mpich", "MPICH", "mpich", "pmi2", (), **wanted)
+
+
+def lock(folder: Path, package: str = "libfabric", **parameters: object) -> Path:
+    """The lock of an MPICH from source, with these parameters of one of its packages."""
+    content = json.loads(SOURCE.read_text())
+    for node in content["concrete_specs"].values():
+        if node["name"] == package:
+            node["parameters"] |= parameters
+    path = folder / "spack.lock"
+    path.write_text(json.dumps(content))
+    return path
+
+
+def said_by(lock: Path) -> dict[str, bool]:
+    return {name: one.there for name, one in fabrics.in_lock(lock, "mpich").items()}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "spack-envs").glob("mpi/*.yaml")), ids=str)
+def test_each_mpi_requires_fabrics_with_a_reason(path):
+    content = load(path, "mpi")
+    package = content["definitions"][0]["mpi"][0]
+    required = content["packages"][package]["package_attributes"]["netproof_fabrics"]
+    assert {"tcp", "verbs"} <= set(required)
+
+
+def test_a_fabric_of_another_name_is_no_fabric(folder):
+    path = folder / "mpi" / "mpich.yaml"
+    path.write_text(path.read_text().replace("        verbs:", "        verb:"))
+    with pytest.raises(SpackFileError, match="verb"):
+        load(path, "mpi")
+
+
+def test_a_lock_from_source_tells_each_fabric():
+    assert said_by(SOURCE) == {
+        **dict.fromkeys(FABRICS, False),
+        **dict.fromkeys(("tcp", "shm", "verbs"), True),
+    }
+
+
+def test_a_lock_without_verbs_is_a_fault_that_names_it(tmp_path):
+    path = lock(tmp_path, fabrics=["rxm", "shm", "tcp", "udp"])
+    said = fabrics.in_lock(path, "mpich")
+    assert fabrics.faults(ONE, mpi(), said, insist=False) == [
+        f"{ONE}: verbs is missing, which is required: {REASON}; found mpich@4.0.2 with"
+        " libfabric@1.13.1 fabrics=rxm,shm,tcp,udp; netproof_absent in the site's file declares it"
+        " absent"
+    ]
+
+
+def test_sockets_is_tcp(tmp_path):
+    assert said_by(lock(tmp_path, fabrics=["sockets"]))["tcp"]
+    assert not said_by(lock(tmp_path, fabrics=["verbs"]))["tcp"]
+
+
+def test_of_an_external_mpi_no_lock_tells():
+    assert fabrics.in_lock(DATA / "mpich-gcc.lock", "mpich") == {}
+
+
+def test_of_an_external_libfabric_no_lock_tells(tmp_path):
+    content = json.loads(SOURCE.read_text())
+    for node in content["concrete_specs"].values():
+        if node["name"] == "libfabric":
+            node["external"] = {"path": "/usr", "module": None, "extra_attributes": {}}
+    path = tmp_path / "spack.lock"
+    path.write_text(json.dumps(content))
+    assert set(said_by(path)) == {"shm", "ucx", "cuda", "rocm"}
+
+
+def test_ucx_without_verbs_has_tcp_and_no_verbs(tmp_path):
+    content = json.loads(SOURCE.read_text())
+    for node in content["concrete_specs"].values():
+        if node["name"] == "libfabric":
+            node |= {"name": "ucx", "parameters": {"verbs": False}}
+    path = tmp_path / "spack.lock"
+    path.write_text(json.dumps(content))
+    told = said_by(path)
+    assert (told["ucx"], told["tcp"], told["verbs"]) == (True, True, False)
+
+
+@pytest.mark.parametrize("text", ["{}", "no JSON", '{"concrete_specs": {}, "roots": []}'])
+def test_no_lock_is_an_error(tmp_path, text):
+    path = tmp_path / "spack.lock"
+    path.write_text(text)
+    with pytest.raises(SpackFileError, match="is no lock of Spack 1 with mpich"):
+        fabrics.in_lock(path, "mpich")
+
+
+def test_what_a_library_does_not_tell_is_missing():
+    assert fabrics.faults(ONE, mpi(), {}, insist=False) == []
+    (fault,) = fabrics.faults(ONE, mpi(), {}, insist=True)
+    assert fault.startswith(f"{ONE}: nothing tells whether verbs is in its MPI library")
+
+
+def test_a_declared_absence_is_no_fault_unless_it_is_there():
+    without = mpi(absent={"verbs": "Ethernet only"})
+    assert fabrics.faults(ONE, without, {}, insist=True) == []
+    (fault,) = fabrics.faults(ONE, without, {"verbs": Said(True, "by fi_info")}, insist=True)
+    assert "verbs is declared absent (Ethernet only), and is there: by fi_info" in fault
+
+
+def test_a_site_requires_more_and_declares_absences(folder):
+    site = folder / "site" / "debian12" / "packages.yaml"
+    more = "      netproof_fabrics: {cxi: Slingshot}\n      netproof_absent: {verbs: none here}\n"
+    site.write_text(site.read_text() + more)
+    one = spack.mpi(spack.table(folder).named(ONE), "debian12", folder)
+    assert set(one.fabrics) == {"tcp", "shm", "verbs", "cxi"}
+    assert one.absent == {"verbs": "none here"}
+
+
+def test_an_absence_of_what_nothing_requires_is_an_error(folder):
+    site = folder / "site" / "debian12" / "packages.yaml"
+    site.write_text(site.read_text() + "      netproof_absent: {efa: none here}\n")
+    with pytest.raises(SpackFileError, match="efa is declared absent, and nothing requires it"):
+        spack.mpi(spack.table(folder).named(ONE), "debian12", folder)
+
+
+def tools(folder: Path, **texts: str) -> Path:
+    """Programs in ``folder``/bin that print these texts."""
+    (folder / "bin").mkdir(parents=True, exist_ok=True)
+    (folder / "lib").mkdir(exist_ok=True)
+    for name, text in texts.items():
+        path = folder / "bin" / name
+        path.with_suffix(".txt").write_text(text)
+        path.write_text(f"#!/bin/bash\ncat {path.with_suffix('.txt')}\n")
+        path.chmod(0o755)
+    return folder
+
+
+@pytest.fixture
+def libraries(tmp_path, monkeypatch):
+    """Makes the loader find libraries at these paths, which it makes."""
+
+    def make(**paths: Path) -> Path:
+        for path in paths.values():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+        found = {f"lib{name}.so.1": path for name, path in paths.items()}
+        monkeypatch.setattr(fabrics, "linked", lambda program: found)
+        return tmp_path / "NPmpi"
+
+    return make
+
+
+def test_fi_info_tells_the_providers_of_the_libfabric_that_is_loaded(tmp_path, libraries):
+    said = (DATA / "fi_info.txt").read_text()
+    layer = tools(tmp_path / "libfabric", fi_info=said)
+    own = tools(tmp_path / "mpich", mpichversion=(DATA / "mpichversion.txt").read_text())
+    program = libraries(mpi=own / "lib" / "libmpi.so.1", fabric=layer / "lib" / "libfabric.so.1")
+    told = fabrics.of_library(program, [])
+    there = {name for name, one in told.items() if one.there}
+    assert there == {"tcp", "shm", "ucx", "verbs", "efa"}
+    assert not told["cxi"].there
+    assert f"by {layer}/bin/fi_info: " in told["verbs"].by
+
+
+def test_without_fi_info_only_what_is_a_file_is_there(tmp_path, libraries):
+    own = tools(tmp_path / "mpich", mpichversion="MPICH Device:       ch4:ofi\n")
+    layer = tmp_path / "layer" / "lib" / "libfabric.so.1"
+    program = libraries(mpi=own / "lib" / "libmpi.so.1", fabric=layer)
+    (layer.parent / "libfabric").mkdir()
+    (layer.parent / "libfabric" / "libverbs-fi.so").touch()
+    told = fabrics.of_library(program, [])
+    assert told["verbs"].there
+    assert "tcp" not in told
+    (fault,) = fabrics.faults(ONE, mpi(fabrics={"tcp": "Ethernet"}), told, insist=True)
+    assert "nothing tells whether tcp is in its MPI library" in fault
+
+
+def test_ucx_info_tells_with_what_ucx_was_built(tmp_path, libraries):
+    text = (DATA / "ucx_info.txt").read_text()
+    own = tools(tmp_path / "mpich", mpichversion="MPICH Device:       ch4:ucx\n")
+    layer = tools(tmp_path / "ucx", ucx_info=text)
+    program = libraries(mpi=own / "lib" / "libmpi.so.1", uct=layer / "lib" / "libuct.so.0")
+    told = fabrics.of_library(program, [])
+    assert (told["ucx"].there, told["tcp"].there, told["verbs"].there) == (True, True, False)
+    assert "modules cma, cuda" in told["verbs"].by
+    tools(tmp_path / "ucx", ucx_info=text.replace('":cuda:cma"', '":cma:ib:rdmacm"'))
+    assert fabrics.of_library(program, [])["verbs"].there
+    tools(tmp_path / "ucx", ucx_info="# Transport: tcp\n")
+    with pytest.raises(fabrics.NetproofError, match="ucx_info -b tells no uct_MODULES"):
+        fabrics.of_library(program, [])
+
+
+def test_without_ucx_info_its_modules_are_files(tmp_path, libraries):
+    own = tools(tmp_path / "mpich", mpichversion="MPICH Device:       ch4:ucx\n")
+    layer = tmp_path / "layer" / "lib" / "libuct.so.0"
+    program = libraries(mpi=own / "lib" / "libmpi.so.1", uct=layer)
+    assert not fabrics.of_library(program, [])["verbs"].there
+    (layer.parent / "ucx").mkdir()
+    (layer.parent / "ucx" / "libuct_ib.so.0").touch()
+    assert fabrics.of_library(program, [])["verbs"].there
+
+
+def test_a_tool_that_fails_is_no_answer(tmp_path, libraries):
+    own = tools(tmp_path / "mpich", mpichversion="")
+    (own / "bin" / "mpichversion").write_text("#!/bin/bash\necho broken >&2\nexit 3\n")
+    program = libraries(mpi=own / "lib" / "libmpi.so.1")
+    with pytest.raises(fabrics.NetproofError, match="mpichversion ended with 3: broken"):
+        fabrics.of_library(program, [])
+
+
+def test_a_program_without_mpi_is_an_error():
+    with pytest.raises(fabrics.NetproofError, match="is linked with no libmpi"):
+        fabrics.of_library(Path(shutil.which("true") or "/bin/true"), [])
+
+
+def test_debians_open_mpi_says_itself_what_it_has():
+    told = fabrics.of_library(Path("/usr/bin/NPopenmpi"), [Path("/usr/bin")])
+    assert {"tcp", "shm", "ucx", "verbs"} <= {name for name, one in told.items() if one.there}
+
+
+def test_a_library_that_lacks_what_is_required_is_not_built(spack_envs, stand_in, folder):
+    site = folder / "site" / "debian12" / "packages.yaml"
+    site.write_text(site.read_text() + "      netproof_fabrics: {cuda: GPUs}\n")
+    ran = spack_envs("build", ONE, "--site", "debian12")
+    assert ran.returncode == 1
+    assert "cuda is missing, which is required: GPUs" in ran.stdout
+    assert spack.state(spack.table(folder).named(ONE), folder).word == "failed"
+
+
+def test_a_declared_absence_is_shown_and_kept_with_what_was_built(spack_envs, stand_in, folder):
+    site = folder / "site" / "debian12" / "packages.yaml"
+    site.write_text(
+        site.read_text()
+        + "      netproof_fabrics: {cuda: GPUs}\n      netproof_absent: {cuda: no GPU here}\n"
+    )
+    assert spack_envs("build", ONE, "--site", "debian12").returncode == 0
+    assert f"{ONE}: without cuda: no GPU here" in spack_envs("check", ONE).stdout
+    (entry,) = [one for one in spack.environments(folder) if one["name"] == ONE]
+    assert entry["extras"]["built"]["absent"] == {"cuda": "no GPU here"}

@@ -1,0 +1,90 @@
+"""`check` runs NPmpi and IMB-MPI1 on 2 ranks, by the MPI library that they were built with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ci.spack_envs import smoke
+from netproof import spack
+from netproof.errors import NetproofError
+
+ONE = "mpich-gcc"
+
+
+@pytest.fixture
+def built(spack_envs, stand_in, folder):
+    """An environment that is built; the folder of its programs."""
+    assert spack_envs("build", ONE, "--site", "debian12").returncode == 0
+    return spack.view(spack.table(folder).named(ONE), folder) / "bin"
+
+
+def script(path: Path, text: str) -> None:
+    path.write_text(f"#!/bin/bash\n{text}\n")
+    path.chmod(0o755)
+
+
+def test_both_programs_run_by_its_own_mpiexec(spack_envs, built):
+    ran = spack_envs("check", ONE)
+    assert ran.returncode == 0, ran.stdout
+    assert f"{ONE}: NPmpi and IMB-MPI1 ran with 2 ranks" in ran.stdout
+    log = (built.parents[1] / ".netproof" / "smoke" / "smoke.log").read_text()
+    commands = [line for line in log.splitlines() if line.startswith("$ ")]
+    assert [line.split()[1:4] for line in commands] == [
+        [commands[0].split()[1], "-n", "2"],
+        [commands[0].split()[1], "-n", "2"],
+    ]
+    assert commands[0].split()[1].endswith(".opt/mpich/bin/mpiexec")
+    assert f"{built}/NPmpi" in commands[0]
+    assert f"{built}/IMB-MPI1" in commands[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "fault"),
+    [
+        ("NPmpi", "exit 3", "ended with 3"),
+        ("NPmpi", "true", "np.out"),
+        (
+            "NPmpi",
+            'head -n 5 "$STAND_IN_DATA/smoke-np.out" >"$2"',
+            "has other sizes than NetPIPE measures",
+        ),
+        ("IMB-MPI1", "echo broken >&2; exit 1", "IMB-MPI1"),
+        ("IMB-MPI1", "true", "imb.out"),
+    ],
+)
+def test_one_that_fails_is_a_fault(spack_envs, built, name, text, fault):
+    script(built / name, text)
+    ran = spack_envs("check", ONE)
+    assert ran.returncode == 1
+    assert any(
+        line.startswith(f"FAULT {ONE}: ") and fault in line for line in ran.stdout.splitlines()
+    ), ran.stdout
+
+
+def test_another_mpi_library_than_the_prefix_has_is_a_fault(spack_envs, built, tmp_path):
+    ldd = tmp_path / "bin" / "ldd"
+    script(ldd, "printf '\\tlibmpi.so.12 => /usr/lib/libmpi.so.12 (0x0000)\\n'")
+    ran = spack_envs("check", ONE)
+    assert ran.returncode == 1
+    assert "NPmpi takes libmpi.so.12 from /usr/lib/libmpi.so.12, not from " in ran.stdout
+
+
+def test_under_slurm_it_is_srun_with_the_mpi_s_pmi_that_starts_them(spack_envs, built, tmp_path):
+    script(tmp_path / "bin" / "srun", 'while [[ $1 == -* ]]; do shift; done; exec "$@"')
+    ran = spack_envs("check", ONE, "--slurm", "--nodes=2 --partition=build")
+    assert ran.returncode == 0, ran.stdout
+    log = (built.parents[1] / ".netproof" / "smoke" / "smoke.log").read_text()
+    assert f"$ {tmp_path}/bin/srun --mpi=pmi2 --ntasks=2 --nodes=2 --partition=build {built}" in log
+
+
+def test_one_that_hangs_is_ended_with_its_ranks(tmp_path, monkeypatch):
+    monkeypatch.setattr(smoke, "SECONDS", 1)
+    program = tmp_path / "hangs"
+    script(program, f"sleep 600 & echo $! >{tmp_path}/rank; wait")
+    with pytest.raises(NetproofError, match="hangs took over 1 s"):
+        smoke._run([str(program)], tmp_path, {"PATH": "/usr/bin:/bin"})
+    rank = int((tmp_path / "rank").read_text())
+    status = Path(f"/proc/{rank}/stat")
+    assert not status.exists() or status.read_text().split()[2] == "Z"
