@@ -7,6 +7,7 @@ module compares it with the files. Names of MPI libraries and compilers come fro
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,16 +15,18 @@ from typing import Any
 
 from netproof import loading, trust
 from netproof.errors import NetproofError
-from netproof.spack_files import SpackFileError, includes, load
+from netproof.spack_files import SpackFileError, includes, load, parsed
 
 PROJECT = Path(__file__).resolve().parents[1]
 FOLDER = Path(os.environ.get("NETPROOF_SPACK_ENVS") or PROJECT / "spack-envs").resolve()
 """Table, fragments, environments and what was built of them. A setting: clones can share one."""
 RECORDS = ".netproof"
 """Folder in an environment's own for what was noted of its build."""
-RECORD_FORMAT = 1
+RECORD_FORMAT = 2
 CHOSEN = "chosen.yaml"
-"""In site/: the externals of the site that was chosen, made from its packages.yaml."""
+"""In site/ of a build's copy: the externals of the chosen site, made from its packages.yaml."""
+BUILDS = "NETPROOF_SPACK_BUILDS"
+"""Variable with the folder that all is built in; nothing is ever built in a checkout."""
 
 
 @dataclass(frozen=True, order=True)
@@ -76,7 +79,8 @@ class Mpi:
 class Record:
     """What was built, when, from which files.
 
-    ``files``: path in spack-envs/ to SHA-256. ``packages``: each root's spec, compiler, hash and
+    ``spack``: its version and commit. ``recipes``: the commit of Spack's packages. ``files``: path
+    in spack-envs/ to its digest, as of `inputs`. ``packages``: each root's spec, compiler, hash and
     variants, and for an external its prefix. ``seconds`` is how long the last build took.
     """
 
@@ -84,6 +88,7 @@ class Record:
     built: str
     seconds: float
     spack: str
+    recipes: str
     lock: str
     files: dict[str, str]
     packages: dict[str, dict[str, str]]
@@ -121,18 +126,36 @@ def table(folder: Path = FOLDER) -> Table:
 
 
 def environment_folder(combination: Combination, folder: Path = FOLDER) -> Path:
-    """Folder of the combination's Spack environment."""
+    """Folder of the combination's Spack environment as the checkout has it; only read."""
     return folder / "envs" / combination.name
+
+
+def builds(folder: Path = FOLDER) -> Path:
+    """Where all that ``folder`` describes is built: that of the variable, or one in the home.
+
+    Each ``folder`` has its own, so that two checkouts do not meet.
+    """
+    named = os.environ.get(BUILDS)
+    if named:
+        return Path(named).resolve()
+    home = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
+    digest = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:8]
+    return home / "netproof" / f"{folder.resolve().parent.name}-{digest}"
+
+
+def build_folder(combination: Combination, folder: Path = FOLDER) -> Path:
+    """Folder of the Spack environment that is built: a copy of the checkout's, and its view."""
+    return builds(folder) / combination.name
 
 
 def view(combination: Combination, folder: Path = FOLDER) -> Path:
     """The environment's view, in whose bin/ its programs are."""
-    return environment_folder(combination, folder) / "view"
+    return build_folder(combination, folder) / "view"
 
 
 def chosen_site(folder: Path = FOLDER) -> str:
     """Name of the site that was chosen last, empty for none."""
-    path = folder / "site" / "chosen"
+    path = builds(folder) / "site"
     return path.read_text(encoding="utf-8").strip() if path.exists() else ""
 
 
@@ -194,13 +217,15 @@ def benchmarks(folder: Path = FOLDER) -> dict[str, list[str]]:
 
 
 def inputs(combination: Combination, site: str, folder: Path = FOLDER) -> dict[str, str]:
-    """Files that an environment is made of, as paths in ``folder``, each to its SHA-256.
+    """Files that an environment is made of, as paths in ``folder``, each to its digest.
 
+    Of YAML it is a digest of what it says: comments and layout do not count.
     Raises SpackFileError for one that is not there, or is elsewhere.
     """
     environment = environment_folder(combination, folder) / "spack.yaml"
     chosen = (folder / "site" / CHOSEN).resolve()
     paths = [environment, *(path for path, _ in includes(environment) if path != chosen)]
+    paths.append(folder / "release.yaml")
     paths += sorted(
         path
         for path in (folder / "repo").rglob("*")
@@ -211,7 +236,13 @@ def inputs(combination: Combination, site: str, folder: Path = FOLDER) -> dict[s
     for path in paths:
         if not path.resolve().is_relative_to(folder.resolve()):
             raise SpackFileError(environment, "include", f"{path} is not in {folder}")
-    return {str(path.resolve().relative_to(folder.resolve())): sha256(path) for path in paths}
+    return {str(path.resolve().relative_to(folder.resolve())): _digest(path) for path in paths}
+
+
+def _digest(path: Path) -> str:
+    if path.suffix != ".yaml":
+        return sha256(path)
+    return hashlib.sha256(json.dumps(parsed(path), sort_keys=True).encode()).hexdigest()
 
 
 def sha256(path: Path) -> str:
@@ -227,7 +258,7 @@ def state(combination: Combination, folder: Path = FOLDER, site: str | None = No
 
     ``site``: hold it against that site; by default against the one that it was built for.
     """
-    own = environment_folder(combination, folder)
+    own = build_folder(combination, folder)
     failed = own / RECORDS / "failed.json"
     if failed.exists():
         failure = loading.json_file(failed)
@@ -248,7 +279,7 @@ def attempted(folder: Path = FOLDER) -> list[str]:
     return [
         combination.name
         for combination in table(folder).build
-        if (environment_folder(combination, folder) / RECORDS).is_dir()
+        if (build_folder(combination, folder) / RECORDS).is_dir()
     ]
 
 
@@ -260,6 +291,7 @@ def environments(folder: Path = FOLDER) -> list[dict[str, Any]]:
     where others can write the folder: what is in it becomes part of jobs' PATH.
     """
     trust.insist(folder, "the Spack environments")
+    trust.insist(builds(folder), "what was built of the Spack environments")
     offered = benchmarks(folder)
     return [_environment(combination, offered, folder) for combination in table(folder).build]
 
@@ -321,7 +353,7 @@ def _stale(combination: Combination, folder: Path, record: Record, site: str) ->
     for name in sorted({*now, *record.files}):
         if now.get(name) != record.files.get(name):
             return f"{name} has changed since it was built"
-    lock = environment_folder(combination, folder) / "spack.lock"
+    lock = build_folder(combination, folder) / "spack.lock"
     if not lock.exists() or sha256(lock) != record.lock:
         return "its spack.lock is not the one that was built"
     for program in benchmarks(folder)["programs"]:

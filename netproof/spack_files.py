@@ -69,10 +69,12 @@ _EXTERNAL = _object(
 )
 _PACKAGE = _object(
     {
-        "require": _TEXTS,
+        "require": {
+            "type": "array",
+            "items": {"anyOf": [_TEXT, _object({"spec": _TEXT, "when": _TEXT}, "spec", "when")]},
+            "minItems": 1,
+        },
         "target": _TEXTS,
-        "version": _TEXTS,
-        "variants": _TEXT,
         "buildable": {"type": "boolean"},
         "externals": {"type": "array", "items": _EXTERNAL, "minItems": 1},
         "package_attributes": _ATTRIBUTES,
@@ -90,6 +92,12 @@ def _definitions(name: str, most: int) -> dict[str, Any]:
 _INCLUDE = {
     "anyOf": [_TEXT, _object({"path": _TEXT, "optional": {"type": "boolean"}}, "path", "optional")]
 }
+_RELEASE = _object(
+    {"repository": _TEXT, "tag": _TEXT, "commit": {"type": "string", "pattern": "^[0-9a-f]{40}$"}},
+    "repository",
+    "tag",
+    "commit",
+)
 SCHEMAS: dict[str, dict[str, Any]] = {
     "table": _object(
         {"build": _named({**_TEXTS, "uniqueItems": True}), "excluded": _named(_named(_TEXT))},
@@ -113,6 +121,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
         "concretizer",
         "packages",
     ),
+    "release": _object({"spack": _RELEASE, "packages": _RELEASE}, "spack", "packages"),
     "repo": _object({"repo": _object({"namespace": _TEXT, "api": _TEXT}, "namespace")}, "repo"),
     "environment": _object(
         {
@@ -135,10 +144,22 @@ SCHEMAS: dict[str, dict[str, Any]] = {
 
 def load(path: Path, kind: str) -> dict[str, Any]:
     """A file's content, which fits the schema of its kind. Raises SpackFileError."""
+    content = parsed(path)
+    faults = jsonschema.Draft202012Validator(SCHEMAS[kind]).iter_errors(content)
+    fault = jsonschema.exceptions.best_match(faults)
+    if fault is not None:
+        raise SpackFileError(
+            path, ".".join(map(str, fault.absolute_path)), shortened(fault.message)
+        )
+    return content
+
+
+def parsed(path: Path) -> Any:
+    """A file's content, whatever it is. Raises SpackFileError."""
     try:
         text = loading.read_text(path)
         loading.check_yaml(text, path)
-        content = YAML(typ="safe", pure=True).load(text)
+        return YAML(typ="safe", pure=True).load(text)
     except NetproofError as error:
         raise SpackFileError(path, "", str(error).removeprefix(f"{path}:").strip()) from error
     except UnicodeDecodeError as error:
@@ -147,13 +168,6 @@ def load(path: Path, kind: str) -> dict[str, Any]:
         raise SpackFileError(path, "", f"cannot be read: {error.strerror}") from error
     except YAMLError as error:
         raise SpackFileError(path, "", f"is no YAML: {' '.join(str(error).split())}") from error
-    faults = jsonschema.Draft202012Validator(SCHEMAS[kind]).iter_errors(content)
-    fault = jsonschema.exceptions.best_match(faults)
-    if fault is not None:
-        raise SpackFileError(
-            path, ".".join(map(str, fault.absolute_path)), shortened(fault.message)
-        )
-    return content
 
 
 def includes(environment: Path) -> list[tuple[Path, bool]]:

@@ -18,7 +18,7 @@ from rich.table import Table as Columns
 from rich.text import Text
 from ruamel.yaml import YAML
 
-from ci.spack_envs import build, consistency, fabrics, program, smoke
+from ci.spack_envs import build, consistency, fabrics, program, release, smoke
 from netproof import spack
 from netproof.errors import NetproofError
 from netproof.spack import Combination
@@ -27,7 +27,7 @@ from netproof.tables import console
 ENVIRONMENT_TEXT = """\
 spack:
   include:
-  # The site's externals, which come before all else.
+  # The site's externals, which come before all else; ci/spack-envs puts them where it builds.
   - path: ../../site/chosen.yaml
     optional: true
   - ../../mpi/{mpi}.yaml
@@ -101,24 +101,27 @@ def build_all(options: argparse.Namespace) -> int:
     if options.slurm is not None:
         return _in_a_job(options)
     found = program.find()
+    if not options.any_release:
+        release.insist(found.release, options.folder)
     if options.site:
         _choose(options.site, options.folder)
-    _make_site_file(options.folder)
+    site = spack.chosen_site(options.folder) or NO_SITE
     at_a_time = min(len(chosen), options.jobs)
+    wanted = build.Wanted(
+        max(1, options.jobs // at_a_time),
+        options.locks or (options.folder / "locks" / site if options.locked else None),
+        options.locked,
+        options.build_slurm,
+        options.install,
+    )
     print(
-        f"spack-envs: {len(chosen)} environments by Spack {found.version},"
-        f" site {spack.chosen_site(options.folder) or NO_SITE}",
+        f"spack-envs: {len(chosen)} environments by Spack {found.version}"
+        f" and its packages {found.release['packages'].name}, site {site}",
         flush=True,
     )
 
     def one(combination: Combination) -> build.Outcome:
-        outcome = build.build(
-            combination,
-            found,
-            max(1, options.jobs // at_a_time),
-            options.folder,
-            options.locks,
-        )
+        outcome = build.build(combination, found, wanted, options.folder)
         print(f"{outcome.name}: {outcome.what}, {outcome.seconds:.0f} s", flush=True)
         return outcome
 
@@ -135,6 +138,55 @@ def build_all(options: argparse.Namespace) -> int:
         if outcome.error:
             print(f"    {outcome.error}")
     return 1 if any(outcome.error for outcome in outcomes) else 0
+
+
+def where(options: argparse.Namespace) -> int:
+    """Prints the folder that an environment is built in, for `spack -e`."""
+    combination = spack.table(options.folder).named(options.name)
+    own = spack.build_folder(combination, options.folder)
+    if not (own / "spack.yaml").exists():
+        raise NetproofError(
+            f"nothing is there of {options.name} yet: run ci/spack-envs concretize {options.name}"
+        )
+    print(own)
+    return 0
+
+
+def bootstrap(options: argparse.Namespace) -> int:
+    """Gets the pair of releases, and says how a shell comes to it."""
+    pair = release.pair(options.folder)
+    for line in release.bootstrap(pair, options.place):
+        print(line)
+    return 0
+
+
+def upgrade(options: argparse.Namespace) -> int:
+    """Shows what another pair of releases changes in the environments, and takes it if told to."""
+    _insist_on_consistency(options.folder)
+    old = release.pair(options.folder)
+    tags = {"spack": options.spack, "packages": options.packages}
+    new = {half: release.resolved(old[half].repository, tag) for half, tag in tags.items()}
+    release.bootstrap(new, options.place)
+    found = program.find(options.place / "spack" / "bin")
+    if options.site:
+        _choose(options.site, options.folder)
+    site = spack.chosen_site(options.folder)
+    failed = False
+    for combination in spack.table(options.folder).build:
+        print(f"{combination.name}:")
+        for line in build.changes(combination, found, site, options.place, options.folder):
+            failed = failed or line.startswith("error")
+            print(f"    {line}", flush=True)
+    if failed:
+        print(f"{release.FILE} stays as it is: the requirements that fail come first")
+        return 1
+    path = options.folder / release.FILE
+    if options.write:
+        path.write_text(release.text(new, path.read_text("utf-8")), encoding="utf-8")
+        print(f"{path} names them now; locks and what is built are stale")
+    else:
+        print(f"{path} stays as it is; --write takes them")
+    return 0
 
 
 def check(options: argparse.Namespace) -> int:
@@ -214,6 +266,37 @@ def _parser() -> argparse.ArgumentParser:
 
     verb("list", show, "the table, and the state of each environment", names=False)
     building = verb("build", build_all, "build environments; goes on where it was interrupted")
+    building.set_defaults(install=True)
+    _add_build_options(building)
+    solving = verb("concretize", build_all, "as build, and install nothing: the locks only")
+    solving.set_defaults(install=False)
+    _add_build_options(solving)
+    getting = verb("bootstrap", bootstrap, "clone the Spack and packages to use", names=False)
+    getting.add_argument("place", type=Path, metavar="DIR")
+    changing = verb("upgrade", upgrade, "show what another pair of releases changes", names=False)
+    changing.add_argument("place", type=Path, metavar="DIR", help="clone them there")
+    changing.add_argument("spack", metavar="SPACK", help="tag of Spack")
+    changing.add_argument("packages", metavar="PACKAGES", help="tag of its packages")
+    changing.add_argument("--site", default="", metavar="NAME", help="as for build")
+    changing.add_argument(
+        "--write", action="store_true", help=f"name them in {release.FILE} if all concretizes"
+    )
+    asking = verb("where", where, "print the folder that an environment is built in", names=False)
+    asking.add_argument("name", metavar="NAME")
+    checking = verb("check", check, "hold the files against one another; try what is built")
+    checking.add_argument(
+        "--slurm",
+        metavar="OPTIONS",
+        help="run what is built under Slurm with these options of srun, not by its own mpiexec",
+    )
+    adding = verb("add", add, "add a combination to the table", names=False)
+    adding.add_argument("mpi", metavar="MPI")
+    adding.add_argument("compiler", metavar="COMPILER")
+    verb("clean", clean, "forget what was built; Spack's store stays as it is")
+    return parser
+
+
+def _add_build_options(building: argparse.ArgumentParser) -> None:
     building.add_argument(
         "--jobs",
         type=_positive,
@@ -233,17 +316,21 @@ def _parser() -> argparse.ArgumentParser:
     building.add_argument(
         "--slurm", metavar="OPTIONS", help="build in a Slurm job with these options of sbatch"
     )
-    checking = verb("check", check, "hold the files against one another; try what is built")
-    checking.add_argument(
-        "--slurm",
-        metavar="OPTIONS",
-        help="run what is built under Slurm with these options of srun, not by its own mpiexec",
+    building.add_argument(
+        "--locked",
+        action="store_true",
+        help="build by the locks that are there, of DIR or of locks/SITE, and by no others",
     )
-    adding = verb("add", add, "add a combination to the table", names=False)
-    adding.add_argument("mpi", metavar="MPI")
-    adding.add_argument("compiler", metavar="COMPILER")
-    verb("clean", clean, "forget what was built; Spack's store stays as it is")
-    return parser
+    building.add_argument(
+        "--any-release",
+        action="store_true",
+        help=f"go on with a Spack, or packages, that {release.FILE} does not name",
+    )
+    building.add_argument(
+        "--build-slurm",
+        action="store_true",
+        help="build Slurm and PMIx where they are not the site's externals",
+    )
 
 
 def _positive(text: str) -> int:
@@ -264,27 +351,17 @@ def _insist_on_consistency(folder: Path) -> None:
 
 def _choose(site: str, folder: Path) -> None:
     """Remembers whose externals the environments take."""
-    path = folder / "site" / "chosen"
+    path = spack.builds(folder) / "site"
     if site == NO_SITE:
         path.unlink(missing_ok=True)
         return
     if not (folder / "site" / site / "packages.yaml").exists():
-        names = sorted(other.parent.name for other in path.parent.glob("*/packages.yaml"))
+        names = sorted(other.parent.name for other in folder.glob("site/*/packages.yaml"))
         raise NetproofError(
             f"there is no {folder / 'site' / site / 'packages.yaml'}; sites: {', '.join(names)}"
         )
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"{site}\n", encoding="utf-8")
-
-
-def _make_site_file(folder: Path) -> None:
-    """Writes what the environments include: the chosen site's packages.yaml, paths filled in."""
-    path, site = folder / "site" / spack.CHOSEN, spack.chosen_site(folder)
-    if not site:
-        path.unlink(missing_ok=True)
-        return
-    source = folder / "site" / site / "packages.yaml"
-    text = f"# ci/spack-envs made this of {site}/packages.yaml; edit that one.\n"
-    path.write_text(text + spack.in_project(source.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def _in_a_job(options: argparse.Namespace) -> int:
@@ -292,10 +369,14 @@ def _in_a_job(options: argparse.Namespace) -> int:
     sbatch = shutil.which("sbatch")
     if sbatch is None:
         raise NetproofError("there is no sbatch on PATH: --slurm needs Slurm")
-    log = options.folder / "slurm-build.log"
+    log = spack.builds(options.folder) / "slurm-build.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
     log.unlink(missing_ok=True)
     script = Path(__file__).resolve().parents[1] / "spack-envs"
-    command = [str(script), "build", *options.names]
+    command = [str(script), "build" if options.install else "concretize", *options.names]
+    for flag in ("any_release", "build_slurm", "locked"):
+        if getattr(options, flag):
+            command.append(f"--{flag.replace('_', '-')}")
     command += ["--jobs", str(options.jobs)]
     if options.site:
         command += ["--site", options.site]
@@ -339,7 +420,7 @@ def _try(combination: Combination, site: str, options: argparse.Namespace) -> li
 def _smoke(combination: Combination, folder: Path) -> list[str]:
     """Runs the packages' own smoke tests; faults that they show."""
     found = program.find()
-    own = spack.view(combination, folder).parent
+    own = spack.build_folder(combination, folder)
     log = own / spack.RECORDS / "smoke.log"
     log.write_text("", encoding="utf-8")
     if found.run(log, "-e", str(own), "test", "run", "--fail-first", "netpipe"):

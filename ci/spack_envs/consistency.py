@@ -23,6 +23,7 @@ def faults(folder: Path) -> Iterator[str]:
         ("compiler", "compiler/*.yaml"),
         ("site", "site/*/packages.yaml"),
         ("common", "common.yaml"),
+        ("release", "release.yaml"),
         ("repo", "repo/**/repo.yaml"),
         ("environment", "envs/*/spack.yaml"),
     ):

@@ -1,7 +1,11 @@
-"""What a spack.lock says of an environment's roots."""
+"""What a spack.lock says: roots, hashes, what would be built, for which machine, made of what."""
 
 from __future__ import annotations
 
+import os
+import platform
+import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +30,102 @@ def roots(path: Path) -> dict[str, dict[str, str]]:
     except (NetproofError, OSError, ValueError, KeyError, TypeError) as error:
         raise SpackFileError(path, "", f"is no lock of Spack 1: {error!r}") from error
     return found
+
+
+def hashes(path: Path) -> dict[str, str]:
+    """Every spec of a lock, its hash to its name and version. Raises SpackFileError."""
+    return {digest: _named(node) for digest, node in _specs(path).items()}
+
+
+def versions(path: Path) -> dict[str, str]:
+    """Each package of a lock to its version; to both, with a comma, where it has two."""
+    found: dict[str, set[str]] = {}
+    for node in _specs(path).values():
+        found.setdefault(node["name"], set()).add(node["version"])
+    return {name: ", ".join(sorted(each)) for name, each in found.items()}
+
+
+def built_among(path: Path, packages: Sequence[str]) -> list[str]:
+    """Those of ``packages`` that Spack would build by the lock, and not take as externals."""
+    return sorted(
+        _named(node)
+        for node in _specs(path).values()
+        if node["name"] in packages and "external" not in node
+    )
+
+
+def elsewhere(path: Path) -> str:
+    """Why this machine is not one that the lock is for; empty where it is.
+
+    Its processors, its externals' places, and what its compilers say of their version are asked.
+    """
+    for node in _specs(path).values():
+        family = platform.machine()
+        target = node["arch"]["target"]
+        name = target if isinstance(target, str) else target["name"]
+        if _family(name) not in ("", family):
+            return f"its {_named(node)} is for {name}, and this machine is {family}"
+        external = node.get("external")
+        if not external:
+            continue
+        if external["path"] and not Path(external["path"]).exists():
+            return f"its {_named(node)} is in {external['path']}, which is not here"
+        for compiler in (external.get("extra_attributes") or {}).get("compilers", {}).values():
+            if not os.access(compiler, os.X_OK):
+                return f"its {_named(node)} has {compiler}, which is not here"
+            if node["name"] in ("gcc", "llvm"):
+                said = _version(compiler)
+                if said != node["version"]:
+                    return f"it names {_named(node)}, and {compiler} here is {said}"
+    return ""
+
+
+def stale(made_of: dict[str, Any], now: dict[str, Any]) -> str:
+    """What has changed since a lock was made, in words; empty where nothing has.
+
+    Both have ``spack``, ``recipes``, ``site`` and ``files``, as concretized.json has them.
+    """
+    for key, what in (
+        ("spack", "Spack"),
+        ("recipes", "Spack's package repository"),
+        ("site", "the site"),
+    ):
+        if made_of.get(key) != now[key]:
+            then = made_of.get(key) or "none"
+            return f"{what} was {then} when it was made, and is {now[key] or 'none'} now"
+    then = made_of.get("files", {})
+    for name in sorted({*then, *now["files"]}):
+        if then.get(name) != now["files"].get(name):
+            return f"{name} has changed since it was made"
+    return ""
+
+
+def _family(target: str) -> str:
+    """The kind of machine that a target's name tells; empty for the names of single processors."""
+    for family in ("x86_64", "aarch64", "ppc64le"):
+        if target == family or target.startswith(f"{family}_"):
+            return family
+    return ""
+
+
+def _version(compiler: str) -> str:
+    """What a GCC or Clang says of its version."""
+    options = ["-dumpfullversion", "-dumpversion"]
+    ran = subprocess.run([compiler, *options], capture_output=True, text=True, check=False)
+    if ran.returncode:
+        ran = subprocess.run([compiler, options[1]], capture_output=True, text=True, check=False)
+    return ran.stdout.strip() or "of no known version"
+
+
+def _named(node: dict[str, Any]) -> str:
+    return f"{node['name']}@{node['version']}"
+
+
+def _specs(path: Path) -> dict[str, dict[str, Any]]:
+    try:
+        return loading.json_file(path)["concrete_specs"]
+    except (NetproofError, OSError, ValueError, KeyError, TypeError) as error:
+        raise SpackFileError(path, "", f"is no lock of Spack 1: {error!r}") from error
 
 
 def _described(node: dict[str, Any], specs: dict[str, Any], digest: str) -> dict[str, str]:

@@ -9,13 +9,13 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ci.spack_envs.release import Found, at
 from netproof.errors import NetproofError
 
 LEAST_VERSION = (1, 1)
 HOW_TO_GET_IT = (
-    "get Spack 1.1 or newer as its own documentation says"
-    " (https://spack.readthedocs.io, Getting Started), source its share/spack/setup-env.sh, and"
-    " run this again"
+    "'ci/spack-envs bootstrap DIR' clones the Spack that this was made with where there is a"
+    " network; source its share/spack/setup-env.sh, and run this again"
 )
 
 
@@ -25,10 +25,11 @@ class NoSpackError(NetproofError):
 
 @dataclass(frozen=True)
 class Spack:
-    """A spack program and its version."""
+    """A spack program, its version, and what it and its package repository are at."""
 
     path: str
     version: str
+    release: dict[str, Found]
     _running: set[subprocess.Popen[bytes]] = field(default_factory=set, compare=False)
 
     def run(self, log: Path, *arguments: str) -> int:
@@ -47,15 +48,26 @@ class Spack:
             finally:
                 self._running.discard(process)
 
+    @property
+    def made_by(self) -> dict[str, str]:
+        """What a lock that it writes is made by: ``spack``, and ``recipes``, its packages."""
+        return {
+            "spack": f"{self.version} ({self.release['spack'].commit})",
+            "recipes": self.release["packages"].commit,
+        }
+
     def end(self) -> None:
         """Interrupts what is running, so that Spack ends its own builds and lets its locks go."""
         for process in list(self._running):
             process.send_signal(signal.SIGINT)
 
 
-def find() -> Spack:
-    """The spack on PATH. Raises NoSpackError if there is none, or it is too old."""
-    path = shutil.which("spack")
+def find(folder: Path | None = None) -> Spack:
+    """The spack in ``folder``, by default on PATH.
+
+    Raises NoSpackError if there is none, or it is too old.
+    """
+    path = shutil.which("spack", path=folder)
     if path is None:
         raise NoSpackError(f"there is no spack on PATH: {HOW_TO_GET_IT}")
     shown = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
@@ -65,4 +77,16 @@ def find() -> Spack:
         raise NoSpackError(f"{path} --version says {said[-1]!r}, no version: {HOW_TO_GET_IT}")
     if (int(found[1]), int(found[2])) < LEAST_VERSION:
         raise NoSpackError(f"{path} is Spack {found[0]}, which is too old: {HOW_TO_GET_IT}")
-    return Spack(path, found[0])
+    release = {
+        half: at(Path(_said(path, "location", *options)))
+        for half, options in (("spack", ["--spack-root"]), ("packages", ["--repo", "builtin"]))
+    }
+    return Spack(path, found[0], release)
+
+
+def _said(path: str, *arguments: str) -> str:
+    ran = subprocess.run([path, *arguments], capture_output=True, text=True, check=False)
+    if ran.returncode or not ran.stdout.strip():
+        said = (ran.stderr or "nothing").strip().splitlines()[-1]
+        raise NoSpackError(f"{path} {' '.join(arguments)} says {said!r}: {HOW_TO_GET_IT}")
+    return ran.stdout.strip()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 
 import pytest
@@ -35,10 +34,7 @@ def settings(tmp_path: Path) -> dict[str, str]:
     site.mkdir()
     (site / "testbed.py").write_text(SITE)
     (site / "settings.py").write_text(SETTINGS)
-    names = (spack.RECORDS, ".spack-env", "view", "._view", "spack.lock", "chosen", "chosen.yaml")
-    envs = tmp_path / "spack-envs"
-    shutil.copytree(ROOT / "spack-envs", envs, symlinks=True, ignore=shutil.ignore_patterns(*names))
-    return {"RFM_CONFIG_PATH": str(site), "NETPROOF_SPACK_ENVS": str(envs)}
+    return {"RFM_CONFIG_PATH": str(site), spack.BUILDS: str(tmp_path / "builds")}
 
 
 def test_its_jobs_fail_in_setup_with_the_reason_and_its_cases_are_owed(run, tmp_path, settings):

@@ -18,20 +18,18 @@ MPICH = Combination("mpich", "gcc")
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The files of spack-envs/, with nothing built."""
-    names = (".netproof", ".spack-env", "view", "._view", "spack.lock", "chosen", "chosen.yaml")
+    monkeypatch.setenv(spack.BUILDS, str(tmp_path / "builds"))
     copied = tmp_path / "spack-envs"
-    shutil.copytree(
-        ROOT / "spack-envs", copied, symlinks=True, ignore=shutil.ignore_patterns(*names)
-    )
+    shutil.copytree(ROOT / "spack-envs", copied, symlinks=True)
     return copied
 
 
 def build(folder: Path, combination: Combination = MPICH, site: str = "debian12") -> None:
     """Leaves what a build of the combination would leave."""
-    own = spack.environment_folder(combination, folder)
-    (own / spack.RECORDS).mkdir(exist_ok=True)
+    own = spack.build_folder(combination, folder)
+    (own / spack.RECORDS).mkdir(parents=True, exist_ok=True)
     (own / "spack.lock").write_text("{}")
     for program in spack.benchmarks(folder)["programs"]:
         path = own / "view" / "bin" / program
@@ -43,7 +41,8 @@ def build(folder: Path, combination: Combination = MPICH, site: str = "debian12"
         "site": site,
         "built": "2026-11-21T01:21:18+00:00",
         "seconds": 62.0,
-        "spack": "1.1.0",
+        "spack": "1.1.0 (2e907202bcc8209a6a62243aab50c179b524cc3b)",
+        "recipes": "d4f7c711a6a42f1c4d551c8fd10fce9a11340a81",
         "lock": spack.sha256(own / "spack.lock"),
         "files": spack.inputs(combination, site, folder),
         "packages": {
@@ -84,12 +83,12 @@ def test_kind_pmi_and_features_come_from_the_files(folder):
 def test_one_that_is_built_is_found_through_its_view_and_tells_of_its_build(folder):
     build(folder)
     found = environment(folder)
-    assert found["env_vars"][0] == ["PATH", f"{folder}/envs/mpich-gcc/view/bin:$PATH"]
+    assert found["env_vars"][0] == ["PATH", f"{spack.builds(folder)}/mpich-gcc/view/bin:$PATH"]
     assert found["extras"]["unusable"] == ""
     assert found["extras"]["mpi"] == "MPICH 5.0.2"
     built = found["extras"]["built"]
     assert (built["spack"], built["site"], built["when"]) == (
-        "1.1.0",
+        "1.1.0 (2e907202bcc8209a6a62243aab50c179b524cc3b)",
         "debian12",
         "2026-11-21T01:21:18+00:00",
     )
@@ -123,8 +122,10 @@ def test_one_that_is_not_built_stays_and_says_what_to_do(folder):
 
 def test_one_that_is_stale_stays_and_names_the_file_that_changed(folder):
     build(folder)
-    with (folder / "compiler" / "gcc.yaml").open("a") as file:
-        file.write("# changed\n")
+    path = folder / "compiler" / "gcc.yaml"
+    path.write_text(path.read_text() + "# a comment does not count\n")
+    assert environment(folder)["extras"]["unusable"] == ""
+    path.write_text(path.read_text() + "  bzip2: {buildable: false}\n")
     found = environment(folder)
     assert "imb" in found["features"]
     assert found["extras"]["unusable"].startswith(
@@ -134,7 +135,7 @@ def test_one_that_is_stale_stays_and_names_the_file_that_changed(folder):
 
 def test_an_external_that_is_gone_makes_stale(folder):
     build(folder)
-    path = folder / "envs" / "mpich-gcc" / spack.RECORDS / "built.json"
+    path = spack.build_folder(MPICH, folder) / spack.RECORDS / "built.json"
     record = json.loads(path.read_text())
     record["packages"]["mpich"]["external"] = "/no/such/prefix"
     path.write_text(json.dumps(record))
@@ -143,7 +144,7 @@ def test_an_external_that_is_gone_makes_stale(folder):
 
 def test_a_program_that_dangles_makes_stale(folder):
     build(folder)
-    program = folder / "envs" / "mpich-gcc" / "view" / "bin" / "NPmpi"
+    program = spack.build_folder(MPICH, folder) / "view" / "bin" / "NPmpi"
     program.unlink()
     program.symlink_to("/no/such/store/NPmpi")
     assert "NPmpi is not there any more" in environment(folder)["extras"]["unusable"]
@@ -151,16 +152,16 @@ def test_a_program_that_dangles_makes_stale(folder):
 
 def test_a_record_of_another_format_is_an_error(folder):
     build(folder)
-    path = folder / "envs" / "mpich-gcc" / spack.RECORDS / "built.json"
-    path.write_text(path.read_text().replace('"format": 1', '"format": 0'))
-    with pytest.raises(SpackFileError, match="format: is not 1; run ci/spack-envs clean mpich-gcc"):
+    path = spack.build_folder(MPICH, folder) / spack.RECORDS / "built.json"
+    path.write_text(path.read_text().replace('"format": 2', '"format": 1'))
+    with pytest.raises(SpackFileError, match="format: is not 2; run ci/spack-envs clean mpich-gcc"):
         spack.environments(folder)
 
 
-@pytest.mark.parametrize("text", ["", "{", '{"format": 1}', '{"format": 1, "more": 2}'])
+@pytest.mark.parametrize("text", ["", "{", '{"format": 2}', '{"format": 2, "more": 2}'])
 def test_what_is_no_record_is_an_error(folder, text):
     build(folder)
-    (folder / "envs" / "mpich-gcc" / spack.RECORDS / "built.json").write_text(text)
+    (spack.build_folder(MPICH, folder) / spack.RECORDS / "built.json").write_text(text)
     with pytest.raises(
         SpackFileError, match=r"is no record of a build, .*; run ci/spack-envs clean"
     ):
@@ -178,7 +179,7 @@ def test_an_include_from_elsewhere_is_an_error(folder):
 def test_attempted_are_those_that_a_build_was_begun_of(folder):
     assert spack.attempted(folder) == []
     build(folder)
-    (folder / "envs" / "openmpi-clang" / spack.RECORDS).mkdir()
+    (spack.builds(folder) / "openmpi-clang" / spack.RECORDS).mkdir(parents=True)
     assert spack.attempted(folder) == ["openmpi-clang", "mpich-gcc"]
 
 

@@ -15,13 +15,10 @@ ROOT = Path(__file__).resolve().parents[3]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-FILES_ONLY = shutil.ignore_patterns(
-    ".netproof", ".spack-env", "view", "._view", "spack.lock", "chosen", "chosen.yaml"
-)
-
 STAND_IN = """#!/bin/bash
 # Does what ci/spack-envs needs of spack, with locks that the real one wrote in /srv/cluster.
 [ "$1" = --version ] && { echo "${STAND_IN_VERSION-1.1.0 (2e907202)}"; exit; }
+[ "$1" = location ] && { echo "/srv/${2#--}"; exit; }
 shift
 own=$2 verb=$3
 echo "$(basename "$own") $verb" >>"$STAND_IN_CALLS"
@@ -63,14 +60,34 @@ esac
 exec /usr/bin/ldd "$@"
 """
 
+STAND_IN_GIT = """#!/bin/bash
+# Says of the stand-in's Spack and packages which commits they are at: the pair of release.yaml.
+case $* in
+*/srv/spack-root* | *"-C /spack "*)
+    half=spack tag=v1.1.0
+    commit=${STAND_IN_SPACK-2e907202bcc8209a6a62243aab50c179b524cc3b}
+    ;;
+*)
+    half=packages tag=v2026.06.0
+    commit=${STAND_IN_PACKAGES-d4f7c711a6a42f1c4d551c8fd10fce9a11340a81}
+    ;;
+esac
+case $* in
+*rev-parse*) printf '%s\\n' "/$half" "$commit" ;;
+*describe*) echo "${STAND_IN_TAG-$tag}" ;;
+*diff*) exit "${STAND_IN_CHANGED-0}" ;;
+esac
+"""
+
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """spack-envs/ as it is in the repository, with nothing built."""
+    monkeypatch.setenv("NETPROOF_SPACK_BUILDS", str(tmp_path / "builds"))
     copied = tmp_path / "spack-envs"
-    shutil.copytree(ROOT / "spack-envs", copied, symlinks=True, ignore=FILES_ONLY)
+    shutil.copytree(ROOT / "spack-envs", copied, symlinks=True)
     return copied
 
 
@@ -101,11 +118,13 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], li
     """A stand-in for spack on PATH; called, it tells which verbs it was given."""
     program = tmp_path / "bin" / "spack"
     program.parent.mkdir()
-    program.write_text(STAND_IN)
-    program.chmod(0o755)
-    ldd = program.with_name("ldd")
-    ldd.write_text(LDD)
-    ldd.chmod(0o755)
+    for path, text in (
+        (program, STAND_IN),
+        (program.with_name("git"), STAND_IN_GIT),
+        (program.with_name("ldd"), LDD),
+    ):
+        path.write_text(text)
+        path.chmod(0o755)
     calls = tmp_path / "calls"
     calls.touch()
     monkeypatch.setenv("STAND_IN_CALLS", str(calls))

@@ -26,13 +26,22 @@ def state(folder: Path, name: str) -> spack.State:
     return spack.state(spack.table(folder).named(name), folder)
 
 
+def change(path: Path) -> None:
+    """Changes what a file says; a comment would not count."""
+    text = path.read_text()
+    if path.name == "release.yaml":
+        path.write_text(text.replace("tag: v1.1.0", "tag: v1.1.1"))
+    else:
+        path.write_text(text + "  bzip2: {buildable: false}\n")
+
+
 def test_without_spack_one_sentence_says_how_to_get_it(spack_envs):
     ran = spack_envs("build")
     assert ran.returncode == 2
     assert ran.stderr == (
-        "spack-envs: there is no spack on PATH: get Spack 1.1 or newer as its own documentation"
-        " says (https://spack.readthedocs.io, Getting Started), source its"
-        " share/spack/setup-env.sh, and run this again\n"
+        "spack-envs: there is no spack on PATH: 'ci/spack-envs bootstrap DIR' clones the Spack that"
+        " this was made with where there is a network; source its share/spack/setup-env.sh, and run"
+        " this again\n"
     )
 
 
@@ -40,14 +49,17 @@ def test_without_spack_one_sentence_says_how_to_get_it(spack_envs):
 def test_too_old_a_spack_is_told_the_same(spack_envs, stand_in, version):
     ran = spack_envs("build", STAND_IN_VERSION=version)
     assert ran.returncode == 2
-    assert f"is Spack {version.split()[0]}, which is too old: get Spack 1.1 or newer" in ran.stderr
+    assert (
+        f"is Spack {version.split()[0]}, which is too old: 'ci/spack-envs bootstrap DIR'"
+        in ran.stderr
+    )
     assert stand_in() == []
 
 
 def test_a_spack_that_tells_no_version_is_refused(spack_envs, stand_in):
     ran = spack_envs("build", STAND_IN_VERSION="")
     assert ran.returncode == 2
-    assert "says 'nothing', no version: get Spack 1.1" in ran.stderr
+    assert "says 'nothing', no version: 'ci/spack-envs bootstrap" in ran.stderr
 
 
 def test_list_needs_no_spack_and_shows_what_is_excluded(spack_envs):
@@ -70,7 +82,11 @@ def test_a_build_is_recorded_with_specs_compiler_hash_and_variants(spack_envs, s
     assert ran.returncode == 0, ran.stderr
     assert f"{ONE}: built; log: " in ran.stdout
     record = state(folder, ONE).record
-    assert (record.site, record.spack) == ("debian12", "1.1.0")
+    assert (record.site, record.spack) == (
+        "debian12",
+        "1.1.0 (2e907202bcc8209a6a62243aab50c179b524cc3b)",
+    )
+    assert record.recipes == "d4f7c711a6a42f1c4d551c8fd10fce9a11340a81"
     netpipe = record.packages["netpipe"]
     assert (netpipe["spec"], netpipe["compiler"]) == ("netpipe@3.7.2", "gcc@12.2.0")
     assert record.packages["mpich"]["hash"] == "tn5ogggmkxnwb6mwomptwf3nyamlquwm"
@@ -102,7 +118,7 @@ def test_one_that_fails_leaves_the_others_and_its_first_error_is_shown(
     assert ran.returncode == 1
     words = [state(folder, pair.name).word for pair in spack.table(folder).build]
     assert words == ["failed", "built", "built", "built"]
-    log = folder / "envs" / "openmpi-gcc" / ".netproof" / "build.log"
+    log = spack.builds(folder) / "openmpi-gcc" / ".netproof" / "build.log"
     error = "<command-line>: fatal error: missing.h: No such file or directory"
     assert f"openmpi-gcc: failed; log: {log}\n    {error}\n" in ran.stdout
     assert DATA.joinpath("failed-install.log").read_text() in log.read_text()
@@ -132,9 +148,8 @@ def test_a_failure_is_shown_until_it_is_built(spack_envs, stand_in):
 
 def test_one_that_another_process_builds_is_left_alone(spack_envs, stand_in, folder):
     spack_envs("build", ONE)
-    with (folder / "common.yaml").open("a") as file:
-        file.write("# changed\n")
-    with (folder / "envs" / ONE / ".netproof" / "busy").open("w") as held:
+    change(folder / "common.yaml")
+    with (spack.builds(folder) / ONE / ".netproof" / "busy").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         ran = spack_envs("build", ONE)
     assert ran.returncode == 1
@@ -154,15 +169,14 @@ def test_interrupted_after_concretizing_it_installs_by_the_same_lock(spack_envs,
         ("common.yaml", {"openmpi-gcc", "openmpi-clang", "mpich-gcc", "mpich-clang"}),
         ("mpi/mpich.yaml", {"mpich-gcc", "mpich-clang"}),
         ("compiler/clang.yaml", {"openmpi-clang", "mpich-clang"}),
-        ("envs/mpich-gcc/spack.yaml", {"mpich-gcc"}),
+        ("release.yaml", {"openmpi-gcc", "openmpi-clang", "mpich-gcc", "mpich-clang"}),
     ],
 )
 def test_a_changed_file_makes_stale_what_is_made_of_it(
     spack_envs, stand_in, folder, name, affected
 ):
     spack_envs("build")
-    with (folder / name).open("a") as file:
-        file.write("# changed\n")
+    change(folder / name)
     stale = {
         pair.name: state(folder, pair.name).reason
         for pair in spack.table(folder).build
@@ -174,8 +188,7 @@ def test_a_changed_file_makes_stale_what_is_made_of_it(
 
 def test_stale_is_concretized_anew(spack_envs, stand_in, folder):
     spack_envs("build", ONE)
-    with (folder / "common.yaml").open("a") as file:
-        file.write("# changed\n")
+    change(folder / "common.yaml")
     spack_envs("build", ONE)
     assert stand_in() == [f"{ONE} concretize", f"{ONE} install"] * 2
     assert state(folder, ONE).word == "built"
@@ -183,7 +196,7 @@ def test_stale_is_concretized_anew(spack_envs, stand_in, folder):
 
 def test_a_program_that_is_gone_makes_stale(spack_envs, stand_in, folder):
     spack_envs("build", ONE)
-    program = folder / "envs" / ONE / "view" / "bin" / "IMB-MPI1"
+    program = spack.builds(folder) / ONE / "view" / "bin" / "IMB-MPI1"
     program.unlink()
     assert state(folder, ONE) == spack.State(
         "stale", f"{program} is not there any more", state(folder, ONE).record
@@ -192,7 +205,7 @@ def test_a_program_that_is_gone_makes_stale(spack_envs, stand_in, folder):
 
 def test_a_lock_that_was_made_by_hand_makes_stale(spack_envs, stand_in, folder):
     spack_envs("build", ONE)
-    (folder / "envs" / ONE / "spack.lock").write_text("{}")
+    (spack.builds(folder) / ONE / "spack.lock").write_text("{}")
     assert state(folder, ONE).reason == "its spack.lock is not the one that was built"
 
 
@@ -200,7 +213,7 @@ def test_the_chosen_site_is_included_with_absolute_paths_and_remembered(
     spack_envs, stand_in, folder
 ):
     spack_envs("build", ONE, "--site", "debian12")
-    chosen = (folder / "site" / "chosen.yaml").read_text()
+    chosen = (spack.builds(folder) / ONE / "files" / "site" / "chosen.yaml").read_text()
     assert f"prefix: {ROOT}/.opt/mpich\n" in chosen
     assert "${project}" not in chosen
     ran = spack_envs("build", ONE)
@@ -212,13 +225,15 @@ def test_another_site_makes_stale(spack_envs, stand_in, folder):
     spack_envs("build", ONE, "--site", "debian12")
     assert f"{ONE}: built," in spack_envs("build", ONE, "--site", "none").stdout
     assert state(folder, ONE).record.site == ""
-    assert not (folder / "site" / "chosen.yaml").exists()
+    assert not (spack.builds(folder) / ONE / "files" / "site" / "chosen.yaml").exists()
 
 
 def test_a_site_that_is_not_there_is_refused(spack_envs, stand_in):
     ran = spack_envs("build", "--site", "debain12")
     assert ran.returncode == 2
-    assert "site/debain12/packages.yaml; sites: debian12" in ran.stderr
+    assert (
+        "site/debain12/packages.yaml; sites: connectx, debian12, ethernet, slingshot" in ran.stderr
+    )
 
 
 def test_lock_files_are_kept_and_used_again_while_the_files_are_the_same(
@@ -226,21 +241,20 @@ def test_lock_files_are_kept_and_used_again_while_the_files_are_the_same(
 ):
     locks = tmp_path / "locks"
     spack_envs("build", ONE, "--locks", str(locks))
-    own = folder / "envs" / ONE / "spack.lock"
+    own = spack.builds(folder) / ONE / "spack.lock"
     assert (locks / ONE / "spack.lock").read_bytes() == own.read_bytes()
     spack_envs("clean", ONE)
     spack_envs("build", ONE, "--locks", str(locks))
     assert stand_in() == [f"{ONE} concretize", f"{ONE} install", f"{ONE} install"]
-    with (folder / "common.yaml").open("a") as file:
-        file.write("# changed\n")
+    change(folder / "common.yaml")
     spack_envs("build", ONE, "--locks", str(locks))
     assert stand_in()[3:] == [f"{ONE} concretize", f"{ONE} install"]
 
 
-def test_clean_leaves_the_environments_file_only(spack_envs, stand_in, folder):
+def test_clean_leaves_nothing_of_what_was_made(spack_envs, stand_in, folder):
     spack_envs("build", ONE)
     spack_envs("clean", ONE)
-    assert [path.name for path in (folder / "envs" / ONE).iterdir()] == ["spack.yaml"]
+    assert not (spack.builds(folder) / ONE).exists()
     assert state(folder, ONE).word == "not built"
 
 

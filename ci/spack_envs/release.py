@@ -1,0 +1,151 @@
+"""The pair of releases, Spack and its packages, that spack-envs/ was made with."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from netproof.errors import NetproofError
+from netproof.spack_files import load
+
+FILE = "release.yaml"
+HALVES = ("spack", "packages")
+
+
+class ReleaseError(NetproofError):
+    """A release that is not the one of release.yaml, or cannot be had; the text says what to do."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """One half of the pair: where it comes from, its tag and its commit (40 hexadecimal digits)."""
+
+    repository: str
+    tag: str
+    commit: str
+
+    def __str__(self) -> str:
+        return f"{self.tag} ({self.commit[:12]})"
+
+
+def pair(folder: Path) -> dict[str, Release]:
+    """What ``folder``/release.yaml names: "spack" and "packages". Raises SpackFileError."""
+    content = load(folder / FILE, "release")
+    return {half: Release(**content[half]) for half in HALVES}
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a clone is at: its commit and the name to show, with its tag where it has one.
+
+    The commit ends with "-changed" where tracked files differ, and is "unknown" for what is no
+    clone of git's, an unpacked archive for instance.
+    """
+
+    commit: str
+    name: str
+
+
+def at(clone: Path) -> Found:
+    """The commit that a clone is at, and its name."""
+    found = _git(clone, "rev-parse", "--show-toplevel", "HEAD")
+    if found.returncode:
+        return Found("unknown", "of no known commit")
+    top, head = found.stdout.split()
+    tagged = _git(Path(top), "describe", "--tags", "--exact-match", "HEAD")
+    name = f"{tagged.stdout.strip() or 'untagged'} ({head[:12]})"
+    if _git(Path(top), "diff", "--quiet", "HEAD").returncode:
+        return Found(f"{head}-changed", f"{name} with changed files")
+    return Found(head, name)
+
+
+def insist(found: dict[str, Found], folder: Path) -> None:
+    """Returns where ``found``, one for each half, is the pair of release.yaml.
+
+    Raises ReleaseError that names both and the command that gets the right ones.
+    """
+    named = {"spack": "Spack", "packages": "Spack's package repository"}
+    wrong = [
+        f"{named[half]} is {found[half].name}, and {FILE} names {release}"
+        for half, release in pair(folder).items()
+        if found[half].commit != release.commit
+    ]
+    if wrong:
+        raise ReleaseError(
+            f"{'; '.join(wrong)}. 'ci/spack-envs bootstrap DIR' gets the named ones;"
+            " with --any-release it goes on with what is here"
+        )
+
+
+def bootstrap(releases: dict[str, Release], place: Path) -> list[str]:
+    """Clones the pair into ``place``/spack and ``place``/packages, and joins them.
+
+    A clone that is there already is brought to its release. Returns the commands that a shell
+    needs for them. Raises ReleaseError where a release cannot be had, or is another commit than
+    release.yaml says.
+    """
+    place.mkdir(parents=True, exist_ok=True)
+    for half, release in releases.items():
+        clone = place / half
+        if not (clone / ".git").exists():
+            _insist_git(place, "init", "--quiet", half)
+        if at(clone).commit != release.commit:
+            ref = f"refs/tags/{release.tag}"
+            fetch = ["fetch", "--quiet", "--depth=1", release.repository, f"+{ref}:{ref}"]
+            _insist_git(clone, *fetch)
+            got = _insist_git(clone, "rev-parse", f"{ref}^{{commit}}")
+            if got != release.commit:
+                raise ReleaseError(
+                    f"{release.repository}: {release.tag} is commit {got}, and not"
+                    f" {release.commit}, which {FILE} names"
+                )
+            _insist_git(clone, "checkout", "--quiet", "--detach", got)
+        found = at(clone)
+        if found.commit != release.commit:
+            raise ReleaseError(f"{clone} is {found.name}, and not {release}")
+    packages = place / "packages" / "repos" / "spack_repo" / "builtin"
+    (place / "spack" / "etc" / "spack" / "repos.yaml").write_text(
+        f"repos:\n  builtin: {packages.resolve()}\n", encoding="utf-8"
+    )
+    return [f". {place.resolve()}/spack/share/spack/setup-env.sh"]
+
+
+def resolved(repository: str, tag: str) -> Release:
+    """The release that ``tag`` is in a repository now. Raises ReleaseError."""
+    names = [f"refs/tags/{tag}", f"refs/tags/{tag}^{{}}"]
+    listed = _insist_git(Path.cwd(), "ls-remote", repository, *names)
+    by_name = {name: digest for digest, name in (line.split() for line in listed.splitlines())}
+    # An annotated tag is an object of its own; the commit is what it leads to.
+    found = by_name.get(names[1]) or by_name.get(names[0])
+    if found is None:
+        raise ReleaseError(f"{repository} has no tag {tag}")
+    return Release(repository, tag, found)
+
+
+def text(releases: dict[str, Release], old: str) -> str:
+    """The text of release.yaml for other releases: the comments of the ``old`` one stay."""
+    comments = [line for line in old.splitlines() if line.startswith("#")]
+    lines = [*comments]
+    for half, release in releases.items():
+        lines += [f"{half}:", *(f"  {key}: {value}" for key, value in asdict(release).items())]
+    return "\n".join(lines) + "\n"
+
+
+def _git(where: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        # A Spack that others may use belongs to whoever installed it.
+        ["git", "-c", "safe.directory=*", "-C", where, *arguments],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def _insist_git(where: Path, *arguments: str) -> str:
+    ran = _git(where, *arguments)
+    if ran.returncode:
+        said = ran.stderr.strip().splitlines() or ["nothing"]
+        raise ReleaseError(f"git {' '.join(arguments)}: {said[-1]}")
+    return ran.stdout.strip()
