@@ -84,6 +84,7 @@ def build(
             (own / RECORDS / "failed.json").unlink(missing_ok=True)
             log.write_text("", encoding="utf-8")
             _concretize(combination, program, log, now, wanted, folder)
+            _insist(fabrics.lock_faults(combination, site, folder))
             if not wanted.install:
                 return Outcome(combination.name, "concretized", time.monotonic() - begun, log)
             _insist(fabrics.lock_faults(combination, site, folder))

@@ -40,7 +40,8 @@ install)
     mkdir -p "$own/view/bin"
     cd "$own/view/bin"
     echo '#!/bin/bash' >NPtcp
-    printf '#!/bin/bash\\ncp %s "$2"\\n' "$STAND_IN_DATA/smoke-np.out" >NPmpi
+    printf '#!/bin/bash\\n[ -n "${PMI_RANK#0}${OMPI_COMM_WORLD_RANK#0}" ] || cp %s "$2"\\n' \
+        "$STAND_IN_DATA/smoke-np.out" >NPmpi
     printf '#!/bin/bash\\n[ -n "${PMI_RANK#0}${OMPI_COMM_WORLD_RANK#0}" ] || cat %s\\n' \
         "$STAND_IN_DATA/smoke-imb.out" >IMB-MPI1
     chmod +x NPtcp NPmpi IMB-MPI1
@@ -65,6 +66,7 @@ case $* in
 *describe*) echo "${STAND_IN_TAG-$tag}" ;;
 *diff*) exit "${STAND_IN_CHANGED-0}" ;;
 esac
+<<<<<<< HEAD
 """
 
 LDD = """#!/bin/bash
@@ -77,6 +79,8 @@ case $1 in
     ;;
 esac
 exec /usr/bin/ldd "$@"
+=======
+>>>>>>> 09bb7e6532e936d18f8bde591f29bbf27963f598
 """
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
