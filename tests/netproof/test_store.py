@@ -360,7 +360,7 @@ def test_a_damaged_report_is_refused_with_the_reason_and_the_others_go_in(
     folder = tmp_path / "store"
     assert run([FAULTY, damaged], folder) == 2
     told = capfd.readouterr().err
-    assert f"refused {damaged}: " in told
+    assert f"refused {damaged}:" in told
     assert re.search(reason, told), told
     assert [stored.name for stored in Store(folder).sessions()] == ["20261120T232229-7117da51"]
     assert run([PASSED, damaged], folder) == 2
@@ -403,7 +403,7 @@ def test_whatever_is_changed_in_a_report_it_goes_in_whole_or_is_refused(tmp_path
         else:
             there = questions.load(store, done.stored)
             assert plain(there) == plain(session.load(report))
-    assert all(refusal.startswith(f"{report}: ") for refusal in refusals)
+    assert all(refusal.startswith(f"{report}:") for refusal in refusals)
     assert refusals
 
 

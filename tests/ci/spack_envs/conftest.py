@@ -66,7 +66,6 @@ case $* in
 *describe*) echo "${STAND_IN_TAG-$tag}" ;;
 *diff*) exit "${STAND_IN_CHANGED-0}" ;;
 esac
-<<<<<<< HEAD
 """
 
 LDD = """#!/bin/bash
@@ -79,8 +78,6 @@ case $1 in
     ;;
 esac
 exec /usr/bin/ldd "$@"
-=======
->>>>>>> 09bb7e6532e936d18f8bde591f29bbf27963f598
 """
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
