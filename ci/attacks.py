@@ -43,7 +43,7 @@ sys.path[0] = str(ROOT)
 
 from ci import store_flips  # noqa: E402
 from ci.testbed import topology  # noqa: E402
-from netproof import loading, matrix, session, site, tables  # noqa: E402
+from netproof import loading, matrix, session, site, tables, twin  # noqa: E402
 from netproof.case import Case  # noqa: E402
 from netproof.errors import NetproofError  # noqa: E402
 from netproof.landmarks import ASYMPTOTIC  # noqa: E402
@@ -58,6 +58,9 @@ MUTATED = (
     *("topology", "patterns"),
 )
 """Attacks of mutated inputs, in the order of the table."""
+
+RECKONED = (*ASYMPTOTIC, *twin.NAMES)
+"""Landmarks that a report of an early format does not have."""
 
 FLIPS = "bits of a store flipped, files cut"
 
@@ -366,9 +369,9 @@ def _recorded(values: dict[str, Any] | None) -> dict[str, Any] | None:
     if values is None:
         return None
     stated = {
-        name: [one for one in value if one[0] not in ASYMPTOTIC] if name == "undefined" else value
+        name: [one for one in value if one[0] not in RECKONED] if name == "undefined" else value
         for name, value in values["landmarks"].items()
-        if name not in (*ASYMPTOTIC, "intervals")
+        if name not in (*RECKONED, "intervals")
     }
     return {**values, "landmarks": stated}
 
