@@ -37,7 +37,7 @@ from scipy.stats import binomtest
 
 from ci import machine_load
 from ci.testbed.state import DEFAULT as STATE
-from netproof import documents, measured
+from netproof import documents, measured, site
 from netproof.case import Case
 from netproof.criteria import Level
 from netproof.errors import NetproofError
@@ -48,6 +48,7 @@ ROOT = Path(__file__).resolve().parents[1]
 TESTBED = ROOT / "ci" / "testbed" / "testbed"
 HEALTHY_TOPOLOGY = ROOT / "ci" / "testbed" / "topology.yaml"
 SICK_TOPOLOGY = ROOT / "docs" / "criteria" / "sick-switch.yaml"
+SITE = ROOT / "site-config" / "testbed.py"
 CODE = ("checks", "ci", "netproof", "reference-values", "site-config")
 """Folders whose contents decide how a run ends."""
 
@@ -509,6 +510,16 @@ def make(run: Run, campaign: Campaign, testbed: Testbed, folder: Path, lock: int
     return Result(run, judged, started, wall_s, machine, launches_in(folder))
 
 
+def sick_environment(run: Run, site_file: Path = SITE) -> str:
+    """The one environment that a run on the sick switch measures, drawn by its seed.
+
+    A whole run has all of them to be found red by: it is red wherever one of them is.
+    """
+    (system,) = site.load(site_file)["systems"]
+    several = {name for partition in system["partitions"] for name in partition["environs"]}
+    return random.Random(run.seed).choice(sorted(several - {site.JUDGE_ENVIRONMENT}))
+
+
 def measure(run: Run, settings: Settings, folder: Path, lock: int) -> Judged:
     """ReFrame and the verdict on it, as ``ci/quickstart`` has them; the report stays in ``folder``.
 
@@ -516,6 +527,8 @@ def measure(run: Run, settings: Settings, folder: Path, lock: int) -> Judged:
     """
     system = "testbed" if settings.whole and not run.sick else "testbed:gige"
     options = [] if settings.whole else ["-S", "launches=1"]
+    if run.sick:
+        options += ["-p", f"^{sick_environment(run)}$"]
     report = folder / "run-0.json"
     measuring.measure(
         ["--system", system, *options, "--exec-policy=serial", "-c", str(ROOT / "checks"), "-r"],
@@ -690,9 +703,10 @@ def _line(result: Result, runs: int) -> str:
 
 
 def _said(judged: Judged) -> str:
-    """Why a run is not green, on one line."""
+    """Why a run is not green, on one line; what was measured before what was not."""
     parts = [*([judged.reason] if judged.reason else []), *judged.faults]
-    parts += [str(case) for case in judged.cases[:MOST_CASES]]
+    ordered = sorted(judged.cases, key=lambda case: not case.criteria)
+    parts += [str(case) for case in ordered[:MOST_CASES]]
     more = len(judged.cases) - MOST_CASES
     return " · ".join([*parts, *([f"and {more} more cases"] if more > 0 else [])])
 

@@ -192,22 +192,38 @@ def settled(
     """Whether launches around flagged sizes have said what they can, ``most`` at most.
 
     Each flag has been seen again by all of as many launches as confirming takes or more, by none
-    of them, or by so many that the launches to come cannot change which are the majority.
+    of them, or by so many that the launches to come cannot change which are the majority; or
+    something else has run beside every one of them.
     """
     if again is None:
         return False
     to_come = most - len(again.launches) - len(again.faults)
-    if to_come <= 0:
-        return True
-    for flag in flags:
-        confirmed = confirmation(subject, flag, again)
-        if confirmed.level in (Level.UNDEFINED, Level.INCONCLUSIVE):
-            return False
-        shown, launches = confirmed.flagged, confirmed.launches
-        sure = 2 * shown > launches + to_come or 2 * (shown + to_come) <= launches
-        if not (sure or shown in (0, launches)):
-            return False
-    return True
+    return to_come <= 0 or all(_settled(subject, flag, again, to_come) for flag in flags)
+
+
+def _settled(subject: Subject, flag: Finding, again: MeasuredAgain, to_come: int) -> bool:
+    confirmed = confirmation(subject, flag, again)
+    if confirmed.level is Level.UNDEFINED:
+        return False
+    if confirmed.level is Level.INCONCLUSIVE:
+        return not again.calm(subject.settings.disturbance)
+    shown, launches = confirmed.flagged, confirmed.launches
+    sure = 2 * shown > launches + to_come or 2 * (shown + to_come) <= launches
+    return sure or shown in (0, launches)
+
+
+def failed(
+    subject: Subject, flags: Sequence[Finding], again: MeasuredAgain | None, most: int
+) -> bool:
+    """Whether one of the flags is settled, as ``settled`` has it, and fails its case."""
+    if again is None:
+        return False
+    to_come = max(most - len(again.launches) - len(again.faults), 0)
+    return any(
+        _settled(subject, flag, again, to_come)
+        and rule(subject, flag, confirmation(subject, flag, again)).level is Level.FAIL
+        for flag in flags
+    )
 
 
 def confirmation(

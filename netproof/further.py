@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from netproof import again, judgement, loading, measured, plan
+from netproof import again, judgement, limits, loading, measured, plan
 from netproof.again import MeasuredAgain
 from netproof.benchmarks import imb_function
 from netproof.case import Case
@@ -188,45 +188,90 @@ def undecided(several: Sequence[Done]) -> Undecided:
 
     A quantity is decided when its interval lies within its bounds, or wholly beyond them, on
     launches that nothing disturbed; of a case that is launched on, after at least as many further
-    launches as confirming takes. Where configurations are compared, every round is made: the
-    interval is of both sides' launches, and the other side's are made by another job. A
-    flagged size is decided as ``again.settled`` says. What MPI loses is of two cases, and both
-    are launched on.
+    launches as confirming takes. It is decided as well, and stays inconclusive, when by then
+    something else ran beside every launch, or a healthy twin was too slow to tell anything by. A
+    case that has failed by one quantity is decided as a whole. A flagged size is decided as
+    ``again.settled`` says. What MPI loses is of two cases, and both are launched on.
+
+    Where configurations are compared, every round is made: the interval is of both sides'
+    launches, and the other side's are made by another job.
     """
     subjects = {done.asked.case.key(): done.subject() for done in several}
     found = Undecided()
     for done in several:
         key = done.asked.case.key()
         subject = subjects[key]
-        twin = judgement.other_protocol(subject.case)
+        other = subjects.get(judgement.other_protocol(subject.case))
         confirm = subject.settings.confirm
-        flags = () if done.asked.peers else done.asked.flags()
+        enough = len(done.launches) >= confirm.launches
+        if done.asked.peers:
+            if len(done.launches) < done.asked.rounds() and not (
+                enough and judgement.never_calm(subject)
+            ):
+                whys = _against(_comparing(subject, done.asked.peers, done.asked.baseline))
+                if done.launches:
+                    # What the others' launches will say is not known here.
+                    whys = (f"{len(done.launches)} further launches of {subject} are made",)
+                if whys:
+                    found.whole[key] = whys
+            continue
+        if failed(done, other):
+            continue
+        flags = done.asked.flags()
         if flags and not again.settled(subject, flags, done.again, done.asked.rounds()):
             found.around[key] = tuple(flag.why for flag in flags)
-        made = len(done.launches)
-        if made >= done.asked.rounds():
+        if len(done.launches) >= done.asked.rounds():
             continue
-        begun = 0 < made < confirm.launches
-        if begun or (made and done.asked.peers):
-            # So few launches close nothing; and what the others' will say is not known here.
-            found.whole[key] = (f"{made} further launches of {subject} are made",)
+        if done.launches and not enough:
+            found.whole[key] = (
+                *found.whole.get(key, ()),
+                f"{len(done.launches)} further launches of {subject} are made",
+            )
             continue
-        findings = (
-            *judgement.rates(subject, subjects.get(twin)),
-            *judgement.references(subject, done.asked.limits).values(),
-        )
-        rulings = [judgement.rule(subject, finding, None) for finding in findings]
-        if done.asked.peers:
-            rulings = _comparing(subject, done.asked.peers, done.asked.baseline)
-        for ruling in rulings:
-            # What is undefined may be defined by more launches.
-            beyond = ruling.finding.level is Level.FAIL and ruling.level is Level.FAIL
-            if ruling.level not in AGAINST or (beyond and made):
+        for name, ruling in _of_whole(done, other):
+            if ruling.level not in AGAINST:
                 continue
-            of_both = ruling.finding.criterion.startswith("MPI loss") and twin in subjects
-            for one in (key, twin) if of_both else (key,):
-                found.whole[one] = (*found.whole.get(one, ()), ruling.why)
+            of_both = ruling.finding.criterion.startswith("MPI loss") and other is not None
+            sides = (subject, other) if of_both else (subject,)
+            in_vain = any(map(judgement.never_calm, sides)) or (
+                name == "twin_share" and limits.twin_too_slow(subject.measured)
+            )
+            if enough and in_vain:
+                continue
+            for one in sides:
+                of_one = one.case.key()
+                found.whole[of_one] = (*found.whole.get(of_one, ()), ruling.why)
     return found
+
+
+def failed(done: Done, other: Subject | None, *, ended: bool = False) -> bool:
+    """Whether a case has failed by what is judged of it alone, whatever more launches would say.
+
+    ``other``: of NetPIPE over MPI, the case over TCP, where that is complete; ``ended``: its
+    launches are all made.
+    """
+    subject = done.subject()
+    most = 0 if ended else done.asked.rounds()
+    if again.failed(subject, done.asked.flags(), done.again, most):
+        return True
+    further = sum(launch.further for launch in subject.measured.launches)
+    # What is undefined may be defined by more launches.
+    return further >= subject.settings.confirm.launches and any(
+        ruling.level is Level.FAIL and ruling.finding.level is Level.FAIL
+        for _, ruling in _of_whole(done, other)
+    )
+
+
+def _of_whole(done: Done, other: Subject | None) -> list[tuple[str, Ruling]]:
+    """The rulings on what is judged by all launches of a whole curve, with a reference's name."""
+    subject = done.subject()
+    findings = [("", finding) for finding in judgement.rates(subject, other)]
+    findings += judgement.references(subject, done.asked.limits).items()
+    return [(name, judgement.rule(subject, finding, None)) for name, finding in findings]
+
+
+def _against(rulings: Sequence[Ruling]) -> tuple[str, ...]:
+    return tuple(ruling.why for ruling in rulings if ruling.level in AGAINST)
 
 
 def _comparing(
@@ -246,15 +291,22 @@ def _comparing(
 
 
 def compared(
-    everyone: Sequence[Subject], own: Sequence[Asked], baseline: Baseline | None
+    everyone: Sequence[Done], own: Sequence[Asked], baseline: Baseline | None
 ) -> list[Asked]:
     """Those of a job's ``own`` cases that comparing configurations leaves undecided.
 
     They are flagged themselves, or another case is in comparison with them. Each comes with those
-    of ``everyone`` that it is compared with. ``baseline``: what scores are relative to.
+    of ``everyone`` that it is compared with. What is flagged of a case that has failed by itself
+    asks for nothing. ``baseline``: what scores are relative to.
     """
+    by_key = {done.asked.case.key(): done.asked.subject for done in everyone}
+    red = {
+        str(done.asked.subject)
+        for done in everyone
+        if failed(done, by_key.get(judgement.other_protocol(done.asked.case)), ended=True)
+    }
     groups: dict[tuple, list[Subject]] = {}
-    for subject in everyone:
+    for subject in by_key.values():
         if subject.measured.curve.sizes != (0,):
             groups.setdefault(judgement.group(subject.case), []).append(subject)
     found = []
@@ -265,7 +317,7 @@ def compared(
         if not peers:
             continue
         rulings = _comparing(one.subject, peers, baseline)
-        if any(ruling.level in AGAINST for ruling in rulings):
+        if any(ruling.level in AGAINST and ruling.finding.where not in red for ruling in rulings):
             found.append(dataclasses.replace(one, peers=peers, baseline=baseline))
     return found
 
@@ -357,9 +409,17 @@ def imb_files(
     return plan.imb_size_files(sizes)
 
 
-def decision(folder: Path) -> str:
-    """Shell text that closes what is decided, or does nothing where the node has no netproof."""
-    return f"decide {plan.quoted(sys.executable)} -m netproof.further {plan.quoted(str(folder))}"
+def decisions(asked: Sequence[Asked], rounds: int, folder: Path) -> dict[int, str]:
+    """Shell text that closes what is decided, by the round after which there is something to say.
+
+    Fewer rounds than confirming takes close nothing; and where configurations are compared, all
+    of them are made, unless by then something else ran beside every launch. The text does nothing
+    where the node has no netproof.
+    """
+    text = f"decide {plan.quoted(sys.executable)} -m netproof.further {plan.quoted(str(folder))}"
+    first = min((one.subject.settings.confirm.launches for one in asked), default=1)
+    last = first if any(one.peers for one in asked) else rounds
+    return dict.fromkeys(range(first, last + 1), text)
 
 
 def write_question(folder: Path, asked: Sequence[Asked]) -> None:

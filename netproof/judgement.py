@@ -172,6 +172,12 @@ def undisturbed(subject: Subject) -> Subject:
     return dataclasses.replace(subject, measured=subject.measured.with_launches(calm))
 
 
+def never_calm(subject: Subject) -> bool:
+    """Whether something else ran on the nodes in every one of its launches."""
+    settings = subject.settings.disturbance
+    return all(disturbed(one.loads, settings) for one in subject.measured.launches)
+
+
 def disturbances(subject: Subject) -> tuple[str, ...]:
     """What else the nodes did in the launches that ``undisturbed`` had to keep, of the worst."""
     settings = subject.settings.disturbance

@@ -206,6 +206,14 @@ def _compared(
     )
 
 
+def twin_too_slow(measured: Measured) -> bool:
+    """Whether all of the interval of what the healthy twin carries is too little to tell by."""
+    ends = measured.landmarks.interval("twin_mb_s")
+    if ends is None or measured.line_rate_mb_s is None:
+        return False
+    return ends[1] < twin.HALF_RATE_SEEN * measured.line_rate_mb_s
+
+
 def _of_the_twin(measured: Measured) -> tuple[str, bool]:
     """What a share of the healthy twin is a share of, and whether it carries enough to tell."""
     carried = measured.landmarks.twin_mb_s

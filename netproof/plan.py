@@ -277,23 +277,24 @@ def further_script(
     partition: Partition,
     *,
     over_tcp: bool,
-    decision: str = "",
+    decisions: Mapping[int, str] | None = None,
 ) -> str:
     """Text of the shell script that runs rounds of launches until all of them are closed.
 
-    A round has steps with the label that closes each; ``decision``: shell text that closes, run
-    after every round; empty where all rounds are made.
+    A round has steps with the label that closes each; ``decisions``: shell text that closes, by
+    the number (from 1) of the round after which it is run.
     """
     count = sum(map(len, rounds))
     lines = _head(partition, count, over_tcp=over_tcp, describe_nodes=False)
-    for steps in rounds:
+    for number, steps in enumerate(rounds, 1):
         lines.append("made=")
         lines += [
             f"if wanted {quoted(label)}; then {_line(step, partition)}; made=1; fi"
             for label, step in steps
         ]
         lines.append('[ -n "$made" ] || exit 0')
-        lines += [decision] if decision else []
+        if decisions and number in decisions:
+            lines.append(decisions[number])
     return "\n".join(lines) + "\n"
 
 

@@ -35,8 +35,9 @@ import os
 import random
 import shlex
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import reframe as rfm
 import reframe.utility.typecheck as typ
@@ -726,15 +727,7 @@ class Further(Steps, Reader):
 
     def asked_of(self, subjects: Sequence[Subject]) -> list[further.Asked]:
         """The cases, with the limits that their references set."""
-        references = _references(self.current_system.name)
-        return [
-            further.Asked(
-                subject,
-                limits.of_case(references, subject.case),
-                self.current_partition.extras,
-            )
-            for subject in subjects
-        ]
+        return _asked(subjects, self.current_system.name, self.current_partition.extras)
 
     @run_before("run")
     def launch_on(self) -> None:
@@ -747,9 +740,8 @@ class Further(Steps, Reader):
         partition = Partition.from_extras(self.current_partition.extras)
         stage = Path(self.stagedir)
         rounds, files = self.rounds(self.take_over_srun(partition))
-        compared = any(one.peers for one in self.asked)
-        decision = "" if compared else further.decision(stage)
-        text = plan.further_script(rounds, partition, over_tcp=self.over_tcp, decision=decision)
+        decisions = further.decisions(self.asked, len(rounds), stage)
+        text = plan.further_script(rounds, partition, over_tcp=self.over_tcp, decisions=decisions)
         further.write_question(stage, self.asked)
         self.write_files(text, files, [step.name for steps in rounds for _, step in steps])
 
@@ -797,6 +789,16 @@ class Further(Steps, Reader):
         return again.by_case(
             again.MeasuredAgain.from_json(values) for values in self.netproof_again.get("cases", ())
         )
+
+
+def _asked(
+    subjects: Sequence[Subject], system: str, extras: Mapping[str, Any]
+) -> list[further.Asked]:
+    """Cases of a partition that has ``extras``, with the limits that their references set."""
+    found = _references(system)
+    return [
+        further.Asked(subject, limits.of_case(found, subject.case), extras) for subject in subjects
+    ]
 
 
 def _references(system: str) -> references.ReferenceFile:
@@ -869,7 +871,7 @@ class ComparedFurther(rfm.RegressionTestPlugin):
 
     def undecided(self) -> further.Undecided:
         """Own cases that a comparison of all flags, or that others are flagged against."""
-        self.asked = further.compared(_everyone(self), self.asked, _score_baseline())
+        self.asked = further.compared(_everyone_done(self), self.asked, _score_baseline())
         return further.undecided([further.Done(one) for one in self.asked])
 
     def insist_on_launches(self) -> None:
@@ -903,11 +905,23 @@ def _tests(test: rfm.RegressionTest, name: str) -> dict[tuple[str, str], rfm.Reg
     return found
 
 
-def _everyone(test: ComparedFurther | Configurations) -> list[Subject]:
+def _everyone_done(test: ComparedFurther) -> list[further.Done]:
+    """Every case of every configuration that a test waits for, with what launched it on."""
+    jobs = _tests(test, name_of(test.launched_by, **test.parameters()))
+    launched_on = _tests(test, name_of(test.launched_further_by, **test.parameters()))
+    found = []
+    for where, job in jobs.items():
+        one = launched_on[where]
+        around = one.measured_again()
+        subjects = test.complete(job, one)
+        asked = _asked(subjects, job.current_system.name, job.current_partition.extras)
+        found += [further.Done(each, again=around.get(each.case.key())) for each in asked]
+    return found
+
+
+def _everyone(test: Configurations) -> list[Subject]:
     """Every case of every configuration that a test waits for, with all launches that it has."""
-    kinds = [test.launched_further_by]
-    if isinstance(test, Configurations):
-        kinds.append(test.compared_further_by)
+    kinds = [test.launched_further_by, test.compared_further_by]
     jobs = _tests(test, name_of(test.launched_by, **test.parameters()))
     several = [_tests(test, name_of(kind, **test.parameters())) for kind in kinds]
     return [

@@ -355,6 +355,25 @@ def test_a_sick_run_has_the_sick_switch_and_a_quiet_one_the_default(fake, tmp_pa
     assert NoTestbed.verbs == ["sick-switch", "topology", "restored"]
 
 
+def test_a_sick_run_measures_one_environment_that_its_seed_draws(tmp_path, monkeypatch):
+    asked = []
+
+    def measure(arguments, **_options):
+        asked.append(arguments)
+        raise false_reds.NetproofError("far enough")
+
+    monkeypatch.setattr(false_reds.measuring, "measure", measure)
+    settings = campaign(()).settings
+    runs = [Run(number, Condition.SICK, number) for number in range(40)]
+    for run in [*runs, Run(41, Condition.QUIET, 1)]:
+        with pytest.raises(false_reds.NetproofError, match="far enough"):
+            false_reds.measure(run, settings, tmp_path, 0)
+    drawn = [arguments[arguments.index("-p") + 1] for arguments in asked[:-1]]
+    assert {"^mpich$", "^intelmpi$", "^openmpi4$", "^openmpi5$"} <= set(drawn)
+    assert drawn == [f"^{false_reds.sick_environment(run)}$" for run in runs]
+    assert "-p" not in asked[-1]
+
+
 @pytest.mark.parametrize(
     "error", [false_reds.NetproofError("ReFrame left no report"), OSError("no space left")]
 )

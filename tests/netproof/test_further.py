@@ -12,6 +12,7 @@ import pytest
 from netproof import further, judgement, plan, session, site
 from netproof.again import MeasuredAgain, rule_all, settled
 from netproof.criteria import Level
+from netproof.curve import Curve
 from netproof.disturbance import NodeLoad
 from netproof.further import Asked, Done, undecided
 from netproof.judgement import Baseline, Subject
@@ -101,14 +102,48 @@ class TestUndecided:
             [dataclasses.replace(launch, loads=(BUSY,)) for launch in pingpong.launches]
         )
         one = asked(noisy, {"latency_us": Limits(0, noisy.landmarks.latency_us / 10)})
-        assert undecided([launched_on(one, 3, loads=(BUSY,))])
-        last = launched_on(one, one.rounds(), loads=(BUSY,))
+        assert undecided([launched_on(one, 2, loads=(BUSY,))])
+        last = launched_on(one, 3, loads=(BUSY,))
         assert not undecided([last])
         (finding,) = judgement.references(last.subject(), one.limits).values()
         assert finding.level is Level.INCONCLUSIVE
         assert finding.why.endswith(
             "the machine was disturbed: gige-1: others used 40 % of the CPUs"
         )
+
+    def test_where_some_launches_are_calm_more_of_them_are_waited_for(self, pingpong):
+        """Of three that were disturbed and some that were not, until three were not."""
+        busy = [dataclasses.replace(launch, loads=(BUSY,)) for launch in pingpong.launches]
+        one = asked(
+            pingpong.with_launches(busy),
+            {"latency_us": Limits(0, pingpong.landmarks.latency_us / 10)},
+        )
+        disturbed, calm = launched_on(one, 2, loads=(BUSY,)), launched_on(one, 3)
+        for count, wanted in ((1, True), (2, True), (3, False)):
+            several = (*disturbed.launches, *calm.launches[:count])
+            assert bool(undecided([Done(one, several)])) is wanted
+
+    def test_a_twin_that_stays_too_slow_is_waited_for_no_more(self, pingpong):
+        """One that is too slow only now and then is."""
+
+        def beside(done: Done, shares: list[float]) -> Done:
+            rate, launches = pingpong.line_rate_mb_s, []
+            for launch, share in zip(done.launches, shares, strict=True):
+                times = {size: size / rate / share for size in (65536, 131072)}
+                twin = Curve(tuple(times), tuple(times.values()), (share * rate,) * 2)
+                launches.append(dataclasses.replace(launch, twin=twin))
+            return dataclasses.replace(done, launches=tuple(launches))
+
+        first = pingpong.with_launches(pingpong.launches[:1])
+        (launch,) = beside(launched_on(asked(first), 1), [0.5]).launches
+        one = asked(
+            first.with_launches([dataclasses.replace(launch, further=False)]),
+            {"twin_share": Limits(0, 1000)},
+        )
+        assert undecided([Done(one)])
+        assert undecided([beside(launched_on(one, 2), [0.5, 0.5])])
+        assert not undecided([beside(launched_on(one, 3), [0.5, 0.5, 0.5])]).whole
+        assert undecided([beside(launched_on(one, 3), [0.5, 0.5, 0.9])]).whole
 
     def test_what_noise_leaves_undefined_is_inconclusive_and_launched_on_to_the_end(self, pingpong):
         undefined = (("line_rate_share", "the top is no line"),)
@@ -200,10 +235,36 @@ class TestSettled:
         certain = launches(*(shows,) * 5, *(not_again,) * 2)
         assert settled(one.subject, one.flags(), certain, 9)
 
-    def test_disturbed_launches_settle_nothing(self, flagged):
+    def test_disturbed_launches_settle_nothing_unless_all_are(self, flagged):
         one, again = flagged
-        noisy = dataclasses.replace(again, loads=((BUSY,),) * len(again.launches))
+        count = len(again.launches)
+        noisy = dataclasses.replace(again, loads=((BUSY,),) * (count - 1) + ((),))
         assert not settled(one.subject, one.flags(), noisy, 9)
+        assert settled(
+            one.subject, one.flags(), dataclasses.replace(again, loads=((BUSY,),) * count), 9
+        )
+
+    def test_a_case_that_failed_by_a_flag_is_launched_no_more_for_anything_else(self, flagged):
+        one, again = flagged
+        astride = {"latency_us": Limits(0, 0.9 * one.subject.measured.landmarks.latency_us)}
+        one = dataclasses.replace(one, limits=astride)
+        key = one.case.key()
+        before = undecided([Done(one)])
+        assert key in before.around
+        assert key in before.whole
+        calm = dataclasses.replace(again, launches=tuple(map(self.smooth, again.launches)))
+        assert key in undecided([Done(one, again=calm)]).whole
+        assert key in undecided([Done(one, again=self.few(again, 0, 1))]).whole
+        assert not undecided([Done(one, again=again)])
+
+    def test_a_case_that_failed_by_a_reference_is_launched_no_more_around_its_flags(self, flagged):
+        one, again = flagged
+        low = {"latency_us": Limits(0, one.subject.measured.landmarks.latency_us / 10)}
+        one = dataclasses.replace(one, limits=low)
+        few = self.few(again, 0, 1)
+        two, three = (dataclasses.replace(launched_on(one, n), again=few) for n in (2, 3))
+        assert one.case.key() in undecided([two]).around
+        assert not undecided([three])
 
     def test_what_only_disturbed_launches_confirm_is_inconclusive(self, flagged):
         one, again = flagged
@@ -228,7 +289,7 @@ class TestCompared:
 
     def test_both_sides_of_a_flag_are_launched_on_each_by_its_own_job(self, pingpong):
         slow, fast, between = several = self.configurations(pingpong, 20.0, 1.0, 3.0)
-        everyone = [one.subject for one in several]
+        everyone = [Done(one) for one in several]
         for one in (slow, fast):
             (kept,) = further.compared(everyone, [one], None)
             assert {str(peer) for peer in kept.peers} == {
@@ -241,7 +302,31 @@ class TestCompared:
 
     def test_nothing_is_launched_on_where_configurations_are_alike(self, pingpong):
         several = self.configurations(pingpong, 1.0, 1.1, 3.0)
-        assert further.compared([one.subject for one in several], several, None) == []
+        assert further.compared([Done(one) for one in several], several, None) == []
+
+    def test_a_case_that_failed_by_itself_asks_for_no_comparison(self, pingpong):
+        slow, fast = several = self.configurations(pingpong, 20.0, 1.0)
+        assert further.compared([Done(one) for one in several], [fast], None)
+        low = {"latency_us": Limits(0, slow.subject.measured.landmarks.latency_us / 10)}
+        red = launched_on(dataclasses.replace(slow, limits=low), 3, 20.0)
+        red = Done(dataclasses.replace(red.asked, subject=red.subject()))
+        assert further.failed(red, None, ended=True)
+        assert further.compared([red, Done(fast)], [fast], None) == []
+        assert further.compared([red, Done(fast)], [red.asked], None) == []
+
+    def test_comparing_ends_where_every_launch_was_disturbed(self, pingpong):
+        several = self.configurations(pingpong, 20.0, 1.0)
+        (kept,) = further.compared([Done(one) for one in several], several[:1], None)
+        busy = kept.subject.measured.with_launches(
+            [dataclasses.replace(one, loads=(BUSY,)) for one in kept.subject.measured.launches]
+        )
+        kept = dataclasses.replace(kept, subject=dataclasses.replace(kept.subject, measured=busy))
+        assert undecided([launched_on(kept, 2, loads=(BUSY,))])
+        assert undecided([launched_on(kept, 3)])
+        assert not undecided([launched_on(kept, 3, loads=(BUSY,))])
+        assert set(further.decisions([kept], 9, Path("/nowhere"))) == {3}
+        alone = dataclasses.replace(kept, peers=())
+        assert set(further.decisions([alone], 9, Path("/nowhere"))) == set(range(3, 10))
 
     def test_a_score_that_has_a_bound_is_measured_again_with_its_baseline(self, pingpong):
         slow, fast = (
@@ -249,7 +334,7 @@ class TestCompared:
             for one in self.configurations(pingpong, 1.2, 1.0)
         )
         baseline = Baseline("gige", "mpi-1")
-        everyone = [slow.subject, fast.subject]
+        everyone = [Done(slow), Done(fast)]
         for one in (slow, fast):
             (kept,) = further.compared(everyone, [one], baseline)
             back = Asked.from_json(json.loads(json.dumps(kept.as_json())))
@@ -268,11 +353,11 @@ class TestCompared:
         )
         noisy = one.subject.measured.with_launches([hiccup, *rest])
         one = dataclasses.replace(one, subject=dataclasses.replace(one.subject, measured=noisy))
-        (kept,) = further.compared([one.subject, other.subject], [one], None)
+        (kept,) = further.compared([Done(one), Done(other)], [one], None)
         done = launched_on(kept, 6)
         clean = [dataclasses.replace(launch, further=True) for launch in rest * 3]
-        settled = dataclasses.replace(done, launches=tuple(clean)).subject()
-        assert further.compared([settled, other.subject], [asked(settled.measured)], None) == []
+        settled = asked(dataclasses.replace(done, launches=tuple(clean)).subject().measured)
+        assert further.compared([Done(settled), Done(other)], [settled], None) == []
 
 
 class TestRounds:
@@ -309,7 +394,9 @@ class TestRounds:
         one = asked(pingpong, confirm={"most_launches": 6})
         key = one.case.key()
         rounds = further.imb_rounds([one], [key], [], SRUN, 7, PARTITION, 2)
-        text = plan.further_script(rounds, PARTITION, over_tcp=False, decision="decide ./close")
+        text = plan.further_script(
+            rounds, PARTITION, over_tcp=False, decisions={2: "decide ./close"}
+        )
         (tmp_path / "steps.sh").write_text(
             "".join(
                 line
@@ -330,9 +417,8 @@ class TestRounds:
         one = asked(pingpong, confirm={"most_launches": 6})
         key = one.case.key()
         rounds = further.imb_rounds([one], [key], [], SRUN, 7, PARTITION, 2)
-        text = plan.further_script(
-            rounds, PARTITION, over_tcp=False, decision="decide /no/such/python -m netproof.further"
-        )
+        never = dict.fromkeys((1, 2), "decide /no/such/python -m netproof.further")
+        text = plan.further_script(rounds, PARTITION, over_tcp=False, decisions=never)
         steps = (
             (ROOT / "netproof" / "job" / "steps.sh").read_text().replace("trap end", "# trap end")
         )
