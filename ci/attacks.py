@@ -543,15 +543,15 @@ def _stated_site(text: str) -> dict[str, Any]:
 
 def _not_as_stated(found: dict[str, Any], stated: dict[str, Any]) -> str:
     """In what a site's configuration is not what its file says, but for what is filled in."""
-    pairs = [
-        *zip(found["environments"], stated["environments"], strict=True),
-        *(
-            pair
-            for ours, theirs in zip(found["systems"], stated["systems"], strict=True)
-            for pair in zip(ours["partitions"], theirs["partitions"], strict=True)
-        ),
-    ]
-    for ours, theirs in pairs:
+    environments = zip(found["environments"], stated["environments"], strict=True)
+    partitions = (
+        pair
+        for ours, theirs in zip(found["systems"], stated["systems"], strict=True)
+        for pair in zip(ours["partitions"], theirs["partitions"], strict=True)
+    )
+    pairs = [(site.ENVIRONMENT_KEYS, *pair) for pair in environments]
+    pairs += [(site.PARTITION_KEYS, *pair) for pair in partitions]
+    for known, ours, theirs in pairs:
         for key, value in theirs.items():
             if key in ("environs", "features"):
                 taken = ours[key][: len(value)]
@@ -563,8 +563,7 @@ def _not_as_stated(found: dict[str, Any], stated: dict[str, Any]) -> str:
                 taken = ours[key]
             if repr(taken) != repr(value):  # NaN is no NaN.
                 return f"{ours['name']}: {key}: read was {taken}, and the file says {value}"
-        keys = site.PARTITION_KEYS if "environs" in ours else site.ENVIRONMENT_KEYS
-        for name, key in keys.items():
+        for name, key in known.items():
             default = ours["extras"]["switch"] if name == "contention_domain" else key.default
             if name not in theirs.get("extras", {}) and ours["extras"][name] != default:
                 return f"{ours['name']}: {name} is {ours['extras'][name]}, which nobody said"

@@ -472,6 +472,10 @@ def _load(text: str, path: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         found = shortened(repr(data), 80)
         raise NetproofError(f"{path}:1: found {found}, expected the checks' names as keys")
+    for key, value in data.items():
+        if not isinstance(key, str):
+            found = shortened(f"{key!r}: {value!r}", 80)
+            raise NetproofError(f"{path}: found the key {found}, expected a check's name")
     return data
 
 

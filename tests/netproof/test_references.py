@@ -301,6 +301,12 @@ def test_what_is_no_file_of_references_is_refused_with_its_line(file, text, said
         file(text)
 
 
+@pytest.mark.parametrize("key", ["&a", "~", "7"])
+def test_a_key_that_is_no_name_of_a_check_is_refused(file, key):
+    with pytest.raises(NetproofError, match=r"testbed\.yaml.*expected a check's name"):
+        file(f"C:\n  x: 1\n{key} : {{}}\n")
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
