@@ -2,7 +2,7 @@
 
 import reframe as rfm
 
-from netproof.rfm import (
+from netproof.run.rfm import (
     NetpipeCheck,
     NetpipeComparedFurther,
     NetpipeConfigurations,

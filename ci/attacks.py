@@ -43,13 +43,17 @@ sys.path[0] = str(ROOT)
 
 from ci import store_flips  # noqa: E402
 from ci.testbed import topology  # noqa: E402
-from netproof import loading, matrix, session, site, tables, twin  # noqa: E402
-from netproof.case import Case  # noqa: E402
+from netproof.benchmarks import imb, netpipe  # noqa: E402
 from netproof.errors import NetproofError  # noqa: E402
-from netproof.landmarks import ASYMPTOTIC  # noqa: E402
-from netproof.measured import Measured  # noqa: E402
-from netproof.parse import imb, netpipe  # noqa: E402
-from netproof.references import ReferenceFile  # noqa: E402
+from netproof.intake import loading  # noqa: E402
+from netproof.measurement import twin  # noqa: E402
+from netproof.measurement.case import Case  # noqa: E402
+from netproof.measurement.landmarks import ASYMPTOTIC  # noqa: E402
+from netproof.present import tables  # noqa: E402
+from netproof.session import session  # noqa: E402
+from netproof.session.measured import Measured  # noqa: E402
+from netproof.site import matrix, site  # noqa: E402
+from netproof.verdict.references import ReferenceFile  # noqa: E402
 
 DATA = ROOT / "tests" / "data"
 
@@ -64,21 +68,33 @@ RECKONED = (*ASYMPTOTIC, *twin.NAMES)
 
 FLIPS = "bits of a store flipped, files cut"
 
-_JUDGING, _HISTORY = "tests/netproof/test_judging.py", "tests/netproof/history/test_command.py"
-_PAGES, _EXPORT = "tests/netproof/report/test_pages.py", "tests/netproof/test_export.py"
-_NETPIPE, _LOADING = "tests/netproof/test_parse_netpipe.py", "tests/netproof/test_loading.py"
-_TRUST, _REFERENCES = "tests/netproof/test_trust.py", "tests/netproof/test_references.py"
+_JUDGING, _HISTORY = (
+    "tests/netproof/commands/test_judging.py",
+    "tests/netproof/history/test_command.py",
+)
+_PAGES, _EXPORT = (
+    "tests/netproof/present/html/test_pages.py",
+    "tests/netproof/present/test_export.py",
+)
+_NETPIPE, _LOADING = (
+    "tests/netproof/benchmarks/test_parse_netpipe.py",
+    "tests/netproof/intake/test_loading.py",
+)
+_TRUST, _REFERENCES = (
+    "tests/netproof/intake/test_trust.py",
+    "tests/netproof/verdict/test_references.py",
+)
 LISTED = {
     "code and configuration where others can write": (
         _TRUST,
         f"--deselect={_TRUST}::TestASlurmConfThatNamesNothing",
     ),
     "reports that contradict themselves, references since changed": (
-        "tests/netproof/test_contradictions.py",
+        "tests/netproof/verdict/test_contradictions.py",
     ),
     "faults that nobody foresaw, faulty input to every verb": (
-        "tests/netproof/test_entry.py",
-        "tests/netproof/test_exit_statuses.py",
+        "tests/netproof/commands/test_entry.py",
+        "tests/netproof/commands/test_exit_statuses.py",
     ),
     "a link to nothing, a report cut short among others": (
         f"{_JUDGING}::test_a_link_to_nothing_beside_the_reports_is_named_and_stops_no_verdict",
@@ -93,7 +109,7 @@ LISTED = {
         _LOADING,
         f"{_REFERENCES}::test_what_loosens_a_bound_unseen_or_never_ends_is_refused_with_its_line",
         f"{_REFERENCES}::test_bombs_of_aliases_and_merges_are_refused_at_once",
-        "tests/netproof/test_settings.py",
+        "tests/netproof/criteria/test_settings.py",
     ),
     "pipes and devices in a file's place": (
         f"{_LOADING}::test_what_is_no_file_is_refused_and_not_waited_for",
@@ -105,14 +121,14 @@ LISTED = {
     ),
     "control characters in charts and pages": (
         f"{_PAGES}::test_charts_of_names_with_control_characters_are_xml",
-        "tests/netproof/report/test_html.py",
+        "tests/netproof/present/html/test_html.py",
     ),
     "formulas in CSV": (
         f"{_EXPORT}::test_text_that_a_spreadsheet_takes_for_a_formula_is_marked_as_text",
     ),
     "a SLURM_CONF that names nothing": (f"{_TRUST}::TestASlurmConfThatNamesNothing",),
     "text from outside in job scripts, JUnit, hook, crontab, names": (
-        "tests/netproof/test_hostile_text.py",
+        "tests/netproof/commands/test_hostile_text.py",
     ),
 }
 """What is tried once in each way, and the tests that try it."""

@@ -37,12 +37,14 @@ from scipy.stats import binomtest
 
 from ci import machine_load
 from ci.testbed.state import DEFAULT as STATE
-from netproof import documents, measured, site
-from netproof.case import Case
+from netproof.commands.nightly import measuring
 from netproof.criteria import Level
 from netproof.errors import NetproofError
-from netproof.nightly import measuring
-from netproof.verdict import CANNOT_JUDGE, FAILED, PASSED
+from netproof.measurement.case import Case
+from netproof.present import documents
+from netproof.session import measured
+from netproof.site import site
+from netproof.verdict.verdict import CANNOT_JUDGE, FAILED, PASSED
 
 ROOT = Path(__file__).resolve().parents[1]
 TESTBED = ROOT / "ci" / "testbed" / "testbed"

@@ -18,8 +18,10 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from netproof import loading, measured, plan, session, tables
 from netproof.errors import NetproofError
+from netproof.intake import loading
+from netproof.present import tables
+from netproof.session import measured, plan, session
 
 ROOT = Path(__file__).resolve().parents[1]
 SMOKE = ("reframe", "--system", "testbed:gige", "-S", "launches=1", "-c", "checks", "-r")

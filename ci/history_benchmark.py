@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 from netproof.errors import NetproofError
 from netproof.history.detection import (
     Change,
+    ChangeKind,
     DetectionSettings,
-    Kind,
     controlled,
     expected_false_alarms,
     follow_all,
@@ -171,7 +171,11 @@ Alarms = Callable[[Floats, float], list[list[tuple[int, int]]]]
 def by_netproof(values: Floats, threshold: float) -> list[list[tuple[int, int]]]:
     """What ``follow_all`` says; the threshold is the p-value of the alarm."""
     return [
-        [(change.found, _side(change)) for change in changes if change.kind is not Kind.BAD_NIGHT]
+        [
+            (change.found, _side(change))
+            for change in changes
+            if change.kind is not ChangeKind.BAD_NIGHT
+        ]
         for changes in _followed(values, threshold)
     ]
 
@@ -381,13 +385,18 @@ def bad_nights(threshold: float, noise: Noise, size: Size, off: float) -> BadNig
     without = [followed.changes for followed in follow_all(missing, settings)]
     return BadNights(
         len(values),
-        sum(any(c.kind is Kind.BAD_NIGHT and c.index == BEFORE for c in row) for row in with_it),
+        sum(
+            any(c.kind is ChangeKind.BAD_NIGHT and c.index == BEFORE for c in row)
+            for row in with_it
+        ),
         sum(_alarmed(a) and not _alarmed(b) for a, b in zip(with_it, without, strict=True)),
     )
 
 
 def _alarmed(changes: Sequence[Change]) -> bool:
-    return any(change.kind is not Kind.BAD_NIGHT and change.found >= BEFORE for change in changes)
+    return any(
+        change.kind is not ChangeKind.BAD_NIGHT and change.found >= BEFORE for change in changes
+    )
 
 
 CUSUM = Method("CUSUM that is told level and noise", by_cusum, (-4.0, -2.5), False)

@@ -26,14 +26,14 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Column
 
-from netproof import tables
-from netproof.durations import SESSIONS, TAKEN
+from netproof.commands.nightly.measuring import ENDING_S, ending_with_this_process
+from netproof.commands.site_show import shown
 from netproof.errors import NetproofError
-from netproof.jobs import Job, domain_of
-from netproof.nightly.measuring import ENDING_S, ending_with_this_process
-from netproof.site_show import shown
+from netproof.present import tables
+from netproof.site.jobs import PlannedJob, domain_of
 from netproof.store import Store, questions
-from netproof.verdict import CANNOT_JUDGE
+from netproof.store.durations import SESSIONS, TAKEN
+from netproof.verdict.verdict import CANNOT_JUDGE
 
 EVERY_S = 30.0
 """Seconds after which there is a line, where there is no terminal."""
@@ -76,7 +76,7 @@ class Line:
     done: int
     tests: int
     test: Test
-    job: Job | None
+    job: PlannedJob | None
 
 
 def parse(text: str) -> Line | None:
@@ -87,9 +87,9 @@ def parse(text: str) -> Line | None:
     job, ranks = None, _RANKS.search(match["parameters"])
     where = (match["partition"], match["environ"])
     if match["name"] == "NetpipeJob":
-        job = Job(*where, "netpipe", 2)
+        job = PlannedJob(*where, "netpipe", 2)
     elif match["name"] in ("ImbJob", "OtherImbJob") and ranks:
-        job = Job(*where, "imb", int(ranks[1]), match["name"] == "ImbJob")
+        job = PlannedJob(*where, "imb", int(ranks[1]), match["name"] == "ImbJob")
     test = (match["name"] + match["parameters"], *where)
     return Line(match["word"], int(match["done"] or 0), int(match["all"] or 0), test, job)
 
@@ -104,17 +104,17 @@ class Course:
     have not begun; ``past``: how long each test took where the same was run before, so.
     """
 
-    seconds: Mapping[Job, float] = field(default_factory=dict)
-    domains: Mapping[Job, str] = field(default_factory=dict)
+    seconds: Mapping[PlannedJob, float] = field(default_factory=dict)
+    domains: Mapping[PlannedJob, str] = field(default_factory=dict)
     serial: bool = False
     past: Mapping[Test, float] = field(default_factory=dict)
     done: int = 0
     tests: int = 0
     bad: int = 0
-    jobs: dict[Job, float | None] = field(default_factory=dict)
+    jobs: dict[PlannedJob, float | None] = field(default_factory=dict)
     begun: dict[Test, float] = field(default_factory=dict)
     took: dict[Test, float] = field(default_factory=dict)
-    job_of: dict[Test, Job] = field(default_factory=dict)
+    job_of: dict[Test, PlannedJob] = field(default_factory=dict)
 
     def take(self, line: Line, now_s: float) -> bool:
         """Note what a line says; whether a job ended."""
@@ -225,7 +225,7 @@ class Course:
             default=0.0,
         )
 
-    def _seconds(self, job: Job) -> float:
+    def _seconds(self, job: PlannedJob) -> float:
         if not self.seconds:
             return 1.0
         return self.seconds.get(job, sum(self.seconds.values()) / len(self.seconds))
@@ -256,7 +256,7 @@ def _launches_on(test: Test) -> bool:
     return test[0].split(" ", 1)[0].endswith(_FURTHER)
 
 
-def _as_the_like(job: Job, took: Mapping[Job, float]) -> float:
+def _as_the_like(job: PlannedJob, took: Mapping[PlannedJob, float]) -> float:
     """How long a job takes by those that ended: of its benchmark and ranks, else of any."""
     for near in (
         lambda other: (other.what(), other.partition) == (job.what(), job.partition),

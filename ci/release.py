@@ -51,7 +51,10 @@ PASSED_ON = re.compile(
 PIP_FILES = ("/etc/pip.conf", "/etc/xdg/pip/pip.conf", "~/.pip/pip.conf", "~/.config/pip/pip.conf")
 APT_SETTINGS = re.compile(r"Acquire::(https?::|Check-|Retries|ForceIPv)\S* \"[^\"]+\";")
 CERTIFICATES = ("/etc/ssl/certs/ca-certificates.crt", "/usr/local/share/ca-certificates")
-TESTS = " ".join(f"tests/netproof/test_{name}.py" for name in ("parse_*", "loading", "store"))
+TESTS = " ".join(
+    f"tests/netproof/{name}.py"
+    for name in ("benchmarks/test_parse_*", "intake/test_loading", "store/test_store")
+)
 """What most depends on the release's Python."""
 TARGETS = ("apt-get", "indextargets", "--format", "$(RELEASE) $(COMPONENT) $(ORIGIN) $(REPO_URI)")
 NAMESPACES = ("unshare", "--mount", "--pid", "--ipc", "--uts", "--net", "--fork", "true")

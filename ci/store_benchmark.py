@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from netproof.case import Case
-from netproof.judgement import Baseline
+from netproof.measurement.case import Case
+from netproof.site.site import ScoreBaseline
 from netproof.store import Store, StoredSession, questions
 from netproof.store.columns import KEY, TABLES
 from netproof.store.folder import MARKER
@@ -49,7 +49,7 @@ CASES = tuple(itertools.product(FUNCTIONS, RANKS, SWITCHES, ENVIRONMENTS))
 """In the order of the store's rows."""
 
 ROWS_A_NIGHT = len(CASES) * LAUNCHES * len(SIZES)
-BASELINE = Baseline("gige", "ompi")
+BASELINE = ScoreBaseline("gige", "ompi")
 FOLLOWED = Case(SYSTEM, "roce", "mpich-gcc", "imb", "Alltoall", 32, RANKS_PER_NODE)
 REPEATS = 5
 BYTES_IN_MIB = 2**20

@@ -15,11 +15,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from netproof.commands.store_check import check
 from netproof.errors import NetproofError
-from netproof.keeping import ingest
 from netproof.store import Store, checksums, questions
-from netproof.store.check import check
 from netproof.store.columns import TABLES
+from netproof.verdict.keeping import ingest
 
 ROOT = Path(__file__).resolve().parents[1]
 REPORTS = tuple(

@@ -2,6 +2,6 @@
 
 from pathlib import Path
 
-from netproof import site
+from netproof.site import site
 
 site_configuration = site.gather(Path(__file__).parent)

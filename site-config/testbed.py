@@ -4,7 +4,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from netproof import spack
+from netproof.site import spack
 
 _opt = Path(__file__).resolve().parents[1] / ".opt"
 
@@ -49,6 +49,7 @@ def _criteria(bandwidth_from):
         # Another program on a core doubles what launches read at some sizes: twice of it warns.
         "inversion": {**_from_the_link, "warn": 4},
         "jump": _from_the_link,
+        "launch_spread": _from_the_link,
         # Shorter messages pass above the rate, and would be the better side of every valley.
         "dropout": {"least_size": bandwidth_from, "warn": 0.25},
         # Both ways at once, the two cores do the work of four network cards; MPI pays for it.

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from netproof import site
-from netproof.cli import app
-from netproof.references import VARIABLE_UNITS
+from netproof.site import site
+from netproof.commands.cli import app
+from netproof.verdict.references import VARIABLE_UNITS
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])

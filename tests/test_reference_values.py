@@ -15,12 +15,13 @@ import yaml  # what ReFrame reads references with
 from reframe.core.pipeline import RegressionTestDict, RegressionTestPlugin
 from reframe.utility.sanity import reference_bounds
 
-from netproof import site, twin
-from netproof.benchmarks import IMB_FUNCTIONS, check_name, imb_function, imb_sizes
-from netproof.case import Case
-from netproof.matrix import matrix
-from netproof.parse import netpipe
-from netproof.references import VARIABLE_UNITS
+from netproof.benchmarks import netpipe
+from netproof.benchmarks.catalogue import IMB_FUNCTIONS, check_name, imb_function, imb_sizes
+from netproof.measurement import twin
+from netproof.measurement.case import Case
+from netproof.site import site
+from netproof.site.matrix import matrix
+from netproof.verdict.references import VARIABLE_UNITS
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = sorted((ROOT / "reference-values").glob("*.yaml"))

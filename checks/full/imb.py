@@ -2,8 +2,8 @@
 
 import reframe as rfm
 
-from netproof.benchmarks import OTHER_IMB
-from netproof.rfm import (
+from netproof.benchmarks.catalogue import OTHER_IMB
+from netproof.run.rfm import (
     ImbCheck,
     ImbComparedFurther,
     ImbConfigurations,

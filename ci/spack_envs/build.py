@@ -18,10 +18,11 @@ from typing import Any
 
 from ci.spack_envs import fabrics, lock
 from ci.spack_envs.program import Spack
-from netproof import loading, spack
 from netproof.errors import NetproofError
-from netproof.spack import RECORD_FORMAT, RECORDS, Combination, Record
-from netproof.spack_files import SpackFileError
+from netproof.intake import loading
+from netproof.site import spack
+from netproof.site.spack import RECORD_FORMAT, RECORDS, BuildRecord, Combination
+from netproof.site.spack_files import SpackFileError
 
 NOTE = "concretized.json"
 """Beside a kept lock: what it was made of."""
@@ -97,7 +98,7 @@ def build(
             _insist(fabrics.library_faults(combination, site, folder))
             packages = _roots(own / "spack.lock", spack.mpi(combination, site, folder).package)
             seconds = round(time.monotonic() - begun, 1)
-            record = Record(
+            record = BuildRecord(
                 site,
                 datetime.now().astimezone().isoformat(timespec="seconds"),
                 seconds,

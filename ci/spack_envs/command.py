@@ -19,10 +19,10 @@ from rich.text import Text
 from ruamel.yaml import YAML
 
 from ci.spack_envs import build, consistency, fabrics, program, release, smoke
-from netproof import spack
 from netproof.errors import NetproofError
-from netproof.spack import Combination
-from netproof.tables import console
+from netproof.present.tables import console
+from netproof.site import spack
+from netproof.site.spack import Combination
 
 ENVIRONMENT_TEXT = """\
 spack:

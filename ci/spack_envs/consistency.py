@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from netproof import spack
-from netproof.benchmarks import FEATURES
-from netproof.spack_files import SpackFileError, includes, load
+from netproof.benchmarks.catalogue import FEATURES
+from netproof.site import spack
+from netproof.site.spack_files import SpackFileError, includes, load
 
 
 def faults(folder: Path) -> Iterator[str]:
@@ -37,7 +37,7 @@ def faults(folder: Path) -> Iterator[str]:
     yield from _common(folder)
 
 
-def _names(folder: Path, table: spack.Table) -> Iterator[str]:
+def _names(folder: Path, table: spack.BuildTable) -> Iterator[str]:
     wanted = {combination.name for combination in table.build}
     there = {path.parent.name for path in folder.glob("envs/*/spack.yaml")}
     for name in sorted(wanted - there):

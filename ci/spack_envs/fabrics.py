@@ -1,8 +1,8 @@
 """Which fabrics an MPI library can drive: what its lock says, and what the library itself says.
 
 A fragment, or a site, requires fabrics and gives the reason of each. A fabric is one or the other
-way of going from rank to rank: ``netproof.spack_files.FABRICS`` has their names. Where neither the
-lock nor the library tells, the fabric counts as missing.
+way of going from rank to rank: ``netproof.site.spack_files.FABRICS`` has their names. Where neither
+the lock nor the library tells, the fabric counts as missing.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from ci.spack_envs import lock
-from netproof import loading, spack
 from netproof.errors import NetproofError
-from netproof.spack import Combination, Mpi
-from netproof.spack_files import FABRICS, SpackFileError
+from netproof.intake import loading
+from netproof.site import spack
+from netproof.site.spack import Combination, Mpi
+from netproof.site.spack_files import FABRICS, SpackFileError
 
 LAYERS = ("libfabric", "ucx")
 """Packages that drive network cards for an MPI library."""

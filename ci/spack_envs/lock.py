@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from netproof import loading
 from netproof.errors import NetproofError
-from netproof.spack_files import SpackFileError
+from netproof.intake import loading
+from netproof.site.spack_files import SpackFileError
 
 
 def roots(path: Path) -> dict[str, dict[str, str]]:

@@ -11,10 +11,10 @@ import subprocess
 from pathlib import Path
 
 from ci.spack_envs import fabrics, lock
-from netproof import spack
+from netproof.benchmarks import imb, netpipe
 from netproof.errors import NetproofError
-from netproof.parse import imb, netpipe
-from netproof.spack import Combination, Mpi
+from netproof.site import spack
+from netproof.site.spack import Combination, Mpi
 
 LARGEST = 64
 """Bytes of the largest message: whether it runs is asked, not how fast."""

@@ -6,8 +6,8 @@ import shutil
 from pathlib import Path
 
 from ci.testbed.errors import CannotRunError
-from netproof import trust
 from netproof.errors import NetproofError
+from netproof.intake import trust
 
 DEFAULT = Path("/var/tmp/netproof-testbed")
 VARIABLE = "NETPROOF_TESTBED"

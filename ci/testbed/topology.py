@@ -12,8 +12,8 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-from netproof import loading
 from netproof.errors import NetproofError, shortened
+from netproof.intake import loading
 
 CONTROLLER_ADDRESS = "198.18.0.254"
 """The machine's own end of the management network; 198.18.0.0/15 is RFC 2544's test range."""

@@ -15,12 +15,12 @@ from pathlib import Path
 import altair as alt
 
 from netproof import criteria
+from netproof.benchmarks import netpipe
 from netproof.criteria import Bounds, Finding
-from netproof.curve import Curve
-from netproof.landmarks import landmarks
-from netproof.launches import median_curve
-from netproof.parse import netpipe
-from netproof.units import line_rate_mb_s
+from netproof.measurement.curve import Curve
+from netproof.measurement.landmarks import landmarks
+from netproof.measurement.launches import median_curve
+from netproof.measurement.units import line_rate_mb_s
 
 HERE = Path(__file__).resolve().parent
 GIGE_MB_S = line_rate_mb_s(1000, 1500)

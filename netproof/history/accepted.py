@@ -13,10 +13,10 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from netproof import loading
 from netproof.errors import NetproofError
 from netproof.history.selection import Quantity, Selection
 from netproof.history.series import Pool, Series
+from netproof.intake import loading
 from netproof.store import Store, StoredSession
 
 FORMAT = 1

@@ -15,10 +15,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from netproof import loading
-from netproof.case import Case
-from netproof.comparison import NOT_MEASURED_BY
-from netproof.provenance import Node
+from netproof.comparison.comparison import NOT_MEASURED_BY
+from netproof.intake import loading
+from netproof.measurement.case import Case
+from netproof.session.provenance import Node
 from netproof.store import Store, StoredSession, questions
 from netproof.store.columns import KEY
 
@@ -32,7 +32,7 @@ _SHOWN_HASH = 12
 
 
 @dataclass(frozen=True)
-class Difference:
+class ProvenanceDifference:
     """One thing that is not what it was.
 
     ``what``: its name, as ``nodes`` or the site's file has it; ``before``, ``after``: its values
@@ -61,7 +61,7 @@ class Culprits:
 
     before: StoredSession
     after: StoredSession
-    differences: tuple[Difference, ...]
+    differences: tuple[ProvenanceDifference, ...]
     unknown: Mapping[str, str]
 
 
@@ -145,7 +145,7 @@ class Archive:
 
 def _of_nodes(
     before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]
-) -> Iterator[Difference]:
+) -> Iterator[ProvenanceDifference]:
     """In what the nodes differ: a node from itself, and new nodes from all that were there."""
     one, other = _by_key(before), _by_key(after)
     if not one or not other:
@@ -164,7 +164,7 @@ def _of_nodes(
             if value not in {old.get(node, NOT_KNOWN) for node in were}:
                 changed[known, value].append(node)
         for (was, now), nodes in changed.items():
-            yield Difference(key, was, now, tuple(nodes), own=True)
+            yield ProvenanceDifference(key, was, now, tuple(nodes), own=True)
 
 
 def _by_key(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, str]]:
@@ -200,7 +200,9 @@ def _weight(key: str) -> tuple[int, str]:
     return (order.index(group) + 1 if group in order else 0, key)
 
 
-def _of_cases(one: Recorded, other: Recorded, cases: Sequence[Case]) -> Iterator[Difference]:
+def _of_cases(
+    one: Recorded, other: Recorded, cases: Sequence[Case]
+) -> Iterator[ProvenanceDifference]:
     """What the site says of the configuration, and the nodes that the cases ran on."""
     keys = [tuple(getattr(case, name) for name in KEY) for case in cases]
     both = [key for key in keys if key in one.cases and key in other.cases]
@@ -223,10 +225,10 @@ def _of_cases(one: Recorded, other: Recorded, cases: Sequence[Case]) -> Iterator
         )
     )
     if were != are:
-        yield Difference("nodes", _joined(were), _joined(are), (), own=True)
+        yield ProvenanceDifference("nodes", _joined(were), _joined(are), (), own=True)
     elif moved := [pair for pair in lists if pair[0] != pair[1]]:
         was, now = moved[0]
-        yield Difference(
+        yield ProvenanceDifference(
             f"nodes of {len(moved)} of {len(lists)} cases, the first of them",
             _joined(was),
             _joined(now),
@@ -235,40 +237,44 @@ def _of_cases(one: Recorded, other: Recorded, cases: Sequence[Case]) -> Iterator
         )
 
 
-def _of_extras(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[Difference]:
+def _of_extras(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[ProvenanceDifference]:
     for column in ("partition_extras", "environment_extras"):
         was, now = (loading.json_value(row[column], column) for row in (one, other))
         for key in dict.fromkeys((*was, *now)):
             if key not in NOT_MEASURED_BY and was.get(key) != now.get(key):
                 name = f"{key} in the site's file"
-                yield Difference(name, _text(was.get(key)), _text(now.get(key)), (), own=True)
+                yield ProvenanceDifference(
+                    name, _text(was.get(key)), _text(now.get(key)), (), own=True
+                )
     if one["ranks_per_node"] != other["ranks_per_node"]:
-        yield Difference(
+        yield ProvenanceDifference(
             "ranks a node", _text(one["ranks_per_node"]), _text(other["ranks_per_node"]), (), True
         )
 
 
 def _of_sessions(
     one: Mapping[str, Any], other: Mapping[str, Any], environment: str
-) -> Iterator[Difference]:
+) -> Iterator[ProvenanceDifference]:
     was, now = (row["mpi"].get(environment) for row in (one, other))
     if was != now:
-        yield Difference(f"MPI library of {environment}", _text(was), _text(now), (), own=True)
+        yield ProvenanceDifference(
+            f"MPI library of {environment}", _text(was), _text(now), (), own=True
+        )
     for name in _OF_SESSION:
         if one[name] != other[name]:
-            yield Difference(
+            yield ProvenanceDifference(
                 name.replace("_", " "), _text(one[name]), _text(other[name]), (), own=False
             )
     was, now = _files(one), _files(other)
     for path in sorted({*was, *now}):
         if was.get(path) != now.get(path):
-            yield Difference(
+            yield ProvenanceDifference(
                 path, was.get(path, "not there"), now.get(path, "not there"), (), own=False
             )
     was, now = one["labels"], other["labels"]
     for key in sorted({*was, *now}):
         if was.get(key) != now.get(key):
-            yield Difference(
+            yield ProvenanceDifference(
                 f"label {key}", _text(was.get(key)), _text(now.get(key)), (), own=False
             )
 

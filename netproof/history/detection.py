@@ -31,7 +31,7 @@ LEAST_SLOPE = 20
 """Nights over which a series has to move for it to be called a drift."""
 
 
-class Kind(StrEnum):
+class ChangeKind(StrEnum):
     """What happened to a series."""
 
     STEP = "step"
@@ -52,7 +52,7 @@ class Change:
     ``accepted``: the new level was accepted as intended.
     """
 
-    kind: Kind
+    kind: ChangeKind
     index: int
     found: int
     before: float
@@ -65,7 +65,7 @@ class Change:
     @property
     def open(self) -> bool:
         """Whether it still stands and alarms; a bad night never does."""
-        return self.kind is not Kind.BAD_NIGHT and self.ended is None and not self.accepted
+        return self.kind is not ChangeKind.BAD_NIGHT and self.ended is None and not self.accepted
 
 
 @dataclass(frozen=True)
@@ -302,7 +302,7 @@ class _Followers:
         if standing:
             past.over += [replace(change, accepted=True) for change in standing]
         elif known.count[0] and (value := self._first_from(number, night)) is not None:
-            change = _change(Kind.STEP, night, night, known.level[0], value, 1.0)
+            change = _change(ChangeKind.STEP, night, night, known.level[0], value, 1.0)
             past.over.append(replace(change, accepted=True))
         past.steps, past.drift = [], None
         if np.isfinite(known.noise[0]):
@@ -380,7 +380,7 @@ class _Followers:
         for number, p_value in zip(these, p_values, strict=True):
             level = self.known.level[number]
             self.past[number].aside = _change(
-                Kind.BAD_NIGHT, night, night, level, self.logs[number, night], p_value
+                ChangeKind.BAD_NIGHT, night, night, level, self.logs[number, night], p_value
             )
         self.previous[there] = value
 
@@ -481,7 +481,7 @@ class _Followers:
             known, value = step.known, self.logs[number, night]
             said = statistic.score(off[far], known.tail)
             p_value = statistic.two_sided(said, known.freedom)[0]
-            change = _change(Kind.BAD_NIGHT, night, night, known.level[0], value, p_value)
+            change = _change(ChangeKind.BAD_NIGHT, night, night, known.level[0], value, p_value)
             return replace(change, ended=min(night + 1, begin))
         return replace(self._stepped(number, step, gone), ended=begin)
 
@@ -528,7 +528,7 @@ class _Followers:
             first = members[: max(bend, statistic.FEWEST)][-self.settings.drift_nights[1] :]
             before = float(np.median(self.logs[number, first]))
             after = self.known.level[number]
-            drift = _change(Kind.DRIFT, members[bend], night, before, after, 1.0)
+            drift = _change(ChangeKind.DRIFT, members[bend], night, before, after, 1.0)
             self.past[number].drift = drift
             self._drift_on(number, night)
         return True
@@ -547,7 +547,7 @@ class _Followers:
             return
         p_value = self._long_off(np.array([off / self.known.noise[number]]))[0]
         past.drift = _change(
-            Kind.DRIFT, drift.index, drift.found, before, before + off, float(p_value)
+            ChangeKind.DRIFT, drift.index, drift.found, before, before + off, float(p_value)
         )
 
     def _standing(self, number: int) -> list[Change]:
@@ -571,7 +571,12 @@ class _Followers:
         p_value = statistic.two_sided(said, known.freedom)[0] / statistic.SINCE_SHARE
         after = float(np.median(self.logs[number, nights]))
         return _change(
-            Kind.STEP, min(begin, step.found), step.found, known.level[0], after, min(p_value, 1.0)
+            ChangeKind.STEP,
+            min(begin, step.found),
+            step.found,
+            known.level[0],
+            after,
+            min(p_value, 1.0),
         )
 
     def _begin(self, number: int, nights: Sequence[int], scale: Sequence[float]) -> int:
@@ -625,7 +630,7 @@ class _Followers:
 
 
 def _change(
-    kind: Kind, index: int, found: int, before: float, after: float, p_value: float
+    kind: ChangeKind, index: int, found: int, before: float, after: float, p_value: float
 ) -> Change:
     """A change between two levels that are given as logarithms."""
     was, now = math.exp(before), math.exp(after)

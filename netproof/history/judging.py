@@ -14,14 +14,14 @@ from functools import cache
 from statistics import median
 from typing import TypeVar
 
-from netproof.case import Case
 from netproof.errors import NetproofError
 from netproof.history import accepted, detection, series
 from netproof.history.accepted import Acceptance
 from netproof.history.culprits import NODE_MAPS, Archive, Culprits
-from netproof.history.detection import Change, DetectionSettings, Followed, Kind
+from netproof.history.detection import Change, ChangeKind, DetectionSettings, Followed
 from netproof.history.selection import NEWEST_SESSIONS, Quantity, Selection
 from netproof.history.series import Nights, Pool, Series
+from netproof.measurement.case import Case
 from netproof.store import Store, StoredSession
 
 NOTHING_WORSE, WORSE, NOT_READ = 0, 1, 2
@@ -53,7 +53,7 @@ BAND_DEVIATIONS = 2.0
 _SUREST = 1e-6
 
 
-class State(StrEnum):
+class SeriesState(StrEnum):
     """What is to be made of a change."""
 
     OPEN = "open"
@@ -76,7 +76,7 @@ class Shift:
 
     of: Series | Pool
     change: Change
-    state: State
+    state: SeriesState
 
     @property
     def worse(self) -> bool:
@@ -102,7 +102,7 @@ class Shift:
         if isinstance(self.of, Series):
             unit = f" {self.of.quantity.unit}".rstrip()
             values = f" from {self.change.before:.4g} to {self.change.after:.4g}{unit},"
-        drift = " by drifting" if self.change.kind is Kind.DRIFT else ""
+        drift = " by drifting" if self.change.kind is ChangeKind.DRIFT else ""
         return (
             f"{self.what}{values} {100 * self.change.size:+.1f} %{drift} (confidence"
             f" {confidence(self.change.p_value)})"
@@ -192,7 +192,7 @@ class Odd:
     def sentence(self) -> str:
         """What was off on which night."""
         told = _listed(map(str, self.shifts), TOLD_SHIFTS)
-        chance = all(shift.state is State.ODD_NIGHT for shift in self.shifts)
+        chance = all(shift.state is SeriesState.ODD_NIGHT for shift in self.shifts)
         beside = "; among so many series chance brings as much" if chance else ""
         return (
             f"{self.partition} {self.environment} had a bad night on"
@@ -201,7 +201,7 @@ class Odd:
 
 
 @dataclass(frozen=True)
-class Level:
+class SeriesLevel:
     """What a series was at from a ``first`` to a ``last`` night.
 
     ``low``, ``high``: within which a night is expected, ``BAND_DEVIATIONS`` standard deviations.
@@ -305,13 +305,13 @@ class HistoryVerdict:
             return WORSE
         return NOT_READ if self.nights.unread else NOTHING_WORSE
 
-    def levels(self, one: Series) -> tuple[Level, ...]:
+    def levels(self, one: Series) -> tuple[SeriesLevel, ...]:
         """The levels that a series went through, one after the other."""
         found = self.followed[one]
         if found.level is None or found.noise is None:
             return ()
         nights = len(self.nights.sessions)
-        steps = [change for change in found.changes if change.kind is not Kind.BAD_NIGHT]
+        steps = [change for change in found.changes if change.kind is not ChangeKind.BAD_NIGHT]
         # Each entry is where a level begins; what comes later at the same night stands.
         begins = {0: steps[0].before if steps else found.level}
         for change in steps:
@@ -323,7 +323,7 @@ class HistoryVerdict:
         order = sorted(begins)
         width = math.exp(BAND_DEVIATIONS * found.noise)
         return tuple(
-            Level(first, last, begins[first], begins[first] / width, begins[first] * width)
+            SeriesLevel(first, last, begins[first], begins[first] / width, begins[first] * width)
             for first, last in zip(
                 order, [*(night - 1 for night in order[1:]), nights - 1], strict=True
             )
@@ -471,20 +471,20 @@ def _shifts(
     means = {one.case.key(): one for one in nights.series if one.quantity is Quantity.MEAN}
     for one, found in followed.items():
         for change in found.changes:
-            if change.kind is Kind.BAD_NIGHT:
-                state = State.BAD_NIGHT if one in odd[change.index] else State.ODD_NIGHT
+            if change.kind is ChangeKind.BAD_NIGHT:
+                state = SeriesState.BAD_NIGHT if one in odd[change.index] else SeriesState.ODD_NIGHT
             elif change.accepted:
-                state = State.ACCEPTED
+                state = SeriesState.ACCEPTED
             elif change.ended is not None:
-                state = State.ENDED
+                state = SeriesState.ENDED
             elif one not in out or all(
                 other.p_value > settings.false_share for other in found.changes if other.open
             ):
-                state = State.SUSPECTED
+                state = SeriesState.SUSPECTED
             elif one.quantity is Quantity.SCORE and _of_baseline(nights, means, one, change):
-                state = State.BASELINE
+                state = SeriesState.BASELINE
             else:
-                state = State.OPEN
+                state = SeriesState.OPEN
             yield Shift(one, change, state)
 
 
@@ -495,7 +495,7 @@ def _odd(
     on: dict[int, dict[Series | Pool, float]] = defaultdict(dict)
     for one, found in followed.items():
         for change in found.changes:
-            if change.kind is Kind.BAD_NIGHT:
+            if change.kind is ChangeKind.BAD_NIGHT:
                 on[change.index][one] = change.p_value
     return {
         night: detection.controlled(dict.fromkeys(followed, 1.0) | p_values, settings)
@@ -511,7 +511,7 @@ def _of_baseline(
     ``means``: the series of mean times, by the key of their case.
     """
     own, of_baseline = [], []
-    for case in Shift(one, change, State.OPEN).cases:
+    for case in Shift(one, change, SeriesState.OPEN).cases:
         counterpart = dataclasses.replace(case, **dataclasses.asdict(nights.baseline))
         pair = [_moved(means.get(it.key()), change.index) for it in (case, counterpart)]
         if None not in pair:
@@ -539,7 +539,7 @@ def _events(
         lambda: defaultdict(list)
     )
     for shift in shifts:
-        if shift.state is State.OPEN:
+        if shift.state is SeriesState.OPEN:
             by_place[shift.of.where][shift.of].append(shift)
     found = []
     for place, by_series in by_place.items():
@@ -569,8 +569,8 @@ def _drifting(
     drifting, steps = [], []
     for one, several in by_series.items():
         directions = {shift.worse for shift in several}
-        slow = any(shift.change.kind is Kind.DRIFT for shift in several)
-        stair = Kind.DRIFT in kinds and len(several) > 1
+        slow = any(shift.change.kind is ChangeKind.DRIFT for shift in several)
+        stair = ChangeKind.DRIFT in kinds and len(several) > 1
         if len(directions) > 1 or not (slow or stair):
             steps += several
             continue
@@ -578,12 +578,12 @@ def _drifting(
         level = followed[one].level
         whole = dataclasses.replace(
             changes[0],
-            kind=Kind.DRIFT,
+            kind=ChangeKind.DRIFT,
             after=level,
             size=level / changes[0].before - 1,
             p_value=min(change.p_value for change in changes),
         )
-        drifting.append(Shift(one, whole, State.OPEN))
+        drifting.append(Shift(one, whole, SeriesState.OPEN))
     return drifting, steps
 
 
@@ -639,7 +639,9 @@ def _bad_nights(nights: Nights, shifts: Sequence[Shift]) -> list[Odd]:
     on: dict[tuple[int, tuple[str, str]], list[Shift]] = defaultdict(list)
     for shift in shifts:
         night = shift.change.index
-        if shift.state is State.BAD_NIGHT or (shift.state is State.ODD_NIGHT and night == tonight):
+        if shift.state is SeriesState.BAD_NIGHT or (
+            shift.state is SeriesState.ODD_NIGHT and night == tonight
+        ):
             on[night, shift.of.where].append(shift)
     return [
         Odd(*place, nights.sessions[night], tuple(sorted(several, key=lambda one: one.weight)))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from netproof.loading import expression
+from netproof.intake.loading import expression
 
 if TYPE_CHECKING:
     from netproof.history.series import Pool, Series

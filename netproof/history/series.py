@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from netproof import loading
-from netproof.case import Case
 from netproof.errors import NetproofError
 from netproof.history import detection
 from netproof.history.selection import NEWEST_SESSIONS, Quantity
-from netproof.judgement import Baseline
+from netproof.intake import loading
+from netproof.measurement.case import Case
+from netproof.site.site import ScoreBaseline
 from netproof.store import Store, StoredSession, questions
 from netproof.store.columns import KEY
 
@@ -124,7 +124,7 @@ class Nights:
     sessions: tuple[StoredSession, ...]
     series: tuple[Series, ...]
     pools: tuple[Pool, ...]
-    baseline: Baseline | None
+    baseline: ScoreBaseline | None
     left: int
     other_sizes: int
     crashes: tuple[Crashes, ...] = ()
@@ -299,7 +299,7 @@ def _labels(store: Store, sessions: Sequence[StoredSession]) -> dict[str, dict[s
     return found
 
 
-def _baseline(store: Store, sessions: Sequence[StoredSession]) -> Baseline | None:
+def _baseline(store: Store, sessions: Sequence[StoredSession]) -> ScoreBaseline | None:
     """The baseline of the site, as the newest session has it that says one."""
     table, _ = questions.each(
         store, lambda these: questions.partition_extras(store, these), sessions
@@ -307,11 +307,11 @@ def _baseline(store: Store, sessions: Sequence[StoredSession]) -> Baseline | Non
     for row in reversed(table.to_pylist()):
         environment = loading.json_value(row["extras"], store.folder).get("baseline")
         if environment:
-            return Baseline(row["partition"], environment)
+            return ScoreBaseline(row["partition"], environment)
     return None
 
 
-def _is(baseline: Baseline | None, case: Case) -> bool:
+def _is(baseline: ScoreBaseline | None, case: Case) -> bool:
     return (
         baseline is not None
         and case.partition == baseline.partition
@@ -319,7 +319,7 @@ def _is(baseline: Baseline | None, case: Case) -> bool:
     )
 
 
-def _key_of_baseline(case: Case, baseline: Baseline | None) -> tuple | None:
+def _key_of_baseline(case: Case, baseline: ScoreBaseline | None) -> tuple | None:
     """What the rows have of the baseline's case that a case's score is against."""
     if baseline is None:
         return None

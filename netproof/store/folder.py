@@ -21,8 +21,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from netproof import loading, trust
 from netproof.errors import NetproofError
+from netproof.intake import loading, trust
 from netproof.store import checksums
 from netproof.store.columns import FORMAT, TABLES
 

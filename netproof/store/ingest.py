@@ -10,9 +10,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from netproof import loading, session
 from netproof.errors import NetproofError
-from netproof.session import Session
+from netproof.intake import loading
+from netproof.session import session
+from netproof.session.session import Session
 from netproof.store import checksums, rows
 from netproof.store.folder import Store, StoredSession
 from netproof.store.rows import LeftOpen

@@ -18,13 +18,13 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from netproof.case import Case
 from netproof.criteria import READABLE, ScoreSettings
 from netproof.errors import NetproofError
-from netproof.judgement import Baseline
-from netproof.measured import insist_on_whole
-from netproof.provenance import OfSession
-from netproof.session import GOOD_RESULTS, Session
+from netproof.measurement.case import Case
+from netproof.session.measured import insist_on_whole
+from netproof.session.provenance import OfSession
+from netproof.session.session import GOOD_RESULTS, Session
+from netproof.site.site import ScoreBaseline
 from netproof.store import checksums, reading
 from netproof.store.checksums import Damaged
 from netproof.store.columns import ADDED, KEY, LANDMARKS, PATH_COLUMNS, TABLES
@@ -372,7 +372,7 @@ def seconds(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
     )
 
 
-def scores(store: Store, stored: StoredSession, baseline: Baseline) -> pa.Table:
+def scores(store: Store, stored: StoredSession, baseline: ScoreBaseline) -> pa.Table:
     """Each case's score in one session against the ``baseline``.
 
     The value of criterion 2, as ``criteria.score`` has it, without the interval: the geometric
@@ -426,7 +426,7 @@ NIGHTLY = (
 
 
 def nightly(
-    store: Store, sessions: Sequence[StoredSession], baseline: Baseline | None
+    store: Store, sessions: Sequence[StoredSession], baseline: ScoreBaseline | None
 ) -> tuple[pa.Table, dict[StoredSession, str]]:
     """What is followed from session to session: every case of each, with a value or without.
 

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from netproof import launches, loading
-from netproof.case import Case
-from netproof.curve import Curve
 from netproof.errors import NetproofError
-from netproof.measured import RANGE, curve_from_json, plain, with_landmarks
-from netproof.provenance import File, Node, NodeInJob, OfSession, Software
-from netproof.session import CheckResult, Session
+from netproof.intake import loading
+from netproof.measurement import launches
+from netproof.measurement.case import Case
+from netproof.measurement.curve import Curve
+from netproof.session.measured import RANGE, curve_from_json, plain, with_landmarks
+from netproof.session.provenance import File, Node, NodeInJob, OfSession, Software
+from netproof.session.session import CheckResult, Session
 from netproof.store.columns import KEY, LANDMARKS
 from netproof.store.rows import KIND_OF_CASES
 

@@ -13,13 +13,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from netproof import provenance
-from netproof.again import MeasuredAgain
-from netproof.curve import Curve
-from netproof.disturbance import NodeLoad, Scheduled
 from netproof.errors import NetproofError
-from netproof.measured import Launch, Measured, insist_on_whole
-from netproof.session import CheckResult, Session
+from netproof.measurement.curve import Curve
+from netproof.measurement.disturbance import NodeLoad, Scheduled
+from netproof.session import provenance
+from netproof.session.again import MeasuredAgain
+from netproof.session.measured import Launch, Measured, insist_on_whole
+from netproof.session.session import CheckResult, Session
 from netproof.store.columns import KEY, LANDMARKS, TABLES
 from netproof.store.folder import StoredSession
 

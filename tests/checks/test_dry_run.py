@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from netproof import session, site, spack
-from netproof.case import Case
-from netproof.matrix import matrix
+from netproof.measurement.case import Case
+from netproof.session import session
+from netproof.site import site, spack
+from netproof.site.matrix import matrix
 
 ROOT = Path(__file__).resolve().parents[2]
 ELIGIBLE = Path(__file__).with_name("eligible.txt")

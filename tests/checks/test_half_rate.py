@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from ci.testbed import network, topology
-from netproof import session
-from netproof.measured import Measured
+from netproof.session import session
+from netproof.session.measured import Measured
 
 pytestmark = [pytest.mark.testbed, pytest.mark.usefixtures("testbed")]
 

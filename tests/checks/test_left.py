@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from netproof import left, session, site
-from netproof.case import Case
-from netproof.jobs import Job, job_of
-from netproof.left import Left
-from netproof.matrix import matrix
-from netproof.verdict import judge
+from netproof.measurement.case import Case
+from netproof.session import left, session
+from netproof.session.left import Left
+from netproof.site import site
+from netproof.site.jobs import PlannedJob, job_of
+from netproof.site.matrix import matrix
+from netproof.verdict.verdict import judge
 
 ROOT = Path(__file__).resolve().parents[2]
 DRY = (
@@ -67,7 +68,7 @@ def test_a_job_and_what_waits_for_it_are_left_with_the_reason(run, tmp_path, owe
 
 def test_the_functions_beyond_the_default_are_left_without_the_others(run, tmp_path):
     full = matrix(site.gather(ROOT / "site-config"), "testbed", ["gige"], all_functions=True)
-    job = Job("gige", "mpich", "imb", 2, default=False)
+    job = PlannedJob("gige", "mpich", "imb", 2, default=False)
     cases = [case for case in full.cases if job_of(case, 2) == job]
     stored = leaves(run, tmp_path, cases, "-R")
     skipped = {result.case.key() for result in stored.results if result.left and result.case}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from netproof import session
+from netproof.session import session
 
 ROOT = Path(__file__).resolve().parents[2]
 

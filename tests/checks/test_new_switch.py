@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from netproof import session
+from netproof.session import session
 from netproof.store import Store
 
 pytestmark = [pytest.mark.testbed, pytest.mark.usefixtures("three_switches")]

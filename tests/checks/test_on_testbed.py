@@ -15,9 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from netproof import disturbance, measured, plan, session, site
-from netproof.disturbance import NodeLoad
-from netproof.site import Partition
+from netproof.measurement import disturbance
+from netproof.measurement.disturbance import NodeLoad
+from netproof.session import measured, plan, session
+from netproof.site import site
+from netproof.site.site import Partition
 
 pytestmark = [pytest.mark.testbed, pytest.mark.usefixtures("testbed")]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from netproof import session
+from netproof.session import session
 
 pytestmark = [pytest.mark.testbed, pytest.mark.usefixtures("sick_testbed")]
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from netproof import session, spack
+from netproof.session import session
+from netproof.site import spack
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = f"""import runpy

@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from netproof import plan
+from netproof.session import plan
 from netproof.store import Store
 from netproof.store.folder import MARKER
 

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from typer.main import get_command
 
-from netproof.nightly.__main__ import app
+from netproof.commands.nightly.__main__ import app
 
 ROOT = Path(__file__).resolve().parents[2]
 CI = ROOT / "ci"

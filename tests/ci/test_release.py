@@ -284,6 +284,7 @@ def whole(tmp_path):
             "ci/setup": 0,
             "ci/testbed/testbed": 0,
             "ruff": 0,
+            "lint-imports": 0,
             "pytest": pytest,
         }.items():
             path = tmp_path / name
@@ -300,7 +301,10 @@ def whole(tmp_path):
     return run
 
 
-OWN = ["setup --test", "testbed down", "ruff check .", "ruff format --check ."]
+OWN = [
+    *("setup --test", "testbed down", "ruff check .", "ruff format --check ."),
+    "lint-imports ",
+]
 
 
 def test_what_ci_runs_ends_with_a_try_of_the_other_release(whole):

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from ci.progress import Course, Line, clock, parse, past_tests
-from netproof import session
-from netproof.jobs import Job
-from netproof.keeping import ingest
+from netproof.session import session
+from netproof.site.jobs import PlannedJob
 from netproof.store import Store
+from netproof.verdict.keeping import ingest
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = ROOT / "tests" / "data" / "reframe" / "whole.log"
@@ -62,10 +62,10 @@ class TestLines:
     def test_a_job_is_known_by_its_configuration_and_ranks(self):
         line = parse(recorded("OK\x1b[0m ] (  1/159)"))
         test = ("ImbJob %ranks=2", "gige", "mpich")
-        assert line == Line("OK", 1, 159, test, Job("gige", "mpich", "imb", 2))
+        assert line == Line("OK", 1, 159, test, PlannedJob("gige", "mpich", "imb", 2))
         test = ("NetpipeJob", "gige", "openmpi4")
         assert parse(recorded("NetpipeJob")) == Line(
-            "RUN", 0, 0, test, Job("gige", "openmpi4", "netpipe", 2)
+            "RUN", 0, 0, test, PlannedJob("gige", "openmpi4", "netpipe", 2)
         )
 
     def test_a_check_is_no_job(self):
@@ -75,7 +75,7 @@ class TestLines:
 
     def test_functions_beyond_the_default_have_a_job_of_their_own(self):
         line = parse("[ RUN      ] OtherImbJob %ranks=16 /0a1b @mycluster:edr-1+intel/2021.9")
-        assert line.job == Job("edr-1", "intel/2021.9", "imb", 16, default=False)
+        assert line.job == PlannedJob("edr-1", "intel/2021.9", "imb", 16, default=False)
 
     @pytest.mark.parametrize(
         "text",
@@ -108,7 +108,7 @@ class TestTimeLeft:
         assert course_of().left_s(14.0) == pytest.approx(15 * 10 - 4)
 
     def test_past_sessions_tell_before_a_job_has_ended(self):
-        job = Job("gige", "openmpi4", "netpipe", 2)
+        job = PlannedJob("gige", "openmpi4", "netpipe", 2)
         course = Course({job: 21.0})
         course.take(parse(recorded("NetpipeJob")), 0.0)
         assert course.left_s(0.0) == 21
@@ -161,7 +161,7 @@ class TestOneTestAfterTheOther:
 
     SMOKE = "serial-2.log"
 
-    def domains(self, name: str) -> dict[Job, str]:
+    def domains(self, name: str) -> dict[PlannedJob, str]:
         return {line.job: "all" for _, line in timed(name) if line.job is not None}
 
     def past(self) -> dict:
@@ -190,10 +190,13 @@ class TestOneTestAfterTheOther:
         """Of a run that lasted for longer than 9:20, and was ended at half of its tests."""
         name = "serial-whole-cut.log"
         jobs = {
-            Job(job.partition, mpi, *rest)
+            PlannedJob(job.partition, mpi, *rest)
             for job in self.domains(name)
             for mpi, *rest in [(job.environment, job.benchmark, job.ranks)]
-        } | {Job("fast-ethernet", mpi, "netpipe", 2) for mpi in ("openmpi5", "mpich", "intelmpi")}
+        } | {
+            PlannedJob("fast-ethernet", mpi, "netpipe", 2)
+            for mpi in ("openmpi5", "mpich", "intelmpi")
+        }
         course = at(Course({}, dict.fromkeys(jobs, "all"), True), timed(name), now_s)
         assert course.left_s(now_s) > 100
         assert "at least" in course.sentence(now_s)

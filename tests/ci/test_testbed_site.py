@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from netproof import site
+from netproof.site import site
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -10,8 +10,8 @@ import pytest
 
 from ci.spack_envs import fabrics
 from ci.spack_envs.fabrics import Said
-from netproof import spack
-from netproof.spack_files import FABRICS, SpackFileError, load
+from netproof.site import spack
+from netproof.site.spack_files import FABRICS, SpackFileError, load
 
 ROOT = Path(__file__).resolve().parents[3]
 DATA = ROOT / "tests" / "data" / "spack"

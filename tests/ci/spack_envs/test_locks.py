@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from ci.spack_envs import lock
-from netproof import spack
+from netproof.site import spack
 
 ROOT = Path(__file__).resolve().parents[3]
 DATA = ROOT / "tests" / "data" / "spack"

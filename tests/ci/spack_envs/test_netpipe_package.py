@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from netproof.parse import netpipe
+from netproof.benchmarks import netpipe
 
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = ROOT / "spack-envs/repo/spack_repo/netproof/packages/netpipe/package.py"

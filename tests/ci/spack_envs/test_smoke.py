@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ci.spack_envs import smoke
-from netproof import spack
 from netproof.errors import NetproofError
+from netproof.site import spack
 
 ONE = "mpich-gcc"
 

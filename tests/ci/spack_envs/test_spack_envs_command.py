@@ -14,15 +14,15 @@ from pathlib import Path
 import pytest
 
 from ci.spack_envs import build, lock
-from netproof import spack
-from netproof.spack_files import SpackFileError
+from netproof.site import spack
+from netproof.site.spack_files import SpackFileError
 
 ROOT = Path(__file__).resolve().parents[3]
 DATA = ROOT / "tests" / "data" / "spack"
 ONE = "mpich-gcc"
 
 
-def state(folder: Path, name: str) -> spack.State:
+def state(folder: Path, name: str) -> spack.BuildState:
     return spack.state(spack.table(folder).named(name), folder)
 
 
@@ -198,7 +198,7 @@ def test_a_program_that_is_gone_makes_stale(spack_envs, stand_in, folder):
     spack_envs("build", ONE)
     program = spack.builds(folder) / ONE / "view" / "bin" / "IMB-MPI1"
     program.unlink()
-    assert state(folder, ONE) == spack.State(
+    assert state(folder, ONE) == spack.BuildState(
         "stale", f"{program} is not there any more", state(folder, ONE).record
     )
 

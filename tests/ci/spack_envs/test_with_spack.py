@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from ci.spack_envs import lock
-from netproof import session, spack
+from netproof.session import session
+from netproof.site import spack
 
 ROOT = Path(__file__).resolve().parents[3]
 BUILT = ("mpich-gcc", "openmpi-clang")

@@ -17,8 +17,8 @@ import pytest
 from ci.testbed import network, processes, state, topology
 from ci.testbed.command import PACKAGES
 from ci.testbed.daemons import roles
-from netproof.asymptotic import theil_sen
-from netproof.units import line_rate_mb_s
+from netproof.measurement.asymptotic import theil_sen
+from netproof.measurement.units import line_rate_mb_s
 
 pytestmark = [
     pytest.mark.testbed,

@@ -11,7 +11,7 @@ import pytest
 from made_nights import by
 from typer.testing import CliRunner
 
-from netproof.cli import app
+from netproof.commands.cli import app
 from netproof.store import checksums
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from netproof.errors import NetproofError
 from netproof.history import night as statistic
 from netproof.history.detection import (
+    ChangeKind,
     DetectionSettings,
-    Kind,
     controlled,
     expected_false_alarms,
     follow,
@@ -37,7 +37,7 @@ def stepped(seed: int, size: float, at: int = 60, nights: int = 80) -> list[floa
 
 
 def steps(followed):
-    return [change for change in followed.changes if change.kind is Kind.STEP]
+    return [change for change in followed.changes if change.kind is ChangeKind.STEP]
 
 
 @pytest.mark.parametrize("nights", [0, 1, 3, 9, 10, 200])
@@ -60,7 +60,7 @@ def test_a_step_of_20_percent_is_found_by_the_third_night_and_dated(seed, size):
     # Chance makes another change now and then, some nights before or after.
     near = [c for c in follow(stepped(seed, size)).changes if c.open and abs(c.index - 60) <= 1]
     (change,) = near
-    assert change.kind is Kind.STEP
+    assert change.kind is ChangeKind.STEP
     assert change.found in (61, 62)
     assert change.size == pytest.approx(size, abs=0.04)
     assert change.p_value < 1e-5
@@ -86,10 +86,10 @@ def test_a_bad_night_is_no_step_however_bad_and_is_said_to_be_bad(seed, off, up,
     found = follow(values)
     missing = follow([None if night == at else value for night, value in enumerate(values)])
     # Two bad nights in a row are a step of two nights.
-    assume(all(abs(c.index - at) > 1 for c in missing.changes if c.kind is Kind.BAD_NIGHT))
+    assume(all(abs(c.index - at) > 1 for c in missing.changes if c.kind is ChangeKind.BAD_NIGHT))
     # There is no step that is not there as well where the night was not measured.
     assert len(steps(found)) <= len(steps(missing))
-    bad = next(c for c in found.changes if c.kind is Kind.BAD_NIGHT and c.index == at)
+    bad = next(c for c in found.changes if c.kind is ChangeKind.BAD_NIGHT and c.index == at)
     assert (bad.found, bad.ended) == (at, at + 1 if at < 79 else None)
     assert not bad.open
 
@@ -147,7 +147,7 @@ def test_a_second_step_is_told_from_the_first():
 def test_a_slow_drift_is_called_one():
     values = [v * (1 + 0.1 * night / 160) for night, v in enumerate(quiet(6, 160))]
     (change,) = [change for change in follow(values).changes if change.open]
-    assert change.kind is Kind.DRIFT
+    assert change.kind is ChangeKind.DRIFT
     assert change.size > 0.05
 
 
@@ -248,7 +248,7 @@ def test_a_night_that_is_bad_for_all_series_is_no_step_of_their_pool():
         values[70] *= 1.3
     followed = follow(pooled(several))
     assert not steps(followed)
-    assert [c.index for c in followed.changes if c.kind is Kind.BAD_NIGHT] == [70]
+    assert [c.index for c in followed.changes if c.kind is ChangeKind.BAD_NIGHT] == [70]
 
 
 def test_a_pool_has_no_value_where_none_of_its_series_has():

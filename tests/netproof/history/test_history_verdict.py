@@ -8,8 +8,8 @@ from made_nights import by
 from netproof.errors import NetproofError
 from netproof.history import accepted, judging
 from netproof.history.accepted import Acceptance
-from netproof.history.detection import Kind
-from netproof.history.judging import NOTHING_WORSE, WORSE, State, confidence, judge
+from netproof.history.detection import ChangeKind
+from netproof.history.judging import NOTHING_WORSE, WORSE, SeriesState, confidence, judge
 from netproof.history.selection import Quantity, Selection
 from netproof.history.series import Pool, Series
 
@@ -116,7 +116,7 @@ def test_it_alarms_every_night_until_it_is_accepted_and_what_is_lost_later_shows
     verdict = judge(nights.store)
     assert verdict.status == NOTHING_WORSE
     assert verdict.events == ()
-    assert State.ACCEPTED in {shift.state for shift in verdict.shifts}
+    assert SeriesState.ACCEPTED in {shift.state for shift in verdict.shifts}
     for night in range(40, 46):
         nights.add(night, by(1.5, environment="mpich"))
     assert judge(nights.store).status == WORSE
@@ -134,7 +134,7 @@ def test_what_goes_back_ends(nights):
     nights.add_many(40, {20: SLOW, 28: by(1)})
     verdict = judge(nights.store)
     assert verdict.status == NOTHING_WORSE
-    ended = {shift.change.index for shift in verdict.shifts if shift.state is State.ENDED}
+    ended = {shift.change.index for shift in verdict.shifts if shift.state is SeriesState.ENDED}
     assert 20 in ended
 
 
@@ -145,7 +145,7 @@ def test_a_single_bad_night_is_told_as_one_and_fails_nothing(nights):
     assert verdict.status == NOTHING_WORSE
     assert {odd.session for odd in verdict.bad_nights} == {nights.stored(24)}
     kinds = {shift.change.kind for shift in verdict.shifts if shift.change.index == 24}
-    assert kinds == {Kind.BAD_NIGHT}
+    assert kinds == {ChangeKind.BAD_NIGHT}
     assert "had a bad night on 2026-09-25" in verdict.bad_nights[0].sentence()
 
 
@@ -156,7 +156,7 @@ def test_what_was_off_tonight_is_told_even_where_chance_brings_as_much(nights):
     assert verdict.status == NOTHING_WORSE
     (odd,) = verdict.bad_nights
     assert "IMB Barrier 4 ranks, latency" in {shift.what for shift in odd.shifts}
-    assert {shift.state for shift in odd.shifts} == {State.ODD_NIGHT}
+    assert {shift.state for shift in odd.shifts} == {SeriesState.ODD_NIGHT}
     assert odd.sentence() in verdict.sentences()
     nights.add(30)
     assert judge(nights.store).bad_nights == ()
@@ -172,7 +172,7 @@ def test_a_drift_is_one_event_with_what_differs_from_before_it_until_now(nights)
         nights.add(night, slow, mtu if night > 60 else lambda rows: None)
     (event,) = (event for event in judge(nights.store, last=100).events if event.worse)
     assert (event.partition, event.environment) == ("gige", "mpich")
-    assert {shift.change.kind for shift in event.shifts} == {Kind.DRIFT}
+    assert {shift.change.kind for shift in event.shifts} == {ChangeKind.DRIFT}
     assert len({shift.of for shift in event.shifts}) == len(event.shifts)
     for shift in event.single:
         assert abs(shift.change.size) > 0.05
@@ -189,7 +189,7 @@ def test_scores_that_moved_with_the_baseline_are_not_the_case_s_own(stepped):
         for shift in verdict.shifts
         if shift.of.quantity is Quantity.SCORE and shift.change.index == 24
     }
-    assert scores == {State.BASELINE}
+    assert scores == {SeriesState.BASELINE}
 
 
 def test_a_score_that_moved_by_its_own_times_is_its_own(nights):

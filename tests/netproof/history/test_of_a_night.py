@@ -10,12 +10,12 @@ from typing import Any
 
 from made_nights import RECORDED, MadeNights, by
 
-from netproof.measured import Measured
-from netproof.nightly import command, summary
-from netproof.nightly.command import Plan
-from netproof.nightly.summary import Night
-from netproof.session import MEASURED_FORMAT
-from netproof.verdict import FAILED
+from netproof.commands.nightly import command, summary
+from netproof.commands.nightly.command import Plan
+from netproof.commands.nightly.summary import Night
+from netproof.session.measured import Measured
+from netproof.session.session import MEASURED_FORMAT
+from netproof.verdict.verdict import FAILED
 
 ROOT = Path(__file__).resolve().parents[3]
 NIGHTS, SLOWER_FROM = 24, 16

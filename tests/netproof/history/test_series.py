@@ -12,8 +12,8 @@ from netproof import criteria
 from netproof.errors import NetproofError
 from netproof.history import series
 from netproof.history.selection import Quantity, Selection
-from netproof.judgement import Baseline
-from netproof.measured import Measured
+from netproof.session.measured import Measured
+from netproof.site.site import ScoreBaseline
 from netproof.store import questions
 
 
@@ -64,7 +64,7 @@ def test_the_mean_is_the_geometric_one_over_the_sizes_of_a_score(nights):
 def test_a_score_is_that_of_the_criteria_against_the_baseline_of_the_site(nights):
     nights.add_many(2, {0: by(1.5, environment="other")})
     found = read(nights)
-    assert found.baseline == Baseline("gige", "mpich")
+    assert found.baseline == ScoreBaseline("gige", "mpich")
     curves = [
         [launch.curve for launch in measured(nights, found.sessions[0], environment=name).launches]
         for name in ("other", "mpich")

@@ -1,0 +1,1 @@
+"""The benchmarks: what each can measure, and how its output is read."""

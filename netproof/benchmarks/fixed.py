@@ -1,0 +1,120 @@
+"""Lines and numbers exactly as C's printf writes them, and the errors when they are not."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import NoReturn
+
+from netproof.errors import ParseError
+
+_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
+_NO_NUMBER = re.compile(r"-?(?:nan|inf)(?:inity)?", re.IGNORECASE)
+
+
+class Lines:
+    """The lines of one output, read one after the other; line numbers count from 1."""
+
+    def __init__(self, text: str, path: str) -> None:
+        """Split ``text``; ParseError where it is empty or has no last line end.
+
+        A last line without its end is a program that was stopped while it printed.
+        """
+        self.path = path
+        if not text.strip():
+            raise ParseError(path, 0, "", "is empty: the benchmark printed nothing")
+        self._lines = text.split("\n")
+        if self._lines.pop():
+            number = len(self._lines) + 1
+            found = text.rsplit("\n", 1)[-1]
+            raise ParseError(path, number, found, "the last line has no end: the file is cut short")
+        self._next = 0
+
+    @property
+    def number(self) -> int:
+        """Number of the line that was taken last, 0 before the first."""
+        return self._next
+
+    def peek(self) -> str | None:
+        """Return the next line without taking it, None at the end."""
+        return self._lines[self._next] if self._next < len(self._lines) else None
+
+    def take(self, expected: str) -> str:
+        """Take the next line; ParseError that ``expected`` is missing at the end."""
+        line = self.peek()
+        if line is None:
+            raise ParseError(
+                self.path, self.number, "", f"the file ends here, cut short: {expected} is missing"
+            )
+        self._next += 1
+        self._insist_on_text(line)
+        return line
+
+    def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """Take the next line if all of it matches ``pattern``, else leave it there."""
+        line = self.peek()
+        found = pattern.fullmatch(line) if line is not None else None
+        if found and line is not None:
+            self._next += 1
+            self._insist_on_text(line)
+        return found
+
+    def skip_to(self, first: re.Pattern[str], second: re.Pattern[str]) -> tuple[str, ...]:
+        """Take the lines before the first two that match so, which may be anybody's; return them.
+
+        Where no two lines match, none is taken.
+        """
+        for number in range(self._next, len(self._lines) - 1):
+            if first.fullmatch(self._lines[number]) and second.fullmatch(self._lines[number + 1]):
+                before = tuple(self._lines[self._next : number])
+                self._next = number
+                return before
+        return ()
+
+    def rest(self, foreign: re.Pattern[str]) -> tuple[str, ...]:
+        """Take all lines that are left, which may be anybody's; return them.
+
+        ParseError for one that begins as ``foreign``: a second output, or what is left of one.
+        """
+        begun = self._next
+        for number in range(begun, len(self._lines)):
+            if foreign.match(self._lines[number]):
+                self._next = number + 1
+                self.refuse("a second output follows the first, or a part of one")
+        self._next = len(self._lines)
+        return tuple(self._lines[begun:])
+
+    def _insist_on_text(self, line: str) -> None:
+        if not (line.isascii() and line.isprintable()):
+            raise ParseError(self.path, self._next, line, "is no plain text of one line a row")
+
+    def skip_blank(self) -> int:
+        """Take the empty lines that come next and return how many there were."""
+        before = self._next
+        while (line := self.peek()) is not None and not line.strip():
+            self._next += 1
+        return self._next - before
+
+    def refuse(self, reason: str) -> NoReturn:
+        """Raise ParseError about the line that was taken last."""
+        text = self._lines[self._next - 1] if self._next else ""
+        raise ParseError(self.path, self._next, text, reason)
+
+
+def numbers(lines: Lines, tokens: list[str], names: tuple[str, ...]) -> list[float]:
+    """Finite, non-negative numbers of ``tokens``; ParseError naming the column otherwise."""
+    if len(tokens) != len(names):
+        lines.refuse(f"expected the {len(names)} columns {' '.join(names)}")
+    values = []
+    for token, name in zip(tokens, names, strict=True):
+        if _NO_NUMBER.fullmatch(token):
+            lines.refuse(f"{name} is {token}, which no measurement gives")
+        if not _NUMBER.fullmatch(token):
+            lines.refuse(f"{name} is no number: {token!r}")
+        if token.startswith("-"):
+            lines.refuse(f"{name} is negative: {token}")
+        value = float(token)
+        if not math.isfinite(value):
+            lines.refuse(f"{name} has more digits than any measurement: {len(token)}")
+        values.append(value)
+    return values

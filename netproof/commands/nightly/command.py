@@ -1,0 +1,308 @@
+"""The body of ``ci/nightly``: one night from its lock to its hook, with an exit status."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from types import FrameType
+
+from netproof.commands import entry
+from netproof.commands.nightly import budget, conditions, junit, lock, measuring, summary
+from netproof.commands.nightly.budget import minutes
+from netproof.commands.nightly.measuring import Ended
+from netproof.commands.nightly.summary import Night
+from netproof.errors import NetproofError, shortened
+from netproof.history import judging as history
+from netproof.intake import trust
+from netproof.present.tables import visible
+from netproof.session import left, session
+from netproof.session.left import Left
+from netproof.site import site, slurm
+from netproof.site.jobs import PlannedJob, jobs
+from netproof.site.matrix import Matrix, matrix
+from netproof.store import Store, durations
+from netproof.verdict import judging
+from netproof.verdict.beside import AlongsideOptions
+from netproof.verdict.keeping import ingest
+from netproof.verdict.verdict import CANNOT_JUDGE, PASSED
+
+ROOT = Path(__file__).resolve().parents[3]
+"""The checkout: its checks are run, and ReFrame's folders are there unless RFM_PREFIX is set."""
+
+LATEST = "latest"
+"""Link to the newest night's report, beside the reports."""
+
+HOOK_S = 120
+"""Seconds that the hook gets."""
+
+HOOK = "the hook"
+
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a night is to do.
+
+    ``system``: ReFrame's, or ``SYSTEM:PARTITION``; ``store``, ``reports``: folders, of sessions and
+    of pages; ``budget_min``: minutes, None for all of the matrix; ``hook``: a shell command, or
+    empty; ``labels``: of the session; ``arguments``: further ones of ReFrame; ``full``: all
+    functions of IMB; ``least_free_mb``: what each file system has to have free, in 10⁶ bytes;
+    ``patience_min``: minutes that slurmctld may be silent while it measures.
+    """
+
+    system: str
+    store: Path
+    reports: Path
+    junit: Path | None = None
+    hook: str = ""
+    budget_min: float | None = None
+    labels: Sequence[str] = ()
+    full: bool = False
+    least_free_mb: int = 200
+    patience_min: float = 10
+    arguments: Sequence[str] = ()
+
+
+def run(plan: Plan) -> int:
+    """Go through a night and return its exit status: 0 passed, 1 failed or worse, 2 not judged.
+
+    Whatever happens, JUnit is written where it was asked for, and the hook is told.
+    """
+    started = datetime.now().astimezone()
+    night = Night(plan.system, started, started)
+    try:
+        with _ending(), _noting(night):
+            _go(plan, night)
+    except Ended as error:
+        night.faults.append(str(error))
+    except Exception as error:
+        # People are told of a night whatever became of it.
+        if entry.debugging():
+            traceback.print_exc()
+        night.faults.append(
+            f"an error of netproof's own: {shortened(repr(error))}; {entry.DEBUG} shows where"
+        )
+    night.ended = datetime.now().astimezone()
+    if plan.junit:
+        with _noting(night):
+            junit.write(night, plan.junit)
+    told = summary.text(night)
+    _say(told)
+    status = night.status
+    if plan.hook:
+        fault = _tell(plan.hook, told)
+        if fault:
+            _err(f"the hook {plan.hook!r} {fault}: nobody may have been told")
+            status = CANNOT_JUDGE if status == PASSED else status
+    return status
+
+
+@contextmanager
+def _noting(night: Night) -> Iterator[None]:
+    """What is within ends at a fault, which the night notes."""
+    try:
+        yield
+    except NetproofError as error:
+        night.faults.append(str(error))
+    except OSError as error:
+        night.faults.append(f"{error.filename or 'the file system'}: {error.strerror or error}")
+
+
+@contextmanager
+def _ending() -> Iterator[None]:
+    """Within it, the first signal to end raises ``Ended``, and no further one disturbs the rest."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        for other in _SIGNALS:
+            signal.signal(other, signal.SIG_IGN)
+        raise Ended(f"was told to end by {signal.Signals(number).name} before it was through")
+
+    before = {number: signal.signal(number, end) for number in _SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _go(plan: Plan, night: Night) -> None:
+    name, _, partition = plan.system.partition(":")
+    configuration = site.gather(Path(_setting("RFM_CONFIG_PATH")))
+    owed = matrix(configuration, name, [partition] if partition else [], all_functions=plan.full)
+    reports = Path(_setting("RFM_REPORT_FILE")).parent
+    prefix = Path(os.environ.get("RFM_PREFIX") or ROOT)
+    for folder, unfit, variable in (
+        (reports, measuring.EXPANDED, "RFM_REPORT_FILE"),
+        (prefix, measuring.EXPANDED + measuring.SPLIT, "RFM_PREFIX"),
+    ):
+        if set(str(folder)) & set(unfit):
+            raise NetproofError(
+                f"{str(folder)!r}: ReFrame expands or runs '$' and '`' in a path, and cannot work"
+                f" below white space, quotes or backslashes; name another folder in {variable}"
+            )
+    # Later nights take from there, and the hook runs when this one has ended.
+    for folder in (reports, plan.reports):
+        trust.insist(folder, "the folder of reports", data=True)
+    trust.insist_on_command(plan.hook, HOOK)
+    with lock.held(lock.beside(plan.store, name), night.started) as held:
+        conditions.enough_room((plan.store, reports, plan.reports, prefix), plan.least_free_mb)
+        slurm.answers()
+        store = Store.create(plan.store)
+        leaving = _choose(plan, owed, configuration, store)
+        stem = f"run-nightly-{name}-{night.started:%Y%m%dT%H%M%S}"
+        report, night.log = reports / f"{stem}.json", reports / f"{stem}.log"
+        _measure(plan, owed, leaving, report, night.log, held)
+        _judge(plan, night, store, report, partial=bool(leaving or partition))
+
+
+def _choose(
+    plan: Plan, owed: Matrix, configuration: Mapping[str, object], store: Store
+) -> dict[PlannedJob, Left]:
+    """What is not measured tonight, for want of nodes or of time; says so."""
+    leaving = conditions.cannot_run(jobs(owed), owed, configuration)
+    known = durations.past(store, owed)
+    for sentence in known.unread:
+        _err(sentence)
+    possible = [job for job in jobs(owed) if job not in leaving]
+    if not possible:
+        raise NetproofError(
+            "nothing can be measured: "
+            + "; ".join(dict.fromkeys(reason.why for reason in leaving.values()))
+        )
+    expected = durations.expected_seconds(possible, known)
+    if plan.budget_min is not None:
+        leaving |= budget.left_for_another_night(expected, known, owed, 60 * plan.budget_min)
+    tonight = {job: one for job, one in expected.items() if job not in leaving}
+    seconds = durations.session_seconds(tonight, owed)
+    takes = "as long as nobody knows yet" if seconds is None else f"about {minutes(seconds)}"
+    _say(
+        f"measuring {len(tonight)} of {len(jobs(owed))} jobs, which takes {takes}:"
+        f" {'; '.join(map(str, tonight))}\n"
+    )
+    return leaving
+
+
+def _measure(
+    plan: Plan, owed: Matrix, leaving: Mapping[PlannedJob, Left], report: Path, log: Path, held: int
+) -> None:
+    with tempfile.TemporaryDirectory(prefix="netproof-night-") as folder:
+        settings = {}
+        if leaving:
+            settings[left.VARIABLE] = str(Path(folder) / "left.json")
+            left.write(
+                Path(folder) / "left.json",
+                {
+                    case: leaving[job]
+                    for job, cases in jobs(owed).items()
+                    if job in leaving
+                    for case in cases
+                },
+            )
+        extras = [part for label in plan.labels for part in ("--session-extras", label)]
+        measuring.measure(
+            [
+                *("--nocolor", "--system", plan.system, "-c", str(ROOT / "checks")),
+                *(["-R"] if plan.full else []),
+                *extras,
+                *plan.arguments,
+                "-r",
+            ],
+            folder=ROOT,
+            report=report,
+            log=log,
+            settings=settings,
+            lock=held,
+            patience_s=60 * plan.patience_min,
+        )
+
+
+def _judge(plan: Plan, night: Night, store: Store, report: Path, *, partial: bool) -> None:
+    """Keep, judge, look back, report; a session that the store refuses is judged all the same.
+
+    ``partial``: whether it is not of all that the system owes.
+    """
+    kept = None
+    with _noting(night):
+        kept = ingest(store, report).stored
+        night.stored = kept.name
+    night.judged = judging.judge_session(
+        session.load(report),
+        system=plan.system,
+        full=plan.full,
+        # What was left, or is not asked for, stands beside from an earlier night.
+        asked=AlongsideOptions(plan.store) if partial else None,
+    )
+    if kept is not None:
+        with _noting(night):
+            past = history.judge(store, kept.system, kept.name)
+            worse = [event for event in past.events if event.worse]
+            night.worse = tuple(event.sentence() for event in worse)
+            night.noted = past.sentences()[len(worse) :]
+    night.page = _report(plan, night, report.stem)
+
+
+def _report(plan: Plan, night: Night, name: str) -> Path:
+    """Write the pages into a folder of their own; the link moves when they are whole."""
+    # Loading what draws takes seconds.
+    from netproof.commands import report as command
+    from netproof.present.html.material import MAIN
+
+    folder = plan.reports / (night.stored or name)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    command.write(command.assemble(night.judged), folder, (command.HTML,))
+    partial = plan.reports / f".{LATEST}-{os.getpid()}"
+    partial.symlink_to(folder.name)
+    os.replace(partial, plan.reports / LATEST)
+    return folder / MAIN
+
+
+def _tell(hook: str, text: str) -> str | None:
+    """Run the site's hook with ``text`` on its standard input; what went wrong, or None."""
+    try:
+        trust.insist_on_command(hook, HOOK)
+    except NetproofError as error:
+        return f"was not run: {error}"
+    process = subprocess.Popen(
+        ["/bin/sh", "-c", hook], stdin=subprocess.PIPE, encoding="utf-8", start_new_session=True
+    )
+    try:
+        process.communicate(text, timeout=HOOK_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        return f"did not end within {HOOK_S} s"
+    return f"ended with status {process.returncode}" if process.returncode else None
+
+
+def _say(text: str) -> None:
+    """Print it; where that cannot be, a full disk for instance, the night goes on and says so."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except OSError as error:
+        # What could not be written would be tried again when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _err(f"standard output cannot be written: {error.strerror}")
+
+
+def _setting(name: str) -> str:
+    value = os.environ.get(name)
+    if not value:
+        raise NetproofError(f"{name} is not set; run '. ci/activate', or ci/nightly")
+    return value
+
+
+def _err(text: str) -> None:
+    # Where standard error cannot be written either, there is nobody left to tell.
+    with suppress(OSError):
+        print(visible(f"nightly: {text}"), file=sys.stderr, flush=True)

@@ -1,0 +1,59 @@
+"""What has to hold before a night, and what cannot be measured in it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from netproof.errors import NetproofError
+from netproof.session.left import Left
+from netproof.site import slurm
+from netproof.site.jobs import PlannedJob, nodes_of
+from netproof.site.matrix import Matrix
+
+
+def enough_room(folders: Iterable[Path], least_mb: int) -> None:
+    """Return where every folder's file system has ``least_mb`` MB (10⁶ bytes) free.
+
+    Folders need not be there yet. Raises NetproofError naming the fullest, of several on one file
+    system the first, and OSError where one cannot be asked.
+    """
+    # Each file system is asked once: between two answers others write to it.
+    first: dict[int, Path] = {}
+    for folder in folders:
+        first.setdefault(_there(folder).stat().st_dev, folder)
+    free = {folder: shutil.disk_usage(_there(folder)).free / 1e6 for folder in first.values()}
+    fullest = min(free, key=free.__getitem__)
+    if free[fullest] < least_mb:
+        raise NetproofError(
+            f"{fullest}: the file system is too full: {free[fullest]:.0f} MB are free, and a night"
+            f" needs {least_mb} (--least-free); nothing was measured, what was there is untouched"
+        )
+
+
+def _there(folder: Path) -> Path:
+    return next(path for path in (folder, *folder.parents) if path.exists())
+
+
+def cannot_run(
+    several: Iterable[PlannedJob], matrix: Matrix, configuration: dict[str, Any]
+) -> dict[PlannedJob, Left]:
+    """Which jobs Slurm cannot run now, and why: partitions that are not up, too few nodes.
+
+    ``configuration`` as ``site.gather`` returns it: its ``access`` says which partition of Slurm's
+    one of ReFrame's is. One that names none, and one that Slurm does not know, is left to Slurm,
+    which refuses the job. Raises NetproofError where Slurm does not answer.
+    """
+    system = matrix.cases[0].system
+    (entries,) = [s["partitions"] for s in configuration["systems"] if s["name"] == system]
+    access = {entry["name"]: slurm.names_in(entry.get("access", [])) for entry in entries}
+    known = slurm.partitions()
+    found = {}
+    for job in several:
+        named = [known[name] for name in access[job.partition] if name in known]
+        reasons = [one.cannot_run(nodes_of(job, matrix)) for one in named]
+        if reasons and all(reasons):
+            found[job] = Left("; ".join(reasons), planned=False)
+    return found

@@ -1,0 +1,141 @@
+"""Runs ReFrame so that nothing of it outlives the night."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from netproof.commands.nightly.budget import minutes
+from netproof.errors import NetproofError
+from netproof.site import slurm
+
+ENDING_S = 120
+"""Seconds that ReFrame gets to cancel its jobs when the night is told to end."""
+IN_VAIN_S = 10
+"""The same where it asks a slurmctld that is gone."""
+WATCH_S = 15
+"""Seconds after which it is seen to that slurmctld still answers."""
+LINES = 6
+"""Lines of ReFrame's output that are told where it left no report."""
+EXPANDED, SPLIT = "$`", " \t\n'\"\\"
+"""What ReFrame expands or runs in a path, and at what it splits the path of a job's script."""
+_DEATH_SIGNAL = 1
+"""PR_SET_PDEATHSIG of prctl(2)."""
+
+
+class Ended(Exception):
+    """The night was told to end; its text says by which signal."""
+
+
+def measure(
+    arguments: Sequence[str],
+    *,
+    folder: Path,
+    report: Path,
+    log: Path,
+    settings: Mapping[str, str],
+    lock: int,
+    patience_s: float,
+) -> None:
+    """Run ReFrame in ``folder`` until it ends, its output in ``log``; see that it left ``report``.
+
+    ``settings`` go on top of the environment. It keeps ``lock`` open, so that no other night begins
+    while it runs, and ends with this process: on SIGTERM, which it gets too where this process is
+    killed, ReFrame cancels its jobs. What it says of tests is for the verdict to judge. Raises
+    NetproofError where slurmctld did not answer for ``patience_s`` seconds, or does not at the end,
+    and with the end of its output where ReFrame left no report; OSError where ``log`` cannot be
+    written.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [str(Path(sys.executable).with_name("reframe")), *arguments],
+            cwd=folder,
+            env={**os.environ, **settings, "RFM_REPORT_FILE": str(report)},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            # A signal to the terminal's processes would reach it twice.
+            start_new_session=True,
+            preexec_fn=ending_with_this_process(),
+            pass_fds=(lock,),
+        )
+        try:
+            _watch(process, patience_s)
+        except NetproofError:
+            _end(process, IN_VAIN_S)
+            raise
+        finally:
+            if process.poll() is None:
+                _end(process, ENDING_S)
+    try:
+        slurm.answers()
+    except NetproofError as error:
+        # What failed then says nothing of a network.
+        kept = f"what was measured until then is in {report}" if report.is_file() else "no report"
+        raise NetproofError(f"{error}, and did when the night began; {kept}") from None
+    if not report.is_file():
+        raise NetproofError(
+            f"ReFrame left no report (exit status {process.returncode}); its output {log} ends:"
+            f" {_end_of(log)}"
+        )
+
+
+def ending_with_this_process() -> Callable[[], None]:
+    """What a child runs before its program, to get SIGTERM when this process is killed."""
+    library = ctypes.CDLL(None, use_errno=True)
+    mine = os.getpid()
+
+    def ask() -> None:
+        library.prctl(_DEATH_SIGNAL, signal.SIGTERM)
+        if os.getppid() != mine:
+            os._exit(1)
+
+    return ask
+
+
+def _watch(process: subprocess.Popen[bytes], patience_s: float) -> None:
+    """Wait for ReFrame, which would wait for ever for a slurmctld that does not come back."""
+    silent_from = None
+    while True:
+        try:
+            process.wait(min(WATCH_S, patience_s))
+            return
+        except subprocess.TimeoutExpired:
+            pass
+        asked = time.monotonic()
+        try:
+            slurm.answers()
+            silent_from = None
+        except NetproofError as error:
+            silent_from = asked if silent_from is None else silent_from
+            if time.monotonic() - silent_from >= patience_s:
+                raise NetproofError(
+                    f"{error}, not for {minutes(time.monotonic() - silent_from)} (--patience); the"
+                    " night was ended. Slurm may still have its jobs when it is back: squeue"
+                    " shows them, named netproof-…"
+                ) from None
+
+
+def _end(process: subprocess.Popen[bytes], seconds: float) -> None:
+    process.terminate()
+    try:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)
+    finally:
+        # Also where the night is told to end while it waits.
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _end_of(log: Path) -> str:
+    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    return " | ".join(lines[-LINES:]) or "it is empty"

@@ -1,0 +1,123 @@
+"""What a night says in words: a headline first, then what a person has to know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from netproof.commands.nightly.budget import minutes
+from netproof.criteria import Level
+from netproof.present.tables import visible
+from netproof.verdict.failures import failures
+from netproof.verdict.judging import JudgedSession
+from netproof.verdict.verdict import CANNOT_JUDGE, FAILED, PASSED, sentences_of_left
+
+SENTENCES = 20
+"""How many sentences of a kind are told; the report has all."""
+
+WORDS = {PASSED: "PASSED", FAILED: "FAILED", CANNOT_JUDGE: "NOT JUDGED"}
+
+
+@dataclass
+class Night:
+    """What came of a night, as far as it came.
+
+    ``faults``: why it could not be judged, or not whole, a sentence each; ``judged``: None where
+    there is no verdict; ``worse``, ``noted``: what its history says, changes for the worse and
+    others; ``stored``: the session's name in the store; ``page``: of the report.
+    """
+
+    system: str
+    started: datetime
+    ended: datetime
+    faults: list[str] = field(default_factory=list)
+    judged: JudgedSession | None = None
+    worse: tuple[str, ...] = ()
+    noted: tuple[str, ...] = ()
+    stored: str = ""
+    page: Path | None = None
+    log: Path | None = None
+
+    @property
+    def status(self) -> int:
+        """Exit status: a failure first, then what could not be judged."""
+        if self.judged is not None and (self.judged.verdict.status == FAILED or self.worse):
+            return FAILED
+        if self.judged is None or self.faults:
+            return CANNOT_JUDGE
+        return self.judged.verdict.status
+
+    @property
+    def inconclusive(self) -> bool:
+        """Whether it was judged, and ends with 2 for what is inconclusive alone."""
+        judged_whole = self.judged is not None and not self.faults
+        return judged_whole and self.status == CANNOT_JUDGE and self.judged.verdict.inconclusive
+
+
+def text(night: Night) -> str:
+    """The summary; its first line would do as the subject of a mail."""
+    lines = [headline(night), ""]
+    lines += [f"NOT JUDGED: {fault}" for fault in night.faults]
+    if night.judged is not None:
+        verdict = night.judged.verdict
+        # A mail is read from the top.
+        lines += _some("FAIL ", [str(one) for one in reversed(failures(verdict))])
+        lines += _some("WORSE ", night.worse)
+        inconclusive = [why for one in verdict.cases for why in one.said(Level.INCONCLUSIVE)]
+        lines += _some("INCONCLUSIVE ", inconclusive)
+        if night.worse:
+            lines.append("what of this is intended ends by 'netproof history accept'")
+        lines += _some("nodes differ: ", night.judged.differences)
+        for planned in (False, True):
+            of_kind = [one for one in verdict.left if one.left.planned == planned]
+            lines += _some("", sentences_of_left(of_kind))
+        lines += _some("note: ", [*verdict.notes, *night.noted])
+    lines.append("")
+    if night.stored:
+        lines.append(f"session {night.stored}")
+    if night.page:
+        lines.append(f"report {night.page}")
+    if night.log:
+        lines.append(f"output of ReFrame {night.log}")
+    lines.append(f"exit status {night.status}")
+    # What goes on in a further line is indented: a job's text cannot look like the night's own.
+    told = "".join(f"{visible(line)}\n".replace("\n", "\n    ").rstrip(" ") for line in lines)
+    # What a job wrote may be no text.
+    return told.encode(errors="replace").decode()
+
+
+def headline(night: Night) -> str:
+    """The night in a line: system, outcome, how many cases, when."""
+    when = (
+        f"{night.started:%Y-%m-%d %H:%M}, {minutes((night.ended - night.started).total_seconds())}"
+    )
+    word = "INCONCLUSIVE" if night.inconclusive else WORDS[night.status]
+    return f"netproof {night.system}: {word}{_counted(night)} ({when})"
+
+
+def _counted(night: Night) -> str:
+    if night.judged is None:
+        return ""
+    verdict = night.judged.verdict
+    passed = sum(one.passed for one in verdict.cases)
+    parts = [f"{passed} of {len(verdict.cases)} cases passed"]
+    warned = sum(one.level is Level.WARN for one in verdict.cases)
+    if warned:
+        parts.append(f"{warned} of them with a warning")
+    inconclusive = sum(one.level is Level.INCONCLUSIVE for one in verdict.cases)
+    if inconclusive:
+        parts.append(f"{inconclusive} inconclusive")
+    if night.worse:
+        parts.append(f"{len(night.worse)} changed for the worse")
+    if verdict.left:
+        parts.append(f"{len(verdict.left)} were left")
+    return f", {', '.join(parts)}"
+
+
+def _some(mark: str, sentences: Sequence[str]) -> list[str]:
+    lines = [f"{mark}{sentence}" for sentence in sentences[:SENTENCES]]
+    if len(sentences) > SENTENCES:
+        lines.append(f"{mark}and {len(sentences) - SENTENCES} more, in the report")
+    return lines

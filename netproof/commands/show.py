@@ -1,0 +1,379 @@
+"""The body of ``netproof show``: a session's verdict, its matrix, and its landmarks, as tables."""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from netproof.comparison.against import against, new_partition
+from netproof.criteria import Level
+from netproof.errors import NetproofError
+from netproof.present import documents, tables
+from netproof.present.compared import summary
+from netproof.present.sparkline import columns, readable, sparkline
+from netproof.present.tables import TableColumn, benchmark_name, print_absences, say
+from netproof.site.site import ScoreBaseline
+from netproof.verdict import judging
+from netproof.verdict.beside import AlongsideOptions
+from netproof.verdict.crossover import Crossover, crossovers
+from netproof.verdict.failures import failures
+from netproof.verdict.judgement import group
+from netproof.verdict.judging import JudgedSession
+from netproof.verdict.usual import Usual
+from netproof.verdict.verdict import CANNOT_JUDGE, FAILED, PASSED, Borrowed, Judged, Verdict
+
+MARKS = {Level.FAIL: "✗", Level.INCONCLUSIVE: "?", Level.WARN: "!", Level.PASS: " "}
+_STYLES = {
+    Level.FAIL: "bold red",
+    Level.INCONCLUSIVE: "bold yellow",
+    Level.WARN: "yellow",
+    Level.PASS: "",
+}
+_NOT_MEASURED = "none"
+
+_LEAST_LINE, _LONGEST_LINE = 10, 40
+"""Columns of the terminal that a curve takes."""
+
+_LEGEND = (
+    "lat: latency; MB/s: peak bandwidth, reached at B bytes; half: bytes with half of it; r∞: MB/s"
+    " that the largest messages tend to, n½: bytes with half of that; line: r∞ over the line rate;"
+    " 64K: MB/s at 64 KiB; curve: over message sizes, both logarithmic"
+)
+
+Group = tuple
+"""What configurations have in common that are compared, as ``judgement.group`` has it."""
+
+
+def run(
+    name: Path | None,
+    *,
+    store: Path | None,
+    system: str | None,
+    full: bool,
+    as_json: bool,
+    asked: AlongsideOptions | None = None,
+) -> int:
+    """Show a session and return the exit status: 0 shown, 2 cannot be.
+
+    ``name`` and ``store`` as ``judging.find`` takes them; ``system``, ``full`` and ``asked`` as
+    the verdict.
+    """
+    try:
+        with tables.working("judging the session"):
+            judged = judging.judge_session(
+                judging.find(name, store), system=system, full=full, asked=asked
+            )
+    except NetproofError as error:
+        say(tables.console(stderr=True), f"netproof: cannot show: {error}", "red")
+        return CANNOT_JUDGE
+    if as_json:
+        documents.write(documents.of_judged(judged), sys.stdout)
+    else:
+        print_session(judged, tables.console())
+    return PASSED
+
+
+def print_session(judged: JudgedSession, out: Console) -> None:
+    """The verdict with what failed, the matrix of scores, and the landmarks with their curves."""
+    verdict = judged.verdict
+    groups: dict[Group, list[Judged | Borrowed]] = defaultdict(list)
+    for one in (*verdict.cases, *(() if verdict.beside is None else verdict.beside.cases)):
+        groups[group(one.case)].append(one)
+    say(out, f"session {judged.session.path}")
+    labels = judged.session.labels()
+    if labels:
+        stated = ", ".join(f"{key}={value}" for key, value in labels.items())
+        say(out, f"labels {' '.join(stated.split())}")
+    _print_outcome(verdict, judged.usual, out)
+    tables.print_differences(judged.differences, out)
+    tables.print_unread(judged.unread, out)
+    tables.print_beside(verdict, out)
+    _print_matrix(groups, judged.matrix.baseline, out)
+    _print_crossovers(verdict, out)
+    _print_against(judged, out)
+    print_absences(verdict, out)
+    _print_landmarks(groups, _legend(judged), out)
+
+
+def _print_outcome(verdict: Verdict, usual: Usual, out: Console) -> None:
+    failed = [one for one in verdict.cases if one.failed]
+    inconclusive = [one for one in verdict.cases if one.level is Level.INCONCLUSIVE]
+    warned = [one for one in verdict.cases if one.level is Level.WARN]
+    unmeasured = sum(one.measured is None for one in failed)
+    passed = sum(one.passed for one in verdict.cases)
+    parts = [f"{passed} of {len(verdict.cases)} cases passed"]
+    if warned:
+        parts.append(f"{len(warned)} of them with a warning")
+    if inconclusive:
+        parts.append(f"{len(inconclusive)} inconclusive")
+    if unmeasured:
+        parts.append(f"{unmeasured} of those that failed were not measured whole")
+    if verdict.left:
+        parts.append(f"{len(verdict.left)} more were left")
+    words = {
+        PASSED: ("PASSED", "bold green"),
+        FAILED: ("FAILED", "bold red"),
+        CANNOT_JUDGE: ("NOT JUDGED WHOLE", "bold yellow"),
+    }
+    word, style = words[verdict.status]
+    if verdict.inconclusive:
+        word = "INCONCLUSIVE"
+    say(out, f"{word}: {', '.join(parts)}", style)
+    if verdict.crashes:
+        say(out, verdict.crashes)
+    out.print()
+    tables.print_usual(usual, out)
+    for one in warned:
+        briefly = _briefly(one, usual)
+        if briefly:
+            say(out, f"WARN {one.case}: {briefly}", "yellow")
+    if warned:
+        say(out, "netproof verdict tells what was flagged in full, --json and the report all of it")
+    for one in inconclusive:
+        for reason in one.said(Level.INCONCLUSIVE):
+            say(out, f"INCONCLUSIVE {reason}", "yellow")
+    for failure in failures(verdict):
+        say(out, f"FAIL {failure}", "red")
+
+
+def _briefly(judged: Judged, usual: Usual) -> str:
+    flags = []
+    for ruling in judged.rulings:
+        if ruling.level is Level.WARN and not usual.has(ruling):
+            finding = ruling.finding
+            value = "undefined" if finding.value is None else f"{finding.value:.3g}"
+            at = "" if finding.size is None else f" at {finding.size} bytes"
+            flags.append(f"{finding.criterion} {value}{at}")
+    return "; ".join(flags)
+
+
+def _print_matrix(
+    groups: Mapping[Group, Sequence[Judged | Borrowed]],
+    baseline: ScoreBaseline | None,
+    out: Console,
+) -> None:
+    """Scores by function and ranks, a column for each configuration; as many tables as it takes."""
+    rows = list(groups.values())
+    names = TableColumn("function", [benchmark_name(row[0].case) for row in rows], right=False)
+    ranks = TableColumn("ranks", [str(row[0].case.ranks) for row in rows])
+    days: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for one in (one for row in rows for one in row):
+        of = {one.date} if isinstance(one, Borrowed) else set()
+        days[one.case.partition, one.case.environment] |= of
+    where = {place: [*place, *_days(of)] for place, of in days.items()}
+    cells = {place: [_cell(row, *place) for row in rows] for place in where}
+    whole = [names, ranks, *(TableColumn("\n".join(where[place]), cells[place]) for place in where)]
+    out.print()
+    if tables.width_of(whole) <= out.width:
+        tables.print_table(whole, out)
+    else:
+        for partition in dict.fromkeys(place[0] for place in where):
+            narrow = [
+                TableColumn("\n".join(where[place][1:]), cells[place])
+                for place in where
+                if place[0] == partition
+            ]
+            tables.print_parts([names, ranks], narrow, partition, out)
+    against = f"against {baseline}" if baseline else "undefined, there being no baseline"
+    say(
+        out,
+        f"score {against}: above 1 is faster; {MARKS[Level.FAIL]} failed,"
+        f" {MARKS[Level.INCONCLUSIVE]} inconclusive, {MARKS[Level.WARN]} warning, ~ of"
+        " disturbed launches, - no score,"
+        f" {_NOT_MEASURED}: not measured whole,"
+        " blank: not here, with a day: measured by another session",
+        "dim",
+    )
+
+
+def _print_crossovers(verdict: Verdict, out: Console) -> None:
+    """For each configuration, from which rank count on which function is red, and which is not."""
+    by_place: dict[str, list[Crossover]] = defaultdict(list)
+    for one in crossovers(verdict):
+        by_place[f"{one.case.partition} {one.case.environment}"].append(one)
+    if not any(one.red for several in by_place.values() for one in several):
+        return
+    out.print()
+    say(out, "where functions break down", "bold")
+    for place, several in by_place.items():
+        alike: dict[str, list[str]] = defaultdict(list)
+        for one in several:
+            alike[one.sentence()].append(benchmark_name(one.case))
+        for sentence, names in alike.items():
+            style = "" if sentence.startswith("not") else "red"
+            say(out, f"{place} {', '.join(names)}: {sentence}", style)
+
+
+def _print_against(judged: JudgedSession, out: Console) -> None:
+    """Of a switch that was measured alone, what it is against each one that stands beside."""
+    name = new_partition(judged.verdict)
+    if name is None:
+        return
+    found = against(judged.session, judged.verdict, name)
+    out.print()
+    say(out, f"{name} against the switches that are there", "bold")
+    for compared in found.comparisons:
+        say(out, summary(compared))
+    for why in found.alone:
+        say(out, f"not compared: {why}", "yellow")
+
+
+def _days(several: Collection[str]) -> list[str]:
+    """The line of a heading that says of which day what was borrowed is."""
+    return [f"of {' to '.join(dict.fromkeys((min(several), max(several))))}"] if several else []
+
+
+def _cell(row: Sequence[Judged | Borrowed], partition: str, environment: str) -> Text:
+    where = (partition, environment)
+    for one in row:
+        if (one.case.partition, one.case.environment) == where:
+            score = one.score()
+            value = "-" if score is None else f"{score.value:.2f}"
+            if score is not None and score.disturbed:
+                value = f"~{value}"
+            if isinstance(one, Borrowed):
+                return Text(f"{value}  ", "dim")
+            if one.measured is None:
+                value = _NOT_MEASURED
+            return Text(f"{value} {MARKS[one.level]}", _STYLES[one.level])
+    return Text("  ")
+
+
+def _legend(judged: JudgedSession) -> str:
+    """What the landmarks' headings mean, and which messages cannot be the peak."""
+    least = {one.line_rate_from_bytes for one in judged.matrix.partitions.values()} - {0}
+    if not least:
+        return _LEGEND
+    bytes_ = " or ".join(map(str, sorted(least)))
+    return (
+        f"{_LEGEND}; over a link, peaks are of {bytes_} bytes and more, since shorter bursts pass"
+        " above its rate"
+    )
+
+
+def _print_landmarks(
+    groups: Mapping[Group, Sequence[Judged | Borrowed]], legend: str, out: Console
+) -> None:
+    """A table for each function and rank count, its curves drawn to one scale."""
+    every = [one for row in groups.values() for one in row]
+    fixed = _landmark_columns(every)
+    kept = tables.fitting(fixed, out.width - _LEAST_LINE)
+    room = min(max(out.width - tables.width_of(kept), _LEAST_LINE), _LONGEST_LINE)
+    lines: list[Text] = []
+    scales: list[str] = []
+    for row in groups.values():
+        drawn, scale = _curves(row, room)
+        lines += drawn
+        scales.append(scale)
+    kept.append(TableColumn("curve", lines, right=False))
+    out.print()
+    say(out, legend, "dim")
+    begin = 0
+    for row, scale in zip(groups.values(), scales, strict=True):
+        case = row[0].case
+        out.print()
+        out.print(
+            Text.assemble((f"{benchmark_name(case)}, {case.ranks} ranks", "bold"), (scale, "dim")),
+            soft_wrap=True,
+        )
+        tables.print_table(kept, out, range(begin, begin + len(row)))
+        begin += len(row)
+
+
+def _landmark_columns(cases: Sequence[Judged | Borrowed]) -> list[TableColumn]:
+    found = [None if one.measured is None else one.measured.landmarks for one in cases]
+
+    def of(name: str, form: str, factor: float = 1) -> list[str]:
+        values = [None if one is None else getattr(one, name) for one in found]
+        return ["-" if value is None else format(factor * value, form) for value in values]
+
+    def scores() -> list[str]:
+        shown = []
+        for one in cases:
+            score = one.score()
+            if score is None or score.interval is None:
+                shown.append("-")
+            else:
+                low, high = score.interval
+                shown.append(f"{score.value:.2f} ({low:.2f} to {high:.2f})")
+        return shown
+
+    limits = [None if one is None else one.eager_limit for one in found]
+    twins = []
+    if any(one is not None and one.twin_share is not None for one in found):
+        twins = [TableColumn("twin", of("twin_share", ".0%"), rank=3)]
+    return [
+        TableColumn("", [_mark(one) for one in cases], right=False),
+        TableColumn("partition", [one.case.partition for one in cases], right=False),
+        TableColumn("environment", [_environment(one) for one in cases], right=False),
+        TableColumn("lat µs", of("latency_us", ".1f")),
+        TableColumn("MB/s", of("peak_mb_s", ".1f")),
+        TableColumn("at B", of("peak_size", "d")),
+        TableColumn("half B", of("half_power_size", "d"), rank=4),
+        TableColumn("r∞", of("asymptotic_mb_s", ".1f"), rank=1),
+        TableColumn("n½ B", of("half_performance_bytes", ".0f"), rank=4),
+        TableColumn("line", of("line_rate_share", ".0%"), rank=2),
+        *twins,
+        TableColumn("64K", of("rate_64_kib_mb_s", ".1f"), rank=3),
+        TableColumn("16K", of("rate_16_kib_mb_s", ".1f"), rank=3),
+        TableColumn("4K", of("rate_4_kib_mb_s", ".1f"), rank=3),
+        TableColumn("1K", of("rate_1_kib_mb_s", ".1f"), rank=3),
+        TableColumn(
+            "eager B", ["-" if one is None else str(one.size_below) for one in limits], rank=5
+        ),
+        TableColumn("score", scores(), rank=4),
+    ]
+
+
+def _mark(one: Judged | Borrowed) -> Text:
+    if isinstance(one, Borrowed):
+        return Text(" ")
+    return Text(MARKS[one.level], _STYLES[one.level])
+
+
+def _environment(one: Judged | Borrowed) -> Text:
+    if isinstance(one, Borrowed):
+        return Text(f"{one.case.environment}, {one.date}", "dim")
+    return Text(one.case.environment)
+
+
+def _curves(row: Sequence[Judged | Borrowed], width: int) -> tuple[list[Text], str]:
+    """The curves of one function over all configurations, and what their heights mean."""
+    ats: list[dict[int, float]] = []
+    rates = all(
+        one.measured is None or one.measured.curve.bandwidth_mb_s is not None for one in row
+    )
+    for one in row:
+        curve = None if one.measured is None else one.measured.curve
+        if curve is None or curve.sizes == (0,):
+            ats.append({})
+            continue
+        values = curve.bandwidth_mb_s if rates else curve.time_us
+        ats.append(dict(zip(curve.sizes, values, strict=True)))
+    values = readable(value for at in ats for value in at.values())
+    if not values:
+        return [Text("") for _ in row], ""
+    scale = (min(values), max(values))
+    over = columns((size for at in ats for size in at), width)
+    unit = "MB/s" if rates else "µs"
+    drawn = []
+    for one, at in zip(row, ats, strict=True):
+        if isinstance(one, Borrowed):
+            drawn.append(Text(sparkline(at, over, scale, min if rates else max), "dim"))
+            continue
+        line = Text(sparkline(at, over, scale, min if rates else max))
+        for level in (Level.WARN, Level.FAIL):
+            flagged = {r.finding.size for r in one.rulings if r.level is level} - {None}
+            for number, sizes in enumerate(over):
+                if flagged.intersection(sizes):
+                    line.stylize(_STYLES[level], number, number + 1)
+        drawn.append(line)
+    return drawn, (
+        f"  curve: {scale[0]:.3g} to {scale[1]:.3g} {unit} over {over[0][0]} to"
+        f" {over[-1][-1]} bytes"
+    )

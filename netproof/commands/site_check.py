@@ -1,0 +1,420 @@
+"""The body of ``netproof site check``: all that is missing or wrong before anything is measured.
+
+Beside the site's files it looks at what a new partition needs elsewhere: references for every case
+of its matrix, and Slurm's partition. What cannot be seen from here is said.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from netproof.benchmarks import imb
+from netproof.benchmarks.catalogue import FEATURES, check_name
+from netproof.errors import NetproofError
+from netproof.measurement import twin
+from netproof.measurement.case import Case
+from netproof.present import documents, tables
+from netproof.present.tables import say
+from netproof.session import plan
+from netproof.session.measured import line_rate_mb_s
+from netproof.site import site, slurm
+from netproof.site.jobs import jobs, nodes_of
+from netproof.site.matrix import Matrix, matrix
+from netproof.site.site import Partition, SiteError
+from netproof.verdict import baseline, judging
+from netproof.verdict.references import VARIABLE_UNITS, NotThere, ReferenceFile
+
+RIGHT, WRONG = 0, 2
+"""Exit statuses of ``netproof site check``, which says nothing of a network."""
+
+_ALIKE = ("access", "env_vars", "modules", "prepare_cmds", "resources", "sched_options")
+_ALIKE_EXTRAS = ("interface", "mtu", "link_mbit_s")
+"""What two partitions that measure different switches do not have all in common."""
+
+_CHOOSES_NODES = re.compile(r"(--constraint|-C|--nodelist|-w|--reservation|--clusters|-M)\b")
+
+
+@dataclass
+class CheckedSite:
+    """What was looked at for one system: faults, what was not checked, and what is right.
+
+    ``unchecked`` and ``right``: a sentence each.
+    """
+
+    system: str
+    faults: list[SiteError] = field(default_factory=list)
+    unchecked: list[str] = field(default_factory=list)
+    right: list[str] = field(default_factory=list)
+
+
+def run(asked: str | None, *, full: bool, as_json: bool) -> int:
+    """Check a system, print what was found, and return the exit status.
+
+    ``asked``: SYSTEM or SYSTEM:PARTITION, None for the one that this is a login node of. 0: nothing
+    is wrong; 2: something is, or it cannot be checked.
+    """
+    try:
+        with tables.working("checking"):
+            checked = check(asked, full=full)
+    except NetproofError as error:
+        say(tables.console(stderr=True), f"netproof: cannot check: {error}", "red")
+        return WRONG
+    if as_json:
+        documents.write(document(checked), sys.stdout)
+    else:
+        out = tables.console()
+        for sentence in checked.right:
+            say(out, f"right: {sentence}")
+        for sentence in checked.unchecked:
+            say(out, f"not checked: {sentence}", "yellow")
+        for fault in checked.faults:
+            say(out, f"WRONG {fault}", "red")
+        count = len(checked.faults)
+        told = f"{count} {'thing is' if count == 1 else 'things are'} wrong" if count else "ready"
+        say(out, f"{checked.system}: {told}", "bold")
+    return WRONG if checked.faults else RIGHT
+
+
+def document(checked: CheckedSite) -> dict[str, Any]:
+    """Plain values for ``json``."""
+    return {
+        "format": documents.FORMAT,
+        "system": checked.system,
+        "verdict": "fail" if checked.faults else "pass",
+        "faults": [
+            {"file": fault.path, "place": fault.place, "key": fault.key, "reason": fault.reason}
+            for fault in checked.faults
+        ],
+        "right": checked.right,
+        "not_checked": checked.unchecked,
+    }
+
+
+def check(asked: str | None, *, full: bool = False) -> CheckedSite:
+    """All that is missing or wrong for a system, or for one partition of it.
+
+    Raises NetproofError where the system, the folder of configuration or that of references is
+    not known.
+    """
+    folder = judging.site_folder()
+    found = site.survey(folder)
+    name, _, partition = (asked or site.here(found)).partition(":")
+    checked = CheckedSite(name, list(found.faults))
+    try:
+        owed = matrix(
+            found.configuration, name, [partition] if partition else [], all_functions=full
+        )
+    except NetproofError:
+        if not found.faults:
+            raise
+        checked.unchecked.append(
+            f"references and Slurm of {asked or name}, of which nothing can be used until the"
+            " files are right"
+        )
+        return checked
+    path = found.paths[name]
+    (system,) = (one for one in found.configuration["systems"] if one["name"] == name)
+    partitions = [one for one in system["partitions"] if one["name"] in owed.partitions]
+    environments = {
+        one["name"]: one
+        for one in found.configuration["environments"]
+        if any(one["name"] in entry["environs"] for entry in partitions)
+        and name in one["target_systems"]
+    }
+    if not owed.cases:
+        checked.faults.append(
+            SiteError(
+                path,
+                f"{'partition' if partition else 'system'} {asked or name}",
+                "environs",
+                "none of them has a benchmark, so that nothing would be measured; name benchmarks"
+                " among an environment's features",
+            )
+        )
+    elif not found.faults:
+        checked.right.append(
+            f"{path}: {_count(len(partitions), 'partition')},"
+            f" {_count(len(environments), 'environment')}, {_count(len(owed.cases), 'case')}"
+        )
+    _twins(checked, path, name, system["partitions"])
+    _environments(checked, path, environments)
+    if not found.faults:
+        _reframe(checked, path, name)
+    _references(checked, owed, environments)
+    _slurm(checked, path, owed, partitions)
+    return checked
+
+
+def _count(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def _twins(checked: CheckedSite, path: Path, system: str, partitions: Iterable[Any]) -> None:
+    """Partitions of two switches that were copied, and nothing changed that a job depends on."""
+    seen: dict[str, Any] = {}
+    for entry in partitions:
+        effective = [entry.get(key) for key in _ALIKE]
+        effective += [entry["extras"][key] for key in _ALIKE_EXTRAS]
+        first = seen.setdefault(repr(effective), entry)
+        if first["extras"]["switch"] != entry["extras"]["switch"]:
+            checked.faults.append(
+                SiteError(
+                    path,
+                    f"partition {system}:{entry['name']}",
+                    "access",
+                    f"is that of {first['name']}, and so are {', '.join(_ALIKE[1:])} and"
+                    f" {', '.join(_ALIKE_EXTRAS)}: both would measure one switch; say what leads"
+                    " jobs to the other",
+                )
+            )
+
+
+def _environments(
+    checked: CheckedSite, path: Path, environments: Mapping[str, Mapping[str, Any]]
+) -> None:
+    needed = []
+    for name, entry in environments.items():
+        unusable = entry["extras"]["unusable"]
+        if unusable:
+            checked.faults.append(
+                SiteError(path, f"environment {name}", "extras['unusable']", unusable)
+            )
+        programs = [
+            meaning.rpartition("(")[2].rstrip(")")
+            for feature, meaning in FEATURES.items()
+            if feature in entry.get("features", [])
+        ]
+        modules = [
+            module if isinstance(module, str) else module["name"]
+            for module in entry.get("modules", [])
+        ]
+        needed.append(f"{name} {', '.join([*modules, *programs])}")
+    checked.unchecked.append(f"what only a job sees, that nodes have: {'; '.join(needed)}")
+
+
+def _reframe(checked: CheckedSite, path: Path, system: str) -> None:
+    """Whether ReFrame takes the configuration: it knows the keys that netproof does not."""
+    program = shutil.which("reframe")
+    if program is None:
+        checked.unchecked.append("whether ReFrame takes the file: reframe is not in PATH")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        ran = subprocess.run(
+            [program, "--nocolor", f"--system={system}", "--show-config=systems/0/name"],
+            cwd=folder,
+            env={**os.environ, "TMPDIR": folder},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    if ran.returncode == 0:
+        checked.right.append("ReFrame takes the configuration")
+        return
+    said = " | ".join(line for line in (ran.stdout + ran.stderr).splitlines() if line.strip())
+    if "could not find a sane" in said:
+        checked.unchecked.append(f"whether ReFrame can load modules: not here, {said}")
+        return
+    checked.faults.append(SiteError(path, f"system {system}", "ReFrame", f"refuses it: {said}"))
+
+
+def _references(
+    checked: CheckedSite, owed: Matrix, environments: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """Whether every case that is owed has the references without which it would fail."""
+    path = baseline.reference_folder() / f"{checked.system}.yaml"
+    try:
+        references = ReferenceFile(path)
+    except NetproofError as error:
+        reason = str(error).removeprefix(f"{path}: ")
+        checked.faults.append(SiteError(path, "the file", "references", reason))
+        return
+    missing: dict[tuple[Any, ...], list[tuple[Case, NotThere]]] = defaultdict(list)
+    lacking: dict[tuple[str, str], list[Case]] = defaultdict(list)
+    broken: dict[str, None] = {}
+    for case in owed.cases:
+        check = check_name(case.benchmark, case.function)
+        try:
+            entries = references.find(check, case)
+        except NotThere as error:
+            # Environments without the same key of a partition are told together.
+            missing[(*error.keys[1:2], len(error.keys), error.keys[-1])].append((case, error))
+            continue
+        except NetproofError as error:
+            broken[str(error)] = None
+            continue
+        mpi_over_tcp = environments[case.environment]["extras"]["mpi_over_tcp"]
+        for variable in _variables(case, owed.partitions[case.partition], mpi_over_tcp):
+            if variable not in entries:
+                lacking[check, variable].append(case)
+    for reason in broken:
+        checked.faults.append(
+            SiteError(path, "the file", "references", reason.removeprefix(f"{path}:"))
+        )
+    for several in missing.values():
+        checked.faults.append(_missing(path, several))
+    for (check, variable), cases in lacking.items():
+        checked.faults.append(
+            SiteError(
+                path,
+                check,
+                variable,
+                f"is not there for {_places(cases)}, and a landmark without an entry fails; add"
+                f" {variable}: [0, null, null, {VARIABLE_UNITS[variable]}] to show it unjudged",
+            )
+        )
+    if not (missing or lacking or broken):
+        checked.right.append(f"{path}: has references for every case")
+
+
+def _missing(path: Path, several: list[tuple[Case, NotThere]]) -> SiteError:
+    """One fault for all checks in which the same keys are not there."""
+    error = several[0][1]
+    cases = [case for case, _ in several]
+    checks = list(dict.fromkeys(error.keys[0] for _, error in several))
+    if len(error.keys) == 1:
+        return SiteError(
+            path,
+            ", ".join(checks),
+            "the check",
+            f"is not there, so {_count(len(cases), 'case')} on {_places(cases)} would fail; give it"
+            " $index and entries as in example.yaml",
+        )
+    key, beside = error.keys[-1], ", ".join(map(str, error.beside))
+    remedy = f"write {key}: beside {beside}" if beside else f"write {key}:"
+    if isinstance(key, str):
+        remedy += ", or make one of these an expression that fits it"
+    return SiteError(
+        path,
+        ", ".join(checks),
+        str(key),
+        f"is not there, so {_count(len(cases), 'case')} on {_places(cases)} would fail; {remedy}",
+    )
+
+
+def _places(cases: Iterable[Case]) -> str:
+    """The partitions of cases with their environments and rank counts."""
+    environments: dict[str, dict[str, None]] = defaultdict(dict)
+    ranks = set()
+    for case in cases:
+        environments[case.partition][case.environment] = None
+        ranks.add(case.ranks)
+    named = "; ".join(f"{name} ({', '.join(several)})" for name, several in environments.items())
+    return f"{named} at {', '.join(map(str, sorted(ranks)))} ranks"
+
+
+def _variables(case: Case, partition: Partition, mpi_over_tcp: bool) -> list[str]:
+    """The landmarks that a case defines, and so has to have a reference for."""
+    rates = case.benchmark == "netpipe" or (
+        case.function in imb.POINT_TO_POINT or case.function in imb.MESSAGE_RATE
+    )
+    if not rates:
+        return ["latency_us"]
+    left = set()
+    if line_rate_mb_s(partition, case, mpi_over_tcp=mpi_over_tcp) is None:
+        left.add("line_rate_share")
+    if not plan.has_twin(partition, case.benchmark, case.path):
+        left |= set(twin.NAMES)
+    for kib in (1, 4, 16, 64):
+        if kib * 1024 > partition.max_message_bytes:
+            left.add(f"rate_{kib}_kib_mb_s")
+    return [name for name in VARIABLE_UNITS if name not in left]
+
+
+def _slurm(
+    checked: CheckedSite, path: Path, owed: Matrix, partitions: Collection[Mapping[str, Any]]
+) -> None:
+    """Whether Slurm has the partitions, and can run the largest job of each."""
+    if shutil.which("sinfo") is None:
+        checked.unchecked.append("partitions, nodes and time limits: no Slurm here")
+        return
+    try:
+        slurm.answers()
+        known, limits = slurm.partitions(), slurm.time_limits_s()
+    except NetproofError as error:
+        checked.faults.append(
+            SiteError("Slurm", f"system {checked.system}", "scontrol", str(error))
+        )
+        return
+    before = len(checked.faults)
+    needed: dict[str, int] = defaultdict(int)
+    for job in jobs(owed):
+        needed[job.partition] = max(needed[job.partition], nodes_of(job, owed))
+    for entry in partitions:
+        place = f"partition {checked.system}:{entry['name']}"
+        access = entry.get("access", [])
+        named = slurm.names_in(access)
+        if not named:
+            if any(_CHOOSES_NODES.match(option) for option in access):
+                checked.unchecked.append(
+                    f"{place}: {' '.join(access)} names no partition of Slurm's, but chooses nodes"
+                )
+            else:
+                checked.faults.append(
+                    SiteError(
+                        path,
+                        place,
+                        "access",
+                        f"is {access}, and names no partition of Slurm's: jobs would go to its"
+                        f" default one; add '--partition=NAME', of {', '.join(known)}",
+                    )
+                )
+            continue
+        for name in named:
+            if name not in known:
+                checked.faults.append(
+                    SiteError(
+                        path,
+                        place,
+                        "access",
+                        f"names {name!r}, which Slurm does not have; it has {', '.join(known)}",
+                    )
+                )
+                continue
+            _fits(checked, path, place, entry, known[name], needed[entry["name"]])
+            seconds, limit = site.time_limit_s(entry), limits.get(name)
+            if seconds is not None and limit is not None and seconds > limit:
+                checked.faults.append(
+                    SiteError(
+                        path,
+                        place,
+                        "time_limit",
+                        f"is {entry['time_limit']}, and Slurm's partition {name} allows"
+                        f" {limit / 60:g} minutes: its jobs would be refused or wait for ever",
+                    )
+                )
+    if len(checked.faults) == before:
+        names = ", ".join(entry["name"] for entry in partitions)
+        checked.right.append(f"Slurm answers and can run the largest job on {names}")
+
+
+def _fits(
+    checked: CheckedSite,
+    path: Path,
+    place: str,
+    entry: Mapping[str, Any],
+    known: slurm.SlurmPartition,
+    needed: int,
+) -> None:
+    stated = entry["extras"]["nodes"]
+    if len(known.nodes) < stated:
+        checked.faults.append(
+            SiteError(
+                path,
+                place,
+                "extras['nodes']",
+                f"is {stated}, and Slurm's partition {known.name} has {len(known.nodes)}",
+            )
+        )
+    reason = known.cannot_run(needed)
+    if reason:
+        checked.faults.append(SiteError("Slurm", place, known.name, reason))

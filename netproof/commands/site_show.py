@@ -1,0 +1,301 @@
+"""The body of ``netproof site show``: the matrix that will run, and how long it should take."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import sys
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from netproof.benchmarks.catalogue import FEATURES
+from netproof.errors import NetproofError
+from netproof.measurement.case import Case
+from netproof.present import documents, tables
+from netproof.present.tables import TableColumn, say
+from netproof.site import site
+from netproof.site.jobs import PlannedJob, domain_of, jobs
+from netproof.site.matrix import Matrix, matrix
+from netproof.store import Store
+from netproof.store.durations import Expected, Past, expected_seconds, past, session_seconds
+from netproof.verdict import judging
+from netproof.verdict.verdict import CANNOT_JUDGE, PASSED
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The matrix of a system with the jobs that it takes, and how long each should take.
+
+    ``mpi``: what the site says of each environment's library; ``limits_s``: how long a job of each
+    partition may last, None where there is no limit; ``unknown``: why no time is known
+    at all, None where a store was looked into; ``sessions``: how many it had.
+    """
+
+    system: str
+    path: Path
+    matrix: Matrix
+    jobs: dict[PlannedJob, tuple[Case, ...]]
+    expected: dict[PlannedJob, Expected]
+    mpi: dict[str, str]
+    limits_s: dict[str, int | None]
+    sessions: int
+    unknown: str | None
+
+    def too_long(self) -> list[PlannedJob]:
+        """Jobs that should take longer than their partition's ``time_limit``."""
+        return [
+            job
+            for job, one in self.expected.items()
+            if one.seconds is not None and one.seconds > (self.limits_s[job.partition] or math.inf)
+        ]
+
+    def seconds(self) -> float | None:
+        """How long all should take, None where the time of a job is not known."""
+        return session_seconds(self.expected, self.matrix)
+
+
+def run(asked: str | None, *, store: Path | None, full: bool, as_json: bool) -> int:
+    """Show what will run and return the exit status: 0 shown, 2 cannot be.
+
+    ``asked``: SYSTEM or SYSTEM:PARTITION, None for the one that this is a login node of;
+    ``store``: of past sessions, None where there is none.
+    """
+    try:
+        with tables.working("looking at past sessions"):
+            found = shown(asked, store, full=full)
+    except NetproofError as error:
+        say(tables.console(stderr=True), f"netproof: cannot show: {error}", "red")
+        return CANNOT_JUDGE
+    if as_json:
+        documents.write(document(found), sys.stdout)
+    else:
+        print_matrix(found, tables.console())
+    return PASSED
+
+
+def shown(asked: str | None, store: Path | None, *, full: bool) -> Shown:
+    """What will run on a system, or on one partition of it; NetproofError where it is not known.
+
+    A store that is not there or cannot be read leaves times unknown, and is told.
+    """
+    folder = judging.site_folder()
+    name, _, partition = (asked or site.here(site.survey(folder))).partition(":")
+    configuration = site.gather(folder)
+    owed = matrix(configuration, name, [partition] if partition else [], all_functions=full)
+    if not owed.cases:
+        raise NetproofError(f"{asked or name}: no environment there has a benchmark")
+    several = jobs(owed)
+    known, unknown = Past(), None
+    if store is None:
+        unknown = "no store was named (--store, NETPROOF_STORE)"
+    else:
+        try:
+            known = past(Store(store), owed)
+        except NetproofError as error:
+            unknown = str(error)
+        else:
+            unknown = "; ".join(known.unread) or None
+            if not known.sessions and unknown is None:
+                unknown = f"{store}: holds no session of {name}"
+    return Shown(
+        name,
+        site.survey(folder).paths[name],
+        owed,
+        several,
+        expected_seconds(several, known),
+        {
+            one["name"]: one["extras"]["mpi"]
+            for one in configuration["environments"]
+            if name in one["target_systems"]
+        },
+        {
+            entry["name"]: site.time_limit_s(entry)
+            for one in configuration["systems"]
+            if one["name"] == name
+            for entry in one["partitions"]
+        },
+        known.sessions,
+        unknown,
+    )
+
+
+def document(found: Shown) -> dict[str, Any]:
+    """Plain values for ``json``; times in seconds."""
+    return {
+        "format": documents.FORMAT,
+        "system": found.system,
+        "file": str(found.path),
+        "cases": len(found.matrix.cases),
+        "expected_seconds": found.seconds(),
+        "sessions": found.sessions,
+        "not_known": found.unknown,
+        "partitions": [
+            {
+                "partition": name,
+                **{
+                    key: value
+                    for key, value in dataclasses.asdict(partition).items()
+                    if key != "criteria"
+                },
+            }
+            for name, partition in found.matrix.partitions.items()
+        ],
+        "jobs": [
+            {
+                "partition": job.partition,
+                "environment": job.environment,
+                "mpi": found.mpi[job.environment],
+                "benchmark": job.benchmark,
+                "ranks": job.ranks,
+                "contention_domain": domain_of(job, found.matrix),
+                "expected_seconds": found.expected[job].seconds,
+                "time_limit_s": found.limits_s[job.partition],
+                "why": found.expected[job].why,
+                "cases": [documents.of_case(case) for case in cases],
+            }
+            for job, cases in found.jobs.items()
+        ],
+        "absences": [dataclasses.asdict(absence) for absence in found.matrix.absences],
+    }
+
+
+def print_matrix(found: Shown, out: Console) -> None:
+    """The partitions, the jobs of each with their cases and times, what is absent, how long."""
+    count = len(found.matrix.cases)
+    say(out, f"{found.system}, of {found.path}: {count} cases in {len(found.jobs)} jobs", "bold")
+    out.print()
+    _print_partitions(found, out)
+    out.print()
+    _print_jobs(found, out)
+    for absence in found.matrix.absences:
+        say(
+            out,
+            f"not here: {absence.partition} {absence.environment}"
+            f" {FEATURES[absence.benchmark]}: {absence.reason}",
+        )
+    out.print()
+    _print_times(found, out)
+
+
+def _print_partitions(found: Shown, out: Console) -> None:
+    named = list(found.matrix.partitions.items())
+    several = [partition for _, partition in named]
+
+    def column(heading: str, of: Any, *, right: bool = False) -> TableColumn:
+        return TableColumn(heading, [str(of(one)) for one in several], right=right)
+
+    tables.print_table(
+        [
+            TableColumn("partition", [name for name, _ in named], right=False),
+            column("switch", lambda one: one.switch),
+            column("card", lambda one: f"{one.nic}, {one.driver}"),
+            column("Mbit/s", lambda one: one.link_mbit_s, right=True),
+            column("MTU", lambda one: one.mtu, right=True),
+            column("interface", lambda one: one.interface),
+            column("nodes", lambda one: one.nodes, right=True),
+            column("ranks", lambda one: ", ".join(map(str, one.rank_counts))),
+            column("a node", lambda one: one.ranks_per_node, right=True),
+            column("contention domain", lambda one: one.contention_domain),
+        ],
+        out,
+    )
+
+
+def _print_jobs(found: Shown, out: Console) -> None:
+    """A row for each configuration, a column for each kind of job: its cases and its time."""
+    whats = list(dict.fromkeys(job.what() for job in found.jobs))
+    by_place: dict[tuple[str, str], dict[str, PlannedJob]] = defaultdict(dict)
+    for job in found.jobs:
+        by_place[job.partition, job.environment][job.what()] = job
+    cells: dict[str, list[str]] = defaultdict(list)
+    for here in by_place.values():
+        for what in whats:
+            cells[what].append(_cell(found, here[what]) if what in here else "-")
+    columns = [
+        TableColumn("partition", [place[0] for place in by_place], right=False),
+        TableColumn("environment", [place[1] for place in by_place], right=False),
+        TableColumn("MPI", [found.mpi[place[1]] for place in by_place], right=False),
+    ]
+    jobs_of = [TableColumn(what, cells[what]) for what in whats]
+    tables.print_parts(columns, jobs_of, None, out)
+    say(
+        out,
+        "cases of a job, and how long it should take; ~ as the like took, ? not known, - no job",
+        "dim",
+    )
+
+
+def _cell(found: Shown, job: PlannedJob) -> str:
+    cases, expected = len(found.jobs[job]), found.expected[job]
+    if expected.seconds is None:
+        return f"{cases}, ?"
+    return f"{cases}, {'' if expected.measured else '~'}{duration(expected.seconds)}"
+
+
+def _print_times(found: Shown, out: Console) -> None:
+    if found.unknown:
+        say(out, f"how long it should take is not known: {found.unknown}", "yellow")
+        return
+    alike: dict[str, list[PlannedJob]] = defaultdict(list)
+    for job, one in found.expected.items():
+        if not one.measured:
+            alike[one.why].append(job)
+    for why, several in alike.items():
+        say(out, f"{_together(several, found.jobs)}: {why}", "yellow")
+    for job in found.too_long():
+        say(
+            out,
+            f"{job} should take {duration(found.expected[job].seconds)}, and {job.partition} has a"
+            f" time_limit of {duration(found.limits_s[job.partition])}: Slurm would end it",
+            "red",
+        )
+    total = found.seconds()
+    if total is None:
+        known = {job: one for job, one in found.expected.items() if one.seconds is not None}
+        least = session_seconds(known, found.matrix)
+        beside = f"; what is known of it takes {duration(least)}" if known else ""
+        say(out, f"how long it should take is not known{beside}", "bold")
+        return
+    domains: dict[str, float] = defaultdict(float)
+    for job, one in found.expected.items():
+        domains[domain_of(job, found.matrix)] += one.seconds
+    spoken = ""
+    if len(domains) > 1:
+        each = ", ".join(f"{name} {duration(seconds)}" for name, seconds in domains.items())
+        spoken = f", contention domains beside each other: {each}"
+    sessions = f"{found.sessions} session{'' if found.sessions == 1 else 's'}"
+    say(out, f"should take {duration(total)}, by {sessions}{spoken}", "bold")
+
+
+def _together(several: Iterable[PlannedJob], every: Iterable[PlannedJob]) -> str:
+    """Jobs by partition where it has no others, else by configuration."""
+    owed, told = defaultdict(set), defaultdict(set)
+    for job in every:
+        owed[job.partition].add(job)
+    for job in several:
+        told[job.partition].add(job)
+    parts = []
+    for partition, here in told.items():
+        if here == owed[partition]:
+            parts.append(partition)
+            continue
+        by_environment: dict[str, list[str]] = defaultdict(list)
+        for job in sorted(here):
+            by_environment[job.environment].append(job.what())
+        parts += [f"{partition} {name} {', '.join(w)}" for name, w in by_environment.items()]
+    return "; ".join(parts)
+
+
+def duration(seconds: float) -> str:
+    """A time as people say it: ``40 s``, ``12 min``, ``1 h 05 min``."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 90:
+        return f"{minutes} min"
+    return f"{minutes // 60} h {minutes % 60:02d} min"

@@ -1,0 +1,1 @@
+"""Sessions, partitions and environments compared with one another."""

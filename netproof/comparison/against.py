@@ -1,0 +1,96 @@
+"""One switch held against each of the others, of the same session or taken from a store."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from netproof.comparison.comparison import ComparedSide, Comparison, Outcome, compare
+from netproof.errors import NetproofError
+from netproof.session.session import CheckResult, Session
+from netproof.verdict.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class Against:
+    """A partition, the second side, against each other one, the first side.
+
+    ``alone``: why others have nothing in common with it, a sentence each.
+    """
+
+    partition: str
+    comparisons: tuple[Comparison, ...]
+    alone: tuple[str, ...]
+
+    def worse(self) -> set[tuple]:
+        """Keys of its cases that are slower than another switch's, overall or at some sizes."""
+        return {
+            case.second.case.key()
+            for compared in self.comparisons
+            for case in compared.cases
+            if case.outcome is Outcome.SLOWER or any(not one.faster for one in case.ranges)
+        }
+
+
+def new_partition(verdict: Verdict) -> str | None:
+    """The only partition of which something was measured, where others stand beside."""
+    measured = {one.case.partition for one in verdict.cases if one.measured is not None}
+    if len(measured) != 1 or verdict.beside is None:
+        return None
+    (name,) = measured
+    others = {one.case.partition for one in verdict.beside.cases} - measured
+    return name if others else None
+
+
+def against(
+    session: Session,
+    verdict: Verdict,
+    partition: str,
+    tracked: Callable[[Sequence], Iterable] = iter,
+) -> Against:
+    """Hold a partition's cases against those of each other partition.
+
+    ``tracked`` as ``comparison.compare`` takes it. Raises NetproofError where the partition has no
+    case, or there is no other one.
+    """
+    results: dict[str, list[CheckResult]] = defaultdict(list)
+    days: dict[str, set[str]] = defaultdict(set)
+    sources: dict[str, dict[Path, Session]] = defaultdict(dict)
+    for judged in verdict.cases:
+        if judged.result is not None:
+            results[judged.case.partition].append(judged.result)
+            sources[judged.case.partition][session.path] = session
+    for one in () if verdict.beside is None else verdict.beside.cases:
+        results[one.case.partition].append(one.result)
+        days[one.case.partition].add(one.date)
+        sources[one.case.partition][one.path] = Session(one.path, {}, ())
+    if partition not in results:
+        raise NetproofError(
+            f"{session.path}: has no case of partition {partition!r}; it has"
+            f" {', '.join(results) or 'none'}"
+        )
+    if len(results) == 1:
+        raise NetproofError(
+            f"{session.path}: {partition} is the only partition, and there is none to hold it"
+            " against; --beside-stored takes others from the store"
+        )
+
+    def side(name: str) -> ComparedSide:
+        day = days[name]
+        of = f", of {' to '.join(dict.fromkeys((min(day), max(day))))}" if day else ""
+        first, *others = sources[name].values()
+        only = dataclasses.replace(first, results=tuple(results[name]))
+        return ComparedSide(only, f"{name}{of}", name, also=tuple(others))
+
+    comparisons, alone = [], []
+    for other in results:
+        if other == partition:
+            continue
+        try:
+            comparisons.append(compare(side(other), side(partition), tracked))
+        except NetproofError as error:
+            alone.append(str(error))
+    return Against(partition, tuple(comparisons), tuple(alone))

@@ -1,0 +1,69 @@
+"""The criteria that judge curves: pure functions, each with its settings, each saying why.
+
+A criterion is a module, and declares itself as ``CRITERION``; see ``interface``. It takes curves
+and settings and returns findings. It raises nothing for a curve that it cannot judge, but returns
+the level ``undefined`` with the reason, which no one may count as passed.
+"""
+
+from netproof.criteria.confirming import (
+    Confirmation,
+    ConfirmSettings,
+    confirm,
+    dense_sizes,
+    needed_sizes,
+)
+from netproof.criteria.cpu_costs import CpuCostSettings, cpu_cost
+from netproof.criteria.crashes import CrashSettings, crash_share
+from netproof.criteria.dropouts import DropoutSettings, dropout
+from netproof.criteria.envelopes import Envelope, EnvelopeSettings, above_envelope, envelope
+from netproof.criteria.findings import Bounds, CommonSizes, Finding, Level
+from netproof.criteria.inversions import InversionSettings, inversion
+from netproof.criteria.jumps import JumpSettings, jump
+from netproof.criteria.launch_spreads import LaunchSpreadSettings, launch_spread
+from netproof.criteria.line_rates import LineRateSettings, line_rate
+from netproof.criteria.mpi_losses import AT_EVERY_SIZE, MpiLossSettings, loss, losses, mpi_loss
+from netproof.criteria.points import READABLE
+from netproof.criteria.scores import ScoreSettings, percentile_interval, resampled_medians, score
+from netproof.criteria.variation import RoughnessSettings, roughness
+
+__all__ = [
+    "AT_EVERY_SIZE",
+    "READABLE",
+    "Bounds",
+    "CommonSizes",
+    "ConfirmSettings",
+    "Confirmation",
+    "CpuCostSettings",
+    "CrashSettings",
+    "DropoutSettings",
+    "Envelope",
+    "EnvelopeSettings",
+    "Finding",
+    "InversionSettings",
+    "JumpSettings",
+    "LaunchSpreadSettings",
+    "Level",
+    "LineRateSettings",
+    "MpiLossSettings",
+    "RoughnessSettings",
+    "ScoreSettings",
+    "above_envelope",
+    "confirm",
+    "cpu_cost",
+    "crash_share",
+    "dense_sizes",
+    "dropout",
+    "envelope",
+    "inversion",
+    "jump",
+    "launch_spread",
+    "line_rate",
+    "loss",
+    "losses",
+    "mpi_loss",
+    "needed_sizes",
+    "percentile_interval",
+    "resampled_medians",
+    "roughness",
+    "score",
+]

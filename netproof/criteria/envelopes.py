@@ -1,0 +1,221 @@
+"""Criterion 1: how many times as long as any other a configuration takes at a size."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from netproof.criteria.findings import (
+    AtSize,
+    Bounds,
+    CommonSizes,
+    Finding,
+    Level,
+    common_sizes,
+    finding_at,
+    undefined,
+)
+from netproof.criteria.interface import Criterion
+from netproof.criteria.points import Points, times_of
+from netproof.measurement import interval as intervals
+from netproof.measurement import links
+from netproof.measurement.curve import Curve
+from netproof.measurement.links import Crossing
+
+
+@dataclass(frozen=True)
+class EnvelopeSettings(Bounds):
+    """``fail``: a time above this multiple of what others need is red (an order of magnitude)."""
+
+    fail: float | None = 10.0
+    reached: ClassVar[Callable[[float, float], bool]] = operator.gt
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """The least time at each size over configurations, and the configuration that has it.
+
+    ``curve`` holds only the sizes of at least 4 bytes that two configurations or more have.
+    """
+
+    curve: Curve
+    fastest: tuple[str, ...]
+
+
+def envelope(
+    curves: Mapping[str, Curve], settings: EnvelopeSettings = EnvelopeSettings()
+) -> Envelope | None:
+    """The least time at each size over configurations, after the GigE synthetic-benchmark report.
+
+    ``curves``: the curve of each configuration, for the same function at the same ranks. None
+    where fewer than two configurations share a size. A curve that cannot be judged takes no
+    part.
+    """
+    usable = {label: times_of(curve, settings) for label, curve in curves.items()}
+    holders: dict[int, list[tuple[float, str]]] = {}
+    for label, points in usable.items():
+        if points.fault is None:
+            for size, time in points.at.items():
+                holders.setdefault(size, []).append((time, label))
+    least = {size: min(times) for size, times in sorted(holders.items()) if len(times) > 1}
+    if not least:
+        return None
+    return Envelope(
+        Curve(tuple(least), tuple(time for time, _ in least.values())),
+        tuple(label for _, label in least.values()),
+    )
+
+
+def above_envelope(
+    curves: Mapping[str, Curve],
+    settings: EnvelopeSettings = EnvelopeSettings(),
+    *,
+    launches: Mapping[str, Sequence[Curve]] | None = None,
+    crossings: Mapping[str, Crossing] | None = None,
+) -> tuple[Finding, ...]:
+    """How many times as long as any other each configuration takes (criterion 1).
+
+    At each size t over the least that another would take over this configuration's link: its time,
+    and what the slower link adds to it (``links.explained_us``). A pure number, 1 where nobody
+    takes less. Each size that is flagged or inconclusive has a finding of its own; a configuration
+    without one has a finding for the size where it comes nearest.
+
+    ``curves`` as in ``envelope``; ``launches``: those that a curve is the median of, for the
+    interval of the ratio, where both sides have two or more; ``crossings``: the link that a
+    configuration's messages cross, where they cross one. A size fails if the ratio to any
+    other fails with its whole interval; else the largest ratio decides.
+    """
+    all_sizes = replace(settings, least_size=1)
+    everything = {where: times_of(curve, all_sizes).at for where, curve in curves.items()}
+    sides = {}
+    for where, curve in curves.items():
+        crossing = (crossings or {}).get(where)
+        several = [
+            dict(zip(launch.sizes, launch.time_us, strict=True))
+            for launch in (launches or {}).get(where, ())
+        ]
+        points = times_of(curve, settings)
+        crossed = {}
+        if crossing is not None and points.fault is None:
+            # Latency is seen best at sizes that are not judged.
+            crossed = links.messages(everything[where] or points.at, crossing)
+        sides[where] = _Side(where, points, several, crossing, crossed)
+    findings = []
+    for where, side in sides.items():
+        if side.points.fault is not None:
+            findings.append(undefined("envelope", where, side.points.fault))
+            continue
+        others = [
+            other for other in sides.values() if other is not side and other.points.fault is None
+        ]
+        findings += _above(side, others, settings) or [
+            undefined("envelope", where, _why_no_envelope(where, others, sides))
+        ]
+    return tuple(findings)
+
+
+@dataclass(frozen=True)
+class _Side:
+    """A configuration as the envelope compares it.
+
+    ``launches``: the time of each by size; ``crossed``: how many message sizes cross its link.
+    """
+
+    label: str
+    points: Points
+    launches: Sequence[Mapping[int, float]]
+    crossing: Crossing | None
+    crossed: Mapping[int, float]
+
+    def times(self, size: int) -> list[float]:
+        return [launch[size] for launch in self.launches if size in launch]
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """The ratio of two configurations at a size; ``added_us`` explains what links differ in."""
+
+    value: float
+    interval: tuple[float, float] | None
+    other: _Side
+    added_us: float
+
+
+def _why_no_envelope(where: str, others: Sequence[_Side], sides: Mapping[str, _Side]) -> str:
+    beside = "run another beside it"
+    if len(sides) == 1:
+        return f"{where} is the only configuration, and one has no envelope: {beside}"
+    meeting = any(
+        one is not other and one.points.at.keys() & other.points.at.keys()
+        for one in others
+        for other in others
+    )
+    if meeting:
+        return "it has no size in common with another configuration"
+    return f"no size was measured in two configurations: {beside}"
+
+
+def _above(side: _Side, others: Sequence[_Side], settings: EnvelopeSettings) -> list[Finding]:
+    """A finding for each size that is flagged, or one for the largest ratio; none without any."""
+    compared: dict[int, list[_Compared]] = {}
+    for other in others:
+        added = links.explained_us(other.crossed, other.crossing, side.crossing)
+        for size in side.points.at.keys() & other.points.at.keys():
+            compared.setdefault(size, []).append(_compare(side, other, size, added.get(size, 0)))
+    if not compared:
+        return []
+    common = common_sizes(sorted(compared))
+    findings = []
+    for size, several in sorted(compared.items()):
+        failing = [c for c in several if settings.level(c.value, c.interval)[0] is Level.FAIL]
+        decides = max(failing or several, key=lambda c: c.value)
+        findings.append(_held_against(side, size, decides, common, settings))
+    flagged = [f for f in findings if f.level in (Level.WARN, Level.FAIL, Level.INCONCLUSIVE)]
+    return flagged or [max(findings, key=lambda finding: finding.value or 0)]
+
+
+def _compare(side: _Side, other: _Side, size: int, added_us: float) -> _Compared:
+    value = side.points.at[size] / (other.points.at[size] + added_us)
+    expected = [time + added_us for time in other.times(size)]
+    return _Compared(value, intervals.of_ratio(side.times(size), expected), other, added_us)
+
+
+def _held_against(
+    side: _Side, size: int, compared: _Compared, common: CommonSizes, settings: EnvelopeSettings
+) -> Finding:
+    time, other = side.points.at[size], compared.other
+    level, bound = settings.level(compared.value, compared.interval)
+    if compared.value < 1 and level is not Level.INCONCLUSIVE:
+        level, bound = settings.level(1)
+        told = f"{time:.4g} µs at {size} bytes is the least of all, compared {common}"
+        nearest = finding_at("envelope", level, bound, side.label, AtSize(size, 1), told, "")
+        return replace(nearest, common=common)
+    theirs = other.points.at[size]
+    whose = f"the {theirs:.4g} µs of {other.label}"
+    if compared.added_us > 0 and side.crossing is not None and other.crossing is not None:
+        whose = (
+            f"the {theirs + compared.added_us:.4g} µs that {other.label} would take over"
+            f" {side.crossing.link}, by its {theirs:.4g} µs over {other.crossing.link}"
+        )
+    found = finding_at(
+        "envelope",
+        level,
+        bound,
+        side.label,
+        AtSize(size, compared.value),
+        f"{time:.4g} µs at {size} bytes is {compared.value:.3g} times{_spoken(compared.interval)}"
+        f" {whose}, compared {common}",
+        f"avoid or mend this configuration for messages of about {size} bytes",
+    )
+    return replace(found, common=common, interval=compared.interval, against=other.label)
+
+
+def _spoken(interval: tuple[float, float] | None) -> str:
+    if interval is None:
+        return ""
+    return f" ({intervals.CONFIDENCE:.0%} interval {interval[0]:.3g} to {interval[1]:.3g})"
+
+
+CRITERION = Criterion(1, {"envelope": EnvelopeSettings()}, {"envelope": "envelope"})

@@ -1,0 +1,191 @@
+"""What a criterion finds, the bounds that it is held against, and how it is told."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar
+
+from netproof.errors import NetproofError
+from netproof.measurement.units import mbit_s
+
+
+class Level(StrEnum):
+    """What a finding means for the verdict.
+
+    ``SHOWN`` was measured but nothing is asserted; ``INCONCLUSIVE`` was measured again and again,
+    and its interval still lies astride a bound, or its launches were disturbed: it has neither
+    passed nor failed.
+    """
+
+    PASS = "pass"
+    SHOWN = "shown"
+    WARN = "warn"
+    FAIL = "fail"
+    INCONCLUSIVE = "inconclusive"
+    UNDEFINED = "undefined"
+
+
+@dataclass(frozen=True)
+class CommonSizes:
+    """The sizes in bytes at which curves meet: how many, the least and the largest."""
+
+    count: int
+    least: int
+    largest: int
+
+    def __str__(self) -> str:
+        """As it stands in a sentence."""
+        if self.count == 1:
+            return f"at the one common size of {self.least} bytes"
+        return f"over {self.count} common sizes, {self.least} to {self.largest} bytes"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a criterion found, where and why.
+
+    ``where``: the label of the configuration as the caller gave it; ``size``: bytes, None for
+    a finding about the whole curve; ``value`` and the ``bound`` it was held against, in the
+    criterion's unit, None where undefined or not asserted; ``why``: one sentence;
+    ``compared_sizes``: the other sizes that made the value; ``common``: where two curves met;
+    ``interval``: low and high end of the confidence interval of the value; ``against``: the label
+    of the configuration that it was compared with; ``disturbed``: what else the nodes did in
+    launches that the value rests on.
+    """
+
+    criterion: str
+    level: Level
+    where: str
+    why: str
+    size: int | None = None
+    value: float | None = None
+    bound: float | None = None
+    compared_sizes: tuple[int, ...] = ()
+    common: CommonSizes | None = None
+    interval: tuple[float, float] | None = None
+    against: str | None = None
+    disturbed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """From where on a value is a warning and a failure; None asserts nothing.
+
+    ``least_size``: smaller messages in bytes are left out of every ratio, since benchmarks
+    print 0 µs there (4 bytes, after the GigE synthetic-benchmark report). Raises NetproofError
+    for a bound that is no number, and for a failure milder than the warning.
+    """
+
+    warn: float | None = None
+    fail: float | None = None
+    least_size: int = 4
+    reached: ClassVar[Callable[[float, float], bool]] = operator.ge
+
+    def __post_init__(self) -> None:
+        """Refuse what the class says it refuses."""
+        name = type(self).__name__
+        for bound in (self.warn, self.fail):
+            if bound is not None and not math.isfinite(bound):
+                raise NetproofError(f"{name}: {bound} is no bound: give a number, or None")
+        if self.warn is not None and self.fail is not None:
+            milder = self.fail != self.warn and not self.reached(self.fail, self.warn)
+            if milder:
+                raise NetproofError(
+                    f"{name}: fail={self.fail} is milder than warn={self.warn}: exchange them"
+                )
+        if self.least_size < 1:
+            raise NetproofError(f"{name}: least_size={self.least_size}: it is 1 byte or more")
+
+    def level(
+        self, value: float, interval: tuple[float, float] | None = None
+    ) -> tuple[Level, float | None]:
+        """The level of a value, and the bound that decided it.
+
+        ``interval``: of the value, which fails only where all of it is beyond the bound, and is
+        inconclusive where it lies astride it; None lets the value alone decide. Whether it warns
+        the value decides in any case, since a warning stops nothing.
+        """
+        if self.fail is not None:
+            beyond = [self.reached(one, self.fail) for one in (value, *(interval or ()))]
+            if any(beyond):
+                return (Level.FAIL if all(beyond) else Level.INCONCLUSIVE), self.fail
+        if self.warn is not None and self.reached(value, self.warn):
+            return Level.WARN, self.warn
+        nearest = self.warn if self.warn is not None else self.fail
+        return (Level.SHOWN, None) if nearest is None else (Level.PASS, nearest)
+
+
+@dataclass(frozen=True)
+class AtSize:
+    """A criterion's value at a size in bytes; ``compared``: the sizes that it was made with."""
+
+    size: int
+    value: float
+    compared: tuple[int, ...] = ()
+
+
+def greatest(values: Sequence[AtSize]) -> AtSize:
+    """The first of the largest values."""
+    return max(values, key=lambda found: found.value)
+
+
+def common_sizes(sizes: Sequence[int]) -> CommonSizes:
+    """Increasing sizes in bytes, one at least, as a sentence has them."""
+    return CommonSizes(len(sizes), sizes[0], sizes[-1])
+
+
+def finding_at(
+    criterion: str,
+    level: Level,
+    bound: float | None,
+    where: str,
+    found: AtSize,
+    told: str,
+    advice: str,
+    *,
+    below: bool = False,
+) -> Finding:
+    """What a criterion found at a size: ``told``, with the bound that decided, and ``advice``.
+
+    ``below``: values under the bound are flagged. Only what is flagged is advised.
+    """
+    advised = f"; {advice}" if level in (Level.WARN, Level.FAIL) else ""
+    if level is Level.INCONCLUSIVE:
+        advised = "; the interval lies astride that bound, and more launches would make it shorter"
+    return Finding(
+        criterion,
+        level,
+        where,
+        f"{where}: {told}{bound_in_words(level, bound, below=below)}{advised}",
+        size=found.size,
+        value=found.value,
+        bound=bound,
+        compared_sizes=found.compared,
+    )
+
+
+def bound_in_words(level: Level, bound: float | None, *, below: bool = False) -> str:
+    """The bound behind a value, empty where nothing was asserted."""
+    if bound is None:
+        return ""
+    side = "below" if below else "above"
+    return f" ({level.value}: {side} {bound:g} is flagged)"
+
+
+def undefined(criterion: str, where: str, reason: str) -> Finding:
+    """A criterion that cannot judge, with the reason."""
+    return Finding(criterion, Level.UNDEFINED, where, f"{where}: {criterion} undefined: {reason}")
+
+
+def rate_in_words(bandwidth_mb_s: float) -> str:
+    """A bandwidth in both units."""
+    return f"{bandwidth_mb_s:.4g} MB/s ({mbit_s(bandwidth_mb_s):.4g} Mbit/s)"
+
+
+def sizes_in_words(sizes: Sequence[int]) -> str:
+    """Sizes in bytes, with commas."""
+    return f"{', '.join(map(str, sizes))} bytes"

@@ -1,0 +1,1 @@
+"""What comes from outside: read within limits, of the right kind, from trusted places."""

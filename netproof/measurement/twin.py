@@ -1,0 +1,73 @@
+"""A link under test compared with its healthy twin: a link of the same kind, of the same minute.
+
+An emulated link is as fast as the machine below it lets it be at that moment. A bound on its share
+of the line rate would judge the machine. So the site may name a command that measures a link of the
+same kind which is known to be healthy, and each launch of NetPIPE between nodes is followed by one
+over the twin: what slows both down cancels, and what is wrong with the link under test does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from netproof.measurement import interval
+from netproof.measurement.curve import Curve
+from netproof.measurement.interval import Interval
+
+NAMES = ("twin_mb_s", "twin_share")
+"""The landmarks that come of it."""
+
+WITHOUT = "no healthy twin of the link was measured beside it"
+
+SIZES_OVER = 2
+"""The twin is measured from the largest size over this on: constant costs are small there."""
+
+HALF_RATE_SEEN = 0.625
+"""Share of the line rate that the twin has to carry: a link at half rate then reads 80 % of it.
+
+A machine on which a healthy link carries less has no room in which a slow one would be slower.
+"""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A case and the twin of its link, over the launches.
+
+    ``twin_mb_s``: bandwidth of the twin, counted as the case's is; ``share``: what the link under
+    test carries of that, 1 where both are alike. Each with its 95 % interval, None of one launch.
+    """
+
+    twin_mb_s: float
+    twin_interval: Interval | None
+    share: float
+    share_interval: Interval | None
+
+
+def sizes_from(largest: int) -> int:
+    """The least size in bytes that the twin is measured at."""
+    return largest // SIZES_OVER
+
+
+def compared(launches: Sequence[tuple[Curve, Curve | None]]) -> Compared | None:
+    """A case's launches, each a curve with that of the twin next to it, compared pair by pair.
+
+    Of each pair the median over the twin's sizes counts, so that one disturbed size does not. None
+    unless every launch has a twin with bandwidths at sizes of the launch.
+    """
+    shares, rates = [], []
+    for curve, beside in launches:
+        if beside is None or beside.bandwidth_mb_s is None or not min(beside.time_us, default=0):
+            return None
+        times = dict(zip(curve.sizes, curve.time_us, strict=True))
+        if not beside.sizes or any(not times.get(size) for size in beside.sizes):
+            return None
+        pairs = zip(beside.sizes, beside.time_us, strict=True)
+        shares.append(median(time / times[size] for size, time in pairs))
+        rates.append(median(beside.bandwidth_mb_s))
+    if not shares:
+        return None
+    return Compared(
+        median(rates), interval.of_median(rates), median(shares), interval.of_median(shares)
+    )

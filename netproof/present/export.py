@@ -1,0 +1,247 @@
+"""``netproof export``: a stored session as CSV, JSON, or NetPIPE files with gnuplot scripts."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from netproof.errors import NetproofError
+from netproof.measurement.case import Case
+from netproof.measurement.curve import Curve
+from netproof.measurement.units import BITS_PER_BYTE, MEBI
+from netproof.present import tables
+from netproof.session.measured import Measured
+from netproof.store import Store, StoredSession, questions
+from netproof.store.reading import records
+
+LIKE_NETPIPE = ("PingPong", "PingPing")
+"""Functions of IMB whose rate, as NetPIPE's, is one message over its time."""
+
+_NAME = re.compile(r"[\w.+-]+")
+_US_PER_S = 1e6
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+class Format(StrEnum):
+    """What a session can be written as."""
+
+    CSV = "csv"
+    JSON = "json"
+    NETPIPE = "netpipe"
+
+
+def run(store: Path, name: str, form: Format, folder: Path) -> int:
+    """Write a session into ``folder``, which has to be new or empty, and say what was written.
+
+    ``name``: as ``Store.find`` takes it. Returns the exit status: 0 written, 2 not.
+    """
+    try:
+        opened = Store(store)
+        stored = opened.find(name)
+        with tables.working(f"writing session {stored.name}"):
+            written, left_out = export(opened, stored, form, folder)
+    except NetproofError as error:
+        tables.say(tables.console(stderr=True), f"netproof: {error}", "red")
+        return 2
+    out = tables.console()
+    count = "1 file" if len(written) == 1 else f"{len(written)} files"
+    tables.say(out, f"session {stored.name} of {stored.system}: {count} in {folder}")
+    if left_out:
+        have = "1 case has" if left_out == 1 else f"{left_out} cases have"
+        tables.say(out, f"{have} no rate as NetPIPE has one, and no file")
+    return 0
+
+
+def export(
+    store: Store, stored: StoredSession, form: Format, folder: Path
+) -> tuple[list[Path], int]:
+    """Write a session; returns the files, and how many measured cases the format has none for.
+
+    Raises NetproofError where the session cannot be read, ``folder`` holds files already or
+    cannot be written.
+    """
+    write: Callable[[Store, StoredSession], tuple[dict[str, str], int]] = {
+        Format.CSV: _csv,
+        Format.JSON: _json,
+        Format.NETPIPE: _netpipe,
+    }[form]
+    texts, left_out = write(store, stored)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.iterdir()):
+            raise NetproofError(f"{folder}: is not empty; name a new folder")
+        for name, text in texts.items():
+            (folder / name).write_text(text, newline="")
+    except OSError as error:
+        raise NetproofError(f"{folder}: cannot be written: {error}") from error
+    return [folder / name for name in texts], left_out
+
+
+def netpipe_text(curve: Curve, *, bidirectional: bool) -> str:
+    """A curve in the columns of NetPIPE 3.7.2's ``-o``: bytes, Mbps of 2²⁰ bit/s, seconds.
+
+    ``bidirectional``: bytes and rate count both directions, as NetPIPE has it. Raises
+    NetproofError for a time that would be written as 0.
+    """
+    lines = []
+    for size, time_us in zip(curve.sizes, curve.time_us, strict=True):
+        seconds = time_us / _US_PER_S
+        if f"{seconds:.8f}" == f"{0:.8f}":
+            raise NetproofError(f"{time_us} µs at {size} bytes is shorter than NetPIPE writes")
+        moved = 2 * size if bidirectional else size
+        rate = moved * BITS_PER_BYTE / MEBI / seconds
+        lines.append(f"{moved:8.0f} {rate:f} {seconds:12.8f}\n")
+    return "".join(lines)
+
+
+def gnuplot_text(
+    curves: Mapping[str, str], *, title: str, columns: str, x_label: str, output: str
+) -> str:
+    """A gnuplot script after the NetPIPE how-to: one line for each of ``curves``, name to file.
+
+    ``columns``: what to plot, ``1:2`` for rate over size; the first is on a logarithmic scale.
+    """
+    plots = ", \\\n".join(
+        f" {_quoted(file)} using {columns} title {_quoted(name)} with linespoints"
+        for name, file in curves.items()
+    )
+    return (
+        f"# gnuplot {output.removesuffix('.svg')}.gp writes {output}\n"
+        f"set terminal svg size 1200,800 noenhanced background 'white'\n"
+        f"set output {_quoted(output)}\n"
+        f"set title {_quoted(title)}\n"
+        f"set xlabel {_quoted(x_label)}\n"
+        "set ylabel 'Throughput (Mbps of 2^20 bit/s)'\n"
+        "set logscale x\n"
+        "set format x '%g'\n"
+        "set key outside right top\n"
+        "set grid\n"
+        f"plot \\\n{plots}\n"
+    )
+
+
+def _csv(store: Store, stored: StoredSession) -> tuple[dict[str, str], int]:
+    return {
+        f"{name}.csv": _csv_text(stored, table)
+        for name, table in questions.tables(store, stored).items()
+    }, 0
+
+
+def _csv_text(stored: StoredSession, table: pa.Table) -> str:
+    text = io.StringIO()
+    place = {"system": stored.system, "month": stored.month, "session": stored.name}
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*place, *table.column_names])
+    for row in records(table):
+        writer.writerow([*place.values(), *(_cell(value) for value in row.values())])
+    return text.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, list | dict):
+        return json.dumps(value, ensure_ascii=False, default=_plain)
+    return _plain(value) if isinstance(value, datetime) else csv_cell(value)
+
+
+def csv_cell(value: Any) -> Any:
+    """A value for a cell of a CSV file: text that a spreadsheet takes for a formula gets a '.
+
+    Numbers stay numbers, below 0 too. After OWASP's page on CSV injection.
+    """
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+def _plain(value: datetime) -> str:
+    return value.isoformat(timespec="microseconds") + "Z"
+
+
+def _json(store: Store, stored: StoredSession) -> tuple[dict[str, str], int]:
+    document = {
+        "system": stored.system,
+        "session": stored.name,
+        "tables": {
+            name: list(records(table)) for name, table in questions.tables(store, stored).items()
+        },
+    }
+    text = json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False, default=_plain)
+    return {f"{stored.name}.json": text + "\n"}, 0
+
+
+def _netpipe(store: Store, stored: StoredSession) -> tuple[dict[str, str], int]:
+    texts: dict[str, str] = {}
+    medians: dict[tuple[str, str, str], dict[str, str]] = defaultdict(dict)
+    left_out = 0
+    for result in questions.load(store, stored).results:
+        if result.case is None or result.measured is None:
+            continue
+        case = result.case
+        if case.benchmark != "netpipe" and case.function not in LIKE_NETPIPE:
+            left_out += 1
+            continue
+        stem = _stem(case)
+        bidirectional = case.direction == "bidirectional"
+        measured = Measured.from_json(result.measured)
+        curves = {f"{stem}.np": measured.curve} | {
+            f"{stem}.{launch.number}.np": launch.curve for launch in measured.launches
+        }
+        for name, curve in curves.items():
+            texts[name] = netpipe_text(curve, bidirectional=bidirectional)
+        line = f"{case.environment} {case.benchmark} {case.function}"
+        medians[case.partition, case.path, case.direction][line] = f"{stem}.np"
+    if not texts:
+        raise NetproofError(
+            f"session {stored.name}: has no case of NetPIPE, {' or '.join(LIKE_NETPIPE)} that is"
+            " complete"
+        )
+    for group, curves in medians.items():
+        texts |= _scripts(stored, group, curves)
+    return texts, left_out
+
+
+def _scripts(
+    stored: StoredSession, group: tuple[str, str, str], curves: Mapping[str, str]
+) -> dict[str, str]:
+    partition, path, direction = group
+    name = "-".join(group)
+    both = ", both directions counted" if direction == "bidirectional" else ""
+    where = f"{stored.system}:{partition}, {path} nodes{both}, session {stored.name}"
+    return {
+        f"throughput-{name}.gp": gnuplot_text(
+            curves,
+            title=f"Throughput over size, {where}",
+            columns="1:2",
+            x_label="Size (bytes)",
+            output=f"throughput-{name}.svg",
+        ),
+        f"signature-{name}.gp": gnuplot_text(
+            curves,
+            title=f"Network signature, {where}",
+            columns="3:2",
+            x_label="Time (s)",
+            output=f"signature-{name}.svg",
+        ),
+    }
+
+
+def _stem(case: Case) -> str:
+    parts = [case.partition, case.environment, case.benchmark, case.function]
+    if case.benchmark == "netpipe":
+        parts += [case.path, case.direction]
+    stem = "-".join(parts)
+    if not _NAME.fullmatch(stem):
+        raise NetproofError(f"{case}: {stem!r} makes no file's name")
+    return stem
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

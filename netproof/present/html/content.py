@@ -1,0 +1,362 @@
+"""What a report says of a verdict, as plain values: states, groups of cases, rows of charts.
+
+Nothing is computed here: times, bandwidths, envelopes, flags and scores are those of
+``netproof.session.measured``, ``netproof.criteria`` and ``netproof.verdict.verdict``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from netproof import criteria
+from netproof.criteria import EnvelopeSettings, Level
+from netproof.errors import NetproofError
+from netproof.measurement.case import Case
+from netproof.measurement.curve import Curve
+from netproof.measurement.units import mbit_s
+from netproof.present.html.html import file_name
+from netproof.session.measured import Measured
+from netproof.site.matrix import Matrix
+from netproof.verdict import judgement
+from netproof.verdict.judgement import Ruling
+from netproof.verdict.verdict import Borrowed, Judged, Verdict
+
+_DIRECTIONS = {"oneway": "one way", "bidirectional": "both ways at once"}
+
+
+class CaseState(Enum):
+    """What became of a case: a word, a sign without colour, how bad it is, the style's class."""
+
+    PASSED = ("passed", "✓", 0, "passed")
+    EXPECTED = ("fails as expected", "≈", 1, "passed")
+    UNCONFIRMED = ("passed, a flag was not confirmed", "○", 2, "passed")
+    WARNED = ("passed with a warning", "▲", 3, "warned")
+    INCONCLUSIVE = ("inconclusive", "?", 4, "inconclusive")
+    ABSENT = ("did not run", "∅", 5, "absent")
+    FAILED = ("failed", "✗", 6, "failed")
+
+    def __init__(self, word: str, sign: str, badness: int, look: str) -> None:
+        self.word, self.sign, self.badness, self.look = word, sign, badness, look
+
+
+def state_of(judged: Judged) -> CaseState:
+    """The state of one case."""
+    if not judged.ran:
+        return CaseState.ABSENT
+    if judged.failed:
+        return CaseState.FAILED
+    if not judged.passed:
+        return CaseState.INCONCLUSIVE
+    if judged.said(Level.WARN):
+        return CaseState.WARNED
+    if judged.expected:
+        return CaseState.EXPECTED
+    if any(ruling.level is Level.SHOWN for ruling in judged.flags()):
+        return CaseState.UNCONFIRMED
+    return CaseState.PASSED
+
+
+def sentence(verdict: Verdict) -> str:
+    """The verdict in a sentence."""
+    counts = Counter(state_of(judged) for judged in verdict.cases)
+    good = sum(
+        count for state, count in counts.items() if state.badness < CaseState.INCONCLUSIVE.badness
+    )
+    parts = [f"{good} of {len(verdict.cases)} cases passed"]
+    for state, told in (
+        (CaseState.WARNED, "of them with a warning"),
+        (CaseState.EXPECTED, "of them fail as expected"),
+        (CaseState.INCONCLUSIVE, "inconclusive"),
+        (CaseState.FAILED, "failed"),
+        (CaseState.ABSENT, "did not run"),
+    ):
+        if counts[state]:
+            parts.append(f"{counts[state]} {told}")
+    if verdict.left:
+        parts.append(f"{len(verdict.left)} more were left")
+    beyond = len(verdict.faults)
+    if beyond:
+        parts.append(f"{beyond} {'fault' if beyond == 1 else 'faults'} beyond single cases")
+    return ", ".join(parts)
+
+
+def configuration(case: Case) -> str:
+    """The configuration as it stands beside curves: partition and environment."""
+    return f"{case.partition} {case.environment}"
+
+
+def switch(one: Judged | Borrowed) -> str:
+    """The partition as it stands in legends, with the day where another session measured it."""
+    if isinstance(one, Borrowed):
+        return f"{one.case.partition}, of {one.date}"
+    return one.case.partition
+
+
+def label(one: Judged | Borrowed) -> str:
+    """The configuration as it stands beside curves, with the day as ``switch`` has it."""
+    day = f", of {one.date}" if isinstance(one, Borrowed) else ""
+    return f"{configuration(one.case)}{day}"
+
+
+def function_name(case: Case) -> str:
+    """The benchmark and its function or protocol: ``IMB Alltoall``, ``NetPIPE TCP``."""
+    if case.benchmark == "netpipe":
+        return f"NetPIPE {case.function.upper()}"
+    return f"IMB {case.function}"
+
+
+def variant(case: Case) -> str:
+    """What tells cases of one function apart: ranks, or NetPIPE's path and direction."""
+    if case.benchmark == "netpipe":
+        return f"{case.path}, {_DIRECTIONS.get(case.direction, case.direction)}"
+    return f"{case.ranks} ranks"
+
+
+@dataclass(frozen=True)
+class Group:
+    """The cases that measured the same in every configuration, in the verdict's order.
+
+    ``name`` is that of its anchor and its files, ``page`` that of the page it stands on;
+    ``stored``: those that other sessions measured.
+    """
+
+    name: str
+    page: str
+    function: str
+    variant: str
+    members: tuple[Judged, ...]
+    stored: tuple[Borrowed, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """Function and variant."""
+        return f"{self.function}, {self.variant}"
+
+    @property
+    def case(self) -> Case:
+        """Any of its cases, for what all have in common."""
+        return self.members[0].case
+
+    @property
+    def link(self) -> str:
+        """Where it stands, from another page."""
+        return f"{self.page}#{self.name}"
+
+    def state(self) -> CaseState:
+        """The worst state of a case."""
+        return max((state_of(judged) for judged in self.members), key=lambda state: state.badness)
+
+
+def groups(verdict: Verdict) -> tuple[Group, ...]:
+    """All groups, in the order in which the verdict first has them.
+
+    Raises NetproofError where two would have one file.
+    """
+    several: dict[tuple, list[Judged]] = {}
+    for judged in verdict.cases:
+        several.setdefault(judgement.group(judged.case), []).append(judged)
+    stored: dict[tuple, list[Borrowed]] = {}
+    for one in () if verdict.beside is None else verdict.beside.cases:
+        stored.setdefault(judgement.group(one.case), []).append(one)
+    found = []
+    for key, members in several.items():
+        case = members[0].case
+        name = file_name(function_name(case), variant(case))
+        page = "netpipe" if case.benchmark == "netpipe" else file_name(function_name(case))
+        found.append(
+            Group(
+                name,
+                f"{page}.html",
+                function_name(case),
+                variant(case),
+                tuple(members),
+                tuple(stored.get(key, ())),
+            )
+        )
+    for group in found:
+        same = [other for other in found if other.name == group.name and other is not group]
+        if same:
+            raise NetproofError(
+                f"{group.title} and {same[0].title} would both be {group.name}: rename one"
+            )
+    return tuple(found)
+
+
+def pages(several: Sequence[Group]) -> dict[str, list[Group]]:
+    """The groups of each page, by its file."""
+    found: dict[str, list[Group]] = {}
+    for group in several:
+        found.setdefault(group.page, []).append(group)
+    return found
+
+
+def points(judged: Judged | Borrowed) -> list[dict[str, Any]]:
+    """A row for each size of a case: medians over launches in µs, the time's MAD and band, rates.
+
+    The fastest rank's time, the ranks' mean and the bandwidth are None where there is none.
+    Sizes of 0 bytes and times of 0 µs are left out: a logarithmic axis has no place for them.
+    """
+    if judged.measured is None:
+        return []
+    day = {"configuration": label(judged), "partition": switch(judged)}
+    return [{**row, **day} for row in points_of(judged.measured)]
+
+
+def points_of(measured: Measured) -> list[dict[str, Any]]:
+    """The same of what was measured, whoever did."""
+    case, curve = measured.case, measured.curve
+    rates, least, means = (
+        (None,) * len(curve.sizes) if column is None else column
+        for column in (curve.bandwidth_mb_s, curve.time_min_us, curve.time_avg_us)
+    )
+    rows = []
+    for size, time, mad, low, mean, rate in zip(
+        curve.sizes, curve.time_us, measured.mad_us, least, means, rates, strict=True
+    ):
+        if size < 1 or time <= 0:
+            continue
+        rows.append(
+            {
+                "configuration": configuration(case),
+                "partition": case.partition,
+                "environment": case.environment,
+                "protocol": case.function.upper() if case.benchmark == "netpipe" else None,
+                "size_bytes": size,
+                "time_us": time,
+                "mad_us": mad,
+                "low_us": time - mad,
+                "high_us": time + mad,
+                "time_min_us": low,
+                "time_avg_us": mean,
+                "bandwidth_mb_s": rate,
+                "bandwidth_mbit_s": None if rate is None else mbit_s(rate),
+                "launches": len(measured.launches),
+            }
+        )
+    return rows
+
+
+def again(group: Group) -> list[dict[str, Any]]:
+    """A row for each size of each launch in which a case of the group was measured again."""
+    return [
+        {
+            "configuration": configuration(judged.case),
+            "partition": judged.case.partition,
+            "environment": judged.case.environment,
+            "size_bytes": size,
+            "time_us": time,
+            "launch": f"{number} of {len(judged.again.launches)}",
+            "where": f"job {judged.again.jobid} on {', '.join(judged.again.nodes)}",
+        }
+        for judged in group.members
+        if judged.again is not None
+        for number, curve in enumerate(judged.again.launches, 1)
+        for size, time in zip(curve.sizes, curve.time_us, strict=True)
+        if size >= 1 and time > 0
+    ]
+
+
+def envelope(group: Group, matrix: Matrix) -> list[dict[str, Any]]:
+    """The envelope of a group as rows of size and time; none where one configuration ran."""
+    found = criteria.envelope(_curves(group), _settings(group, matrix))
+    if found is None:
+        return []
+    return [
+        {"size_bytes": size, "time_us": time, "fastest": fastest}
+        for size, time, fastest in zip(
+            found.curve.sizes, found.curve.time_us, found.fastest, strict=True
+        )
+    ]
+
+
+def unlike_links(group: Group, matrix: Matrix) -> bool:
+    """Whether messages of the group's configurations cross links of different rates or MTUs."""
+    if group.case.path == "inside":
+        return False
+    here = [matrix.partitions.get(judged.case.partition) for judged in group.members]
+    links = {partition.link() for partition in here if partition is not None}
+    links |= {one.subject.link for one in group.stored if one.subject.link is not None}
+    return len(links) > 1
+
+
+def _curves(group: Group) -> dict[str, Curve]:
+    """The curves of a group by configuration; none of a function without message sizes."""
+    return {
+        label(judged): judged.measured.curve
+        for judged in (*group.members, *group.stored)
+        if judged.measured is not None and judged.measured.curve.sizes != (0,)
+    }
+
+
+def _settings(group: Group, matrix: Matrix) -> EnvelopeSettings:
+    here = matrix.partitions.get(group.case.partition)
+    return EnvelopeSettings() if here is None else here.settings().envelope
+
+
+def flags(group: Group) -> list[dict[str, Any]]:
+    """The flagged sizes of a group, a row each with the mark, the sentence and where it lies."""
+    return [row for _, rows in flags_by_case(group) for row in rows]
+
+
+def flags_by_case(group: Group) -> list[tuple[Judged, list[dict[str, Any]]]]:
+    """The same, case by case."""
+    found = []
+    for judged in group.members:
+        at = {row["size_bytes"]: row for row in points(judged)}
+        rows = []
+        for ruling in judged.rulings:
+            mark = _mark(ruling)
+            if mark is None:
+                continue
+            rows += [
+                {
+                    **at[size],
+                    "mark": mark,
+                    "criterion": ruling.finding.criterion,
+                    "why": reason(ruling),
+                }
+                for size in ruling.sizes()
+                if size in at
+            ]
+        found.append((judged, rows))
+    return found
+
+
+def _mark(ruling: Ruling) -> str | None:
+    if ruling.level is Level.FAIL:
+        return "failed"
+    if ruling.level is Level.INCONCLUSIVE:
+        return "inconclusive"
+    if ruling.level is Level.WARN:
+        return "warning"
+    return None if ruling.confirmation is None else "not confirmed"
+
+
+def reason(ruling: Ruling) -> str:
+    """A ruling's sentence without the case, for where the case is named already."""
+    return ruling.why.removeprefix(f"{ruling.finding.where}: ")
+
+
+def reasons(judged: Judged, level: Level) -> list[str]:
+    """The reasons of a case's rulings of a level."""
+    return [reason(ruling) for ruling in judged.rulings if ruling.level is level]
+
+
+def missing(group: Group) -> list[str]:
+    """Why configurations have no curve in the chart of a group, a sentence each."""
+    told = []
+    for judged in group.members:
+        if judged.measured is None:
+            why = "; ".join(judged.faults) or "it left no complete curve"
+            told.append(f"{configuration(judged.case)}: {why}")
+        elif not points(judged):
+            name, curve = function_name(judged.case), judged.measured.curve
+            why = f"{name} has no time that a logarithmic axis has a place for"
+            if curve.sizes == (0,):
+                why = f"{name} has no message sizes; a call takes {curve.time_us[0]:.3g} µs"
+            told.append(f"{configuration(judged.case)}: {why}")
+    return told

@@ -1,0 +1,216 @@
+"""The chart of series over sessions: every change in its place, with date, size and confidence."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import vl_convert
+from altair.utils.schemapi import debug_mode
+
+from netproof.errors import NetproofError
+from netproof.history.detection import ChangeKind
+from netproof.history.judging import BAND_DEVIATIONS, HistoryVerdict, SeriesState, Shift, confidence
+from netproof.history.series import Series
+from netproof.present.html.charts import FILE, FILE_LINE, FILE_WIDTH, Ink, looking, shown
+
+FORMATS = (".html", ".svg", ".png", ".pdf")
+
+MOST_SERIES = 24
+"""Series that one file has room for."""
+
+HEIGHT = 150
+_LABEL_PX = 13
+_LABELS = 3
+"""Labels of changes that are near each other stand in so many lines."""
+_PIXELS = 2
+_VEGA_LITE = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
+
+_WORDS = {True: "worse", False: "better"}
+_DASHES = {"worse": [1, 0], "better": [7, 3], "bad night": [2, 2]}
+
+
+def write(verdict: HistoryVerdict, path: Path) -> None:
+    """Draw every series of a verdict, one below the other, in a file of one of ``FORMATS``.
+
+    A file of HTML has all that it needs within. Raises NetproofError for another format, and for
+    more than ``MOST_SERIES``; OSError where it cannot be written.
+    """
+    if path.suffix not in FORMATS:
+        raise NetproofError(f"{path}: is none of {', '.join(FORMATS)}, by the end of its name")
+    count = len(verdict.nights.series)
+    if count > MOST_SERIES:
+        raise NetproofError(
+            f"{path}: {count} series are too many for one plot, {MOST_SERIES} fit; say more of the"
+            " cases, or name one with --quantity"
+        )
+    with debug_mode(False):
+        drawn = chart(verdict, verdict.nights.series, FILE).properties(background="#ffffff")
+        specification = shown(drawn.to_dict(validate=False))
+    if path.suffix == ".html":
+        made = vl_convert.vegalite_to_html(specification, vl_version=_VEGA_LITE, bundle=True)
+    elif path.suffix == ".svg":
+        made = vl_convert.vegalite_to_svg(specification, vl_version=_VEGA_LITE)
+    elif path.suffix == ".png":
+        made = vl_convert.vegalite_to_png(specification, vl_version=_VEGA_LITE, scale=_PIXELS)
+    else:
+        made = vl_convert.vegalite_to_pdf(specification, vl_version=_VEGA_LITE)
+    path.write_bytes(made.encode() if isinstance(made, str) else made)
+
+
+def chart(verdict: HistoryVerdict, several: Sequence[Series], ink: Ink) -> alt.VConcatChart:
+    """The series one below the other over the same days, as wide as a file's chart."""
+    sessions = verdict.nights.sessions
+    days = [_moment(sessions[0]), _moment(sessions[-1])]
+    x = alt.X(
+        "began:T",
+        scale=alt.Scale(type="utc", domain=days, nice=False, padding=8),
+        axis=alt.Axis(title=None, grid=False, labelOverlap=True, labelSeparation=8, tickCount=10),
+    )
+    panels = [_panel(verdict, one, x, ink) for one in several]
+    told = [
+        f"{verdict.system}, {len(sessions)} sessions. Grey: the level, and"
+        f" ± {BAND_DEVIATIONS:.0f} standard deviations of a night."
+        + (" ?: inconclusive, counts for nothing." if verdict.nights.inconclusive else ""),
+        *(
+            f"{event.partition} {event.environment} since {event.session.start:%Y-%m-%d}:"
+            f" {event.changed()[0]}"
+            for event in verdict.events
+        ),
+    ]
+    title = alt.TitleParams(
+        "What was measured, session by session",
+        anchor="start",
+        fontSize=15,
+        color=ink.text,
+        subtitle=[line for sentence in told for line in textwrap.wrap(sentence, FILE_LINE)],
+        subtitleColor=ink.faint,
+        subtitleFontSize=11,
+    )
+    return looking(
+        alt.vconcat(*panels, spacing=14).resolve_scale(x="shared").properties(title=title), ink
+    )
+
+
+def _panel(verdict: HistoryVerdict, one: Series, x: alt.X, ink: Ink) -> alt.LayerChart:
+    sessions = verdict.nights.sessions
+    rows = [
+        {"began": _moment(sessions[night]), "value": value, "session": sessions[night].name}
+        for night, value in enumerate(one.values)
+        if value is not None
+    ]
+    levels = [
+        {
+            "began": _moment(sessions[level.first]),
+            "until": _moment(sessions[level.last]),
+            "value": level.value,
+            "low": level.low,
+            "high": level.high,
+        }
+        for level in verdict.levels(one)
+    ]
+    unit = one.quantity.unit
+    y = alt.Y(
+        "value:Q",
+        scale=alt.Scale(zero=False, nice=True),
+        title=f"{one.quantity.title}{', ' if unit else ''}{unit}",
+    )
+    values = alt.Chart(alt.Data(values=rows))
+    layers = []
+    if levels:
+        spans = alt.Chart(alt.Data(values=levels))
+        layers += [
+            spans.mark_rect(color=ink.faint, opacity=0.16).encode(
+                x, alt.X2("until:T"), alt.Y("low:Q"), alt.Y2("high:Q")
+            ),
+            spans.mark_rule(color=ink.faint, strokeWidth=1.5).encode(x, alt.X2("until:T"), y),
+        ]
+    layers += [
+        values.mark_line(color=ink.series[0], strokeWidth=1.6).encode(x, y),
+        values.mark_point(color=ink.series[0], filled=True, size=26, opacity=1).encode(
+            x,
+            y,
+            tooltip=[
+                alt.Tooltip("session:N", title="session"),
+                alt.Tooltip("value:Q", title=one.quantity.title, format=",.4~r"),
+            ],
+        ),
+    ]
+    unsure = [
+        {"began": _moment(sessions[night]), "value": value, "session": sessions[night].name}
+        for night, value in enumerate(one.inconclusive)
+        if value is not None
+    ]
+    if unsure:
+        # Beside the line, which goes through what counts alone.
+        layers.append(
+            alt.Chart(alt.Data(values=unsure))
+            .mark_text(text="?", fontSize=13, fontWeight="bold", color=ink.inconclusive)
+            .encode(
+                x,
+                y,
+                tooltip=[
+                    alt.Tooltip("session:N", title="inconclusive in"),
+                    alt.Tooltip("value:Q", title=one.quantity.title, format=",.4~r"),
+                ],
+            )
+        )
+    shifts = sorted(
+        (
+            shift
+            for shift in verdict.shifts
+            if shift.of is one and shift.state is not SeriesState.ODD_NIGHT
+        ),
+        key=lambda shift: shift.change.index,
+    )
+    for number, shift in enumerate(shifts):
+        layers += _mark(verdict, shift, x, ink, number % _LABELS)
+    case = one.case
+    title = alt.TitleParams(
+        f"{case.partition} {case.environment} {case.what()}: {one.quantity.title}",
+        anchor="start",
+        frame="group",
+        fontSize=12,
+        fontWeight="normal",
+        color=ink.text,
+        offset=6,
+    )
+    return alt.layer(*layers).properties(width=FILE_WIDTH, height=HEIGHT, title=title)
+
+
+def _mark(verdict: HistoryVerdict, shift: Shift, x: alt.X, ink: Ink, line: int) -> list[alt.Chart]:
+    """A rule where the change begins, and what is to be said of it above the chart."""
+    change = shift.change
+    bad = change.kind is ChangeKind.BAD_NIGHT
+    word = "bad night" if bad else _WORDS[shift.worse]
+    colour = {"worse": ink.failed, "better": ink.series[2], "bad night": ink.warning}[word]
+    stored = verdict.nights.sessions[change.index]
+    state = "" if bad else f", {shift.state}"
+    text = (
+        f"{stored.start:%Y-%m-%d} {100 * change.size:+.1f} % {word}{state}"
+        f" ({confidence(change.p_value)})"
+    )
+    row: dict[str, Any] = {"began": _moment(stored), "text": text, "session": stored.name}
+    base = alt.Chart(alt.Data(values=[row]))
+    late = change.index > len(verdict.nights.sessions) / 2
+    quiet = shift.state not in (SeriesState.OPEN, SeriesState.BAD_NIGHT)
+    return [
+        base.mark_rule(
+            color=colour, strokeDash=_DASHES[word], strokeWidth=1.8, opacity=0.55 if quiet else 1
+        ).encode(x, tooltip=[alt.Tooltip("text:N", title="change"), "session:N"]),
+        base.mark_text(
+            align="right" if late else "left",
+            baseline="bottom",
+            dx=4 if late else -4,
+            dy=-2 - _LABEL_PX * line,
+            fontSize=10.5,
+            color=colour,
+        ).encode(x, y=alt.value(0), text="text:N"),
+    ]
+
+
+def _moment(stored: Any) -> str:
+    return f"{stored.start:%Y-%m-%dT%H:%M:%SZ}"

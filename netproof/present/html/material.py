@@ -1,0 +1,63 @@
+"""What the pages of a report are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from netproof.comparison.against import Against
+from netproof.present.html.charts import ChartFigure, Looks
+from netproof.present.html.content import Group
+from netproof.present.html.html import file_name
+from netproof.session.provenance import OfSession
+from netproof.studies.literature import Study
+from netproof.verdict.judging import JudgedSession
+
+MAIN = "index.html"
+"""File of the page to begin at."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """All that the pages show.
+
+    ``figures``: by group's name; ``netpipe``: by path, direction and partition; ``scripts``:
+    files of ``assets`` to load; ``files``: the suffixes that every chart has a file of;
+    ``command``: what made the report; ``not_there``: why there are no ``studies``, or no
+    ``provenance``, under these words; ``against``: one switch against the others, None where the
+    report is not on one.
+    """
+
+    judged: JudgedSession
+    groups: tuple[Group, ...]
+    looks: Looks
+    figures: Mapping[str, ChartFigure]
+    netpipe: Mapping[tuple[str, str, str], Sequence[ChartFigure]]
+    studies: tuple[Study, ...]
+    provenance: OfSession | None
+    scripts: tuple[str, ...]
+    files: tuple[str, ...] = ()
+    command: str = ""
+    not_there: Mapping[str, str] = field(default_factory=dict)
+    against: Against | None = None
+
+    @property
+    def against_page(self) -> str:
+        """File of the page on the switch that is held against the others."""
+        return f"{file_name('switch', self.against.partition)}.html"
+
+    @property
+    def system(self) -> str:
+        """The system that was judged."""
+        return self.judged.matrix.cases[0].system
+
+    def all_figures(self) -> list[ChartFigure]:
+        """Every figure once."""
+        return [*self.figures.values(), *(one for pair in self.netpipe.values() for one in pair)]
+
+
+def stated(info: Mapping[str, Any], key: str) -> str:
+    """What ReFrame says of the session under a key, or that it says nothing."""
+    value = info.get(key)
+    return f"(the session does not state {key})" if value in (None, "") else str(value)

@@ -1,0 +1,393 @@
+"""Tables for the terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+from rich import box
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+from rich.text import Text
+
+from netproof.benchmarks.catalogue import FEATURES
+from netproof.criteria import Level
+from netproof.measurement.case import Case
+from netproof.measurement.units import mbit_s
+from netproof.verdict.failures import Failure, failures
+from netproof.verdict.usual import NOTHING, Usual
+from netproof.verdict.usual import sentence as usual_sentence
+from netproof.verdict.verdict import Borrowed, Judged, Verdict, sentences_of_left
+
+MOST_DIFFERENCES = 10
+"""Differences between nodes that are printed; the store and the report have all of them."""
+
+_WIDTH_OFF_TERMINAL = 140
+_BETWEEN_COLUMNS = 2
+_BETWEEN_CASES = 3
+
+_TURNING = (0x061C, 0x200E, 0x200F, 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+"""What reverses the text that follows it on a screen, or ends its line."""
+_VISIBLE = {
+    **{code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) != "\n"},
+    **{code: f"\\u{code:04x}" for code in _TURNING},
+}
+"""Control characters to what is printed for them."""
+
+T = TypeVar("T")
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A console as wide as the terminal, or wide enough for the tables where there is none."""
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else _WIDTH_OFF_TERMINAL
+    # What is in brackets, or between colons, is text: a card's name for instance.
+    return Console(
+        file=stream, width=width, highlight=False, soft_wrap=False, markup=False, emoji=False
+    )
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Say on the terminal what is being done, until it is done; nothing where there is none."""
+    err = console(stderr=True)
+    if not err.is_terminal:
+        yield
+        return
+    with err.status(Text(what)):
+        yield
+
+
+def tracked(items: Sequence[T], what: str) -> Iterable[T]:
+    """The items, with a bar on the terminal of how many are done; nothing where there is none."""
+    err = console(stderr=True)
+    if not err.is_terminal:
+        return items
+    return track(items, what, console=err, transient=True)
+
+
+@dataclass(frozen=True)
+class TableColumn:
+    """A column of a table that has to fit: its heading, and its cells as plain text or styled.
+
+    ``rank``: of columns that do not fit together the one with the highest goes first; 0 stays.
+    """
+
+    heading: str
+    cells: Sequence[str | Text]
+    rank: int = 0
+    right: bool = True
+
+    @property
+    def width(self) -> int:
+        """Columns of the terminal that it takes, of its widest line."""
+        lines = [line for cell in (self.heading, *self.cells) for line in str(cell).split("\n")]
+        return max(map(len, lines))
+
+
+def width_of(columns: Sequence[TableColumn]) -> int:
+    """Columns of the terminal that a table of these takes."""
+    return sum(column.width + _BETWEEN_COLUMNS for column in columns)
+
+
+def fitting(columns: Sequence[TableColumn], width: int) -> list[TableColumn]:
+    """Those columns that fit beside each other into ``width``, but all that have to stay."""
+    kept = list(columns)
+    while width_of(kept) > width and any(column.rank for column in kept):
+        kept.remove(max(reversed(kept), key=lambda column: column.rank))
+    return kept
+
+
+def print_table(columns: Sequence[TableColumn], out: Console, rows: range | None = None) -> None:
+    """Print the columns, or these of their rows, as wide as all rows need.
+
+    On a terminal that is narrower lines wrap, and nothing is cut.
+    """
+    table = Table(box=None, pad_edge=False, padding=(0, _BETWEEN_COLUMNS, 0, 0))
+    for column in columns:
+        table.add_column(
+            Text(column.heading, "bold"),
+            justify="right" if column.right else "left",
+            no_wrap=True,
+            min_width=column.width,
+        )
+    for row in range(len(columns[0].cells)) if rows is None else rows:
+        cells = (column.cells[row] for column in columns)
+        table.add_row(*(_cell(cell) for cell in cells))
+    width, out.width = out.width, max(out.width, width_of(columns))
+    out.print(table, crop=False, no_wrap=True)
+    out.width = width
+
+
+def print_parts(
+    beside: Sequence[TableColumn], columns: Sequence[TableColumn], title: str | None, out: Console
+) -> None:
+    """The columns in as many tables as it takes, those of ``beside`` in each."""
+    left = out.width - width_of(beside)
+    while columns:
+        taken = 1
+        while taken < len(columns) and width_of(columns[: taken + 1]) <= left:
+            taken += 1
+        if title:
+            say(out, title, "bold")
+        print_table([*beside, *columns[:taken]], out)
+        out.print()
+        columns = columns[taken:]
+
+
+def _cell(cell: str | Text) -> Text:
+    return Text(visible(cell)) if isinstance(cell, str) else cell
+
+
+def benchmark_name(case: Case) -> str:
+    """What was measured, without the configuration: ``NetPIPE TCP between oneway``."""
+    if case.benchmark == "netpipe":
+        return f"NetPIPE {case.function.upper()} {case.path} {case.direction}"
+    return f"IMB {case.function}"
+
+
+def print_absences(verdict: Verdict, out: Console) -> None:
+    """What the site says is absent, what was left, and what the criteria could not say."""
+    for absence in verdict.absences:
+        say(
+            out,
+            f"not here: {absence.partition} {absence.environment}"
+            f" {FEATURES[absence.benchmark]}: {absence.reason}",
+        )
+    for sentence in sentences_of_left(verdict.left):
+        say(out, sentence, "yellow")
+    for note in verdict.notes:
+        say(out, f"note: {note}")
+
+
+def print_beside(verdict: Verdict, out: Console) -> None:
+    """What of a store stands beside the session: configurations, sessions, dates, marks."""
+    if verdict.beside is None:
+        return
+    for together in verdict.beside.together():
+        word = "left out" if together.left_out else "compared with"
+        say(out, f"{word}: {together}", "yellow" if together.cases[0].marks else "")
+    if not verdict.beside.cases:
+        say(out, f"compared with nothing: {verdict.beside.store} has nothing that fits", "yellow")
+
+
+def print_differences(differences: Sequence[str], out: Console) -> None:
+    """In what the nodes of a session differ; of very many, how many more there are."""
+    for difference in differences[:MOST_DIFFERENCES]:
+        say(out, f"nodes differ: {difference}", "yellow")
+    beyond = len(differences) - MOST_DIFFERENCES
+    if beyond > 0:
+        say(out, f"nodes differ in {beyond} more, which netproof report has", "yellow")
+
+
+def print_unread(unread: Sequence[str], out: Console) -> None:
+    """Why earlier sessions could not be looked into."""
+    for reason in unread:
+        say(out, f"not compared with an earlier session: {reason}")
+
+
+def print_verdict(
+    verdict: Verdict,
+    out: Console,
+    *,
+    usual: Usual = NOTHING,
+    differences: Sequence[str] = (),
+    unread: Sequence[str] = (),
+) -> None:
+    """The cases with their landmarks, then all that is to be said of them, the worst last.
+
+    After notes come warnings, then what is inconclusive, then the failures, of which the worst
+    stands last, and the count. ``usual``: the warnings that are one line, since earlier sessions
+    had them; ``differences``: in what nodes differ; ``unread``: why earlier sessions could not be
+    looked into.
+    """
+    _print_cases(verdict, out)
+    print_beside(verdict, out)
+    print_absences(verdict, out)
+    print_differences(differences, out)
+    print_unread(unread, out)
+    _print_flags(verdict, usual, out)
+    for judged in verdict.cases:
+        for reason in judged.said(Level.INCONCLUSIVE):
+            say(out, f"INCONCLUSIVE {reason}", "yellow")
+    print_failures(failures(verdict), out)
+    if verdict.crashes:
+        say(out, verdict.crashes)
+    say(out, counted(verdict), "bold")
+
+
+def print_usual(usual: Usual, out: Console) -> None:
+    """The warnings that earlier sessions had too, in a line."""
+    if usual.warnings:
+        say(out, usual_sentence(usual), "yellow")
+
+
+def print_failures(several: Sequence[Failure], out: Console) -> None:
+    """A line for each, and with it both curves of what was measured again.
+
+    The curves of a case follow the last that is said of it.
+    """
+    last = {id(one.judged): number for number, one in enumerate(several) if one.judged}
+    for number, one in enumerate(several):
+        say(out, f"FAIL {one}", "red")
+        if one.judged is not None and last[id(one.judged)] == number:
+            _print_both_curves(one.judged, out)
+
+
+def counted(verdict: Verdict) -> str:
+    """How many cases passed, warned, are inconclusive and failed, and what there is besides."""
+    levels = [judged.level for judged in verdict.cases]
+    parts = [
+        f"{count} {word}"
+        for count, word in (
+            (levels.count(Level.WARN), "of them with a warning"),
+            (levels.count(Level.INCONCLUSIVE), "inconclusive"),
+            (levels.count(Level.FAIL), "failed"),
+        )
+        if count
+    ]
+    passed = sum(judged.passed for judged in verdict.cases)
+    told = ", ".join([f"{passed} of {len(levels)} cases passed", *parts])
+    beyond = len(verdict.faults)
+    faults = f"; {beyond} {'fault' if beyond == 1 else 'faults'} beyond single cases"
+    left = f"; {len(verdict.left)} more were left" if verdict.left else ""
+    return f"{told}{faults if beyond else ''}{left}"
+
+
+def _print_cases(verdict: Verdict, out: Console) -> None:
+    """A line for each case; on a narrow terminal, with what fits beside the verdict.
+
+    What was taken from a store follows, greyed, with its day for a verdict.
+    """
+    cases: list[Judged | Borrowed] = list(verdict.cases)
+    cases += [] if verdict.beside is None else verdict.beside.cases
+    figures = list(zip(*map(_figures, cases), strict=True))
+    scores = [one.score() for one in cases]
+
+    def greyed(cells: Iterable[str]) -> list[Text]:
+        styles = ["dim" if isinstance(one, Borrowed) else "" for one in cases]
+        return [Text(cell, style) for cell, style in zip(cells, styles, strict=True)]
+
+    columns = [
+        TableColumn("partition", greyed(one.case.partition for one in cases), right=False),
+        TableColumn("environment", greyed(one.case.environment for one in cases), right=False),
+        TableColumn("benchmark", greyed(benchmark_name(one.case) for one in cases), right=False),
+        TableColumn("ranks", greyed(str(one.case.ranks) for one in cases)),
+        TableColumn("latency µs", greyed(figures[0]), rank=2),
+        TableColumn("peak MB/s", greyed(figures[1]), rank=2),
+        TableColumn("Mbit/s", greyed(figures[2]), rank=4),
+        TableColumn("of line rate", greyed(figures[3]), rank=3),
+        TableColumn(
+            "score", greyed("-" if one is None else f"{one.value:.2f}" for one in scores), rank=1
+        ),
+        TableColumn("verdict", [_word(one) for one in cases], right=False),
+    ]
+    needed = sum(column.width + _BETWEEN_CASES for column in columns) - _BETWEEN_CASES + 2
+    if needed > out.width and out.is_terminal:
+        print_table(fitting(columns, out.width), out)
+        return
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        table.add_column(column.heading, justify="right" if column.right else "left", no_wrap=True)
+    for row in zip(*(column.cells for column in columns), strict=True):
+        table.add_row(*(_cell(cell) for cell in row))
+    width, out.width = out.width, max(out.width, needed)
+    out.print(table)
+    out.width = width
+
+
+def _print_flags(verdict: Verdict, usual: Usual, out: Console) -> None:
+    """What was flagged and did not fail, notes first; both curves of what was measured again."""
+    for judged in verdict.cases:
+        for ruling in judged.rulings:
+            if ruling.level is Level.SHOWN and (
+                ruling.confirmation is not None or "; known: " in ruling.why
+            ):
+                say(out, f"note: {ruling.why}")
+        if {ruling.level for ruling in judged.flags()} <= {Level.SHOWN}:
+            _print_both_curves(judged, out)
+    print_usual(usual, out)
+    for judged in verdict.cases:
+        for ruling in judged.rulings:
+            if ruling.level is Level.WARN and not usual.has(ruling):
+                say(out, f"WARN {ruling.why}", "yellow")
+        # Of what failed they stand with the failure.
+        levels = {ruling.level for ruling in judged.flags()}
+        if not levels <= {Level.SHOWN} and Level.FAIL not in levels:
+            _print_both_curves(judged, out)
+
+
+def _print_both_curves(judged: Judged, out: Console) -> None:
+    if judged.flags() and judged.measured is not None and judged.again is not None:
+        out.print(_both_curves(judged))
+
+
+def _both_curves(judged: Judged) -> Table:
+    """The flagged sizes and those around them: as first measured, and as measured again."""
+    first = dict(zip(judged.measured.curve.sizes, judged.measured.curve.time_us, strict=True))
+    launches = [
+        dict(zip(curve.sizes, curve.time_us, strict=True)) for curve in judged.again.launches
+    ]
+    flagged = [ruling.finding.size for ruling in judged.flags()]
+    sizes = sorted(
+        size
+        for size in set(first).union(*launches)
+        if any(flag / 2 <= size <= 2 * flag for flag in flagged)
+    )
+    table = Table(box=None, pad_edge=False, title_justify="left", padding=(0, 2, 0, 0))
+    table.add_column("  bytes", justify="right")
+    table.add_column("first µs", justify="right")
+    for number in range(1, len(launches) + 1):
+        table.add_column(f"again {number} µs", justify="right")
+    for size in sizes:
+        mark = "*" if size in flagged else " "
+        table.add_row(
+            f"{mark} {size}",
+            *("-" if size not in curve else f"{curve[size]:.1f}" for curve in [first, *launches]),
+        )
+    return table
+
+
+def _word(judged: Judged | Borrowed) -> Text:
+    if isinstance(judged, Borrowed):
+        return Text(f"of {judged.date}", "dim")
+    if judged.level is Level.FAIL:
+        return Text("FAIL", "bold red")
+    if judged.level is Level.INCONCLUSIVE:
+        return Text("INCONCLUSIVE", "bold yellow")
+    if judged.level is Level.WARN:
+        return Text("WARN", "yellow")
+    return Text(judged.expected or "pass", "green")
+
+
+def visible(text: str) -> str:
+    """The text with its control characters as what they are, for what obeys or refuses them."""
+    return text.translate(_VISIBLE)
+
+
+def say(out: Console, sentence: str, style: str = "") -> None:
+    """Print a sentence on a line of its own, which the terminal may wrap.
+
+    What a job wrote may be part of it, so the terminal obeys no control character in it.
+    """
+    out.print(Text(visible(sentence), style), soft_wrap=True)
+
+
+def _figures(judged: Judged | Borrowed) -> tuple[str, str, str, str]:
+    measured = judged.result.measured if judged.result else None
+    if not measured:
+        return "-", "-", "-", "-"
+    landmarks = measured["landmarks"]
+    latency, peak, share = (
+        landmarks[name] for name in ("latency_us", "peak_mb_s", "line_rate_share")
+    )
+    return (
+        "-" if latency is None else f"{latency:.1f}",
+        "-" if peak is None else f"{peak:.1f}",
+        "-" if peak is None else f"{mbit_s(peak):.0f}",
+        "-" if share is None else f"{100 * share:.1f} %",
+    )

@@ -1,0 +1,1 @@
+"""Running the checks; the only room that imports ReFrame."""

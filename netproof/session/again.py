@@ -1,0 +1,199 @@
+"""Measuring flagged sizes again: what to run, and what came of it (criterion 7)."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from netproof import criteria
+from netproof.criteria import ConfirmSettings, Finding
+from netproof.errors import NetproofError
+from netproof.intake.shapes import insist
+from netproof.measurement.case import Case
+from netproof.measurement.curve import Curve
+from netproof.measurement.disturbance import DisturbanceSettings, NodeLoad, disturbed, others_share
+from netproof.session import measured, provenance
+from netproof.session.measured import Crash, Incomplete, Launch, StepRecord
+from netproof.session.plan import Sweep
+from netproof.session.provenance import ProvenanceError
+
+
+@dataclass(frozen=True)
+class MeasuredAgain:
+    """A case measured again around its flagged sizes.
+
+    ``launches``: the curves that are complete; ``faults``: why others are not, a sentence each;
+    ``nodes``: the nodes of the job ``jobid``, by its own word; ``loads``: of each launch, what
+    else its nodes did, none of sessions before that was recorded; ``made``: how often the benchmark
+    was started for it, ``crashes`` among them, None of sessions before that was counted.
+    """
+
+    case: Case
+    launches: tuple[Curve, ...]
+    faults: tuple[str, ...]
+    nodes: tuple[str, ...]
+    jobid: str
+    loads: tuple[tuple[NodeLoad, ...], ...] = ()
+    made: int | None = None
+    crashes: tuple[Crash, ...] = ()
+
+    def calm(self, settings: DisturbanceSettings) -> list[Curve]:
+        """The launches that nothing disturbed."""
+        loads = self.loads or ((),) * len(self.launches)
+        return [
+            curve
+            for curve, load in zip(self.launches, loads, strict=True)
+            if not disturbed(load, settings)
+        ]
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values for ``json``; sizes in bytes, times in µs, bandwidths in MB/s."""
+        values = dataclasses.asdict(self, dict_factory=measured.plain)
+        if self.made is None:
+            del values["made"], values["crashes"]
+        return values
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> MeasuredAgain:
+        """The case of plain values that ``as_json`` gave; NetproofError where it is none."""
+        insist(values, measured.AGAIN_SHAPE, "what was measured again cannot be read")
+        if values.get("loads") and len(values["loads"]) != len(values["launches"]):
+            raise NetproofError(
+                f"what was measured again cannot be read: {len(values['launches'])} launches, and"
+                f" loads of {len(values['loads'])}"
+            )
+        made, crashes = values.get("made"), values.get("crashes", ())
+        if len(crashes) > (made or 0):
+            raise NetproofError(
+                f"what was measured again cannot be read: {len(crashes)} crashes of {made} starts"
+            )
+        try:
+            return cls(
+                Case(**values["case"]),
+                tuple(measured.curve_from_json(curve) for curve in values["launches"]),
+                tuple(values["faults"]),
+                tuple(values["nodes"]),
+                values["jobid"],
+                tuple(tuple(map(NodeLoad.from_json, one)) for one in values.get("loads", ())),
+                made,
+                tuple(map(Crash.from_json, crashes)),
+            )
+        except (KeyError, TypeError) as error:
+            raise NetproofError(f"what was measured again cannot be read: {error!r}") from error
+
+
+def netpipe_sweeps(findings: Sequence[Finding], settings: ConfirmSettings) -> tuple[Sweep, ...]:
+    """The calls of NetPIPE that measure what several flags of one case need.
+
+    NetPIPE takes no list of sizes. From a power of two on, with a perturbation of 1, it goes
+    through its usual sizes and both neighbours of each; a size that this leaves out, as it does
+    below 8 bytes, has a call of its own.
+    """
+    needs = [criteria.needed_sizes(finding, settings) for finding in findings]
+    first = min(window[0] for window, _ in needs)
+    last = max(window[-1] for window, _ in needs)
+    sweep = Sweep(1 << (max(first, 1).bit_length() - 1), last, 1)
+    covered = set(sweep.sizes())
+    alone: set[int] = set()
+    for finding, (window, needed) in zip(findings, needs, strict=True):
+        alone |= needed - covered
+        wanted = min(settings.sizes, len(window))
+        for size in criteria.dense_sizes(finding, settings):
+            if len([s for s in covered | alone if s in window]) >= wanted:
+                break
+            alone |= {size} - covered
+    return (sweep, *(Sweep(size, size, 0) for size in sorted(alone)))
+
+
+def read(
+    folder: Path,
+    case: Case,
+    parts: Sequence[tuple[str, tuple[int, ...]]],
+    launches: Iterable[int],
+    reader: Callable[[str], Curve],
+    *,
+    jobid: str,
+) -> MeasuredAgain:
+    """Read what a job measured again of a case.
+
+    ``parts``: the subjects of the steps that make one launch together, each with its sizes;
+    where two have a size, the first one counts. ``launches``: their numbers. ``folder``: of the
+    job ``jobid``; one that does not say which nodes it had has measured nothing.
+    """
+    done, faults, loads = [], [], []
+    made = 0
+    crashed: list[Crash] = []
+    nodes: tuple[str, ...] = ()
+    try:
+        nodes = provenance.nodes_of_job(folder, jobid)
+        recorded = measured.records(folder)
+    except Incomplete as error:
+        return MeasuredAgain(case, (), error.reasons, nodes, jobid)
+    except ProvenanceError as error:
+        return MeasuredAgain(case, (), (str(error),), (), jobid)
+    for number in launches:
+        for step in (f"{subject}.{number}" for subject, _ in parts):
+            before = measured.crashes(folder, step, number, recorded)
+            crashed += before
+            made += len(before) + (step in recorded)
+        try:
+            several = _parts(folder, case, parts, number, recorded, reader)
+            done.append(_merged([one.curve for one in several]))
+            loads.append(max((one.loads for one in several), key=others_share))
+        except Incomplete as error:
+            faults += error.reasons
+        except (NetproofError, OSError) as error:
+            faults.append(str(error))
+    return MeasuredAgain(
+        case, tuple(done), tuple(faults), nodes, jobid, tuple(loads), made, tuple(crashed)
+    )
+
+
+def _parts(
+    folder: Path,
+    case: Case,
+    parts: Sequence[tuple[str, tuple[int, ...]]],
+    number: int,
+    recorded: Mapping[str, StepRecord],
+    reader: Callable[[str], Curve],
+) -> list[Launch]:
+    return [
+        measured.read_launch(folder, f"{subject}.{number}", number, recorded, case, sizes, reader)
+        for subject, sizes in parts
+    ]
+
+
+def _merged(curves: Sequence[Curve]) -> Curve:
+    """All points of the curves, each as the first curve has it that has its size."""
+    points: dict[int, tuple[float | None, ...]] = {}
+    for curve in curves:
+        columns = [
+            (None,) * len(curve.sizes) if column is None else column
+            for column in (
+                curve.time_us,
+                curve.bandwidth_mb_s,
+                curve.time_min_us,
+                curve.time_avg_us,
+            )
+        ]
+        for size, *values in zip(curve.sizes, *columns, strict=True):
+            points.setdefault(size, tuple(values))
+    sizes = tuple(sorted(points))
+    merged = zip(*(points[size] for size in sizes), strict=True)
+    return Curve(sizes, *(None if None in column else column for column in merged))
+
+
+def starts(several: Mapping[tuple, MeasuredAgain]) -> dict[tuple, tuple[int, tuple[Crash, ...]]]:
+    """How often the benchmark was started around flagged sizes, and which starts crashed.
+
+    By the case's key, as ``several`` has them; not of sessions before that was counted.
+    """
+    return {key: (one.made, one.crashes) for key, one in several.items() if one.made is not None}
+
+
+def by_case(several: Iterable[MeasuredAgain]) -> dict[tuple, MeasuredAgain]:
+    """What was measured again, by the case's key."""
+    return {again.case.key(): again for again in several}

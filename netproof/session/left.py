@@ -1,0 +1,69 @@
+"""What a run leaves: cases that it owes and does not measure, each with the reason.
+
+A file tells the jobs of ``netproof.run.rfm`` which; its path is in NETPROOF_LEFT. A job of which
+all cases are left is skipped, and its report says why, so that the verdict can tell a case that was
+left from one that got lost.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from netproof.errors import NetproofError
+from netproof.intake import loading, trust
+from netproof.measurement.case import Case
+
+VARIABLE = "NETPROOF_LEFT"
+"""Names the file, for a run of ReFrame."""
+
+
+@dataclass(frozen=True)
+class Left:
+    """Why a case was left.
+
+    ``planned``: it is another night's turn, and nothing is wrong with that. Otherwise it could
+    not be measured, and a run that leaves such a case cannot be judged whole.
+    """
+
+    why: str
+    planned: bool
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Left:
+        """Of the plain values that ``as_json`` gave; NetproofError where they are others."""
+        try:
+            why, planned = values["why"], values["planned"]
+        except (KeyError, TypeError) as error:
+            raise NetproofError(f"{values!r} does not say why a case was left") from error
+        if not (isinstance(why, str) and why.strip() and isinstance(planned, bool)):
+            raise NetproofError(f"{values!r} does not say why a case was left")
+        return cls(why, planned)
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+def write(path: Path, cases: Mapping[Case, Left]) -> None:
+    """Write the file; OSError where it cannot be written."""
+    entries = [{"case": list(case.key()), **left.as_json()} for case, left in cases.items()]
+    path.write_text(json.dumps(entries, indent=1) + "\n")
+
+
+def read(path: Path) -> dict[tuple[Any, ...], Left]:
+    """The keys of the cases to leave, and why; NetproofError where the file is no such file.
+
+    Also where others can write it.
+    """
+    trust.insist(path, f"{VARIABLE}'s file")
+    try:
+        entries = loading.json_file(path)
+        return {tuple(entry["case"]): Left.from_json(entry) for entry in entries}
+    except (NetproofError, OSError, ValueError, KeyError, TypeError) as error:
+        raise NetproofError(
+            f"{path}: does not tell what to leave ({error!r}); unset {VARIABLE} to measure all"
+        ) from error

@@ -1,0 +1,137 @@
+"""The matrix that a run owes: every case that a site's configuration and the checks ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from netproof.benchmarks.catalogue import (
+    IMB_FUNCTIONS,
+    NETPIPE_DIRECTIONS,
+    NETPIPE_PATHS,
+    NETPIPE_PROTOCOLS,
+)
+from netproof.errors import NetproofError
+from netproof.measurement.case import Case
+from netproof.site.site import JUDGE_ENVIRONMENT, Partition, ScoreBaseline, absences, score_baseline
+
+
+@dataclass(frozen=True, order=True)
+class Absence:
+    """A benchmark that an environment of a partition lacks, and the site's reason."""
+
+    partition: str
+    environment: str
+    benchmark: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """``cases`` that have to run, and ``absences`` that are no fault but have to be said.
+
+    ``whole``: whether all partitions were asked for; ``partitions``: what the site says of those
+    that were, by name; ``known``: the flaws of each environment that are known; ``baseline``: the
+    configuration that scores are relative to, None where its partition was not asked for;
+    ``retired``: (partition, environment) that the site says are gone.
+    """
+
+    cases: tuple[Case, ...]
+    absences: tuple[Absence, ...]
+    whole: bool
+    partitions: dict[str, Partition]
+    known: dict[str, dict[str, str]]
+    baseline: ScoreBaseline | None
+    retired: frozenset[tuple[str, str]]
+
+    def configurations(self) -> frozenset[tuple[str, str]]:
+        """Every (partition, environment) that is to run."""
+        return frozenset((case.partition, case.environment) for case in self.cases)
+
+
+def matrix(
+    configuration: dict[str, Any],
+    system: str,
+    partitions: Collection[str] = (),
+    *,
+    all_functions: bool = False,
+) -> Matrix:
+    """What a run on ``system`` owes, from the configuration that ``site.gather`` returns.
+
+    ``partitions``: only these, or all where it is empty. ``all_functions``: every IMB function
+    and not just those of a plain run. Raises NetproofError for a system or a partition that
+    the configuration does not have.
+    """
+    systems = {entry["name"]: entry for entry in configuration["systems"]}
+    if system not in systems:
+        raise NetproofError(
+            f"the configuration has no system {system!r}; it has {', '.join(systems)}"
+        )
+    entries = {entry["name"]: entry for entry in systems[system]["partitions"]}
+    for name in partitions:
+        if name not in entries:
+            raise NetproofError(
+                f"system {system} has no partition {name!r}; it has {', '.join(entries)}"
+            )
+    environments = {
+        entry["name"]: entry
+        for entry in configuration["environments"]
+        if system in entry["target_systems"]
+    }
+    cases: list[Case] = []
+    absent: list[Absence] = []
+    asked = {name: entry for name, entry in entries.items() if not partitions or name in partitions}
+    for name, entry in asked.items():
+        partition = Partition.from_extras(entry["extras"])
+        for environment in entry["environs"]:
+            if environment == JUDGE_ENVIRONMENT:
+                continue
+            features = environments[environment].get("features", [])
+            absent += [
+                Absence(name, environment, benchmark, reason)
+                for benchmark, reason in absences(environments[environment]["extras"]).items()
+            ]
+            where = (system, name, environment)
+            if {"netpipe-tcp", "netpipe-mpi"} <= set(features):
+                cases += _netpipe_cases(where)
+            if "imb" in features:
+                cases += _imb_cases(where, partition, all_functions=all_functions)
+    return Matrix(
+        tuple(cases),
+        tuple(absent),
+        not partitions,
+        {name: Partition.from_extras(entry["extras"]) for name, entry in asked.items()},
+        {name: entry["extras"]["known"] for name, entry in environments.items()},
+        score_baseline(list(asked.values())),
+        frozenset(
+            (name, gone) for name, entry in asked.items() for gone in entry["extras"]["retired"]
+        ),
+    )
+
+
+def _netpipe_cases(where: tuple[str, str, str]) -> list[Case]:
+    return [
+        Case(*where, "netpipe", protocol, 2, 1 if path == "between" else 2, path, direction)
+        for protocol in NETPIPE_PROTOCOLS
+        for path in NETPIPE_PATHS
+        for direction in NETPIPE_DIRECTIONS
+    ]
+
+
+def _imb_cases(
+    where: tuple[str, str, str], partition: Partition, *, all_functions: bool
+) -> list[Case]:
+    cases = []
+    for function in IMB_FUNCTIONS:
+        if not (function.default or all_functions):
+            continue
+        if function.pair:
+            cases.append(Case(*where, "imb", function.name, 2, 1))
+            continue
+        cases += [
+            Case(*where, "imb", function.name, ranks, partition.ranks_per_node)
+            for ranks in partition.rank_counts
+            if not (function.pairs and ranks % 2)
+        ]
+    return cases

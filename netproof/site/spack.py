@@ -1,0 +1,366 @@
+"""What spack-envs/ says and what has been built of it, as ReFrame environments.
+
+Needs no Spack: ``ci/spack-envs`` leaves a record of each build beside the environment, and this
+module compares it with the files. Names of MPI libraries and compilers come from the files alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from netproof.errors import NetproofError
+from netproof.intake import loading, trust
+from netproof.site.spack_files import SpackFileError, includes, load, parsed
+
+PROJECT = Path(__file__).resolve().parents[2]
+FOLDER = Path(os.environ.get("NETPROOF_SPACK_ENVS") or PROJECT / "spack-envs").resolve()
+"""Table, fragments, environments and what was built of them. A setting: clones can share one."""
+RECORDS = ".netproof"
+"""Folder in an environment's own for what was noted of its build."""
+RECORD_FORMAT = 2
+CHOSEN = "chosen.yaml"
+"""In site/ of a build's copy: the externals of the chosen site, made from its packages.yaml."""
+BUILDS = "NETPROOF_SPACK_BUILDS"
+"""Variable with the folder that all is built in; nothing is ever built in a checkout."""
+
+
+@dataclass(frozen=True, order=True)
+class Combination:
+    """An MPI library and the compiler that builds it and the benchmarks."""
+
+    mpi: str
+    compiler: str
+
+    @property
+    def name(self) -> str:
+        """Name of the Spack environment and of ReFrame's."""
+        return f"{self.mpi}-{self.compiler}"
+
+
+@dataclass(frozen=True)
+class BuildTable:
+    """What a site builds, and what cannot be built, with the reason."""
+
+    build: tuple[Combination, ...]
+    excluded: dict[Combination, str]
+
+    def named(self, name: str) -> Combination:
+        """The combination of that name. Raises NetproofError if the table does not build it."""
+        for combination in self.build:
+            if combination.name == name:
+                return combination
+        names = ", ".join(combination.name for combination in self.build)
+        raise NetproofError(f"spack-envs/matrix.yaml does not build {name!r}; it has {names}")
+
+
+@dataclass(frozen=True)
+class Mpi:
+    """What ReFrame has to know of an MPI library; ``package`` is its name in Spack.
+
+    ``fabrics``: those that it is required to have, each with the reason; ``absent``: those of them
+    that it is declared not to have, each with the reason.
+    """
+
+    package: str
+    label: str
+    kind: str
+    pmi: str
+    env_vars: tuple[tuple[str, str], ...]
+    fabrics: dict[str, str]
+    absent: dict[str, str]
+
+
+@dataclass(frozen=True)
+class BuildRecord:
+    """What was built, when, from which files.
+
+    ``spack``: its version and commit. ``recipes``: the commit of Spack's packages. ``files``: path
+    in spack-envs/ to its digest, as of `inputs`. ``packages``: each root's spec, compiler, hash and
+    variants, and for an external its prefix. ``seconds`` is how long the last build took.
+    """
+
+    site: str
+    built: str
+    seconds: float
+    spack: str
+    recipes: str
+    lock: str
+    files: dict[str, str]
+    packages: dict[str, dict[str, str]]
+
+
+@dataclass(frozen=True)
+class BuildState:
+    """``word`` is "built", "stale", "failed" or "not built"; ``reason`` says why not "built"."""
+
+    word: str
+    reason: str
+    record: BuildRecord | None
+
+
+def table(folder: Path = FOLDER) -> BuildTable:
+    """The table of combinations. Raises SpackFileError."""
+    path = folder / "matrix.yaml"
+    content = load(path, "table")
+    build = tuple(
+        Combination(mpi, compiler)
+        for mpi, compilers in content["build"].items()
+        for compiler in compilers
+    )
+    excluded = {
+        Combination(mpi, compiler): reason
+        for mpi, compilers in content["excluded"].items()
+        for compiler, reason in compilers.items()
+    }
+    for combination in build:
+        if combination in excluded:
+            raise SpackFileError(
+                path, f"build.{combination.mpi}", f"{combination.compiler} is excluded below it"
+            )
+    return BuildTable(build, excluded)
+
+
+def environment_folder(combination: Combination, folder: Path = FOLDER) -> Path:
+    """Folder of the combination's Spack environment as the checkout has it; only read."""
+    return folder / "envs" / combination.name
+
+
+def builds(folder: Path = FOLDER) -> Path:
+    """Where all that ``folder`` describes is built: that of the variable, or one in the home.
+
+    Each ``folder`` has its own, so that two checkouts do not meet.
+    """
+    named = os.environ.get(BUILDS)
+    if named:
+        return Path(named).resolve()
+    home = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
+    digest = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:8]
+    return home / "netproof" / f"{folder.resolve().parent.name}-{digest}"
+
+
+def build_folder(combination: Combination, folder: Path = FOLDER) -> Path:
+    """Folder of the Spack environment that is built: a copy of the checkout's, and its view."""
+    return builds(folder) / combination.name
+
+
+def view(combination: Combination, folder: Path = FOLDER) -> Path:
+    """The environment's view, in whose bin/ its programs are."""
+    return build_folder(combination, folder) / "view"
+
+
+def chosen_site(folder: Path = FOLDER) -> str:
+    """Name of the site that was chosen last, empty for none."""
+    path = builds(folder) / "site"
+    return path.read_text(encoding="utf-8").strip() if path.exists() else ""
+
+
+def mpi(combination: Combination, site: str, folder: Path = FOLDER) -> Mpi:
+    """The combination's MPI library: its fragment, and what the site says otherwise.
+
+    Raises SpackFileError for an attribute that neither has.
+    """
+    path = folder / "mpi" / f"{combination.mpi}.yaml"
+    content = load(path, "mpi")
+    package = content["definitions"][0]["mpi"][0]
+    attributes = dict(content["packages"].get(package, {}).get("package_attributes", {}))
+    # A site adds fabrics to those of the fragment: none goes without being declared absent.
+    fabrics = dict(attributes.get("netproof_fabrics", {}))
+    if site:
+        sites = load(folder / "site" / site / "packages.yaml", "site")["packages"]
+        for key in (package, f"{package}:"):
+            attributes |= sites.get(key, {}).get("package_attributes", {})
+            fabrics |= attributes.get("netproof_fabrics", {})
+    for name in ("netproof_label", "netproof_kind", "netproof_pmi"):
+        if name not in attributes:
+            raise SpackFileError(path, f"packages.{package}.package_attributes", f"has no {name}")
+    absent = attributes.get("netproof_absent", {})
+    for name in absent:
+        if name not in fabrics:
+            raise SpackFileError(
+                path,
+                f"packages.{package}.package_attributes.netproof_absent",
+                f"{name} is declared absent, and nothing requires it",
+            )
+    variables = attributes.get("netproof_env_vars", {})
+    return Mpi(
+        package,
+        attributes["netproof_label"],
+        attributes["netproof_kind"],
+        attributes["netproof_pmi"],
+        tuple((name, in_project(value)) for name, value in variables.items()),
+        fabrics,
+        absent,
+    )
+
+
+def in_project(text: str) -> str:
+    """``text`` with the checkout's path for ``${project}``: Spack's externals are absolute."""
+    return text.replace("${project}", str(PROJECT))
+
+
+def benchmarks(folder: Path = FOLDER) -> dict[str, list[str]]:
+    """Features that each environment's benchmarks give it, and the programs that have to be there.
+
+    The keys are ``features`` and ``programs``.
+    """
+    packages = load(folder / "common.yaml", "common")["packages"]
+    attributes = [entry.get("package_attributes", {}) for entry in packages.values()]
+    return {
+        what: [name for entry in attributes for name in entry.get(f"netproof_{what}", [])]
+        for what in ("features", "programs")
+    }
+
+
+def inputs(combination: Combination, site: str, folder: Path = FOLDER) -> dict[str, str]:
+    """Files that an environment is made of, as paths in ``folder``, each to its digest.
+
+    Of YAML it is a digest of what it says: comments and layout do not count.
+    Raises SpackFileError for one that is not there, or is elsewhere.
+    """
+    environment = environment_folder(combination, folder) / "spack.yaml"
+    chosen = (folder / "site" / CHOSEN).resolve()
+    paths = [environment, *(path for path, _ in includes(environment) if path != chosen)]
+    paths.append(folder / "release.yaml")
+    paths += sorted(
+        path
+        for path in (folder / "repo").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    )
+    if site:
+        paths.append(folder / "site" / site / "packages.yaml")
+    for path in paths:
+        if not path.resolve().is_relative_to(folder.resolve()):
+            raise SpackFileError(environment, "include", f"{path} is not in {folder}")
+    return {str(path.resolve().relative_to(folder.resolve())): _digest(path) for path in paths}
+
+
+def _digest(path: Path) -> str:
+    if path.suffix != ".yaml":
+        return sha256(path)
+    return hashlib.sha256(json.dumps(parsed(path), sort_keys=True).encode()).hexdigest()
+
+
+def sha256(path: Path) -> str:
+    """SHA-256 of a file. Raises SpackFileError where it is not there."""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise SpackFileError(path, "", f"cannot be read: {error.strerror}") from error
+
+
+def state(combination: Combination, folder: Path = FOLDER, site: str | None = None) -> BuildState:
+    """Whether an environment is built from the files as they are now.
+
+    ``site``: hold it against that site; by default against the one that it was built for.
+    """
+    own = build_folder(combination, folder)
+    failed = own / RECORDS / "failed.json"
+    if failed.exists():
+        failure = loading.json_file(failed)
+        return BuildState(
+            "failed",
+            f"failed {failure['when']}: {failure['error']} (log: {failure['log']})",
+            _record(own),
+        )
+    record = _record(own)
+    if record is None:
+        return BuildState("not built", "it has not been built", None)
+    reason = _stale(combination, folder, record, record.site if site is None else site)
+    return BuildState("stale" if reason else "built", reason, record)
+
+
+def attempted(folder: Path = FOLDER) -> list[str]:
+    """Environments of the table that this machine has begun to build, whatever came of it."""
+    return [
+        combination.name
+        for combination in table(folder).build
+        if (build_folder(combination, folder) / RECORDS).is_dir()
+    ]
+
+
+def environments(folder: Path = FOLDER) -> list[dict[str, Any]]:
+    """One ReFrame environment for each combination of the table, whether it is built or not.
+
+    One that is not built, or stale, says so in its ``extras['unusable']``: its cases are owed,
+    and fail for that reason. Raises SpackFileError for files that cannot be used, and NetproofError
+    where others can write the folder: what is in it becomes part of jobs' PATH.
+    """
+    trust.insist(folder, "the Spack environments")
+    trust.insist(builds(folder), "what was built of the Spack environments")
+    offered = benchmarks(folder)
+    return [_environment(combination, offered, folder) for combination in table(folder).build]
+
+
+def _environment(
+    combination: Combination, offered: dict[str, list[str]], folder: Path
+) -> dict[str, Any]:
+    found = state(combination, folder)
+    record = found.record
+    library = mpi(combination, record.site if record else "", folder)
+    built: dict[str, Any] = {}
+    label = f"{library.label}, {found.word}"
+    if record is not None:
+        label = f"{library.label} {record.packages[library.package]['version']}"
+        built = {
+            "spack": record.spack,
+            "site": record.site,
+            "when": record.built,
+            "packages": record.packages,
+        }
+        if library.absent:
+            built["absent"] = library.absent
+    unusable = ""
+    if found.word != "built":
+        unusable = (
+            f"the Spack environment {combination.name} is {found.word}: {found.reason};"
+            f" run ci/spack-envs build {combination.name}"
+        )
+    return {
+        "name": combination.name,
+        "features": ["mpi", library.kind, *offered["features"]],
+        "env_vars": [
+            ["PATH", f"{view(combination, folder)}/bin:$PATH"],
+            *([name, value] for name, value in library.env_vars),
+        ],
+        "extras": {"mpi": label, "pmi": library.pmi, "built": built, "unusable": unusable},
+    }
+
+
+def _record(own: Path) -> BuildRecord | None:
+    path = own / RECORDS / "built.json"
+    if not path.exists():
+        return None
+    remedy = f"run ci/spack-envs clean {own.name}, and build it again"
+    try:
+        content = loading.json_file(path)
+        if content.pop("format", None) != RECORD_FORMAT:
+            raise SpackFileError(path, "format", f"is not {RECORD_FORMAT}; {remedy}")
+        return BuildRecord(**content)
+    except (NetproofError, ValueError, TypeError) as error:
+        raise SpackFileError(path, "", f"is no record of a build, {error}; {remedy}") from error
+
+
+def _stale(combination: Combination, folder: Path, record: BuildRecord, site: str) -> str:
+    """Why a record no longer holds, empty where it does."""
+    if site != record.site:
+        return f"it was built for site {record.site or 'none'}, not {site or 'none'}"
+    now = inputs(combination, site, folder)
+    for name in sorted({*now, *record.files}):
+        if now.get(name) != record.files.get(name):
+            return f"{name} has changed since it was built"
+    lock = build_folder(combination, folder) / "spack.lock"
+    if not lock.exists() or sha256(lock) != record.lock:
+        return "its spack.lock is not the one that was built"
+    for program in benchmarks(folder)["programs"]:
+        path = view(combination, folder) / "bin" / program
+        if not os.access(path, os.X_OK):
+            return f"{path} is not there any more"
+    for package in record.packages.values():
+        if not Path(package.get("external", "")).exists():
+            return f"{package['spec']} is not in {package['external']} any more"
+    return ""

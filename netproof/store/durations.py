@@ -1,0 +1,167 @@
+"""How long jobs should take, and when each was measured last, by the sessions of a store."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from statistics import median
+from typing import Any
+
+from netproof.measurement.case import Case
+from netproof.site.jobs import PlannedJob, domain_of, job_of, jobs
+from netproof.site.matrix import Matrix
+from netproof.store import Store, questions
+from netproof.store.columns import KEY
+from netproof.store.reading import records
+
+SESSIONS = 60
+"""How many of a system's newest sessions are looked into."""
+TAKEN = 5
+"""Of how many sessions, the newest that measured a job whole, its time is the median."""
+
+
+@dataclass(frozen=True)
+class Past:
+    """What the newest sessions of a system say of its jobs.
+
+    ``launches_s``: of each job, in the sessions that measured it whole, the newest first: the sum
+    over its launches in seconds. ``tried``: when the last session began that ran the job, whatever
+    came of it; ``measured``: and that measured one of its cases; UTC. ``overhead_s``: what a job
+    took beyond its launches, in the sessions where it can be told, the newest first: Slurm, queue,
+    what was measured again. ``sessions``: how many there were; ``unread``: those that are damaged
+    and left out, a sentence each.
+    """
+
+    launches_s: Mapping[PlannedJob, list[float]] = field(default_factory=dict)
+    tried: Mapping[PlannedJob, datetime] = field(default_factory=dict)
+    measured: Mapping[PlannedJob, datetime] = field(default_factory=dict)
+    overhead_s: list[float] = field(default_factory=list)
+    sessions: int = 0
+    unread: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Expected:
+    """How long a job should take, None where nothing is known; ``why``: what that is from.
+
+    ``measured``: whether from sessions that measured the job itself, whole.
+    """
+
+    seconds: float | None
+    why: str
+    measured: bool = False
+
+
+def past(store: Store, matrix: Matrix) -> Past:
+    """What the store's newest sessions of the matrix' system say of the matrix' jobs.
+
+    Raises NetproofError where the store cannot be read.
+    """
+    system = matrix.cases[0].system
+    sessions = store.sessions(system)[-SESSIONS:]
+    if not sessions:
+        return Past()
+    wanted = {job: [case.key() for case in cases] for job, cases in jobs(matrix).items()}
+    whole_s: dict[str, float] = {}
+    ran: dict[str, dict[PlannedJob, dict[Any, float | None]]] = defaultdict(
+        lambda: defaultdict(dict)
+    )
+    table, faults = questions.each(store, lambda these: questions.seconds(store, these), sessions)
+    sessions = [stored for stored in sessions if stored not in faults]
+    for row in records(table):
+        whole_s[row["session"]] = row["session_s"]
+        if row["result"] == "skip" or row["partition"] not in matrix.partitions:
+            continue
+        # Ranks a node do not tell cases apart.
+        case = Case(system, ranks_per_node=0, **{name: row[name] for name in KEY})
+        job = job_of(case, min(matrix.partitions[case.partition].rank_counts))
+        ran[row["session"]][job][case.key()] = row["wall_s"]
+    launches_s: dict[PlannedJob, list[float]] = defaultdict(list)
+    tried: dict[PlannedJob, datetime] = {}
+    measured: dict[PlannedJob, datetime] = {}
+    overheads: list[float] = []
+    for stored in reversed(sessions):
+        here = ran.get(stored.name, {})
+        for job, cases in here.items():
+            tried.setdefault(job, stored.start)
+            if any(wall_s is not None for wall_s in cases.values()):
+                measured.setdefault(job, stored.start)
+        took = {
+            job: sum(cases[key] for key in wanted[job])
+            for job, cases in here.items()
+            if job in wanted and all(cases.get(key) is not None for key in wanted[job])
+        }
+        for job, seconds in took.items():
+            launches_s[job].append(seconds)
+        if took and set(took) == set(here):
+            overheads.append(_overhead(took, whole_s[stored.name], matrix))
+    return Past(
+        dict(launches_s),
+        tried,
+        measured,
+        overheads,
+        len(sessions),
+        tuple(f"{stored.name} is left out: {why}" for stored, why in faults.items()),
+    )
+
+
+def _overhead(took: Mapping[PlannedJob, float], session_s: float, matrix: Matrix) -> float:
+    """Seconds that each job of the fullest domain took beyond its launches, in one session."""
+    domains: dict[str, list[float]] = defaultdict(list)
+    for job, seconds in took.items():
+        domains[domain_of(job, matrix)].append(seconds)
+    fullest = max(domains.values(), key=sum)
+    return max(0.0, session_s - sum(fullest)) / len(fullest)
+
+
+def expected_seconds(wanted: Iterable[PlannedJob], known: Past) -> dict[PlannedJob, Expected]:
+    """How long each job should take, with what Slurm and the queue took before.
+
+    A job that no session measured whole is expected to take what the like takes: of the same
+    benchmark and rank count on its partition, else on others.
+    """
+    overhead_s = median(known.overhead_s[:TAKEN]) if known.overhead_s else 0.0
+    typical_s = {job: median(values[:TAKEN]) for job, values in known.launches_s.items()}
+    expected = {}
+    for job in wanted:
+        if job in typical_s:
+            count = len(known.launches_s[job][:TAKEN])
+            why = f"median of {count} sessions" if count > 1 else "as in the one session"
+            expected[job] = Expected(typical_s[job] + overhead_s, why, measured=True)
+            continue
+        expected[job] = _as_the_like(job, typical_s, overhead_s)
+    return expected
+
+
+def _as_the_like(
+    job: PlannedJob, typical_s: Mapping[PlannedJob, float], overhead_s: float
+) -> Expected:
+    alike = {other: seconds for other, seconds in typical_s.items() if other.what() == job.what()}
+    nearer: tuple[Callable[[PlannedJob], bool], ...] = (
+        lambda other: other.partition == job.partition,
+        lambda other: other.environment == job.environment,
+        lambda other: True,
+    )
+    for near in nearer:
+        found = {other: seconds for other, seconds in alike.items() if near(other)}
+        if found:
+            named = ", ".join(f"{other.partition} {other.environment}" for other in sorted(found))
+            return Expected(
+                median(found.values()) + overhead_s, f"never measured whole: as the like of {named}"
+            )
+    return Expected(None, "not known: nothing like it was ever measured")
+
+
+def session_seconds(expected: Mapping[PlannedJob, Expected], matrix: Matrix) -> float | None:
+    """How long a session of these jobs should take: those of a domain in turn, domains beside.
+
+    None where the time of one of them is not known.
+    """
+    domains: dict[str, float] = defaultdict(float)
+    for job, one in expected.items():
+        if one.seconds is None:
+            return None
+        domains[domain_of(job, matrix)] += one.seconds
+    return max(domains.values(), default=0.0)

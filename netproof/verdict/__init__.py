@@ -1,0 +1,1 @@
+"""The verdict on a session: rulings, references, and what the store has alongside."""

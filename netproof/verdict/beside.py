@@ -1,0 +1,264 @@
+"""What a store has to stand beside a session: the newest good result of every other case.
+
+A new switch is measured alone. Envelope, baseline and scores then take the configurations that
+were not measured with it from stored sessions, and say of which day each is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC
+from pathlib import Path
+from typing import Any
+
+from netproof.errors import NetproofError
+from netproof.measurement.case import Case
+from netproof.session.provenance import NodeInJob, OfSession
+from netproof.session.session import CheckResult, Session
+from netproof.site.matrix import Matrix, matrix
+from netproof.store import Store, StoredSession, questions, rows
+from netproof.verdict.judgement import disturbances, group, other_protocol
+from netproof.verdict.verdict import AGAINST, Alongside, Borrowed, left_by, rulings_along, subject
+
+MAX_AGE_DAYS = 30.0
+"""Days between two sessions beyond which the stored one is marked, unless told otherwise."""
+
+MOST_SESSIONS = 400
+"""How many sessions of a store are looked into, the newest first: a year of nights."""
+
+PARTITION_KEYS = (
+    "switch",
+    "nic",
+    "driver",
+    "link_mbit_s",
+    "mtu",
+    "interface",
+    "ranks_per_node",
+    "netpipe_repeats",
+    "netpipe_mpi_inside_repeats",
+    "imb_arguments",
+)
+ENVIRONMENT_KEYS = ("mpi", "pmi", "mpi_over_tcp", "built")
+"""What a site says of a partition and of an environment without which figures are others."""
+
+
+@dataclass(frozen=True)
+class AlongsideOptions:
+    """Which sessions of a store may stand beside.
+
+    ``max_age_days``: beyond which one is marked; ``leave_out_marked``: whether what is marked,
+    for its age or its versions, stays out. Then an older result without a mark takes its place,
+    where there is one.
+    """
+
+    store: Path
+    max_age_days: float = MAX_AGE_DAYS
+    leave_out_marked: bool = False
+
+
+def beside(
+    asked: AlongsideOptions,
+    session: Session,
+    owed: Matrix,
+    configuration: dict[str, Any],
+    made: OfSession | None,
+) -> tuple[Alongside, tuple[str, ...]]:
+    """The newest good result of each case that the session neither owed nor measured, or left.
+
+    Good is what passed, was measured whole by undisturbed launches, has no failure along its
+    curve, and nothing inconclusive there or in its own session. Of the matrix of
+    the whole system in ``configuration``, which ``site.gather`` returns, those cases are taken
+    that something in the session can be compared with. ``made``: what the session was made with,
+    None where that is not known. Also returns what of the store was not looked into, a sentence
+    each. Raises NetproofError where the folder is no store, or the session has no uuid or start.
+    """
+    store, own = Store(asked.store), rows.place(session)
+    site = matrix(configuration, own.system, all_functions=True)
+    here = {result.case for result in session.results if result.case is not None}
+    compared = {group(case) for case in (*owed.cases, *here)}
+    not_to_take = {case.key() for case in (*owed.cases, *here)} - left_by(session).keys()
+    wanted = {
+        case.key(): case
+        for case in site.cases
+        if group(case) in compared and case.key() not in not_to_take
+    }
+    marks = _Marks(asked.max_age_days, configuration, own, made)
+    taken: dict[tuple, Borrowed] = {}
+    left_out: dict[tuple, Borrowed] = {}
+    unread: list[str] = []
+    every = store.sessions(own.system)
+    for stored in reversed(every[-MOST_SESSIONS:]):
+        missing = wanted.keys() - taken.keys()
+        if asked.leave_out_marked and marks.of_age(stored):
+            missing -= left_out.keys()
+        if not missing or stored == own:
+            continue
+        try:
+            found = list(_good(store, stored, missing, site, marks))
+        except NetproofError as error:
+            unread.append(f"{stored.name} of the store: {error}")
+            continue
+        for one in found:
+            if one.marks and asked.leave_out_marked:
+                left_out.setdefault(one.case.key(), one)
+            else:
+                taken[one.case.key()] = one
+    not_found = [case for key, case in wanted.items() if key not in taken | left_out]
+    if not_found and len(every) > MOST_SESSIONS:
+        unread.append(
+            f"{len(every) - MOST_SESSIONS} sessions of {store.folder} that are older than the"
+            f" {MOST_SESSIONS} newest"
+        )
+    stand_beside = Alongside(
+        store.folder,
+        asked.max_age_days,
+        tuple(taken[key] for key in wanted if key in taken),
+        tuple(left_out[key] for key in wanted if key in left_out and key not in taken),
+        tuple(not_found),
+    )
+    return stand_beside, tuple(unread)
+
+
+def _good(
+    store: Store, stored: StoredSession, keys: Collection[tuple], site: Matrix, marks: _Marks
+) -> Iterator[Borrowed]:
+    """Those of the cases that a stored session measured well, with what speaks against them."""
+    passed = questions.passed(store, stored) & set(keys)
+    if not passed:
+        return
+    session = questions.load(store, stored)
+    results = {
+        result.case.key(): result
+        for result in session.results
+        if result.case is not None and result.measured
+    }
+    day = f"{stored.start:%Y-%m-%d}"
+    here = {key: subject(result, site, day) for key, result in results.items() if key in passed}
+    twins = {
+        key: subject(results[key], site, day)
+        for key in {other_protocol(one.case) for one in here.values()} - here.keys()
+        if key in results
+    }
+    ruled = rulings_along([*here.values(), *twins.values()], session)
+    made = questions.provenance(store, stored)
+    for key, one in here.items():
+        if any(ruling.level in AGAINST for ruling in ruled[key]):
+            continue
+        if disturbances(one):
+            continue
+        yield Borrowed(
+            one,
+            results[key],
+            stored.name,
+            store.path(stored),
+            stored.start.replace(tzinfo=UTC),
+            marks.days(stored),
+            marks.of_case(stored, results[key], made),
+        )
+
+
+@dataclass(frozen=True)
+class _Marks:
+    """What speaks against comparing a stored case with the session ``own``."""
+
+    max_age_days: float
+    configuration: dict[str, Any]
+    own: StoredSession
+    made: OfSession | None
+
+    def days(self, stored: StoredSession) -> float:
+        return (self.own.start - stored.start).total_seconds() / 86400
+
+    def of_age(self, stored: StoredSession) -> tuple[str, ...]:
+        days = self.days(stored)
+        if abs(days) <= self.max_age_days:
+            return ()
+        word = "older" if days > 0 else "younger"
+        return (f"{abs(days):.0f} days {word}, and {self.max_age_days:g} are allowed",)
+
+    def of_case(
+        self, stored: StoredSession, result: CheckResult, made: OfSession
+    ) -> tuple[str, ...]:
+        return (
+            *self.of_age(stored),
+            *self._of_site(result),
+            *(() if self.made is None else _of_versions(result.case, made, self.made)),
+        )
+
+    def _of_site(self, result: CheckResult) -> Iterator[str]:
+        """What the site says otherwise today of the partition and the environment."""
+        systems = {entry["name"]: entry for entry in self.configuration["systems"]}
+        places = (
+            (systems[self.own.system]["partitions"], result.partition, "partition"),
+            (self.configuration["environments"], result.environment, "environment"),
+        )
+        for entries, name, what in places:
+            now = next(entry for entry in entries if entry["name"] == name)["extras"]
+            then = result.measured[f"{what}_extras"]
+            keys = PARTITION_KEYS if what == "partition" else ENVIRONMENT_KEYS
+            for key in keys:
+                if key in then and key in now and _plain(then[key]) != _plain(now[key]):
+                    was, is_now = _shown(then[key]), _shown(now[key])
+                    yield f"{key} was {was} and is {is_now} in the site's file"
+
+
+def _of_versions(case: Case, then: OfSession, now: OfSession) -> Iterator[str]:
+    """In what versions differ, as far as both sessions know them."""
+    if then.software and now.software and then.software.netproof != now.software.netproof:
+        yield f"made with netproof {then.software.netproof}, and not {now.software.netproof}"
+    there = [found for found in then.nodes if found.partition == case.partition]
+    other = _kernels(there) - _kernels(now.nodes)
+    if other and _kernels(now.nodes):
+        yield f"kernel {', '.join(sorted(other))}, and not {', '.join(sorted(_kernels(now.nodes)))}"
+    drivers, drivers_now = _drivers(there), _drivers(now.nodes)
+    for driver in sorted(drivers.keys() & drivers_now.keys()):
+        if other := drivers[driver] - drivers_now[driver]:
+            yield (
+                f"driver {driver} {', '.join(sorted(other))}, and not"
+                f" {', '.join(sorted(drivers_now[driver]))}"
+            )
+    programs = _programs(case, there)
+    programs_now = _programs(case, now.nodes)
+    changed = [
+        name for name in programs if not programs[name] <= programs_now.get(name, programs[name])
+    ]
+    if changed:
+        yield f"other files of {', '.join(sorted(changed))}"
+
+
+def _kernels(nodes: Iterable[NodeInJob]) -> set[str]:
+    return {found.node.kernel for found in nodes if found.node.kernel}
+
+
+def _drivers(nodes: Iterable[NodeInJob]) -> dict[str, set[str]]:
+    """Versions of each driver."""
+    versions: dict[str, set[str]] = {}
+    for found in nodes:
+        if found.node.driver and found.node.driver_version:
+            versions.setdefault(found.node.driver, set()).add(found.node.driver_version)
+    return versions
+
+
+def _programs(case: Case, nodes: Iterable[NodeInJob]) -> dict[str, set[str]]:
+    """SHA-256 of the case's program and of what it loads, by their names."""
+    program = "IMB-MPI1" if case.benchmark == "imb" else f"NP{case.function}"
+    sums: dict[str, set[str]] = {}
+    for found in nodes:
+        if found.environment != case.environment:
+            continue
+        for name, stated in found.node.programs.items():
+            if name == program or name.endswith(f" of {program}"):
+                sums.setdefault(name, set()).add(stated.split()[0])
+    return sums
+
+
+def _plain(value: Any) -> Any:
+    """A value as it is once it was JSON."""
+    if isinstance(value, Mapping):
+        return {key: _plain(one) for key, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _shown(value: Any) -> str:
+    return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

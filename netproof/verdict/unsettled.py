@@ -1,0 +1,99 @@
+"""Which cases of a session settle nothing: those inconclusive, and those measured while disturbed.
+
+Nothing of them becomes a reference, a baseline or a change in the history. A session is judged for
+this by itself, with its site's settings as it kept them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from netproof.criteria import Level
+from netproof.errors import NetproofError
+from netproof.session.measured import Measured
+from netproof.session.session import CheckResult, Session
+from netproof.site.site import ScoreBaseline
+from netproof.verdict import judgement
+from netproof.verdict.judgement import Ruling, Subject
+from netproof.verdict.verdict import AGAINST, faults_of, of_references, rulings_along
+
+
+@dataclass(frozen=True)
+class Unsettled:
+    """What a measured case leaves open.
+
+    ``inconclusive``: what has neither passed nor failed, a sentence each, without the case;
+    ``disturbed``: what else the nodes did in launches that had to count, since too few were free
+    of it; ``failed``: whether something of the case failed all the same.
+    """
+
+    inconclusive: tuple[str, ...]
+    disturbed: tuple[str, ...]
+    failed: bool
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """All that is open, a sentence each; nothing of a case that is settled."""
+        if not self.disturbed:
+            return self.inconclusive
+        return (*self.inconclusive, f"the machine was disturbed: {'; '.join(self.disturbed)}")
+
+    @property
+    def why_no_value(self) -> tuple[str, ...]:
+        """Why its figures tell nothing of the network; empty where they do.
+
+        A failure is one whatever else is inconclusive.
+        """
+        return self.all if self.disturbed or not self.failed else ()
+
+
+def of_session(session: Session) -> dict[tuple, Unsettled]:
+    """What each measured case of a session leaves open, by its key.
+
+    A case is not in it whose report was cut to medians, without its launches. Raises NetproofError
+    where what the session kept of its site cannot be judged with.
+    """
+    # A case that ReFrame ran again stands as it ended.
+    ended = {r.case.key(): r for r in session.results if r.case is not None}
+    ran = {key: r for key, r in ended.items() if r.measured and "launches" in r.measured}
+    subjects = {key: _subject(session, result) for key, result in ran.items()}
+    several = list(subjects.values())
+    along = rulings_along(several, session)
+    across = judgement.across(several, _baseline(ran.values()))
+    found = {}
+    for key, result in ran.items():
+        of_values = of_references(result)
+        rulings = (*of_values, *along[key], *across.get(key, ()))
+        faults = () if any(one.level in AGAINST for one in of_values) else faults_of(result)[0]
+        found[key] = Unsettled(
+            tuple(_said(one) for one in rulings if one.level is Level.INCONCLUSIVE),
+            judgement.disturbances(subjects[key]),
+            bool(faults) or any(one.level is Level.FAIL for one in rulings),
+        )
+    return found
+
+
+def _subject(session: Session, result: CheckResult) -> Subject:
+    where = f"{session.path}: {result.case}"
+    try:
+        extras, known = result.measured["partition_extras"], result.measured["environment_extras"]
+        measured = Measured.from_json(result.measured)
+        subject = Subject.of_extras(measured, extras, known.get("known", {}))
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise NetproofError(f"{where}: cannot be judged: {error!r}") from error
+    if measured.case != result.case:
+        raise NetproofError(f"{where}: what was measured is of {subject.case}")
+    return subject
+
+
+def _baseline(results: Iterable[CheckResult]) -> ScoreBaseline | None:
+    for result in results:
+        environment = result.measured["partition_extras"].get("baseline")
+        if environment:
+            return ScoreBaseline(result.partition, environment)
+    return None
+
+
+def _said(ruling: Ruling) -> str:
+    return ruling.why.removeprefix(f"{ruling.finding.where}: ")

@@ -1,0 +1,153 @@
+"""Which warnings of a session every recent session of the system had too.
+
+A warning that comes with every session is no news, and hides one that is. It counts as had before
+where the same criterion warned of the same case at the same size in each of the last sessions that
+ran the case, and there were ``LEAST`` of them at least. What an earlier session says is judged
+anew from its curves, by the settings that the site has now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from netproof.criteria import Level
+from netproof.measurement.case import Case
+from netproof.session.session import Session
+from netproof.site.matrix import Matrix
+from netproof.verdict.judgement import Ruling, other_protocol
+from netproof.verdict.verdict import Judged, rulings_along, subject
+
+SESSIONS = 10
+"""How many earlier sessions have to have had a warning, fewer where there are fewer."""
+LEAST = 3
+"""The fewest that will do."""
+NEAR = 2.0
+"""Sizes within this factor are the same: a finding moves by a step of its grid between sessions."""
+OF_PEAKS = ("MPI loss at the peak",)
+"""Criteria on peaks, wherever these lie: on the plateau of a curve chance decides at which size."""
+
+
+@dataclass(frozen=True)
+class UsualWarning:
+    """A warning that earlier sessions had too."""
+
+    judged: Judged
+    ruling: Ruling
+
+
+@dataclass(frozen=True)
+class Usual:
+    """All such warnings of a session; ``sessions``: how many had them, the least of any."""
+
+    sessions: int
+    warnings: tuple[UsualWarning, ...]
+
+    def has(self, ruling: Ruling) -> bool:
+        """Whether the ruling is one of them."""
+        return any(one.ruling is ruling for one in self.warnings)
+
+
+NOTHING = Usual(0, ())
+
+
+def usual(
+    cases: Sequence[Judged], matrix: Matrix, earlier: Sequence[Session], most: int = SESSIONS
+) -> Usual:
+    """Those warnings that each of the earlier sessions which ran the case had too.
+
+    ``earlier``: the newest first, of the same system; of them the ``most`` newest are looked into,
+    and only where there is a warning. A session that does not have the case says nothing of it. One
+    in which the case was not complete, or in which the criterion could not judge, did not warn.
+    """
+    warned = [
+        (judged, ruling)
+        for judged in cases
+        for ruling in judged.rulings
+        if ruling.level is Level.WARN
+    ]
+    if not warned:
+        return NOTHING
+    keys = {judged.case.key() for judged, _ in warned}
+    twins = {other_protocol(judged.case) for judged, _ in warned}
+    told = [_warnings(session, matrix, keys, keys | twins) for session in earlier[:most]]
+    found, fewest = [], most
+    for judged, ruling in warned:
+        having = [several[key] for several in told if (key := judged.case.key()) in several]
+        if len(having) < LEAST:
+            continue
+        if all(any(_same(ruling, other) for other in several) for several in having):
+            found.append(UsualWarning(judged, ruling))
+            fewest = min(fewest, len(having))
+    return Usual(fewest, tuple(found)) if found else NOTHING
+
+
+def _warnings(
+    session: Session, matrix: Matrix, keys: set[tuple], needed: set[tuple]
+) -> Mapping[tuple, Sequence[Ruling]]:
+    """The warnings along the curves of those cases that the session has, by their keys."""
+    # A case that ReFrame ran again stands as it ended.
+    ran = {r.case.key(): r for r in session.results if r.case is not None}
+    subjects = [subject(ran[key], matrix) for key in needed if key in ran and ran[key].measured]
+    rulings = rulings_along(subjects, session)
+    return {
+        key: [ruling for ruling in rulings.get(key, ()) if ruling.level is Level.WARN]
+        for key in keys
+        if key in ran
+    }
+
+
+def _same(ruling: Ruling, other: Ruling) -> bool:
+    mine, its = ruling.finding, other.finding
+    if mine.criterion != its.criterion:
+        return False
+    if mine.criterion in OF_PEAKS:
+        return True
+    if mine.size is None or its.size is None:
+        return mine.size == its.size
+    low, high = sorted((mine.size, its.size))
+    return high <= NEAR * low
+
+
+def sentence(found: Usual) -> str:
+    """All of them in a line: how many, of which criteria, where, and how far."""
+    together: dict[tuple[str, str], list[UsualWarning]] = {}
+    for one in found.warnings:
+        key = (one.ruling.finding.criterion, one.judged.case.what())
+        together.setdefault(key, []).append(one)
+    count = len(found.warnings)
+    parts = [
+        f"{criterion}, {_places([one.judged.case for one in several])}, {what}"
+        f" ({_values([one.ruling for one in several])})"
+        for (criterion, what), several in together.items()
+    ]
+    return (
+        f"{count} {'warning' if count == 1 else 'warnings'} as in the last {found.sessions}"
+        f" sessions: {'; '.join(parts)}"
+    )
+
+
+def _places(cases: Sequence[Case]) -> str:
+    """Partitions and environments: each once where all go with all, else each pair."""
+    partitions = list(dict.fromkeys(case.partition for case in cases))
+    environments = list(dict.fromkeys(case.environment for case in cases))
+    pairs = dict.fromkeys(f"{case.partition} {case.environment}" for case in cases)
+    if len(pairs) == len(partitions) * len(environments):
+        return f"{_and(partitions)}, {_and(environments)}"
+    return _and(list(pairs))
+
+
+def _and(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _values(rulings: Sequence[Ruling]) -> str:
+    """From the least to the largest value, and the bound where all have one."""
+    values = sorted(r.finding.value for r in rulings if r.finding.value is not None)
+    bounds = {r.finding.bound for r in rulings}
+    if not values:
+        return "undefined"
+    low, high = f"{values[0]:.3g}", f"{values[-1]:.3g}"
+    bound = bounds.pop() if len(bounds) == 1 else None
+    asked = "" if bound is None else f", the bound is {bound:g}"
+    return f"{low if low == high else f'{low} to {high}'}{asked}"

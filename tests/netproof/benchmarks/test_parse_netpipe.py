@@ -1,0 +1,290 @@
+"""NetPIPE's output, as recorded from 3.7.2, is read whole or refused with its line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from netproof.benchmarks import netpipe
+from netproof.errors import NetproofError, ParseError
+
+DATA = Path(__file__).parents[2] / "data" / "netpipe" / "3.7.2"
+
+# Written after a description of the format: no output of NetPIPE 5.x could be recorded.
+FIVE = """\
+       1    0.004000    0.003500    0.004500      2.0000
+       2    0.008000    0.007000    0.009000      2.0000
+    4096    8.192000    8.000000    8.300000      4.0000
+"""
+
+
+def recorded(name: str, *, bidirectional: bool = False) -> netpipe.NetpipeOutput:
+    read = netpipe.read_file if name.endswith(".out") else netpipe.read_print
+    return read((DATA / name).read_text(), name, bidirectional=bidirectional)
+
+
+def columns(name: str) -> list[list[str]]:
+    return [line.split() for line in (DATA / name).read_text().splitlines()]
+
+
+@pytest.mark.parametrize("name", ["tcp", "openmpi", "mpich", "testbed-fast-ethernet"])
+def test_file_and_print_of_one_run_agree(name: str) -> None:
+    of_file, of_print = recorded(f"{name}.out").curve(), recorded(f"{name}.stderr").curve()
+    assert of_file == of_print
+    assert of_file.sizes == tuple(int(row[0]) for row in columns(f"{name}.out"))
+    assert of_file.time_us == tuple(round(float(row[2]) * 1e6, 2) for row in columns(f"{name}.out"))
+
+
+def test_bandwidth_is_of_a_million_bytes_and_not_the_printed_mebibits() -> None:
+    point = recorded("openmpi.out").points[-1]
+    size, mebibits, seconds = columns("openmpi.out")[-1]
+    assert point.bandwidth_mb_s == pytest.approx(int(size) / float(seconds) / 1e6)
+    assert point.bandwidth_mb_s == pytest.approx(float(mebibits) * 2**20 / 8 / 1e6, rel=1e-4)
+    assert recorded("openmpi.out").both_ways_mb_s is None
+
+
+class TestBothWays:
+    @pytest.mark.parametrize(
+        "name", ["tcp-both-ways", "openmpi-both-ways", "testbed-gige-both-ways"]
+    )
+    def test_the_size_is_that_of_a_message_and_the_bandwidth_one_way(self, name: str) -> None:
+        of_file = recorded(f"{name}.out", bidirectional=True)
+        assert of_file.curve().sizes[:5] == (1, 2, 3, 4, 6)
+        assert of_file.curve().sizes == tuple(int(row[0]) // 2 for row in columns(f"{name}.out"))
+        assert of_file.curve() == recorded(f"{name}.stderr", bidirectional=True).curve()
+        assert of_file.both_ways_mb_s is not None
+        size, mebibits, _ = columns(f"{name}.out")[-1]
+        point = of_file.points[-1]
+        assert point.size * 2 == int(size)
+        assert of_file.both_ways_mb_s[-1] == 2 * point.bandwidth_mb_s
+        assert of_file.both_ways_mb_s[-1] == pytest.approx(float(mebibits) * 2**20 / 8e6, rel=1e-3)
+
+    def test_a_one_way_file_is_not_read_as_both_ways(self) -> None:
+        with pytest.raises(ParseError, match="the run was one way") as caught:
+            recorded("tcp.out", bidirectional=True)
+        assert caught.value.line == 1
+
+    def test_a_one_way_print_is_not_read_as_both_ways(self) -> None:
+        with pytest.raises(ParseError, match="the rate does not follow"):
+            recorded("tcp.stderr", bidirectional=True)
+
+    def test_a_print_of_both_ways_is_not_read_as_one_way(self) -> None:
+        with pytest.raises(ParseError, match="the rate does not follow"):
+            recorded("openmpi-both-ways.stderr")
+        both = (DATA / "tcp-both-ways.stdout").read_text() + (
+            DATA / "tcp-both-ways.stderr"
+        ).read_text()
+        with pytest.raises(ParseError, match="is a bidirectional run, read as one way"):
+            netpipe.read_print(both, "both.txt", bidirectional=False)
+        assert (
+            netpipe.read_print(both, "both.txt", bidirectional=True).curve()
+            == recorded("tcp-both-ways.out", bidirectional=True).curve()
+        )
+
+    def test_a_run_that_hung_is_short_of_the_sizes_asked_for(self) -> None:
+        there = recorded("openmpi-both-ways-hung.out", bidirectional=True).curve().sizes
+        asked = netpipe.sizes(1, 2**20, 0)
+        assert there == asked[: len(there)]
+        assert len(there) < len(asked)
+
+
+class TestSizes:
+    @pytest.mark.parametrize(
+        ("name", "lower", "upper", "perturbation"),
+        [
+            ("tcp", 1, 16384, 3),
+            ("openmpi", 1, 4194304, 3),
+            ("openmpi-from-64", 64, 4096, 3),
+            ("mpich", 1, 4096, 0),
+            ("testbed-fast-ethernet", 1, 1048576, 0),
+        ],
+    )
+    def test_the_sizes_are_those_that_netpipe_visits(
+        self, name: str, lower: int, upper: int, perturbation: int
+    ) -> None:
+        asked = netpipe.sizes(lower, upper, perturbation)
+        assert recorded(f"{name}.out").curve().sizes == asked
+
+    def test_both_ways_visits_the_same_sizes_of_a_message(self) -> None:
+        there = recorded("openmpi-both-ways.out", bidirectional=True).curve().sizes
+        assert there == netpipe.sizes(1, 2**20, 0)
+
+    def test_tcp_both_ways_stops_at_its_socket_buffers(self) -> None:
+        there = recorded("tcp-both-ways.out", bidirectional=True).curve().sizes
+        assert there == netpipe.sizes(1, 147456, 0)
+
+    def test_perturbed_sizes_go_past_the_upper_end(self) -> None:
+        assert netpipe.sizes(1, 64, 3)[-3:] == (61, 64, 67)
+
+    @pytest.mark.parametrize(
+        ("name", "lower", "upper", "perturbation"),
+        [("openmpi-from-10", 10, 50, 3), ("openmpi-perturbation-5", 8, 400, 5)],
+    )
+    def test_sizes_that_do_not_increase_are_refused_before_and_after_the_run(
+        self, name: str, lower: int, upper: int, perturbation: int
+    ) -> None:
+        with pytest.raises(NetproofError, match="start at a power of two"):
+            netpipe.sizes(lower, upper, perturbation)
+        with pytest.raises(ParseError, match="sizes must increase"):
+            recorded(f"{name}.out")
+
+    @pytest.mark.parametrize("asked", [(0, 64, 0), (64, 1, 0), (1, 64, -1)])
+    def test_sizes_that_netpipe_refuses_are_refused(self, asked: tuple[int, int, int]) -> None:
+        with pytest.raises(NetproofError, match="give 1 <= lower <= upper"):
+            netpipe.sizes(*asked)
+
+
+class TestPrint:
+    def test_both_streams_in_one_file_are_read(self) -> None:
+        assert recorded("openmpi.together").curve().sizes == netpipe.sizes(1, 64, 3)
+
+    def test_a_killed_run_is_an_error_at_its_last_line(self) -> None:
+        text = (DATA / "stopped.stderr").read_text()
+        for found in (text, text + "\n"):
+            with pytest.raises(ParseError, match="cut short") as caught:
+                netpipe.read_print(found, "stopped.stderr", bidirectional=False)
+            assert caught.value.line == text.count("\n") + 1
+
+    def test_an_integrity_check_is_no_measurement(self) -> None:
+        with pytest.raises(ParseError, match=r"is no row as NetPIPE 3\.7\.2 prints them"):
+            recorded("integrity.stderr")
+        with pytest.raises(ParseError, match="expected the 3 columns bytes Mbps seconds"):
+            recorded("integrity.out")
+
+    def test_a_run_without_a_size_is_an_error(self) -> None:
+        with pytest.raises(ParseError, match="the run ends before its first size"):
+            netpipe.read_print("Now starting the main loop\n", "none.txt", bidirectional=False)
+        with pytest.raises(ParseError, match="cut short: NetPIPE's main loop is missing"):
+            netpipe.read_print("0: node1\n", "none.txt", bidirectional=False)
+
+    def test_a_lost_row_is_an_error(self) -> None:
+        lines = (DATA / "tcp.stderr").read_text().split("\n")
+        del lines[10]
+        with pytest.raises(ParseError, match=r"is no row 7 as NetPIPE 3\.7\.2 prints it") as caught:
+            netpipe.read_print("\n".join(lines), "lost.txt", bidirectional=False)
+        assert caught.value.line == 11
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ("       4 0.909090   0.00000000", "a time of 0, which no message takes"),
+        ("       4      nan   0.00003357", "Mbps is nan, which no measurement gives"),
+        ("       4 0.909090          inf", "seconds is inf"),
+        ("       4 0.909090  -0.00003357", "seconds is negative"),
+        ("       4 0.909090 0.00003357", "is no row as NetPIPE 3.7.2 writes it"),
+        ("       4 0.953674   0.00003357", "the rate does not follow from bytes and time"),
+        ("       4 0.909090", "expected the 3 columns"),
+        ("       4 0.909090   0.00003357 1", "expected the 3 columns"),
+        ("       3 0.681818   0.00003357", "3 bytes after 3: sizes must increase"),
+        ("       0 0.000000   0.00003357", "a message of 0 bytes"),
+        ("four 0.909090   0.00003357", "bytes is no number"),
+    ],
+)
+def test_an_impossible_row_is_refused_with_its_line(row: str, reason: str) -> None:
+    text = f"       3 {3 * 8 / 2**20 / 3.357e-05:f}   0.00003357\n{row}\n"
+    with pytest.raises(ParseError, match=reason) as caught:
+        netpipe.read_file(text, "row.out", bidirectional=False)
+    assert (caught.value.path, caught.value.line) == ("row.out", 2)
+
+
+def test_a_last_line_without_its_end_is_cut_short() -> None:
+    text = (DATA / "tcp.out").read_text()
+    with pytest.raises(ParseError, match="the file is cut short") as caught:
+        netpipe.read_file(text[:-1], "cut.out", bidirectional=False)
+    assert caught.value.line == text.count("\n")
+
+
+@pytest.mark.parametrize("text", ["", "\n\n"])
+def test_an_empty_file_is_an_error(text: str) -> None:
+    for read in (netpipe.read_file, netpipe.read_print):
+        with pytest.raises(ParseError, match="is empty"):
+            read(text, "empty.out", bidirectional=False)
+
+
+class TestRelease5:
+    def test_its_average_rate_and_time_are_taken(self) -> None:
+        output = netpipe.read_file(FIVE, "np5.out", bidirectional=False)
+        assert output.release == "5"
+        assert output.curve().sizes == (1, 2, 4096)
+        assert output.curve().time_us == (2.0, 2.0, 4.0)
+        assert output.curve().bandwidth_mb_s == pytest.approx((0.5, 1.0, 1024.0))
+
+    def test_both_ways_halves_bytes_and_rate(self) -> None:
+        text = FIVE.split("\n", 1)[1]
+        output = netpipe.read_file(text, "np5.out", bidirectional=True)
+        assert output.curve().sizes == (1, 2048)
+        assert output.curve().bandwidth_mb_s == pytest.approx((0.5, 512.0))
+        assert output.both_ways_mb_s == pytest.approx((1.0, 1024.0))
+
+    def test_a_clamped_maximum_below_the_average_is_no_error(self) -> None:
+        row = "       8    0.128000    0.120000    0.064000      0.5000\n"
+        output = netpipe.read_file(row, "np5.out", bidirectional=False)
+        assert output.curve().bandwidth_mb_s == pytest.approx((16.0,))
+
+    @pytest.mark.parametrize(
+        ("row", "reason"),
+        [
+            ("   8192    8.192000    8.000000    8.300000      nan", "average usec is nan"),
+            ("   8192    8.192000    8.000000    8.300000      0.0", "a time of 0"),
+            ("   8192    7.192000    8.000000    8.300000      8.0", "minimum rate to be no more"),
+            ("   8192    8.192000    8.000000    8.300000      64.0", "contradict each other"),
+            ("   8192.5  8.192000    8.000000    8.300000      8.0", "no whole number of bytes"),
+            ("   4096    8.192000    8.000000    8.300000      4.0", "sizes must increase"),
+            ("   8192    8.192000    0.00000811", "expected the 5 columns"),
+        ],
+    )
+    def test_an_impossible_row_is_refused_with_its_line(self, row: str, reason: str) -> None:
+        with pytest.raises(ParseError, match=reason) as caught:
+            netpipe.read_file(f"{FIVE}{row}\n", "np5.out", bidirectional=False)
+        assert caught.value.line == 4
+
+
+@pytest.mark.parametrize(
+    "name", ["tcp", "openmpi", "openmpi-from-64", "mpich", "testbed-fast-ethernet", "tcp-both-ways"]
+)
+def test_a_file_from_which_lines_are_missing_is_refused_with_their_sizes(name: str) -> None:
+    rows = (DATA / f"{name}.out").read_text().splitlines(keepends=True)
+    both = name.endswith("both-ways")
+    whole = netpipe.read_file("".join(rows), name, bidirectional=both).curve().sizes
+    for lost in range(1, len(rows) - 1):
+        left = "".join(rows[:lost] + rows[lost + 1 :])
+        with pytest.raises(ParseError, match=r"are missing: NetPIPE 3\.7\.2 measures") as error:
+            netpipe.read_file(left, name, bidirectional=both)
+        assert f" {whole[lost]} " in str(error.value)
+        assert error.value.line == lost + 1
+
+
+def test_sizes_that_no_run_visits_are_refused() -> None:
+    text = "".join(f"{size:8d} {size * 8 / 2**20 / 1e-3:f} {1e-3:12.8f}\n" for size in (5, 9, 77))
+    with pytest.raises(ParseError, match=r"no run of NetPIPE 3\.7\.2 measures these sizes alone"):
+        netpipe.read_file(text, "odd.out", bidirectional=False)
+
+
+def test_a_line_of_100_mb_is_quoted_by_its_beginning() -> None:
+    with pytest.raises(ParseError) as error:
+        netpipe.read_file("9" * 10**8 + "\n", "long.out", bidirectional=False)
+    assert len(str(error.value)) < 1500
+
+
+class TestWhatOthersPrinted:
+    BEFORE = "srun: job 17 queued and waiting for resources\n\n"
+
+    def printed(self) -> str:
+        return (DATA / "tcp.stderr").read_text()
+
+    def test_before_the_main_loop_it_is_kept(self):
+        framed = netpipe.read_print(self.BEFORE + self.printed(), "x", bidirectional=False)
+        plain = netpipe.read_print(self.printed(), "x", bidirectional=False)
+        assert self.BEFORE.strip() in framed.preamble
+        assert framed.curve() == plain.curve()
+
+    def test_behind_its_rows_nothing_may_follow_since_it_has_no_last_line(self):
+        with pytest.raises(ParseError, match="is no row as NetPIPE"):
+            netpipe.read_print(self.printed() + self.BEFORE, "x", bidirectional=False)
+
+    def test_a_row_before_the_main_loop_is_refused(self):
+        row = next(line for line in self.printed().splitlines(True) if " times --> " in line)
+        with pytest.raises(ParseError, match="a row before NetPIPE's main loop"):
+            netpipe.read_print(row + self.printed(), "x", bidirectional=False)

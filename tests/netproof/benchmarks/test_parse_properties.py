@@ -1,0 +1,390 @@
+"""Whatever happens to an output, a parser raises its own error or returns the truth.
+
+The truth of a garbled file cannot always be known: a digit changed in the time of a collective
+makes another valid time, and nothing else in the file speaks against it. So the claims are:
+what the damage did not touch is read as it was, structure (which tables, ranks, how many rows)
+is never changed without an error, and what can be computed twice (a bandwidth, from the row's
+own rate) never comes out further from the truth than the printed decimals allow.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from netproof.benchmarks import imb, netpipe
+from netproof.benchmarks.outputs import read
+from netproof.errors import ParseError
+
+DATA = Path(__file__).parents[2] / "data"
+IMB = {
+    name: (DATA / "imb" / name).read_text()
+    for name in (
+        "2018/all.txt",
+        "2018/checked.txt",
+        "2021.11/multi-0.txt",
+        "2021.11/multi-1.txt",
+        "2021.11/time-out.txt",
+        "2021.11-intel/large.txt",
+        "4.1-format/mebibytes.txt",
+    )
+}
+NP = DATA / "netpipe" / "3.7.2"
+CHARACTERS = st.one_of(
+    st.sampled_from(" 0123456789.-\n#\t\r\0eEnainf"), st.characters(codec="utf-8")
+)
+modest = settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+def without_lines(output: imb.ImbOutput) -> list[imb.ImbTable]:
+    return [
+        replace(
+            table,
+            first_line=0,
+            last_line=0,
+            rows=tuple(replace(row, line=0) for row in table.rows),
+            failures=tuple(replace(failure, line=0) for failure in table.failures),
+        )
+        for table in output.tables
+    ]
+
+
+def structure(output: imb.ImbOutput) -> list[tuple[object, ...]]:
+    return [
+        (t.function, t.ranks, t.groups, t.group, t.waiting, len(t.rows), len(t.failures))
+        for t in output.tables
+    ]
+
+
+def rule(columns: int) -> str:
+    return "#" + "-" * (13 * columns - 1)
+
+
+def written(
+    tables: list[tuple[str, int, list[list[float]]]], *, version: str, megabyte: int, total: int
+) -> str:
+    """A whole output of IMB, for rows of size, repetitions, and times or a message rate."""
+    longest = max(row[0] for name, _, rows in tables for row in rows if name != "Barrier")
+    functions = dict.fromkeys(name for name, _, _ in tables)
+    text = [
+        "#" + "-" * 64,
+        f"#    Intel(R) MPI Benchmarks {version}, MPI-1 part",
+        "#" + "-" * 64,
+        *("# Date                  : today", "# MPI Version           : 3.1", "", ""),
+        *("# Calling sequence was: ", "", "# IMB-MPI1 ", ""),
+        "# Minimum message length in bytes:   0",
+        f"# Maximum message length in bytes:   {longest:.0f}",
+        *("#", "# MPI_Datatype                   :   MPI_BYTE ", "# ", ""),
+        *("# List of Benchmarks to run:", "", *(f"# {name}" for name in functions)),
+    ]
+    for name, ranks, rows in tables:
+        if name == "Barrier":
+            header = [imb._COUNT, *imb._RANGE]
+            lines = [f"{n:13.0f}{a:13.2f}{b:13.2f}{c:13.2f}" for _, n, a, b, c in rows]
+        elif name in imb.COLLECTIVE:
+            header = [imb._SIZE, imb._COUNT, *imb._RANGE]
+            lines = [f"{s:13.0f}{n:13.0f}{a:13.2f}{b:13.2f}{c:13.2f}" for s, n, a, b, c in rows]
+        elif name in imb.MESSAGE_RATE:
+            header = [imb._SIZE, imb._COUNT, imb._RATE, imb._MESSAGES]
+            lines = [f"{s:13.0f}{n:13.0f}{s * r / megabyte:13.2f}{r:13.0f}" for s, n, r in rows]
+        elif name in imb.SINGLE_TRANSFER:
+            header = [imb._SIZE, imb._COUNT, imb._TIME, imb._RATE]
+            lines = [
+                f"{s:13.0f}{n:13.0f}{t:13.2f}{s / t * 1e6 / megabyte:13.2f}" for s, n, t in rows
+            ]
+        else:
+            header = [imb._SIZE, imb._COUNT, *imb._RANGE, imb._RATE]
+            moved = imb.POINT_TO_POINT[name]
+            lines = [
+                f"{s:13.0f}{n:13.0f}{a:13.2f}{b:13.2f}{c:13.2f}"
+                f"{moved * s / b * 1e6 / megabyte:13.2f}"
+                for s, n, a, b, c in rows
+            ]
+        text += ["", rule(len(header)), f"# Benchmarking {name} ", f"# #processes = {ranks} "]
+        if ranks < total:
+            text.append(f"# ( {total - ranks} additional processes waiting in MPI_Barrier)")
+        text += [rule(len(header)), "".join(f"{column:>13}" for column in header), *lines]
+    return "\n".join([*text, "", "", "# All processes entering MPI_Finalize", "", ""])
+
+
+RANKS = st.sampled_from([(8,), (4, 8), (2, 4, 8), (3, 6, 8)])
+
+
+@st.composite
+def outputs(draw: st.DrawFn) -> tuple[str, list[tuple[str, int, list[list[float]]]]]:
+    version, megabyte = draw(
+        st.sampled_from([("2018", 10**6), ("2021.7", 10**6), ("4.1 Update 1", 2**20)])
+    )
+    most = draw(st.integers(2, 22))
+    sizes = [0, *(2**power for power in range(2, most + 1))]
+    times = st.floats(0.05, 1e7, allow_nan=False)
+    counts = st.integers(1, 10**6)
+    tables: list[tuple[str, int, list[list[float]]]] = []
+    for name in draw(st.sets(st.sampled_from(sorted(imb.FUNCTIONS)), min_size=1, max_size=4)):
+        rows: list[list[float]] = []
+        for size in [0] if name == "Barrier" else sizes:
+            spread = sorted(draw(st.lists(times, min_size=3, max_size=3)))
+            if name in imb.MESSAGE_RATE:
+                # More would fill a column of IMB's, which then prints no space before it.
+                rows.append([size, draw(counts), draw(st.integers(1, 10**15 // (size + 10**6)))])
+            elif name in imb.SINGLE_TRANSFER:
+                rows.append([size, draw(counts), spread[0]])
+            else:
+                rows.append([size, draw(counts), spread[0], spread[2], spread[1]])
+        for ranks in (2,) if name in imb.SINGLE_TRANSFER else draw(RANKS):
+            tables.append((name, ranks, rows))
+    if all(name == "Barrier" for name, _, _ in tables):
+        tables.append(("Bcast", 8, [[size, 1, 1.0, 1.0, 1.0] for size in sizes]))
+    return written(tables, version=version, megabyte=megabyte, total=8), tables
+
+
+@modest
+@given(outputs())
+def test_what_is_written_is_read_back(
+    case: tuple[str, list[tuple[str, int, list[list[float]]]]],
+) -> None:
+    text, tables = case
+    output = imb.read(text, "written.txt")
+    assert output.processes == 8
+    assert [(t.function, t.ranks) for t in output.tables] == [(n, r) for n, r, _ in tables]
+    for table, (name, _, rows) in zip(output.tables, tables, strict=True):
+        assert [(row.size, row.repetitions) for row in table.rows] == [
+            (row[0], row[1]) for row in rows
+        ]
+        for read_row, row in zip(table.rows, rows, strict=True):
+            if name in imb.MESSAGE_RATE:
+                assert read_row.messages_s == row[2]
+            elif name in imb.SINGLE_TRANSFER:
+                assert read_row.t_us == float(f"{row[2]:.2f}")
+            else:
+                assert [read_row.t_min_us, read_row.t_max_us, read_row.t_avg_us] == [
+                    float(f"{time:.2f}") for time in row[2:]
+                ]
+        table.curve()
+
+
+@pytest.mark.parametrize("name", ["2021.11/time-out.txt", "2021.11/multi-1-out-of-mem.txt"])
+def test_cut_at_any_byte_it_is_refused_or_whole(name: str) -> None:
+    text = (DATA / "imb" / name).read_text()
+    truth = without_lines(imb.read(text, name))
+    accepted = 0
+    for end in range(len(text)):
+        try:
+            output = imb.read(text[:end], name)
+        except ParseError:
+            continue
+        accepted += 1
+        assert without_lines(output) == truth
+    assert accepted <= 2, "only empty lines at the end may be missing"
+
+
+@modest
+@given(st.sampled_from(sorted(IMB)), st.data())
+def test_a_cut_out_middle_is_refused_or_leaves_the_rest_as_it_was(
+    name: str, data: st.DataObject
+) -> None:
+    text = IMB[name]
+    start = data.draw(st.integers(0, len(text) - 1))
+    end = data.draw(st.integers(start + 1, min(len(text), start + 4000)))
+    try:
+        output = imb.read(text[:start] + text[end:], name)
+    except ParseError:
+        return
+    truth = imb.read(text, name)
+    touched = {
+        number for number in range(text.count("\n", 0, start) + 1, text.count("\n", 0, end) + 2)
+    }
+    if structure(output) == structure(truth):
+        check_rows(output, truth, touched)
+        return
+    # A table of fewer ranks, or the first rows of a table, can go missing without a trace: who
+    # asked for them has to look for them. What is left is still as it was.
+    remaining = [replace(row, line=0) for t in output.tables for row in t.rows]
+    assert len(remaining) < sum(len(t.rows) for t in truth.tables)
+    rest = iter(remaining)
+    for table in truth.tables:
+        for row in table.rows:
+            if row.line not in touched:
+                assert replace(row, line=0) in rest
+
+
+def check_rows(output: imb.ImbOutput, truth: imb.ImbOutput, touched: set[int]) -> None:
+    for table, true_table in zip(output.tables, truth.tables, strict=True):
+        for row, true_row in zip(table.rows, true_table.rows, strict=True):
+            if true_row.line not in touched:
+                assert replace(row, line=0) == replace(true_row, line=0)
+            elif table.function in imb.POINT_TO_POINT:
+                check_bandwidth(table.function, row, true_row)
+        for failure, true_failure in zip(table.failures, true_table.failures, strict=True):
+            if true_failure.line not in touched:
+                assert replace(failure, line=0) == replace(true_failure, line=0)
+
+
+def check_bandwidth(function: str, row: imb.ImbRow, true_row: imb.ImbRow) -> None:
+    """The bandwidth is that of the printed rate, within half a unit of time and of rate each."""
+    messages = imb.POINT_TO_POINT[function]
+    bandwidth = messages * row.size / row.time_us
+    truth = messages * true_row.size / true_row.time_us
+    # A small time is printed with few digits, in either row.
+    share = 0.005 / (min(row.time_us, true_row.time_us) - 0.005)
+    assert abs(bandwidth - truth) <= 0.0212 + share * (bandwidth + truth)
+
+
+@settings(modest, max_examples=600)
+@given(st.sampled_from(sorted(IMB)), st.data(), CHARACTERS)
+def test_one_garbled_character_is_refused_or_changes_its_own_number_only(
+    name: str, data: st.DataObject, character: str
+) -> None:
+    text = IMB[name]
+    place = data.draw(st.integers(0, len(text) - 1))
+    garbled = text[:place] + character + text[place + 1 :]
+    try:
+        output = imb.read(garbled, name)
+    except ParseError:
+        return
+    truth = imb.read(text, name)
+    assert structure(output) == structure(truth)
+    if "\n" in (character, text[place]):
+        assert without_lines(output) == without_lines(truth)
+    else:
+        check_rows(output, truth, {text.count("\n", 0, place) + 1})
+        for table in output.tables:
+            for row in table.rows:
+                literal = garbled.split("\n")[row.line - 1].split()
+                assert {f"{row.repetitions}", f"{row.size}"} <= {*literal, "0"}
+
+
+def in_turns(first: str, second: str, cuts: list[tuple[float, float]]) -> str:
+    """Pieces of both texts in turns, each whole and in its order."""
+    places = [(0, 0), *((int(x * len(first)), int(y * len(second))) for x, y in cuts)]
+    ends = [sorted(place[which] for place in places) for which in (0, 1)]
+    mixed = ""
+    for one, after, other, then in zip(
+        ends[0], [*ends[0][1:], len(first)], ends[1], [*ends[1][1:], len(second)], strict=True
+    ):
+        mixed += first[one:after] + second[other:then]
+    return mixed
+
+
+CUTS = st.lists(
+    st.tuples(st.floats(0, 1, exclude_max=True), st.floats(0, 1, exclude_max=True)), max_size=12
+)
+
+
+@settings(modest, max_examples=200)
+@given(st.sampled_from(sorted(IMB)), st.sampled_from(sorted(IMB)), CUTS, st.booleans())
+def test_two_outputs_in_one_file_are_refused(
+    one: str, other: str, cuts: list[tuple[float, float]], whole_lines: bool
+) -> None:
+    first, second = IMB[one], IMB[other]
+    if whole_lines:
+        cuts = [
+            (
+                (first.rfind("\n", 0, int(x * len(first))) + 1) / len(first),
+                (second.rfind("\n", 0, int(y * len(second))) + 1) / len(second),
+            )
+            for x, y in cuts
+        ]
+    with pytest.raises(ParseError):
+        imb.read(in_turns(first, second, cuts), "two.txt")
+
+
+@settings(modest, max_examples=200)
+@given(st.sampled_from(["tcp.out", "openmpi.out", "mpich.out"]), CUTS)
+def test_two_netpipe_files_mixed_are_refused(name: str, cuts: list[tuple[float, float]]) -> None:
+    first, second = (NP / name).read_text(), (NP / "mpich.out").read_text()
+    with pytest.raises(ParseError):
+        netpipe.read_file(in_turns(first, second, cuts), name, bidirectional=False)
+
+
+@settings(modest, max_examples=400)
+@example("tcp.out", 0.5, "1")
+@given(
+    st.sampled_from(["tcp.out", "openmpi.out", "tcp.stderr", "openmpi.stderr"]),
+    st.floats(0, 1, exclude_max=True),
+    CHARACTERS,
+)
+def test_one_garbled_character_is_refused_or_below_what_netpipe_prints(
+    name: str, share: float, character: str
+) -> None:
+    text = (NP / name).read_text()
+    place = int(share * len(text))
+    garbled = text[:place] + character + text[place + 1 :]
+    parser = netpipe.read_file if name.endswith(".out") else netpipe.read_print
+    truth = parser(text, name, bidirectional=False).curve()
+    try:
+        curve = parser(garbled, name, bidirectional=False).curve()
+    except ParseError:
+        return
+    assert len(curve.sizes) == len(truth.sizes)
+    # Half a unit of the time's last decimal, and of the rate's: six decimals of Mbps in the
+    # file, two in what is printed. Within it a size can change too: the sizes asked for tell.
+    rate_error = 0.5e-6 if name.endswith(".out") else 0.005
+    for size, time, true_size, true_time in zip(
+        curve.sizes, curve.time_us, truth.sizes, truth.time_us, strict=True
+    ):
+        bandwidth, true_bandwidth = size / time, true_size / true_time
+        share = 0.005 / (min(time, true_time) - 0.005)
+        margin = 2 * rate_error * 2**20 / 8e6 + share * (bandwidth + true_bandwidth)
+        assert abs(bandwidth - true_bandwidth) <= margin * 1.001
+
+
+@pytest.mark.parametrize("name", ["tcp.out", "tcp.stderr"])
+def test_netpipe_cut_at_any_byte_is_refused_or_a_true_beginning(name: str) -> None:
+    text = (NP / name).read_text()
+    parser = netpipe.read_file if name.endswith(".out") else netpipe.read_print
+    truth = parser(text, name, bidirectional=False)
+    asked = netpipe.sizes(1, 16384, 3)
+    for end in range(len(text)):
+        try:
+            output = parser(text[:end], name, bidirectional=False)
+        except ParseError:
+            continue
+        assert output.points == truth.points[: len(output.points)]
+        assert output.curve().sizes != asked, "a cut run must not look complete"
+
+
+@settings(modest, max_examples=300)
+@given(
+    st.one_of(
+        st.text(),
+        st.text(alphabet=" #-\n0123456789.abMPI()/[]", max_size=400),
+        st.builds(
+            lambda text, edits: _edited(text, edits),
+            st.sampled_from(
+                [*IMB.values(), (NP / "tcp.out").read_text(), (NP / "tcp.stderr").read_text()]
+            ),
+            st.lists(
+                st.tuples(
+                    st.floats(0, 1, exclude_max=True), st.integers(0, 300), st.text(max_size=20)
+                ),
+                max_size=4,
+            ),
+        ),
+    ),
+    st.booleans(),
+)
+@example(IMB["2018/all.txt"].replace("# #processes = 4", "# #processes = " + "9" * 5000), False)
+@example(IMB["2018/all.txt"].replace(":   16", ":   " + "9" * 5000), False)
+@example((NP / "tcp.stderr").read_text().replace("  0:", "9" * 5000 + ":"), False)
+@example("9" * 5000 + " 1 1\n", False)
+@example("9" * 400 + " 1 1 1 1\n", True)
+def test_no_text_makes_any_other_error(text: str, bidirectional: bool) -> None:
+    with suppress(ParseError):
+        output = read(text, "any.txt", bidirectional=bidirectional)
+        for result in output.tables if isinstance(output, imb.ImbOutput) else [output]:
+            result.curve()
+
+
+def _edited(text: str, edits: list[tuple[float, int, str]]) -> str:
+    for share, length, new in edits:
+        place = int(share * len(text))
+        text = text[:place] + new + text[place + length :]
+    return text

@@ -1,0 +1,82 @@
+"""What cannot be measured is known before the night begins."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from netproof.commands.nightly.conditions import enough_room
+from netproof.errors import NetproofError
+from netproof.site import slurm
+from netproof.site.slurm import SlurmNode, SlurmPartition
+
+# What sinfo of Slurm 22.05 lists in --format="%R|%N|%T|%E".
+LISTED = """\
+fast-ethernet|fast-ethernet-1|idle|none
+gige|gige-1|mixed|none
+gige|gige-2|allocated+|none
+gige|gige-3|drained|disk of /dev/sda | to be replaced
+gige|gige-4|down*|Not responding
+"""
+
+
+@pytest.fixture
+def gige() -> SlurmPartition:
+    return slurm.partitions_of({"gige": "UP", "fast-ethernet": "DOWN"}, LISTED)["gige"]
+
+
+def test_a_partition_runs_what_its_usable_nodes_allow(gige):
+    assert gige.cannot_run(2) is None
+    assert gige.cannot_run(4) == (
+        "partition gige has 2 usable nodes of 4, and 4 are needed: gige-3 is drained (disk of"
+        " /dev/sda | to be replaced); gige-4 is down* (Not responding)"
+    )
+
+
+@pytest.mark.parametrize("state", ["DOWN", "DRAIN", "INACTIVE"])
+def test_a_partition_that_is_not_up_runs_nothing(state):
+    down = SlurmPartition(
+        "gige", state, (SlurmNode("gige-1", "idle", ""), SlurmNode("gige-2", "idle", ""))
+    )
+    assert down.cannot_run(2) == f"partition gige is {state}"
+
+
+@pytest.mark.parametrize("state", ["maint", "reserved", "drained", "down", "fail", "idle*"])
+def test_a_node_in_maintenance_or_that_does_not_answer_is_not_usable(state):
+    assert not SlurmNode("gige-1", state, "").usable
+
+
+@pytest.mark.parametrize(
+    ("access", "names"),
+    [
+        (["--partition=gige"], ["gige"]),
+        (["-p gige"], ["gige"]),
+        (["-pgige", "--account=net"], ["gige"]),
+        (["--partition=gige,ib --account=net"], ["gige", "ib"]),
+        (["--account=-pnone"], []),
+        ([], []),
+    ],
+)
+def test_the_partition_of_slurm_is_in_the_access_options(access, names):
+    assert slurm.names_in(access) == names
+
+
+def test_a_full_file_system_is_named_before_anything_is_measured(tmp_path):
+    enough_room([tmp_path / "not" / "yet", Path("/")], 1)
+    with pytest.raises(
+        NetproofError, match=r"not/yet: the file system is too full: \d+ MB are free"
+    ):
+        enough_room([tmp_path / "not" / "yet"], 10**9)
+
+
+def test_of_folders_on_one_file_system_the_first_is_named_though_others_write_to_it(
+    tmp_path, monkeypatch
+):
+    answers = itertools.count(10**9, -(10**6))
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=next(answers)))
+    with pytest.raises(NetproofError, match="store: the file system is too full: 1000 MB are free"):
+        enough_room([tmp_path / "store", tmp_path / "reports", tmp_path], 2000)

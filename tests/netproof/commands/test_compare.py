@@ -1,0 +1,251 @@
+"""``netproof compare``: exit 0 shown, 2 cannot be; nothing that one side lacks is left out."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from netproof.commands.cli import app
+from netproof.session.provenance import Software, of_job
+
+RECORDED = Path(__file__).resolve().parents[2] / "data" / "sessions"
+HEALTHY, SICK = str(RECORDED / "healthy.json"), str(RECORDED / "sick.json")
+
+
+def compared(*arguments: str) -> tuple[int, str, str]:
+    ran = CliRunner().invoke(app, ["compare", *arguments])
+    return ran.exit_code, ran.stdout, ran.stderr
+
+
+def test_two_sessions_are_shown_with_ratios_and_where_they_lie():
+    status, said, _ = compared(HEALTHY, SICK)
+    assert status == 0
+    assert "sick against healthy, 4 cases: slower in 1, no difference overall in 3" in said
+    assert "slower from 32768 to 524288 bytes" in said
+    assert "only healthy has gige mpich IMB PingPong 2 ranks" in said
+
+
+def test_two_partitions_of_a_session_have_a_table_for_each_environment():
+    status, said, _ = compared(HEALTHY, "--partition", "gige", "fast-ethernet")
+    assert status == 0
+    lines = said.splitlines()
+    assert {"mpich", "intelmpi"} < set(lines)
+    assert "configuration: link_mbit_s 1000 and 100" in lines
+    assert any(line.startswith("▼  NetPIPE MPI between oneway") for line in lines)
+
+
+def test_two_environments_of_one_partition_can_be_chosen():
+    _, said, _ = compared(
+        HEALTHY, "--environment", "mpich", "intelmpi", "--partition", "gige", "gige"
+    )
+    assert "intelmpi against mpich, 4 cases" in said
+    assert "fast-ethernet" not in said
+
+
+def test_json_has_the_figures_that_are_shown():
+    status, text, _ = compared(HEALTHY, SICK, "--json")
+    assert status == 0
+    document = json.loads(text)
+    _, said, _ = compared(HEALTHY, SICK)
+    assert document["summary"] in said
+    assert len(document["not_compared"]) == 12
+    for case in document["cases"]:
+        assert case["sentence"] in said
+        low, high = case["interval"]
+        assert f"{case['ratio']:.2f}  {low:.2f}–{high:.2f}" in said
+        assert len(case["sizes_bytes"]) == len(case["ratios"]) == case["common"]["count"]
+
+
+def test_a_stored_session_is_compared_by_its_name(tmp_path):
+    # The cut report has not all that a store wants; sick.json is whole.
+    store = str(tmp_path / "store")
+    assert CliRunner().invoke(app, ["ingest", SICK, "--store", store]).exit_code == 0
+    status, said, _ = compared(HEALTHY, "newest", "--store", store)
+    assert status == 0
+    assert "20261121T012240-34933804 against healthy, 4 cases" in said
+
+
+@pytest.fixture
+def labelled(tmp_path):
+    """A store with a session for each of two kernels, and an older one of the first."""
+    for number, (kernel, hour) in enumerate([("6.1", 1), ("6.1", 3), ("6.6", 2)]):
+        document = json.loads(Path(SICK).read_text())
+        info = document["session_info"]
+        info |= {
+            "kernel": kernel,
+            "uuid": f"{number:08d}" + info["uuid"][8:],
+            "time_start_unix": info["time_start_unix"] + 3600 * hour,
+        }
+        report = tmp_path / f"run-{number}.json"
+        report.write_text(json.dumps(document))
+        ingested = CliRunner().invoke(
+            app, ["ingest", str(report), "--store", str(tmp_path / "store")]
+        )
+        assert ingested.exit_code == 0
+    return str(tmp_path / "store")
+
+
+def test_the_newest_sessions_of_two_labels_are_compared_by_their_labels(labelled):
+    arguments = ("--store", labelled, "--label", "kernel=6.1", "kernel=6.6")
+    status, said, _ = compared(*arguments)
+    assert status == 0
+    assert "kernel=6.6 against kernel=6.1, 4 cases: no difference overall in 4" in said
+    assert "session=20261121T042240-00000001, 20261121T012240+0000, kernel=6.1" in said
+    first = json.loads(compared(*arguments, "--json")[1])["first"]
+    assert (first["name"], first["labels"]) == ("kernel=6.1", {"kernel": "6.1"})
+
+
+def test_all_values_of_a_label_are_compared_with_the_oldest(labelled):
+    status, text, _ = compared("--store", labelled, "--by", "label=kernel", "--json")
+    assert status == 0
+    document = json.loads(text)
+    assert document["values"] == ["kernel=6.6", "kernel=6.1"]
+    (one,) = document["comparisons"]
+    assert (one["first"]["name"], one["second"]["name"]) == ("kernel=6.6", "kernel=6.1")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("--label", "kernel=6.1", "kernel=7.0"), "no session has kernel=7.0; those with that"),
+        (("--label", "kernel", "kernel=6.6"), "'kernel' is no label: KEY=VALUE"),
+        (("--label", "driver=1", "driver=2"), "no session has the label 'driver'; 'reframe --sess"),
+        ((HEALTHY, "--label", "kernel=6.1", "kernel=6.6"), "name sessions or labels, not both"),
+        (("--by", "label=driver"), "no session has the label 'driver'"),
+        ((HEALTHY, "--by", "label=kernel"), "name none"),
+    ],
+)
+def test_a_label_that_nothing_has_is_told_with_those_there_are(labelled, arguments, reason):
+    status, said, why = compared(*arguments, "--store", labelled)
+    assert (status, said) == (2, "")
+    assert reason in why
+
+
+def with_nodes(folder: Path, kernel: str) -> str:
+    """A report whose job has the nodes of a recorded one, with this kernel."""
+    software = Software("0.1.0", "4.10.4", "slurm 22.05.8", "abc", False, (), {})
+    nodes = [f"gige-{number}" for number in range(1, 5)]
+    recorded = json.dumps(of_job(RECORDED.parent / "nodes" / "same", nodes, software))
+    document = json.loads(Path(SICK).read_text())
+    job = next(
+        test for test in document["runs"][0]["testcases"] if test["netproof_kind"] == "launches"
+    )
+    job["netproof_provenance"] = json.loads(re.sub(r'(?<="kernel": ")[^"]+', kernel, recorded))
+    path = folder / f"kernel-{kernel}.json"
+    path.write_text(json.dumps(document))
+    return str(path)
+
+
+def test_in_what_nodes_differ_is_told_and_that_it_is_not_known(tmp_path):
+    arguments = (with_nodes(tmp_path, "6.1"), with_nodes(tmp_path, "6.6"))
+    _, said, _ = compared(*arguments)
+    assert "\nnodes: kernel 6.1 and 6.6\n" in said
+    assert said.count("\nnodes: ") == 1
+    document = json.loads(compared(*arguments, "--json")[1])
+    assert document["nodes"] == [{"what": "kernel", "first": ["6.1"], "second": ["6.6"]}]
+    _, said, _ = compared(arguments[0], HEALTHY)
+    assert "\nnodes: what the nodes of healthy were is not known: the report is of a " in said
+    assert json.loads(compared(arguments[0], HEALTHY, "--json")[1])["nodes"] is None
+
+
+def test_a_page_has_what_the_terminal_says_and_where_it_comes_from(tmp_path):
+    folder = tmp_path / "page"
+    status, said, _ = compared(HEALTHY, SICK, "--out", str(folder))
+    assert (status, said.splitlines()[-1]) == (0, f"page {folder}/index.html")
+    page = (folder / "index.html").read_text()
+    document = json.loads(compared(HEALTHY, SICK, "--json")[1])
+    assert f"{document['summary']}." in page
+    assert f"sick: testbed of {SICK}, 20261121T012240+0000" in page
+    for case in document["cases"]:
+        assert case["sentence"] in page
+    assert {path.suffix for path in (folder / "assets").iterdir()} == {".css", ".js"}
+
+
+@pytest.mark.parametrize(
+    ("by", "held", "drawn"),
+    [
+        ("partition", (), {"gige mpich", "gige intelmpi", "fast-ethernet mpich"}),
+        ("environment", (), {"mpich gige", "mpich fast-ethernet", "intelmpi gige"}),
+        ("environment", ("--partition", "gige", "gige"), {"mpich", "intelmpi"}),
+    ],
+)
+def test_a_page_along_a_dimension_draws_every_value_and_what_is_held_fixed_apart(
+    tmp_path, by, held, drawn
+):
+    status, _, _ = compared(HEALTHY, "--by", by, *held, "--out", str(tmp_path))
+    assert status == 0
+    page = (tmp_path / "index.html").read_text()
+    assert f"By {by}: " in page
+    charts = re.findall(r'<script type="application/json">(.*?)</script>', page, re.DOTALL)
+    assert len(charts) == 3
+    found = set(re.findall(r'"configuration": ?"([^"]+)"', charts[0]))
+    assert drawn <= found
+    assert len(found) == (2 if held else 4)
+
+
+def test_a_page_goes_into_no_folder_of_other_things(tmp_path):
+    (tmp_path / "thesis.tex").write_text("")
+    status, said, why = compared(HEALTHY, SICK, "--out", str(tmp_path))
+    assert (status, said) == (2, "")
+    assert "is not empty and no report" in why
+
+
+def test_along_a_dimension_every_value_has_a_column_and_everything_else_is_fixed():
+    status, said, _ = compared(HEALTHY, "--by", "environment")
+    assert status == 0
+    lines = said.splitlines()
+    heading = next(number for number, line in enumerate(lines) if line.split() == ["intelmpi"])
+    assert lines[heading + 1].startswith("gige IMB PingPong 2 ranks ")
+    assert "intelmpi against mpich, 8 cases" in said
+    document = json.loads(compared(HEALTHY, "--by", "environment", "--json")[1])
+    assert (document["by"], document["values"]) == ("environment", ["mpich", "intelmpi"])
+    (one,) = document["comparisons"]
+    assert one == json.loads(compared(HEALTHY, "--environment", "mpich", "intelmpi", "--json")[1])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ((SICK, "--by", "partition"), "there is one partition only, gige"),
+        ((HEALTHY, "--by", "ranks"), "'ranks' is no dimension: partition, environment, or label="),
+        (("--by", "partition"), "one session is looked at: name it"),
+        ((HEALTHY, "--by", "partition", "--environment", "mpich", "intelmpi"), "hold"),
+        ((HEALTHY, "--by", "partition", "--partition", "gige", "gige"), "another dimension fixed"),
+    ],
+)
+def test_a_dimension_that_there_is_not_is_told(arguments, reason):
+    status, said, why = compared(*arguments)
+    assert (status, said) == (2, "")
+    assert reason in why
+
+
+def test_between_partitions_the_summary_says_what_the_second_adds_to_the_latency():
+    summary = json.loads(compared(HEALTHY, "--partition", "gige", "fast-ethernet", "--json")[1])[
+        "summary"
+    ]
+    assert re.search(
+        r"Latency of NetPIPE MPI between oneway: mpich: fast-ethernet adds 1.49 µs \([\d.]+ to"
+        r" [\d.]+\) to the 5.9 µs of gige; intelmpi: fast-ethernet is no different from the 5.64",
+        summary,
+    )
+    assert "Latency" not in json.loads(compared(HEALTHY, SICK, "--json")[1])["summary"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ((HEALTHY,), "both sides are the same"),
+        ((HEALTHY, "nowhere.json"), "nowhere.json: is not there"),
+        ((HEALTHY, "--partition", "gige", "ib"), "has no case of partition 'ib'"),
+    ],
+)
+def test_what_cannot_be_compared_exits_2_with_the_reason_and_no_json(arguments, reason):
+    for more in ((), ("--json",)):
+        status, said, why = compared(*arguments, *more)
+        assert (status, said) == (2, "")
+        assert "netproof: cannot compare: " in why
+        assert reason in why

@@ -1,0 +1,176 @@
+"""1 is a verdict that a network failed; whatever stops a command is 2 and one sentence."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+RECORDED = ROOT / "tests" / "data" / "sessions"
+PASSED = str(RECORDED / "passed.json")
+MAIN = "from netproof.commands.cli import main; main()"
+RAISING = (
+    "import sys, netproof.commands.show\n"
+    "def stop(*arguments, **named): {}\n"
+    "netproof.commands.show.run = stop\n"
+    "from netproof.commands.cli import main; main()"
+)
+
+
+@pytest.fixture(autouse=True)
+def site(monkeypatch):
+    monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
+    monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(ROOT / "reference-values"))
+    monkeypatch.delenv("RFM_REPORT_FILE", raising=False)
+    monkeypatch.delenv("NETPROOF_STORE", raising=False)
+
+
+def netproof(*arguments, program=MAIN, **options):
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | options
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments], check=False, timeout=60, **options
+    )
+
+
+@pytest.mark.parametrize(
+    ("raised", "said"),
+    [
+        ("raise TypeError('x')", "TypeError: x; this is a defect in netproof or a damaged file"),
+        ("stop()", "RecursionError: something is nested too deeply"),
+        ("raise MemoryError", "memory ran out; this is a defect"),
+        ("None.x", "AttributeError: 'NoneType' object has no attribute 'x'"),
+        ("raise AssertionError", "AssertionError; this is"),
+        ("raise GeneratorExit", "GeneratorExit; this is"),
+        ("raise ValueError('a\\n\\x1b[1mb' + 'c' * 10**8)", "characters more)"),
+        ("open('/nonexistent/x')", "/nonexistent/x: No such file or directory"),
+        ("from netproof.errors import NetproofError; raise NetproofError('no')", "netproof: no"),
+    ],
+)
+def test_whatever_nobody_foresaw_is_2_and_one_sentence(raised, said):
+    program = RAISING.format(raised)
+    ran = netproof("show", PASSED, program=program)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("netproof: ")
+    assert ran.stderr.count("\n") == 1
+    assert said in ran.stderr
+    assert len(ran.stderr) < 600
+    assert "Traceback" not in ran.stderr
+    assert "\x1b" not in ran.stderr
+    shown = netproof("show", PASSED, "--debug", program=program)
+    assert shown.returncode == 2
+    assert "Traceback" in shown.stderr
+
+
+def test_an_interrupt_is_130():
+    ran = netproof("show", PASSED, program=RAISING.format("raise KeyboardInterrupt"))
+    assert ran.returncode == 128 + signal.SIGINT
+    assert ran.stdout == ""
+
+
+@pytest.mark.parametrize("arguments", [["verdict"], ["verdict", "--json"], ["show"]])
+def test_where_nobody_reads_any_more_there_is_no_verdict(arguments):
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "w") as broken:
+        ran = netproof(*arguments, PASSED, stdout=broken)
+    assert ran.returncode == 2
+    assert ran.stderr == "netproof: the output cannot be written: Broken pipe\n"
+
+
+@pytest.mark.parametrize("arguments", ["verdict", "verdict --json", "parse", "nope"])
+def test_with_closed_standard_output_there_is_no_verdict(arguments):
+    ran = subprocess.run(
+        ["/bin/sh", "-c", f'exec "$0" -c "$1" {arguments} "$2" >&-', sys.executable, MAIN, PASSED],
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 2
+    assert ran.stderr == "netproof: standard output is closed, so that nothing could be said\n"
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii", "cp437"])
+def test_a_terminal_without_a_character_shows_what_it_is(encoding, tmp_path):
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    wide = netproof("show", PASSED)
+    ran = netproof("show", PASSED, env=environment, text=False)
+    assert ran.returncode == wide.returncode == 0, ran.stderr
+    document = netproof("show", PASSED, "--json")
+    ran = netproof("show", PASSED, "--json", env=environment, text=False)
+    assert json.loads(ran.stdout.decode(encoding)) == json.loads(document.stdout)
+
+
+def test_json_is_printed_whole_or_not_at_all():
+    program = (
+        "import netproof.present.documents as documents\n"
+        "of_judged = documents.of_judged\n"
+        "documents.of_judged = lambda judged: of_judged(judged) | {'z': float('nan')}\n" + MAIN
+    )
+    ran = netproof("show", PASSED, "--json", program=program)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "not JSON compliant" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        (("session_info",), []),
+        (("runs",), {}),
+        (("runs", 0), None),
+        (("runs", 0, "num_cases"), "3"),
+        (("runs", 0, "testcases", 0), 7),
+        (("runs", 0, "testcases", 0, "display_name"), {}),
+        (("runs", 0, "testcases", 0, "job_nodelist"), [1]),
+        (("runs", 0, "testcases", 0, "time_total"), "long"),
+        (("runs", 0, "testcases", 0, "netproof_kind"), []),
+        (("runs", 0, "testcases", -1, "netproof_case"), 5),
+        (("runs", 0, "testcases", -1, "netproof_case", "ranks"), "2"),
+        (("runs", 0, "testcases", -1, "netproof_measured"), [1]),
+        (("runs", 0, "testcases", -1, "netproof_measured", "case"), 1),
+        (("runs", 0, "testcases", -1, "netproof_measured", "launches", 0), 1),
+        (("runs", 0, "testcases", -1, "netproof_measured", "launches", 0, "start"), True),
+        (("runs", 0, "testcases", -1, "netproof_measured", "curve", "time_us"), None),
+        (("runs", 0, "testcases", -1, "netproof_measured", "curve", "sizes", 1), 4.5),
+        (("runs", 0, "testcases", -1, "netproof_measured", "landmarks"), []),
+        (("runs", 0, "testcases", -1, "netproof_measured", "landmarks", "undefined"), [3]),
+        (("runs", 0, "testcases", -1, "netproof_measured", "landmarks", "peak_mb_s"), "fast"),
+    ],
+)
+def test_a_value_of_the_wrong_kind_in_a_report_is_named_with_its_place(where, value, tmp_path):
+    document = json.loads(Path(PASSED).read_text())
+    tests = document["runs"][0]["testcases"]
+    tests.sort(key=lambda test: bool(test.get("netproof_measured")))
+    place = document
+    for step in where[:-1]:
+        place = place[step]
+    place[where[-1]] = value
+    path = tmp_path / "run-1.json"
+    path.write_text(json.dumps(document))
+    for command in ("verdict", "show"):
+        ran = netproof(command, str(path))
+        assert (ran.returncode, ran.stdout) == (2, ""), ran.stderr
+        assert "found" in ran.stderr
+        assert "expected" in ran.stderr
+        assert str(path) in ran.stderr
+        assert "a defect" not in ran.stderr
+
+
+def test_the_nightly_ends_alike():
+    program = (
+        "import runpy, sys, netproof.commands.nightly.command as command\n"
+        "def stop(plan): raise RuntimeError('odd')\n"
+        "command.run = stop\n"
+        "runpy.run_module('netproof.commands.nightly', run_name='__main__')"
+    )
+    ran = netproof(
+        *("--system", "testbed", "--store", "/nonexistent", "--report", "/nonexistent"),
+        program=program,
+    )
+    assert ran.returncode == 2
+    assert ran.stderr.startswith("ci/nightly: RuntimeError: odd; this is a defect in netproof")

@@ -1,0 +1,373 @@
+"""Names from outside are text and nothing else: in a job's script, in JUnit, hook and crontab."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import os
+import pprint
+import re
+import shlex
+import shutil
+import subprocess
+from datetime import datetime, timedelta
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from netproof.benchmarks.catalogue import imb_function
+from netproof.commands.nightly import junit, summary
+from netproof.commands.nightly.command import _tell
+from netproof.commands.nightly.summary import Night
+from netproof.session import plan
+from netproof.site import site
+from netproof.site.site import Partition
+
+ROOT = Path(__file__).resolve().parents[3]
+
+HOSTILE = [
+    "$(touch pwned)",
+    "`touch pwned`",
+    "'; touch pwned; '",
+    '"; touch pwned; "',
+    "x\ntouch pwned\n",
+    "a && touch pwned",
+    "${IFS}touch${IFS}pwned",
+    "%R %(touch pwned) % \\",
+    "* ? [a-z] ~ {a,b}",
+    "-h",
+    "é ▲ \u202e\x1b[31m",
+]
+
+PARTITION = Partition(
+    switch="Summit",
+    nic="BCM5720",
+    driver="tg3",
+    link_mbit_s=1000,
+    mtu=1500,
+    interface="eno1",
+    nodes=2,
+    ranks_per_node=1,
+    rank_counts=(2,),
+    max_message_bytes=4096,
+    contention_domain="Summit",
+    netpipe_repeats=0,
+    netpipe_mpi_inside_repeats=0,
+    imb_arguments=(),
+    line_rate_from_bytes=0,
+    step_limit_s=60,
+)
+
+# What it is called with, an argument a line with its line ends written out.
+SAYS = """#!/bin/bash
+{ printf '%s\\0' "${0##*/}" "$@"; printf '\\n'; } >>"$CALLED"
+"""
+
+
+@pytest.fixture
+def job(tmp_path, monkeypatch):
+    """``job(text, nodes, address)`` runs a job's script where Slurm's programs only say how.
+
+    Returns each call as the list of its words.
+    """
+    programs, folder = tmp_path / "bin", tmp_path / "job"
+    programs.mkdir()
+    folder.mkdir()
+    for source in plan.SHELL_FILES:
+        (folder / source.name).write_bytes(source.read_bytes())
+    for name in ("srun", "scontrol", "squeue", "scancel"):
+        more = {
+            "srun": '[[ " $* " != *" listen-on "* ]] || printf "%s\\n" "$ADDRESS 1 2 3 4 5 6 7 8"',
+            "scontrol": 'printf "%s\\n" "$NODES"',
+        }
+        (programs / name).write_text(SAYS + more.get(name, "") + "\n")
+        (programs / name).chmod(0o755)
+
+    def run(text: str, nodes: list[str], address: str) -> list[list[str]]:
+        (folder / "launches.sh").write_text(text)
+        ran = subprocess.run(
+            ["bash", "launches.sh"],
+            cwd=folder,
+            env={
+                "PATH": f"{programs}:{os.environ['PATH']}",
+                "CALLED": str(tmp_path / "called"),
+                "NODES": "\n".join(nodes),
+                "ADDRESS": address,
+                "SLURM_JOB_ID": "1",
+                "SLURM_JOB_NODELIST": nodes[0],
+                "SLURM_JOB_NUM_NODES": "2",
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (ran.returncode, ran.stderr) == (0, "")
+        assert not list(tmp_path.rglob("pwned"))
+        called = (tmp_path / "called").read_bytes().decode().split("\0\n")
+        return [call.split("\0") for call in called if call]
+
+    return run
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_interface_plugin_and_arguments_reach_the_programs_as_they_are(job, text):
+    partition = dataclasses.replace(PARTITION, interface=text, imb_arguments=("-x", text))
+    srun = ["srun", f"--mpi={text}"]
+    steps = [
+        *plan.imb_steps([imb_function("Alltoall")], 2, 1, partition, srun, seed=1),
+        *plan.netpipe_steps(1, partition, srun, seed=1),
+    ]
+    script = plan.script(steps, partition, over_tcp=True, describe_nodes=True)
+    calls = job(script, ["n-1", "n-2"], "10.0.0.1")
+    described = next(call for call in calls if "./node.sh" in call)
+    assert described[-1] == text
+    asked = next(call for call in calls if "listen-on" in call)
+    assert asked[asked.index("listen-on") + 1] == text
+    alltoall = next(call for call in calls if "IMB-MPI1" in call)
+    assert alltoall[1] == f"--mpi={text}"
+    assert alltoall[-3:] == ["-x", text, "Alltoall"]
+    assert sum(f"--mpi={text}" in call for call in calls) == 5
+
+
+@pytest.mark.parametrize("text", [one for one in HOSTILE if "\n" not in one])
+def test_the_names_of_nodes_and_what_they_answer_are_words_too(job, text):
+    steps = plan.netpipe_steps(1, PARTITION, ["srun"], seed=1)
+    script = plan.script(steps, PARTITION, over_tcp=True, describe_nodes=False)
+    word = text.replace(" ", "_")
+    calls = job(script, [text, "n-2"], word)
+    launches = [call for call in calls if "NPmpi" in call or "run" in call]
+    assert len(launches) == 8
+    for call in launches:
+        (nodes,) = [argument for argument in call if argument.startswith("--nodelist=")]
+        assert nodes in (f"--nodelist={text},n-2", f"--nodelist={text}")
+    # In read, a backslash would take the next character with it.
+    addresses = {call[call.index("run") + 1] for call in launches if "run" in call}
+    assert addresses == {word}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_rank_tells_its_node_whatever_that_is_called(tmp_path, name):
+    (tmp_path / "uname").write_text('#!/bin/sh\nprintf "%s\\n" "$NODE"\n')
+    (tmp_path / "uname").chmod(0o755)
+    job = ROOT / "netproof" / "run" / "shell"
+    shutil.copy(job / "load.sh", tmp_path)
+    ran = subprocess.run(
+        ["bash", str(job / "rank.sh"), "true"],
+        cwd=tmp_path,
+        env={
+            "PATH": f"{tmp_path}:{os.environ['PATH']}",
+            "NODE": name,
+            "SLURM_PROCID": "0",
+            "SLURM_LOCALID": "0",
+        },
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    told = re.escape(f"netproof rank 0 on {name.rstrip()}: ") + r"[\d.]+ s wall, [\d.]+ u|"
+    assert re.match(told.replace(" u|", " s user, "), ran.stderr), ran.stderr
+    assert not (tmp_path / "pwned").exists()
+
+
+class TestJobName:
+    """Jobs of one contention domain have one name, which sbatch reads from a comment."""
+
+    def test_a_plain_word_is_taken_as_it_is(self):
+        assert plan.job_name("testbed") == "netproof-testbed"
+        assert plan.job_name("Summit_X450.2-a") == "netproof-Summit_X450.2-a"
+
+    def test_others_are_told_apart_by_a_checksum(self):
+        names = [plan.job_name(text) for text in [*HOSTILE, "Summit X450", "Summit-X450", ""]]
+        assert len(set(names)) == len(names)
+        assert all(re.fullmatch(r"netproof-[A-Za-z0-9._-]*", name) for name in names)
+        assert re.fullmatch("netproof-Summit-X450-[0-9a-f]{8}", plan.job_name("Summit X450"))
+
+
+CONFIGURATION = {
+    "systems": [
+        {
+            "name": "cluster",
+            "partitions": [
+                {
+                    "name": "gige",
+                    "scheduler": "slurm",
+                    "launcher": "srun",
+                    "access": ["--partition=gige"],
+                    "environs": ["mpich"],
+                    "extras": {
+                        **{"switch": "Summit", "nic": "BCM5720", "driver": "tg3", "mtu": 1500},
+                        **{"link_mbit_s": 1000, "interface": "eno1", "nodes": 4},
+                        **{"ranks_per_node": 2, "rank_counts": [4, 8], "baseline": "mpich"},
+                    },
+                }
+            ],
+        }
+    ],
+    "environments": [
+        {
+            "name": "mpich",
+            "features": ["netpipe-tcp", "netpipe-mpi"],
+            "extras": {"mpi": "MPICH 4.2", "pmi": "pmi2", "absent": {"imb": "not built"}},
+        }
+    ],
+}
+
+
+class TestSite:
+    """What becomes part of a path, an option or an expression is refused with file and key."""
+
+    def refusal(self, folder: Path, configuration: dict) -> str:
+        path = folder / "cluster.py"
+        path.write_text(f"site_configuration = {pprint.pformat(configuration)}\n")
+        with pytest.raises(site.SiteError) as caught:
+            site.gather(folder)
+        assert str(caught.value).startswith(f"{path}: ")
+        assert "\n" not in str(caught.value)
+        return str(caught.value).removeprefix(f"{path}: ")
+
+    @pytest.mark.parametrize("name", [*HOSTILE, "../../x", "1x", "a.b", "a:b", "a b", "+imb"])
+    @pytest.mark.parametrize(
+        "what", ["a system", "a partition of system cluster", "an environment"]
+    )
+    def test_a_name_that_is_no_word(self, tmp_path, name, what):
+        configuration = copy.deepcopy(CONFIGURATION)
+        entry = {
+            "a system": configuration["systems"][0],
+            "a partition of system cluster": configuration["systems"][0]["partitions"][0],
+            "an environment": configuration["environments"][0],
+        }[what]
+        entry["name"] = name
+        said = self.refusal(tmp_path, configuration)
+        assert said.startswith(
+            f"{what}: name: is {name!r}; it takes letters, digits, - and _, no digit first"
+        )
+
+    @pytest.mark.parametrize(
+        ("key", "value", "remedy"),
+        [
+            ("interface", "eno1; touch pwned", "is no interface's name: 1 to 15 characters"),
+            ("interface", "-h", "no '-' first"),
+            ("interface", "../../x", "no '/'"),
+            ("interface", "a\x1bb", "is no interface's name"),
+            ("interface", "sixteen-letters-", "is no interface's name"),
+            ("switch", "Summit\n#SBATCH --wrap=x", "has a control character; give one line"),
+            ("nic", "\x1b]0;x\x07", "has a control character; give one line of text"),
+            ("driver", "tg3\r", "has a control character"),
+            ("contention_domain", "a\nb", "has a control character"),
+            ("imb_arguments", ["-x\n"], "is no list of strings of one line"),
+        ],
+    )
+    def test_a_value_of_a_partition(self, tmp_path, key, value, remedy):
+        configuration = copy.deepcopy(CONFIGURATION)
+        configuration["systems"][0]["partitions"][0]["extras"][key] = value
+        said = self.refusal(tmp_path, configuration)
+        assert said.startswith(f"partition cluster:gige: extras[{key!r}]: ")
+        assert remedy in said
+
+    @pytest.mark.parametrize("value", ["pmi2 --x", "pmi2\n", "", " "])
+    def test_a_plugin_of_several_words(self, tmp_path, value):
+        configuration = copy.deepcopy(CONFIGURATION)
+        configuration["environments"][0]["extras"]["pmi"] = value
+        said = self.refusal(tmp_path, configuration)
+        assert said == (
+            f"environment mpich: extras['pmi']: {value!r} is no word without white space"
+        )
+
+    def test_an_option_that_goes_on_in_another_line_of_the_job_script(self, tmp_path):
+        configuration = copy.deepcopy(CONFIGURATION)
+        partition = configuration["systems"][0]["partitions"][0]
+        partition["access"] = ["--partition=gige\ntouch pwned"]
+        said = self.refusal(tmp_path, configuration)
+        assert said.startswith(
+            "partition cluster:gige: access: '--partition=gige\\ntouch pwned' has a control"
+        )
+
+    def test_names_as_switches_have_them_are_fine(self, tmp_path):
+        configuration = copy.deepcopy(CONFIGURATION)
+        extras = configuration["systems"][0]["partitions"][0]["extras"]
+        extras |= {"switch": 'Summit "X450" (Räume 1&2)', "interface": "enp1s0f0np0.100"}
+        path = tmp_path / "cluster.py"
+        path.write_text(f"site_configuration = {pprint.pformat(configuration)}\n")
+        assert site.gather(tmp_path)["systems"][0]["partitions"][0]["extras"]["switch"] == (
+            'Summit "X450" (Räume 1&2)'
+        )
+
+
+def night(text: str) -> Night:
+    started = datetime(2026, 11, 21, 1, 0).astimezone()
+    return Night(text, started, started + timedelta(hours=2), faults=[f"node {text} is down"])
+
+
+class TestTelling:
+    @pytest.mark.parametrize("text", [*HOSTILE, "]]><x/>", "&x;", "\x00\ud800"])
+    def test_junit_stays_one_document_with_one_test(self, tmp_path, text):
+        junit.write(night(text), tmp_path / "junit.xml")
+        suites = ElementTree.parse(tmp_path / "junit.xml").getroot()
+        (error,) = suites.iter("error")
+        assert error.get("message").startswith("node ")
+        assert [element.tag for element in suites.iter()] == [
+            *("testsuites", "testsuite", "testcase", "error")
+        ]
+
+    @pytest.mark.parametrize("text", HOSTILE)
+    def test_the_hook_reads_text_and_runs_none_of_it(self, tmp_path, monkeypatch, text):
+        monkeypatch.chdir(tmp_path)
+        told = summary.text(night(text))
+        assert _tell(f"cat >{shlex.quote(str(tmp_path / 'told'))}", told) is None
+        assert _tell('read -r subject && printf %s "$subject" >subject', told) is None
+        assert (tmp_path / "told").read_text() == told
+        assert (tmp_path / "subject").read_text() == told.splitlines()[0]
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["subject", "told"]
+
+    def test_a_name_cannot_add_a_line_that_looks_like_the_night_s_own(self):
+        told = summary.text(night("x\nnetproof x: PASSED\nexit status 0\n"))
+        assert [line for line in told.splitlines() if line.startswith(("netproof", "exit"))] == [
+            "netproof x",
+            "exit status 2",
+        ]
+
+
+@pytest.mark.parametrize("text", [one for one in HOSTILE if "\n" not in one])
+def test_a_line_of_a_crontab_takes_a_quoted_word_as_it_is(tmp_path, text):
+    """As cron does it: ``%`` is a line end unless a backslash is before it; sh runs the rest."""
+    lines = (ROOT / "ci" / "nightly.cron").read_text().splitlines()
+    (line,) = [line for line in lines if "ci/nightly" in line and not line.startswith("#")]
+    command = line.split(None, 5)[5].partition(" >>")[0]
+    program = tmp_path / "nightly"
+    program.write_text(f"{SAYS}")
+    program.chmod(0o755)
+    command = command.replace("/srv/netproof/ci/nightly", str(program))
+    quoted = shlex.quote(f"switch={text}").replace("%", r"\%")
+    command = command.replace(" -- ", f" --label {quoted} -- ")
+    run = re.sub(r"(?<!\\)%.*", "", command).replace(r"\%", "%")
+    subprocess.run(
+        ["/bin/sh", "-c", run],
+        cwd=tmp_path,
+        env={"PATH": "/usr/bin:/bin", "CALLED": str(tmp_path / "called")},
+        check=True,
+    )
+    words = (tmp_path / "called").read_bytes().decode().removesuffix("\0\n").split("\0")
+    assert words[words.index("--label") + 1] == f"switch={text}"
+    assert not (tmp_path / "pwned").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["$(touch pwned)", "`touch pwned`", "$HOME", "a\nb", "a b", "a'b", 'a"b', "a\\b"]
+)
+def test_a_checkout_whose_name_reframe_would_run_is_refused(tmp_path, name):
+    checkout = tmp_path / name
+    (checkout / "ci").mkdir(parents=True)
+    (checkout / ".venv" / "bin").mkdir(parents=True)
+    (checkout / ".venv" / "bin" / "reframe").touch(0o755)
+    (checkout / "ci" / "activate").write_bytes((ROOT / "ci" / "activate").read_bytes())
+    ran = subprocess.run(
+        ["bash", "-c", '. "$0" && echo entered', str(checkout / "ci" / "activate")],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "ReFrame cannot run in a folder of such a name; move it" in ran.stderr
+    assert not list(tmp_path.rglob("pwned"))

@@ -1,0 +1,189 @@
+"""``netproof verdict``: exit 0 passed, 1 failed, 2 cannot be judged, always with the reason."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from netproof.commands.cli import app
+
+ROOT = Path(__file__).resolve().parents[3]
+RECORDED = ROOT / "tests" / "data" / "sessions"
+
+
+@pytest.fixture
+def verdict(tmp_path, monkeypatch):
+    """The command, with the project's sites and ``tmp_path`` as the folder of reports."""
+    monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
+    monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "run-{sessionid}.json"))
+
+    def judge(*arguments: str) -> tuple[int, str]:
+        ran = CliRunner().invoke(app, ["verdict", *arguments])
+        return ran.exit_code, " ".join(ran.output.split())
+
+    return judge
+
+
+def test_what_the_session_lacks_fails_case_by_case(verdict):
+    status, said = verdict(str(RECORDED / "passed.json"), "--system", "testbed:gige")
+    assert status == 1
+    assert (
+        "FAIL 59 cases (8 of gige openmpi4, 8 of gige openmpi5, 23 of gige mpich, 20 of gige"
+        " intelmpi): did not run: the session does not have it" in said
+    )
+    assert "3 of 62 cases passed, 59 failed" in said
+
+
+def test_a_partition_that_was_not_asked_for_is_not_owed(verdict):
+    _, said = verdict(str(RECORDED / "passed.json"), "--system", "testbed:gige")
+    assert "fast-ethernet" not in said
+    _, said = verdict(str(RECORDED / "passed.json"))
+    assert "8 of fast-ethernet openmpi4" in said
+
+
+def test_full_owes_every_function(verdict):
+    _, said = verdict(str(RECORDED / "passed.json"), "--full")
+    *_, row = (line for line in said.split("gige mpich ") if line.startswith("IMB Exchange 4"))
+    assert row.split()[-1] == "FAIL"
+
+
+def test_a_failed_case_says_what_failed(verdict):
+    status, said = verdict(str(RECORDED / "faulty.json"), "--system", "testbed:gige")
+    assert status == 1
+    assert "IMB Barrier 2 ranks: fail in sanity: " in said
+    assert "Barrier.1 was ended at its limit of 6 s" in said
+
+
+def test_the_newest_report_is_judged_if_none_is_named(verdict, tmp_path):
+    shutil.copy(RECORDED / "passed.json", tmp_path / "run-7.json")
+    status, said = verdict()
+    assert status == 1
+    assert said.endswith("run-7.json")
+
+
+def test_an_absent_benchmark_is_said_with_its_reason(verdict):
+    _, said = verdict(str(RECORDED / "passed.json"))
+    assert (
+        "not here: gige openmpi4 Intel MPI Benchmarks (IMB-MPI1): Open MPI has no IMB here unless a"
+        " Spack environment built one" in said
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ((), "there is no report of a session"),
+        (("nowhere.json",), "nowhere.json: is not there"),
+        ((str(RECORDED / "passed.json"), "--system", "example"), "holds results of testbed"),
+        ((str(RECORDED / "passed.json"), "--system", "nowhere"), "has no system 'nowhere'"),
+        ((str(RECORDED / "passed.json"), "--system", "testbed:ib"), "has no partition 'ib'"),
+    ],
+)
+def test_what_cannot_be_judged_says_why(verdict, arguments, reason):
+    status, said = verdict(*arguments)
+    assert status == 2
+    assert "netproof: cannot judge: " in said
+    assert reason in said
+
+
+def test_a_report_cut_short_cannot_be_judged(verdict, tmp_path):
+    text = (RECORDED / "passed.json").read_text()
+    (tmp_path / "run-0.json").write_text(text[: len(text) // 2])
+    status, said = verdict()
+    assert status == 2
+    assert "is no whole report, it may be cut short" in said
+
+
+@pytest.mark.usefixtures("verdict")
+@pytest.mark.parametrize("arguments", [["verdict"], ["verdict", "--json"], ["show"]])
+def test_what_cannot_be_printed_on_a_full_disk_is_no_verdict(arguments):
+    begin = "from netproof.commands.cli import main; main()"
+    with open("/dev/full", "w") as full:
+        ran = subprocess.run(
+            [sys.executable, "-c", begin, *arguments, str(RECORDED / "passed.json")],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert ran.returncode == 2
+    assert ran.stderr == "netproof: the output cannot be written: No space left on device\n"
+
+
+def test_a_report_without_a_test_case_says_that_nothing_ran(verdict, tmp_path):
+    document = json.loads((RECORDED / "passed.json").read_text())
+    document["runs"] = []
+    (tmp_path / "run-0.json").write_text(json.dumps(document))
+    status, said = verdict()
+    assert status == 2
+    assert "holds no test case, so nothing ran" in said
+    assert verdict("--system", "testbed:gige")[0] == 1
+
+
+def test_a_report_of_several_systems_needs_one_named(verdict, tmp_path):
+    document = json.loads((RECORDED / "passed.json").read_text())
+    document["runs"][0]["testcases"][-1]["system"] = "elsewhere"
+    (tmp_path / "run-0.json").write_text(json.dumps(document))
+    status, said = verdict()
+    assert status == 2
+    assert "holds results of 2 systems (elsewhere, testbed); name one with --system" in said
+
+
+def test_an_environment_that_is_not_activated_is_named(verdict, monkeypatch):
+    monkeypatch.delenv("RFM_CONFIG_PATH")
+    status, said = verdict(str(RECORDED / "passed.json"))
+    assert status == 2
+    assert "RFM_CONFIG_PATH is not set; run '. ci/activate'" in said
+
+
+def test_both_curves_of_what_was_measured_again_are_shown(verdict):
+    status, said = verdict(str(RECORDED / "sick.json"), "--system", "testbed:gige")
+    assert status == 1
+    assert "bytes first µs again 1 µs again 2 µs again 3 µs" in said
+    assert re.search(r"\* 49152 [\d.]+ [\d.]+ [\d.]+ [\d.]+ 49153 - ", said)
+
+
+def test_an_environment_that_vanished_from_the_configuration_fails(verdict, tmp_path, monkeypatch):
+    earlier, later = tmp_path / "run-1.json", tmp_path / "run-2.json"
+    for report in (earlier, later):
+        shutil.copy(RECORDED / "passed.json", report)
+    site = tmp_path / "site"
+    shutil.copytree(ROOT / "site-config", site)
+    text = (site / "testbed.py").read_text()
+    assert text.count(', "intelmpi", *_from_spack]') == 1
+    (site / "testbed.py").write_text(text.replace(', "intelmpi", *', ", *"))
+    monkeypatch.setenv("RFM_CONFIG_PATH", str(site))
+    status, said = verdict(str(later))
+    assert status == 1
+    assert f"FAIL testbed:gige intelmpi: ran in {earlier}, and the configuration has it no" in said
+
+
+def test_an_earlier_report_that_cannot_be_read_is_told(verdict, tmp_path):
+    (tmp_path / "run-1.json").write_text("{")
+    _, said = verdict(str(RECORDED / "passed.json"))
+    assert "not compared with an earlier session: " in said
+    assert "run-1.json: is no whole report" in said
+
+
+def test_a_link_to_nothing_beside_the_reports_is_named_and_stops_no_verdict(verdict, tmp_path):
+    shutil.copy(RECORDED / "passed.json", tmp_path / "run-0.json")
+    status, said = verdict()
+    (tmp_path / "run-1.json").symlink_to(tmp_path / "nothing")
+    os.mkfifo(tmp_path / "run-2.json")
+    (tmp_path / "run-3.json").mkdir()
+    assert verdict()[0] == status
+    _, said = verdict()
+    assert "run-1.json: is a link to nothing" in said
+    assert "run-2.json: is no file" in said
+    assert "run-3.json: is no file" in said
+    ran = CliRunner().invoke(app, ["verdict", str(tmp_path / "run-2.json")])
+    assert ran.exit_code == 2
+    assert "run-2.json: cannot be read: it is a pipe and no file" in ran.stderr

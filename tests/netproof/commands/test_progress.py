@@ -1,0 +1,77 @@
+"""What takes its time says on the terminal what it does, and nothing where there is none."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from netproof.store import Store
+from netproof.verdict.keeping import ingest
+
+ROOT = Path(__file__).resolve().parents[3]
+SESSIONS = ROOT / "tests" / "data" / "sessions"
+PASSED = SESSIONS / "passed.json"
+REPEATED = [str(SESSIONS / f"repeated-{number}.json") for number in (1, 2, 3)]
+
+SAID = [
+    (["ingest", str(PASSED), "--store", "{new}"], f"ingesting {PASSED}, 1 of 1"),
+    (
+        ["export", "--store", "{store}", "--format", "csv", "--to", "{new}"],
+        "writing session 20261120T233238-d1f0d2ad",
+    ),
+    (["baseline", *REPEATED], "deriving references of 3 sessions"),
+    (["literature", "--session", str(PASSED)], f"reading {PASSED}"),
+]
+
+
+@pytest.fixture
+def store(tmp_path) -> Path:
+    ingest(Store.create(tmp_path / "store"), PASSED)
+    return tmp_path / "store"
+
+
+def begun(arguments: list[str], tmp_path: Path, store: Path, stderr: int) -> subprocess.Popen:
+    stated = [one.format(new=tmp_path / "new", store=store) for one in arguments]
+    return subprocess.Popen(
+        [sys.executable, "-c", "from netproof.commands.cli import main; main()", *stated],
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "200"},
+        stdout=subprocess.DEVNULL,
+        stderr=stderr,
+    )
+
+
+def all_of(terminal: int) -> str:
+    """What is written to a terminal until nobody has its other end."""
+    read = b""
+    while True:
+        try:
+            part = os.read(terminal, 65536)
+        except OSError:
+            return read.decode()
+        read += part
+
+
+@pytest.mark.parametrize(("arguments", "said"), SAID, ids=[said[0][0] for said in SAID])
+def test_on_a_terminal_it_says_what_it_does(arguments, said, tmp_path, store):
+    terminal, theirs = pty.openpty()
+    with begun(arguments, tmp_path, store, theirs) as command:
+        os.close(theirs)
+        told = all_of(terminal)
+        os.close(terminal)
+    assert command.returncode == 0, told
+    assert said in " ".join(told.split())
+
+
+@pytest.mark.parametrize(("arguments", "said"), SAID, ids=[said[0][0] for said in SAID])
+def test_in_a_file_no_progress_stands(arguments, said, tmp_path, store):
+    with (tmp_path / "errors").open("w+") as errors:
+        with begun(arguments, tmp_path, store, errors.fileno()) as command:
+            command.wait()
+        errors.seek(0)
+        assert command.returncode == 0
+        assert said not in errors.read()

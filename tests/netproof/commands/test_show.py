@@ -1,0 +1,225 @@
+"""``netproof show``: the verdict, the matrix, the landmarks; on any width no figure is cut."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from netproof.commands.cli import app
+from netproof.commands.show import print_session
+from netproof.present.sparkline import BLOCKS
+from netproof.session import session
+from netproof.verdict import judging
+
+ROOT = Path(__file__).resolve().parents[3]
+RECORDED = ROOT / "tests" / "data" / "sessions"
+SICK = RECORDED / "sick.json"
+
+
+@pytest.fixture(autouse=True)
+def settings(tmp_path, monkeypatch):
+    """The project's sites, and an empty folder of reports."""
+    monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
+    monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "run-{sessionid}.json"))
+
+
+def shown(*arguments: str) -> tuple[int, str, str]:
+    ran = CliRunner().invoke(app, ["show", *arguments])
+    return ran.exit_code, ran.stdout, ran.stderr
+
+
+def printed(width: int, system: str = "testbed", path: Path = SICK) -> str:
+    out = io.StringIO()
+    judged = judging.judge_session(session.load(path), system=system)
+    print_session(judged, Console(file=out, width=width))
+    return out.getvalue()
+
+
+def row_of(text: str, *begins: str) -> list[str]:
+    return next(
+        line.split() for line in text.splitlines() if line.split()[: len(begins)] == [*begins]
+    )
+
+
+def test_a_session_that_failed_is_shown_and_says_so():
+    status, said, _ = shown(str(SICK), "--system", "testbed:gige")
+    assert status == 0
+    assert "\nFAILED: " in said
+    assert "FAIL testbed:gige mpich NetPIPE tcp between oneway (switch gige): from 32768" in said
+
+
+def test_cases_that_failed_for_one_reason_are_gathered_and_counted():
+    _, said, _ = shown(str(SICK), "--system", "testbed:gige")
+    (line,) = [one for one in said.splitlines() if "did not run: the session does not have" in one]
+    assert "8 of gige openmpi4" in line
+    assert "21 of gige mpich" in line
+
+
+def test_the_matrix_has_scores_with_marks_and_says_what_was_not_measured():
+    row = row_of(printed(140, "testbed:gige"), "NetPIPE", "TCP", "between", "oneway")
+    assert row[4:13] == ["2", "none", "✗", "none", "✗", "1.00", "✗", "0.97", "✗"]
+
+
+def test_an_absent_benchmark_is_blank_in_the_matrix_and_named_below():
+    said = printed(140, "testbed:gige")
+    assert row_of(said, "IMB", "PingPong")[3:7] == ["none", "✗", "none", "✗"]
+    assert "not here: gige openmpi4 Intel MPI Benchmarks (IMB-MPI1): Open MPI has no IMB" in said
+
+
+def test_the_dropout_of_a_small_buffer_shows_in_the_curve():
+    rows = [line for line in printed(200).splitlines() if "  gige " in line and "▁" in line]
+    assert len(rows) == 4
+    for row in rows:
+        heights = [BLOCKS.index(block) for block in row.split()[-1]]
+        beyond_peak = heights[heights.index(max(heights)) :]
+        assert min(beyond_peak) < beyond_peak[-1]
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
+def test_no_figure_is_cut_on_any_width(width):
+    said = printed(width)
+    assert "…" not in said
+    for result in session.load(SICK).results:
+        if result.measured:
+            landmarks = result.measured["landmarks"]
+            assert f" {landmarks['latency_us']:.1f} " in said
+            assert f" {landmarks['peak_mb_s']:.1f} " in said
+
+
+@pytest.mark.parametrize("width", [80, 120, 200])
+def test_tables_keep_to_the_terminal_where_it_is_wide_enough(width):
+    rows = [line for line in printed(width).splitlines() if re.match(r"[✗! ]  (gige|fast)", line)]
+    assert len(rows) > 100
+    assert max(len(row.rstrip()) for row in rows) <= width
+
+
+def test_a_wider_terminal_shows_more_landmarks():
+    assert "64K" not in printed(80).split("64 KiB", 1)[1]
+    assert " 64K " in printed(140).split("64 KiB", 1)[1]
+
+
+def test_json_has_the_cases_with_their_curves_and_findings():
+    status, text, _ = shown(str(SICK), "--system", "testbed:gige", "--json")
+    assert status == 0
+    document = json.loads(text)
+    assert (document["verdict"], document["system"]) == ("fail", "testbed")
+    measured = [case for case in document["cases"] if case["measured"]]
+    assert len(measured) == 4
+    for case in measured:
+        curve = case["measured"]["curve"]
+        assert len(curve["sizes_bytes"]) == len(curve["time_us"]) == len(curve["mad_us"])
+        flags = [one for one in case["findings"] if one["confirmed"]]
+        assert 49152 in {one["size_bytes"] for one in flags}
+        assert case["again"]["launches"]
+    unmeasured = [case for case in document["cases"] if not case["measured"]]
+    assert {tuple(case["faults"]) for case in unmeasured} == {
+        ("did not run: the session does not have it",)
+    }
+
+
+def test_json_is_the_same_document_for_show_and_verdict_and_verdict_keeps_its_exit_status():
+    arguments = [str(SICK), "--system", "testbed:gige", "--json"]
+    ran = CliRunner().invoke(app, ["verdict", *arguments])
+    assert ran.exit_code == 1
+    assert ran.stdout == shown(*arguments)[1]
+
+
+def test_a_stored_session_is_shown_as_its_report_is(tmp_path):
+    store = str(tmp_path / "store")
+    assert CliRunner().invoke(app, ["ingest", str(SICK), "--store", store]).exit_code == 0
+    status, said, _ = shown("20261121T01", "--store", store)
+    assert status == 0
+    assert said.splitlines()[1:] == shown(str(SICK))[1].splitlines()[1:]
+
+
+def test_a_label_stays_on_its_line(tmp_path):
+    document = json.loads(SICK.read_text())
+    document["session_info"]["kernel"] = "6.1\nPASSED: 124 of 124 cases passed"
+    path = tmp_path / "run-1.json"
+    path.write_text(json.dumps(document))
+    assert "labels kernel=6.1 PASSED: 124 of 124" in printed(140, path=path)
+
+
+def test_the_legend_says_which_messages_cannot_be_the_peak():
+    assert "over a link, peaks are of 131072 bytes and more" in " ".join(printed(300).split())
+
+
+def test_a_session_whose_nodes_differ_says_so_in_words_as_json_and_from_a_store(tmp_path):
+    document = json.loads((RECORDED / "ranges.json").read_text())
+    tests = document["runs"][0]["testcases"]
+    recorded = next(t["netproof_provenance"] for t in tests if t.get("netproof_provenance"))
+    recorded["nodes"][0]["mtu"] = 9000
+    path = tmp_path / "run-1.json"
+    path.write_text(json.dumps(document))
+    ran = CliRunner().invoke(app, ["ingest", str(path), "--store", str(tmp_path / "store")])
+    assert "\nnodes differ: gige: mtu: " in ran.stdout
+    assert "\nnodes differ: gige: mtu: " in shown(str(path))[1]
+    assert "\nnodes differ: gige: mtu: " in shown("newest", "--store", str(tmp_path / "store"))[1]
+    assert "\nnodes differ: gige: mtu: " in CliRunner().invoke(app, ["verdict", str(path)]).stdout
+    (told,) = json.loads(shown(str(path), "--json")[1])["nodes_differ"]
+    assert told.startswith("gige: mtu: 1500 (")
+    assert "9000" in told
+    recorded["format"] = 99
+    path.write_text(json.dumps(document))
+    assert "nodes differ: whether they differ cannot be told: " in shown(str(path))[1]
+
+
+def test_labels_of_a_session_stand_on_top(tmp_path):
+    document = json.loads(SICK.read_text())
+    document["session_info"]["kernel"] = "6.1"
+    report = tmp_path / "labelled.json"
+    report.write_text(json.dumps(document))
+    assert shown(str(report))[1].splitlines()[1] == "labels kernel=6.1"
+    assert json.loads(shown(str(report), "--json")[1])["labels"] == {"kernel": "6.1"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ((), "there is no report of a session"),
+        (("nowhere.json",), "nowhere.json: is not there"),
+        ((str(SICK), "--system", "testbed:ib"), "has no partition 'ib'"),
+        (("newest", "--store", "/nonexistent"), "/nonexistent: is no store"),
+    ],
+)
+def test_what_cannot_be_shown_exits_2_with_the_reason_and_no_json(arguments, reason):
+    for more in ((), ("--json",)):
+        status, said, why = shown(*arguments, *more)
+        assert (status, said) == (2, "")
+        assert "netproof: cannot show: " in why
+        assert reason in why
+
+
+def test_scores_against_a_disturbed_baseline_are_marked(tmp_path):
+    document = json.loads((SICK.parent / "two-switches.json").read_text())
+    busy = {
+        **{"node": "gige-1", "machine": "m", "cpus": 2, "wall_s": 1.0, "others_cpu_s": 0.8},
+        **{"others_share": 0.4, "network_share": 0.0, "steal_share": 0.0, "pressure_share": 0.5},
+        **{"pressure_full_share": 0.0, "absent": []},
+    }
+    for test in document["runs"][0]["testcases"]:
+        case = test["netproof_case"] or {}
+        if (test["partition"], test["environ"], case.get("ranks")) == ("gige", "mpich", 4):
+            for launch in test["netproof_measured"]["launches"]:
+                launch["loads"] = [busy]
+    path = tmp_path / "run-1.json"
+    path.write_text(json.dumps(document))
+    text = printed(200, path=path)
+    four, two = (row_of(text, "IMB", "Sendrecv", count) for count in "42")
+    assert [cell for cell in four if cell.startswith("~")]
+    assert not [cell for cell in two if cell.startswith("~")]
+    assert "~ of disturbed launches" in text
+    _, out, _ = shown(str(path), "--system", "testbed", "--json")
+    told = {
+        (case["function"], case["ranks"], case["partition"], case["environment"]): case["score"]
+        for case in json.loads(out)["cases"]
+    }
+    noise = ["gige-1: others used 40 % of the CPUs"]
+    assert told["Sendrecv", 4, "fast-ethernet", "mpich"]["disturbed"] == noise
+    assert told["Sendrecv", 2, "fast-ethernet", "mpich"]["disturbed"] == []

@@ -1,0 +1,134 @@
+"""What will run and how long it should take, with what is not known of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from netproof.commands.cli import app
+from netproof.commands.site_show import duration
+from netproof.site import site
+from netproof.site.matrix import matrix
+
+ROOT = Path(__file__).resolve().parents[3]
+RECORDED = ROOT / "tests" / "data" / "sessions" / "netpipe-whole.json"
+
+
+@pytest.fixture(autouse=True)
+def settings(monkeypatch):
+    monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
+    monkeypatch.delenv("NETPROOF_STORE", raising=False)
+    monkeypatch.delenv("RFM_SYSTEM", raising=False)
+
+
+def shown(*arguments: str) -> tuple[int, str, str]:
+    ran = CliRunner().invoke(app, ["site", "show", *arguments])
+    return ran.exit_code, ran.stdout, ran.stderr
+
+
+def test_every_case_that_is_owed_is_in_a_job_and_every_absence_is_told():
+    document = json.loads(shown("testbed", "--json")[1])
+    owed = matrix(site.gather(ROOT / "site-config"), "testbed")
+    assert document["cases"] == len(owed.cases)
+    assert sum(len(job["cases"]) for job in document["jobs"]) == len(owed.cases)
+    assert len(document["absences"]) == len(owed.absences)
+    _, said, _ = shown("testbed")
+    assert said.startswith("testbed, of ")
+    assert f": {len(owed.cases)} cases in {len(document['jobs'])} jobs" in said
+    assert said.count("\nnot here: ") == len(owed.absences)
+
+
+def test_a_partition_says_switch_card_link_and_ranks():
+    _, said, _ = shown("example:nexus")
+    (row,) = [line for line in said.splitlines() if line.startswith("nexus  ") and "tg3" in line]
+    assert re.split(r"\s{2,}", row.strip()) == [
+        *("nexus", "Nexus 9300", "Broadcom BCM5720, tg3 3.137", "10000", "9000", "eno2", "64"),
+        *("16, 32, 64", "2", "Nexus 9300"),
+    ]
+    assert "summit" not in said
+
+
+def test_all_functions_take_jobs_of_their_own():
+    plain = json.loads(shown("testbed", "--json")[1])
+    full = json.loads(shown("testbed", "--full", "--json")[1])
+    assert full["cases"] > plain["cases"]
+    assert len(full["jobs"]) > len(plain["jobs"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [((), "no store was named"), (("--store", "/nonexistent"), "/nonexistent: is no store")],
+)
+def test_without_past_sessions_the_time_is_not_known_and_why_is_said(arguments, reason):
+    status, said, _ = shown("testbed", *arguments)
+    assert status == 0
+    assert "\nhow long it should take is not known: " in said
+    assert reason in said
+    document = json.loads(shown("testbed", "--json", *arguments)[1])
+    assert document["expected_seconds"] is None
+    assert reason in document["not_known"]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory) -> str:
+    """A store with a session of all NetPIPE on gige with mpich."""
+    folder = str(tmp_path_factory.mktemp("site") / "store")
+    assert CliRunner().invoke(app, ["ingest", str(RECORDED), "--store", folder]).exit_code == 0
+    return folder
+
+
+def test_what_was_never_measured_is_expected_to_take_what_the_like_takes_and_said(store):
+    status, said, _ = shown("testbed:gige", "--store", store)
+    assert status == 0
+    rows = {line.split()[1]: line for line in said.splitlines() if line.startswith("gige  ")}
+    assert re.search(r"8, \d+ s +8, \? +7, \?$", rows["mpich"])
+    assert re.search(r"8, ~\d+ s +8, \? +7, \?$", rows["intelmpi"])
+    assert (
+        "gige intelmpi NetPIPE; gige openmpi4 NetPIPE; gige openmpi5 NetPIPE: never measured whole:"
+        " as the like of gige mpich"
+    ) in said
+    assert "IMB on 4 ranks: not known: nothing like it was ever measured" in said
+    assert re.search(r"how long it should take is not known; what is known of it takes \d", said)
+    _, of_the_other, _ = shown("testbed:fast-ethernet", "--store", store)
+    assert "how long it should take is not known" in of_the_other
+
+
+def test_jobs_of_one_contention_domain_take_their_times_in_turn(store):
+    document = json.loads(shown("testbed", "--store", store, "--json")[1])
+    known = [job for job in document["jobs"] if job["benchmark"] == "netpipe"]
+    assert {job["contention_domain"] for job in known} == {"testbed"}
+    assert all(job["expected_seconds"] > 0 for job in known)
+    assert document["expected_seconds"] is None
+
+
+def test_a_job_that_would_outlast_its_limit_is_named(store, tmp_path, monkeypatch):
+    for path in (ROOT / "site-config").glob("*.py"):
+        text = path.read_text()
+        (tmp_path / path.name).write_text(text.replace('"time_limit": "30m"', '"time_limit": "5s"'))
+    monkeypatch.setenv("RFM_CONFIG_PATH", str(tmp_path))
+    _, said, _ = shown("testbed:gige", "--store", store)
+    assert re.search(
+        r"\ngige mpich NetPIPE should take \d+ s, and gige has a time_limit of 5 s: Slurm would",
+        said,
+    )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"), [(0, "0 s"), (89, "89 s"), (91, "2 min"), (5400, "1 h 30 min")]
+)
+def test_a_time_is_told_as_people_say_it(seconds, told):
+    assert duration(seconds) == told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [(("nowhere",), "no system 'nowhere'"), (("testbed:ib",), "no partition 'ib'"), ((), "fit ")],
+)
+def test_what_is_not_there_cannot_be_shown(arguments, reason):
+    status, said, why = shown(*arguments)
+    assert (status, said) == (2, "")
+    assert reason in why

@@ -1,0 +1,613 @@
+import math
+from itertools import pairwise
+
+import pytest
+
+from netproof.criteria import (
+    AT_EVERY_SIZE,
+    CommonSizes,
+    CpuCostSettings,
+    DropoutSettings,
+    EnvelopeSettings,
+    InversionSettings,
+    JumpSettings,
+    Level,
+    LineRateSettings,
+    MpiLossSettings,
+    RoughnessSettings,
+    ScoreSettings,
+    above_envelope,
+    cpu_cost,
+    crash_share,
+    dropout,
+    envelope,
+    inversion,
+    jump,
+    line_rate,
+    loss,
+    losses,
+    mpi_loss,
+    roughness,
+    score,
+)
+from netproof.errors import NetproofError
+from netproof.measurement import interval
+from netproof.measurement.curve import Curve
+from netproof.measurement.landmarks import landmarks
+from netproof.measurement.launches import median_curve
+from netproof.measurement.links import Crossing, Link
+from netproof.measurement.units import line_rate_mb_s
+
+WHERE = "gige, intel-mpi, Alltoall, 16 ranks"
+
+
+def times(*values, sizes=None):
+    return Curve(tuple(sizes or (2 ** (n + 2) for n in range(len(values)))), tuple(values))
+
+
+def rates(*values, sizes=None):
+    sizes = tuple(sizes or (2 ** (n + 2) for n in range(len(values))))
+    took = tuple(size / rate if rate else 1.0 for size, rate in zip(sizes, values, strict=True))
+    return Curve(sizes, took, tuple(values))
+
+
+class TestEnvelope:
+    def test_is_the_least_time_of_all_and_knows_whose_it_is(self):
+        found = envelope({"a": times(10, 30, 50), "b": times(20, 15, 90)})
+        assert found.curve.time_us == (10, 15, 50)
+        assert found.fastest == ("a", "b", "a")
+
+    def test_a_size_that_only_one_configuration_has_is_left_out(self):
+        found = envelope({"a": times(1, 2, 3, sizes=(4, 8, 16)), "b": times(1, 2, sizes=(4, 16))})
+        assert found.curve.sizes == (4, 16)
+
+    def test_messages_below_4_bytes_are_left_out(self):
+        curves = {label: times(0, 0, 5, 6, sizes=(0, 1, 4, 8)) for label in "ab"}
+        assert envelope(curves).curve.sizes == (4, 8)
+
+    def test_ten_times_is_passed_and_more_is_red_at_that_size(self):
+        curves = {"fast": times(1, 1, 1, 1), "slow": times(2, 10, 10.5, 30)}
+        fast, *slow = above_envelope(curves)
+        assert fast.level is Level.PASS
+        assert [(found.size, found.value, found.level) for found in slow] == [
+            (16, 10.5, Level.FAIL),
+            (32, 30, Level.FAIL),
+        ]
+        assert all(part in slow[0].why for part in ("slow: ", "16 bytes", "10.5 times", "fast"))
+        assert slow[0].bound == 10
+        assert slow[0].common == CommonSizes(4, 4, 32)
+
+    def test_one_configuration_has_no_envelope_and_is_not_passed(self):
+        (found,) = above_envelope({WHERE: times(1, 2, 3)})
+        assert found.level is Level.UNDEFINED
+        assert found.value is None
+        assert "one has no envelope" in found.why
+
+    def test_configurations_that_share_no_size_are_undefined(self):
+        found = above_envelope({"a": times(1, 2, sizes=(4, 8)), "b": times(1, 2, sizes=(16, 32))})
+        assert [f.level for f in found] == [Level.UNDEFINED] * 2
+
+    def test_a_zero_time_is_undefined_and_makes_no_envelope_for_the_others(self):
+        broken, fast, slow = above_envelope(
+            {"broken": times(0, 1, 1), "fast": times(1, 1, 1), "slow": times(2, 2, 2)}
+        )
+        assert broken.level is Level.UNDEFINED
+        assert "0 µs at 4 bytes" in broken.why
+        assert (fast.value, slow.value) == (1, 2)
+
+    def test_a_configuration_apart_from_those_that_meet_is_undefined(self):
+        found = above_envelope(
+            {"a": times(1, sizes=(4,)), "b": times(1, sizes=(4,)), "c": times(1, sizes=(8,))}
+        )
+        assert [f.level for f in found] == [Level.PASS, Level.PASS, Level.UNDEFINED]
+
+    def test_nothing_has_no_findings(self):
+        assert above_envelope({}) == ()
+
+
+def three(*values):
+    """Launches of one size of 4 bytes."""
+    return [times(value) for value in values]
+
+
+def beside(**launches):
+    """Curves of one size as the medians of their launches, compared."""
+    curves = {where: median_curve(several) for where, several in launches.items()}
+    return {found.where: found for found in above_envelope(curves, launches=launches)}
+
+
+class TestEnvelopeIntervals:
+    def test_all_of_the_interval_above_the_bound_is_red(self):
+        slow = beside(slow=three(29, 30, 31), fast=three(0.99, 1, 1.01))["slow"]
+        assert (slow.level, slow.against, slow.bound) == (Level.FAIL, "fast", 10)
+        low, high = slow.interval
+        assert 10 < low < slow.value < high
+        assert f"30 times (95% interval {low:.3g} to {high:.3g}) the 1 µs of fast" in slow.why
+
+    @pytest.mark.parametrize("median", [8, 12])
+    def test_an_interval_astride_the_bound_is_inconclusive_on_whichever_side_the_value_is(
+        self, median
+    ):
+        slow = beside(slow=three(2, median, 40), fast=three(0.99, 1, 1.01))["slow"]
+        assert (slow.level, slow.value, slow.against) == (Level.INCONCLUSIVE, median, "fast")
+        assert slow.interval[0] < 10 < slow.interval[1]
+        assert f"(95% interval {slow.interval[0]:.3g} to" in slow.why
+        assert "astride that bound" in slow.why
+
+    def test_all_of_the_interval_below_passes(self):
+        slow = beside(slow=three(5, 5.1, 5.2), fast=three(0.99, 1, 1.01))["slow"]
+        assert (slow.level, slow.interval[1] < 10) == (Level.PASS, True)
+
+    def test_the_fastest_is_inconclusive_where_its_launches_are_far_apart(self):
+        shaky = beside(shaky=three(0.1, 0.9, 300), steady=three(0.99, 1, 1.01))["shaky"]
+        assert (shaky.level, shaky.against) == (Level.INCONCLUSIVE, "steady")
+
+    def test_the_fastest_passes_with_1(self):
+        fast = beside(slow=three(5, 5.1, 5.2), fast=three(0.99, 1, 1.01))["fast"]
+        assert (fast.level, fast.value) == (Level.PASS, 1)
+
+    def test_one_launch_of_a_side_lets_the_value_decide(self):
+        slow = beside(slow=three(11), fast=three(0.1, 1, 10))["slow"]
+        assert (slow.level, slow.interval) == (Level.FAIL, None)
+
+    def test_who_is_steady_makes_it_red_where_the_fastest_is_not(self):
+        found = beside(slow=three(12, 12, 12), fast=three(0.1, 0.9, 9), steady=three(1, 1, 1))
+        assert (found["slow"].level, found["slow"].against) == (Level.FAIL, "steady")
+
+    def test_what_the_link_explains_is_added_to_each_launch(self):
+        slow, fast = Link(100, 1500), Link(1000, 1500)
+        more = slow.wire_us(4) - fast.wire_us(4)
+        launches = {"slow": three(600, 600, 600), "fast": three(19, 20, 21)}
+        found, _ = above_envelope(
+            {where: median_curve(several) for where, several in launches.items()},
+            launches=launches,
+            crossings={"slow": Crossing(slow, 1, 1), "fast": Crossing(fast, 1, 1)},
+        )
+        assert found.value == pytest.approx(600 / (20 + more))
+        expected = interval.of_ratio([600] * 3, [19 + more, 20 + more, 21 + more])
+        assert found.interval == pytest.approx(expected)
+
+
+class TestScore:
+    def test_is_the_geometric_mean_of_baseline_over_case(self):
+        found = score([times(1, 4)], [times(4, 4)], where=WHERE, baseline="extreme")
+        assert found.value == pytest.approx(2)
+        assert found.level is Level.SHOWN
+
+    def test_names_the_common_sizes_by_count_and_ends(self):
+        case = times(1, 1, 1, 1, sizes=(4, 8, 16, 32))
+        base = times(2, 2, 2, sizes=(8, 32, 64))
+        found = score([case], [base], where=WHERE, baseline="extreme")
+        assert found.common == CommonSizes(2, 8, 32)
+        assert "over 2 common sizes, 8 to 32 bytes" in found.why
+        assert found.value == pytest.approx(2)
+
+    def test_the_interval_holds_the_score_and_is_the_same_every_time(self):
+        case = [times(10 + n, 20 - n, 40) for n in range(5)]
+        base = [times(20 - n, 40 + n, 80 + n) for n in range(5)]
+        found = score(case, base, where=WHERE, baseline="extreme")
+        low, high = found.interval
+        assert low < found.value < high
+        assert found == score(case, base, where=WHERE, baseline="extreme")
+        other = ScoreSettings(random_seed=1, resamples=100)
+        assert score(case, base, where=WHERE, baseline="b", settings=other).interval != (low, high)
+
+    def test_noisier_launches_have_a_wider_interval(self):
+        base = [times(100, 200)] * 5
+
+        def width(noise):
+            case = [times(100 + noise * n, 200 + noise * n) for n in range(5)]
+            low, high = score(case, base, where=WHERE, baseline="b").interval
+            return high - low
+
+        assert width(0) == pytest.approx(0)
+        assert width(20) > width(2) > 0
+
+    def test_one_launch_has_no_interval_and_says_so(self):
+        found = score([times(1, 2)], [times(1, 2)] * 3, where=WHERE, baseline="b")
+        assert found.interval is None
+        assert "no interval" in found.why
+
+    def test_a_red_case_keeps_its_score_and_wears_the_mark(self):
+        found = score([times(1, 2)], [times(2, 4)], where=WHERE, baseline="b", red_sizes=(8,))
+        assert found.value == pytest.approx(2)
+        assert "red at 8 bytes" in found.why
+
+    def test_without_baseline_launch_or_common_size_it_is_undefined(self):
+        case = [times(1, 2)]
+        for launches, baseline, reason in (
+            (case, [], "the baseline extreme did not run"),
+            ([], case, "no launch"),
+            (case, [times(1, sizes=(1024,))], "no size in common"),
+            (case, [times(1, 0)], "launch 1 of extreme, 0 µs at 8 bytes"),
+            ([times(1, sizes=(1,))], case, "0 sizes of 4 bytes or more"),
+        ):
+            found = score(launches, baseline, where=WHERE, baseline="extreme")
+            assert found.level is Level.UNDEFINED
+            assert reason in found.why
+            assert found.value is None
+
+    def test_a_bound_on_the_score_is_a_setting(self):
+        settings = ScoreSettings(warn=0.9, fail=0.5)
+        for factor, level in ((1, Level.PASS), (0.8, Level.WARN), (0.4, Level.FAIL)):
+            found = score(
+                [times(1, 2)],
+                [times(factor, 2 * factor)],
+                where=WHERE,
+                baseline="b",
+                settings=settings,
+            )
+            assert found.level is level
+
+    @pytest.mark.parametrize(
+        ("took", "level"),
+        [
+            ((9, 10, 11), Level.FAIL),
+            ((3, 10, 11), Level.INCONCLUSIVE),
+            ((3, 4.5, 11), Level.INCONCLUSIVE),
+            ((3, 3.5, 4), Level.PASS),
+        ],
+    )
+    def test_all_of_its_interval_decides(self, took, level):
+        found = score(
+            [times(one) for one in took],
+            [times(one) for one in (1.9, 2, 2.1)],
+            where=WHERE,
+            baseline="b",
+            settings=ScoreSettings(fail=0.4),
+        )
+        assert (found.level, found.against) == (level, "b")
+        assert ("the interval lies astride it" in found.why) == (level is Level.INCONCLUSIVE)
+
+    def test_launches_over_different_sizes_are_an_error(self):
+        with pytest.raises(NetproofError, match="lacks 8 bytes"):
+            score([times(1, 2), times(1)], [times(1, 2)], where=WHERE, baseline="b")
+
+    def test_settings_that_make_no_interval_are_refused(self):
+        with pytest.raises(NetproofError, match="100 resamples"):
+            ScoreSettings(resamples=10)
+        with pytest.raises(NetproofError, match="between 0 and 1"):
+            ScoreSettings(confidence=95)
+
+
+class TestInversion:
+    def test_a_curve_that_never_falls_has_1(self):
+        found = inversion(times(1, 1, 2, 5), where=WHERE)
+        assert (found.value, found.level) == (1, Level.PASS)
+
+    def test_names_the_slow_and_the_faster_message(self):
+        found = inversion(times(10, 400, 20, 10, 50), where=WHERE)
+        assert (found.size, found.compared_sizes, found.value) == (8, (32,), 40)
+        assert found.level is Level.FAIL
+        assert found.bound == 10
+        assert found.why.startswith(f"{WHERE}: a message of 8 bytes took 400 µs, 40 times")
+        assert "32 bytes" in found.why
+
+    @pytest.mark.parametrize(
+        ("factor", "level"),
+        [(1.99, Level.PASS), (2, Level.WARN), (9.99, Level.WARN), (10, Level.FAIL)],
+    )
+    def test_warns_at_2_and_fails_at_10(self, factor, level):
+        assert inversion(times(factor, 1), where=WHERE).level is level
+
+    def test_both_bounds_are_settings(self):
+        lax = InversionSettings(warn=None, fail=100)
+        assert inversion(times(50, 1), where=WHERE, settings=lax).level is Level.PASS
+        assert inversion(times(100, 1), where=WHERE, settings=lax).level is Level.FAIL
+
+    def test_zeros_below_4_bytes_are_legal(self):
+        found = inversion(times(0, 0, 5, 6, sizes=(0, 1, 4, 8)), where=WHERE)
+        assert found.level is Level.PASS
+
+
+class TestJump:
+    def test_linear_growth_and_less_have_1(self):
+        assert jump(times(1, 2, 3, 3), where=WHERE).value == 1
+
+    def test_is_the_growth_beyond_the_growth_of_the_size(self):
+        found = jump(times(10, 20, 400), where=WHERE)
+        assert (found.size, found.compared_sizes, found.value) == (16, (8,), 10)
+        assert found.level is Level.FAIL
+        assert "from 8 to 16 bytes time went from 20 to 400 µs" in found.why
+
+    def test_sizes_that_are_no_powers_of_two_count_by_their_ratio(self):
+        assert jump(times(10, 60, sizes=(1000, 1500)), where=WHERE).value == pytest.approx(4)
+        assert jump(times(10, 60, sizes=(1000, 1500)), where=WHERE).level is Level.WARN
+
+    def test_both_bounds_are_settings(self):
+        strict = JumpSettings(warn=1.5, fail=2)
+        assert jump(times(1, 3.5), where=WHERE, settings=strict).level is Level.WARN
+
+
+class TestRoughness:
+    def test_is_0_for_a_curve_that_never_falls(self):
+        found = roughness(times(1, 1, 2, 50), where=WHERE)
+        assert (found.value, found.size, found.level) == (0, None, Level.SHOWN)
+
+    def test_is_the_total_variation_less_the_net_rise_in_octaves(self):
+        curve = times(1, 8, 2, 4, 1, 16)
+        logs = [math.log2(time) for time in curve.time_us]
+        variation = sum(abs(b - a) for a, b in pairwise(logs))
+        found = roughness(curve, where=WHERE)
+        assert found.value == pytest.approx(variation - (logs[-1] - logs[0]))
+        assert found.value == 8
+
+    def test_names_the_deepest_fall(self):
+        assert roughness(times(8, 4, 8, 1), where=WHERE).size == 32
+
+    def test_is_asserted_only_on_demand(self):
+        settings = RoughnessSettings(warn=4, fail=8)
+        assert roughness(times(16, 1), where=WHERE, settings=settings).level is Level.FAIL
+
+
+class TestDropout:
+    def test_half_of_both_sides_is_no_dropout_and_less_is(self):
+        (found,) = dropout(rates(100, 50, 100), where=WHERE)
+        assert (found.level, found.size, found.value) == (Level.PASS, 8, 0.5)
+        (found,) = dropout(rates(100, 49, 120), where=WHERE)
+        assert (found.level, found.size, found.value) == (Level.WARN, 8, 0.49)
+
+    def test_a_rate_that_only_rises_or_only_falls_has_no_dropout(self):
+        for several in ((1, 10, 100, 1000), (1000, 100, 10, 1)):
+            assert dropout(rates(*several), where=WHERE)[0].level is Level.PASS
+
+    def test_reports_each_with_the_sizes_that_it_lies_between(self):
+        found = dropout(rates(10, 100, 15, 80, 20, 90), where=WHERE)
+        assert [(f.size, f.level, f.compared_sizes) for f in found] == [
+            (16, Level.WARN, (8, 128)),
+            (64, Level.WARN, (8, 128)),
+        ]
+        assert "at 16 bytes the bandwidth is 15 MB/s (120 Mbit/s)" in found[0].why
+
+    def test_below_a_tenth_it_fails_and_both_are_settings(self):
+        curve = rates(100, 9, 100)
+        assert dropout(curve, where=WHERE)[0].level is Level.FAIL
+        lax = DropoutSettings(warn=0.05, fail=None)
+        assert dropout(curve, where=WHERE, settings=lax)[0].level is Level.PASS
+
+    def test_a_benchmark_without_bandwidth_is_undefined(self):
+        (found,) = dropout(times(1, 2, 3), where=WHERE)
+        assert found.level is Level.UNDEFINED
+        assert "defines no bandwidth" in found.why
+
+    def test_two_sizes_have_no_middle(self):
+        assert dropout(rates(1, 2), where=WHERE)[0].level is Level.UNDEFINED
+
+
+class TestLineRate:
+    gige = line_rate_mb_s(1000, 1500)
+    sizes = tuple(2**power for power in range(22))
+
+    def found(self, *shares: float, **settings: float):
+        """What is found of launches that reach these shares of the line rate, each on a line."""
+        curves = []
+        for share in shares:
+            spent = [40 + size / (share * self.gige) for size in self.sizes]
+            curves.append(
+                Curve(
+                    self.sizes,
+                    tuple(spent),
+                    tuple(size / time for size, time in zip(self.sizes, spent, strict=True)),
+                )
+            )
+        marks = landmarks(median_curve(curves), self.gige, launches=curves)
+        return line_rate(marks, self.gige, where=WHERE, settings=LineRateSettings(**settings))
+
+    def test_is_the_share_of_the_asymptotic_bandwidth_with_its_interval(self):
+        found = self.found(0.98, 0.99, 1.0)
+        assert (found.size, found.level) == (None, Level.PASS)
+        assert found.value == pytest.approx(0.99)
+        low, high = found.interval
+        assert low < 0.98 < 1.0 < high
+        assert "99.0% of the line rate of 117.7 MB/s (941.5 Mbit/s)" in found.why
+        assert f"95 % interval {low:.1%} to {high:.1%}" in found.why
+
+    def test_more_than_the_link_carries_is_an_error_of_measurement(self):
+        assert self.found(1.019, 1.0191, 1.0192).level is Level.PASS
+        found = self.found(1.03, 1.031, 1.032)
+        assert found.level is Level.FAIL
+        assert "103.1% of the line rate" in found.why
+        assert "shared memory" in found.why
+
+    def test_a_share_beyond_the_bound_whose_interval_is_not_is_inconclusive(self):
+        found = self.found(0.97, 1.03, 1.05)
+        assert found.level is Level.INCONCLUSIVE
+        assert found.interval[0] < 1.02 < found.value < found.interval[1]
+        assert found.bound == 1.02
+        assert "95 % interval 9" in found.why
+        assert "inconclusive: above 1.02" in found.why
+
+    def test_a_share_within_the_bound_passes_though_its_interval_reaches_beyond(self):
+        found = self.found(0.97, 1.0, 1.05)
+        assert found.level is Level.PASS
+        assert found.interval[1] > 1.02
+
+    @pytest.mark.parametrize(
+        ("shares", "level"),
+        [
+            ((0.9, 0.901, 0.902), Level.PASS),
+            ((0.7, 0.701, 0.702), Level.WARN),
+            ((0.4, 0.401, 0.402), Level.FAIL),
+            ((0.4, 0.45, 0.7), Level.INCONCLUSIVE),
+        ],
+    )
+    def test_a_site_may_ask_for_a_least_share(self, shares, level):
+        found = self.found(*shares, warn_below=0.8, fail_below=0.5)
+        assert found.level is level
+        if level is Level.FAIL:
+            assert "below 0.5 is flagged" in found.why
+            assert "link's rate" in found.why
+
+    def test_bounds_that_leave_nothing_to_pass_are_refused(self):
+        with pytest.raises(NetproofError, match="increase in this order"):
+            LineRateSettings(fail_below=0.8, warn_below=0.5)
+
+    def test_what_passes_at_once_and_what_waits_does_not_count(self):
+        """A token bucket's fill: 1 KiB reads four times the line rate, and 128 KiB 103 %."""
+        spent = [max(1.0, size / self.gige - 33) for size in self.sizes]
+        rates_ = tuple(size / time for size, time in zip(self.sizes, spent, strict=True))
+        marks = landmarks(Curve(self.sizes, tuple(spent), rates_), self.gige)
+        assert marks.peak_mb_s > 4 * self.gige
+        found = line_rate(marks, self.gige, where=WHERE)
+        assert found.level is Level.PASS
+        assert found.value == pytest.approx(1)
+
+    def test_no_asymptotic_bandwidth_and_no_line_rate_are_undefined_with_the_reason(self):
+        found = line_rate(landmarks(times(1, 2), None), self.gige, where=WHERE)
+        assert found.level is Level.UNDEFINED
+        assert "defines no bandwidth" in found.why
+        few = line_rate(landmarks(rates(1, 2), None), self.gige, where=WHERE)
+        assert "takes 4 sizes" in few.why
+        assert line_rate(landmarks(rates(1, 2), None), None, where=WHERE).level is Level.UNDEFINED
+
+    def test_a_line_rate_of_zero_is_an_error(self):
+        marks = landmarks(Curve(self.sizes, self.sizes, (1.0,) * len(self.sizes)), None)
+        with pytest.raises(NetproofError, match="no line rate"):
+            line_rate(marks, 0, where=WHERE)
+
+
+class TestMpiLoss:
+    def test_a_gain_is_negative(self):
+        assert loss(7688, 5328) == pytest.approx(-0.443, abs=5e-4)
+
+    def test_peaks_may_lie_at_different_sizes(self):
+        peak, at_size = mpi_loss(rates(50, 90, 80), rates(60, 95, 100), where=WHERE)
+        assert (peak.size, peak.compared_sizes) == (8, (16,))
+        assert peak.value == pytest.approx(0.1)
+        assert peak.level is Level.PASS
+        assert (at_size.size, at_size.level) == (16, Level.SHOWN)
+        assert at_size.value == pytest.approx(0.2)
+        assert at_size.common == CommonSizes(3, 4, 16)
+
+    def test_a_fifth_is_a_warning_and_half_a_failure_at_the_peak(self):
+        for mpi, level in ((90, Level.PASS), (75, Level.WARN), (50, Level.FAIL)):
+            assert mpi_loss(rates(mpi), rates(100), where=WHERE)[0].level is level
+
+    def test_the_loss_at_one_size_is_asserted_on_demand(self):
+        _, found = mpi_loss(
+            rates(1, 99), rates(10, 100), where=WHERE, at_every_size=MpiLossSettings()
+        )
+        assert (found.size, found.level) == (4, Level.FAIL)
+
+    def test_losses_are_those_at_common_sizes(self):
+        mpi = rates(1, 50, 75, sizes=(1, 8, 16))
+        tcp = rates(100, 100, 100, sizes=(8, 16, 32))
+        assert losses(mpi, tcp) == ((8, 0.5), (16, 0.25))
+
+    def test_without_common_sizes_the_peaks_still_compare(self):
+        peak, at_size = mpi_loss(rates(90, sizes=(8,)), rates(100, sizes=(16,)), where=WHERE)
+        assert peak.level is Level.PASS
+        assert at_size.level is Level.UNDEFINED
+
+    def test_without_a_bandwidth_both_are_undefined(self):
+        for mpi, tcp in ((times(1, 2), rates(1, 2)), (rates(1, 2), rates(0, 2))):
+            assert [f.level for f in mpi_loss(mpi, tcp, where=WHERE)] == [Level.UNDEFINED] * 2
+
+    @pytest.mark.parametrize(
+        ("mpi", "tcp"), [(1, 0), (1, -1), (-1, 1), (1, math.nan), (math.inf, 1)]
+    )
+    def test_bandwidths_that_are_none_are_refused(self, mpi, tcp):
+        with pytest.raises(NetproofError, match="bandwidths are above 0"):
+            loss(mpi, tcp)
+
+
+class TestCpuCost:
+    def test_a_busy_polling_rank_shows_100_percent(self):
+        (found,) = cpu_cost({"gige-1": 12.0}, 12.0, where=WHERE)
+        assert (found.value, found.level) == (1, Level.SHOWN)
+        assert "node gige-1 spent 12 CPU s in 12 s of benchmark, 100% of a core" in found.why
+
+    def test_every_node_has_its_finding(self):
+        found = cpu_cost({"n1": 3.0, "n2": 0.0}, 10.0, where=WHERE)
+        assert [f.value for f in found] == [0.3, 0]
+
+    def test_a_bound_is_a_setting(self):
+        settings = CpuCostSettings(warn=0.5, fail=0.9)
+        (found,) = cpu_cost({"n1": 9.0}, 10.0, where=WHERE, settings=settings)
+        assert found.level is Level.FAIL
+
+    def test_no_node_and_no_seconds_are_undefined(self):
+        assert cpu_cost({}, 10.0, where=WHERE)[0].level is Level.UNDEFINED
+        assert cpu_cost({"n1": 1.0}, 0.0, where=WHERE)[0].level is Level.UNDEFINED
+
+    @pytest.mark.parametrize("seconds", [-1.0, math.nan, math.inf])
+    def test_seconds_that_are_none_are_refused(self, seconds):
+        with pytest.raises(NetproofError, match="n1"):
+            cpu_cost({"n1": seconds}, 1.0, where=WHERE)
+        with pytest.raises(NetproofError, match="no time"):
+            cpu_cost({"n1": 1.0}, seconds, where=WHERE)
+
+
+@pytest.mark.parametrize("criterion", [inversion, jump, roughness])
+class TestAlongACurve:
+    def test_one_size_is_undefined_not_passed(self, criterion):
+        found = criterion(times(5), where=WHERE)
+        assert found.level is Level.UNDEFINED
+        assert (found.value, found.size) == (None, None)
+
+    def test_a_barrier_is_undefined(self, criterion):
+        assert criterion(Curve((0,), (5.0,)), where=WHERE).level is Level.UNDEFINED
+
+    @pytest.mark.parametrize("time", [0.0, 5e-324, 1e300])
+    def test_a_time_that_no_clock_reads_is_undefined(self, criterion, time):
+        found = criterion(times(1, time, 2), where=WHERE)
+        assert found.level is Level.UNDEFINED
+        assert "at 8 bytes is no reading" in found.why
+
+
+@pytest.mark.parametrize(
+    ("sizes", "took"),
+    [((4, 4), (1.0, 2.0)), ((8, 4), (1.0, 2.0)), ((4,), (-1.0,)), ((4,), (math.nan,)), ((), ())],
+)
+def test_equal_sizes_negative_times_and_no_sizes_never_become_a_curve(sizes, took):
+    with pytest.raises(NetproofError):
+        Curve(sizes, took)
+
+
+class TestBounds:
+    def test_a_failure_milder_than_the_warning_is_refused(self):
+        with pytest.raises(NetproofError, match=r"fail=2\.0 is milder than warn=5"):
+            InversionSettings(warn=5, fail=2.0)
+        with pytest.raises(NetproofError, match=r"fail=0\.9 is milder than warn=0\.5"):
+            DropoutSettings(fail=0.9)
+
+    def test_a_bound_that_is_no_number_is_refused(self):
+        with pytest.raises(NetproofError, match="nan is no bound"):
+            EnvelopeSettings(fail=math.nan)
+
+    def test_a_least_size_of_0_would_let_empty_messages_into_ratios(self):
+        with pytest.raises(NetproofError, match="1 byte or more"):
+            JumpSettings(least_size=0)
+
+    def test_without_bounds_nothing_is_asserted(self):
+        assert AT_EVERY_SIZE.level(0.99) == (Level.SHOWN, None)
+
+
+class TestCrashShare:
+    """Launches that crashed, over those made."""
+
+    @pytest.mark.parametrize(
+        ("crashed", "launches", "level"),
+        [
+            (0, 96, Level.PASS),
+            (1, 10, Level.PASS),
+            (2, 100, Level.PASS),
+            (2, 99, Level.FAIL),
+            (3, 96, Level.FAIL),
+        ],
+    )
+    def test_fails_above_two_in_a_hundred_and_from_two_crashes_on(self, crashed, launches, level):
+        assert crash_share(crashed, launches, where="gige mpich").level is level
+
+    def test_says_how_many_and_the_bound(self):
+        finding = crash_share(3, 96, where="gige openmpi5")
+        assert finding.why == (
+            "gige openmpi5: 3 of 96 launches crashed (3.1 %, above 2 % is flagged)"
+        )
+
+    def test_without_a_launch_there_is_no_share(self):
+        assert crash_share(0, 0, where="x").level is Level.UNDEFINED
+
+    def test_more_than_were_made_cannot_have_crashed(self):
+        with pytest.raises(NetproofError, match="3 of 2 launches cannot have crashed"):
+            crash_share(3, 2, where="x")

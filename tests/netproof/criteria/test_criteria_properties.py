@@ -1,0 +1,199 @@
+"""What holds for every curve, not only for those that someone thought of."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from netproof.criteria import (
+    Finding,
+    Level,
+    above_envelope,
+    dropout,
+    envelope,
+    inversion,
+    jump,
+    line_rate,
+    mpi_loss,
+    roughness,
+    score,
+)
+from netproof.measurement.curve import Curve
+from netproof.measurement.landmarks import landmarks
+
+WHERE = "case"
+sizes = st.lists(st.integers(4, 2**26), min_size=2, max_size=25, unique=True).map(sorted)
+readings = st.floats(1e-3, 1e9)
+factors = st.floats(1e-3, 1e3)
+
+
+@st.composite
+def curves(draw, of=sizes):
+    grid = draw(of)
+    took = draw(st.lists(readings, min_size=len(grid), max_size=len(grid)))
+    rates = tuple(size / time for size, time in zip(grid, took, strict=True))
+    return Curve(tuple(grid), tuple(took), rates)
+
+
+@st.composite
+def launches_on_one_grid(draw, cases=2):
+    grid = draw(sizes)
+    return [draw(st.lists(curves(st.just(grid)), min_size=1, max_size=4)) for _ in range(cases)]
+
+
+# Up to where the mean of two of them, the median of two launches, is still a number.
+numbers_from_zero = st.floats(0, 8e307)
+
+
+@st.composite
+def anything_a_curve_holds(draw):
+    points = draw(st.dictionaries(st.integers(0, 2**40), numbers_from_zero, min_size=1))
+    grid = tuple(sorted(points))
+    several = st.lists(numbers_from_zero, min_size=len(grid), max_size=len(grid))
+    rates = draw(st.none() | several)
+    return Curve(grid, tuple(points[size] for size in grid), tuple(rates) if rates else None)
+
+
+def scaled(curve, factor):
+    return Curve(curve.sizes, tuple(time * factor for time in curve.time_us))
+
+
+@pytest.mark.parametrize("criterion", [inversion, jump, roughness])
+@given(curve=curves(), factor=factors)
+def test_the_unit_of_time_does_not_matter_along_a_curve(criterion, curve, factor):
+    before = criterion(curve, where=WHERE).value
+    after = criterion(scaled(curve, factor), where=WHERE).value
+    assert after == pytest.approx(before, rel=1e-9, abs=1e-9)
+
+
+@given(pair=launches_on_one_grid(), factor=factors)
+def test_the_unit_of_time_does_not_matter_to_the_score(pair, factor):
+    case, baseline = pair
+    before = score(case, baseline, where=WHERE, baseline="b")
+    after = score(
+        [scaled(curve, factor) for curve in case],
+        [scaled(curve, factor) for curve in baseline],
+        where=WHERE,
+        baseline="b",
+    )
+    assert after.value == pytest.approx(before.value, rel=1e-9)
+    if before.interval:
+        assert after.interval == pytest.approx(before.interval, rel=1e-9)
+
+
+@given(pair=launches_on_one_grid(), factor=factors)
+def test_a_case_slower_by_a_factor_at_every_size_has_that_factor_less_score(pair, factor):
+    case, baseline = pair
+    before = score(case, baseline, where=WHERE, baseline="b").value
+    slower = [scaled(curve, factor) for curve in case]
+    after = score(slower, baseline, where=WHERE, baseline="b").value
+    assert after == pytest.approx(before / factor, rel=1e-9)
+
+
+@given(launches_on_one_grid(cases=1))
+def test_the_baseline_against_itself_scores_1(one):
+    found = score(one[0], one[0], where=WHERE, baseline=WHERE)
+    assert found.value == 1
+    if found.interval:
+        low, high = found.interval
+        assert low <= 1 + 1e-12
+        assert high >= 1 - 1e-12
+
+
+@given(launches_on_one_grid())
+def test_the_score_is_the_reciprocal_when_baseline_and_case_change_places(pair):
+    case, baseline = pair
+    forth = score(case, baseline, where=WHERE, baseline="b").value
+    back = score(baseline, case, where=WHERE, baseline="b").value
+    assert forth * back == pytest.approx(1, rel=1e-9)
+
+
+@given(curves(), st.floats(1, 1e6), st.data())
+def test_a_spike_of_factor_k_over_the_fastest_larger_message_is_an_inversion_of_at_least_k(
+    curve, k, data
+):
+    at = data.draw(st.integers(0, len(curve.sizes) - 2))
+    took = list(curve.time_us)
+    took[at] = k * min(took[at + 1 :])
+    spiked = replace(curve, time_us=tuple(took))
+    assert inversion(spiked, where=WHERE).value >= k * (1 - 1e-12)
+
+
+@given(curves(), st.floats(1, 1e6), st.data())
+def test_a_size_slowed_by_k_is_an_inversion_of_at_least_k_if_no_larger_message_was_slower(
+    curve, k, data
+):
+    at = data.draw(st.integers(0, len(curve.sizes) - 2))
+    assume(curve.time_us[at] >= min(curve.time_us[at + 1 :]))
+    took = list(curve.time_us)
+    took[at] *= k
+    spiked = replace(curve, time_us=tuple(took))
+    assert inversion(spiked, where=WHERE).value >= k * (1 - 1e-12)
+
+
+@given(curves(), st.floats(1, 1e6), st.data())
+def test_a_size_slowed_by_k_never_lowers_what_it_is_over_a_larger_one_below_k(curve, k, data):
+    """On a rising curve the rise to the next size is to be had first, so it comes off k."""
+    at = data.draw(st.integers(0, len(curve.sizes) - 2))
+    rise = min(curve.time_us[at + 1 :]) / curve.time_us[at]
+    took = list(curve.time_us)
+    took[at] *= k
+    spiked = replace(curve, time_us=tuple(took))
+    assert inversion(spiked, where=WHERE).value >= k / rise * (1 - 1e-12)
+
+
+@given(curves())
+def test_inversion_and_jump_are_at_least_1_and_roughness_at_least_0(curve):
+    assert inversion(curve, where=WHERE).value >= 1
+    assert jump(curve, where=WHERE).value >= 1
+    assert roughness(curve, where=WHERE).value >= 0
+
+
+@given(curves())
+def test_a_curve_that_never_falls_has_no_inversion_and_no_roughness(curve):
+    rising = replace(curve, time_us=tuple(sorted(curve.time_us)))
+    assert inversion(rising, where=WHERE).value == 1
+    assert roughness(rising, where=WHERE).value == 0
+
+
+overlapping = st.sets(st.sampled_from([4, 8, 9, 64, 1024]), min_size=2).map(sorted)
+
+
+@given(st.dictionaries(st.text(min_size=1), curves(overlapping), min_size=3, max_size=5))
+def test_the_envelope_never_exceeds_any_member(members):
+    least = envelope(members)
+    for curve in members.values():
+        own = dict(zip(curve.sizes, curve.time_us, strict=True))
+        for size, time in zip(least.curve.sizes, least.curve.time_us, strict=True):
+            assert time <= own.get(size, math.inf)
+    for size, label in zip(least.curve.sizes, least.fastest, strict=True):
+        own = dict(zip(members[label].sizes, members[label].time_us, strict=True))
+        assert own[size] == least.curve.time_us[least.curve.sizes.index(size)]
+
+
+@given(st.lists(curves(st.just([4, 64, 1024])), min_size=2, max_size=5))
+def test_at_each_size_someone_is_on_the_envelope_and_nobody_below(members):
+    found = above_envelope({str(n): curve for n, curve in enumerate(members)})
+    assert all(finding.value >= 1 for finding in found)
+
+
+def numbers(found: Finding):
+    yield from (found.value, found.bound, *(found.interval or ()))
+
+
+@given(anything_a_curve_holds(), anything_a_curve_holds(), readings)
+def test_no_curve_at_all_makes_a_finding_that_is_no_number(one, other, link):
+    found = [
+        *(criterion(one, where=WHERE) for criterion in (inversion, jump, roughness)),
+        *dropout(one, where=WHERE),
+        *above_envelope({"one": one, "other": other}),
+        line_rate(landmarks(one, link), link, where=WHERE),
+        *mpi_loss(one, other, where=WHERE),
+        score([one, one], [other, other], where=WHERE, baseline="b"),
+    ]
+    for finding in found:
+        assert all(number is None or math.isfinite(number) for number in numbers(finding))
+        assert (finding.value is None) == (finding.level is Level.UNDEFINED)
+        assert finding.why.startswith(finding.where + ": ")

@@ -1,0 +1,87 @@
+"""The curves that docs/criteria.md shows are judged as it says."""
+
+from pathlib import Path
+
+import pytest
+
+from netproof import criteria
+from netproof.benchmarks import netpipe
+from netproof.criteria import Level
+from netproof.measurement.landmarks import landmarks
+from netproof.measurement.launches import median_curve
+from netproof.measurement.units import line_rate_mb_s
+
+CURVES = Path(__file__).parents[3] / "docs" / "criteria" / "curves"
+FROM_BURSTS_UP = 65536
+FLAGGED = (Level.WARN, Level.FAIL)
+
+
+def recorded(name):
+    path = CURVES / f"{name}.np"
+    return netpipe.read_file(path.read_text(), str(path), bidirectional=False).curve()
+
+
+def launches(name):
+    return [recorded(f"{name}-{number}") for number in (1, 2, 3)]
+
+
+@pytest.mark.parametrize("launch", [1, 2, 3])
+class TestEveryLaunch:
+    def test_on_a_healthy_switch_passes(self, launch):
+        curve = recorded(f"gige-tcp-{launch}")
+        assert criteria.inversion(curve, where="gige").level is Level.PASS
+        assert criteria.jump(curve, where="gige").level is Level.PASS
+        assert [found.level for found in criteria.dropout(curve, where="gige")] == [Level.PASS]
+
+    def test_on_a_switch_with_a_small_buffer_jumps_and_drops_out_at_48_kib(self, launch):
+        curve = recorded(f"sick-tcp-{launch}")
+        inversion = criteria.inversion(curve, where="sick")
+        jump = criteria.jump(curve, where="sick")
+        assert (inversion.size, inversion.level in FLAGGED) == (49152, True)
+        assert (jump.size, jump.level) == (49152, Level.FAIL)
+        assert criteria.dropout(curve, where="sick")[0].level is Level.FAIL
+        assert criteria.dropout(curve, where="sick")[0].size == 49152
+
+
+def test_what_is_flagged_on_the_sick_switch_is_confirmed_there_and_not_on_the_healthy_one():
+    flagged = criteria.jump(recorded("sick-tcp-1"), where="sick")
+    bounds = criteria.JumpSettings()
+    sick = criteria.confirm(flagged, launches("sick-tcp-again"), bounds=bounds)
+    assert (sick.flagged, sick.launches, sick.level) == (3, 3, Level.FAIL)
+    healthy = criteria.confirm(flagged, launches("gige-tcp-again"), bounds=bounds)
+    assert (healthy.flagged, healthy.launches, healthy.confirmed) == (0, 3, False)
+
+
+def test_the_score_hides_a_collapse_at_one_size_and_the_envelope_shows_it():
+    score = criteria.score(
+        launches("sick-tcp"), launches("gige-tcp"), where="sick", baseline="gige"
+    )
+    assert score.interval[0] < 1 < score.interval[1]
+    healthy, *sick = criteria.above_envelope(
+        {
+            "gige": median_curve(launches("gige-tcp")),
+            "sick": median_curve(launches("sick-tcp")),
+        }
+    )
+    assert healthy.level is Level.PASS
+    assert [(found.size, found.level) for found in sick] == [(49152, Level.FAIL)]
+
+
+def test_mpi_keeps_the_bandwidth_of_tcp_until_its_socket_buffers_are_taken_away():
+    settings = criteria.MpiLossSettings(least_size=FROM_BURSTS_UP)
+    tcp = median_curve(launches("gige-tcp"))
+    for name, level in (("", Level.PASS), ("-least-buffers", Level.FAIL)):
+        mpi = recorded(f"gige-open-mpi{name}-1")
+        peak, _ = criteria.mpi_loss(mpi, tcp, where=f"open-mpi{name}", settings=settings)
+        assert peak.level is level
+
+
+def test_only_what_never_left_the_node_is_above_the_line_rate():
+    line_rate = line_rate_mb_s(1000, 1500)
+    for name, level in (
+        ("gige-tcp-1", Level.PASS),
+        ("gige-open-mpi-1", Level.PASS),
+        ("in-a-node-tcp", Level.FAIL),
+    ):
+        found = criteria.line_rate(landmarks(recorded(name), line_rate), line_rate, where=name)
+        assert found.level is level

@@ -1,0 +1,56 @@
+"""Criterion 13: how far launches of one case lie apart."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netproof.criteria import LaunchSpreadSettings, Level, launch_spread
+from netproof.measurement.curve import Curve
+
+SIZES = (1, 64, 4096)
+
+
+def launch(*times: float) -> Curve:
+    return Curve(SIZES, times)
+
+
+def test_the_size_that_lies_furthest_apart_is_named_with_both_times():
+    found = launch_spread([launch(1, 10, 100), launch(1, 130, 110)], where="gige mpich")
+    assert (found.level, found.size) == (Level.WARN, 64)
+    assert found.value == pytest.approx(13)
+    assert "at 64 bytes 2 launches took 10 to 130 µs, 13 times apart" in found.why
+
+
+def test_nothing_fails_by_default_and_a_site_may_ask_for_it():
+    several = [launch(1, 10, 100), launch(1, 10, 1e5)]
+    assert launch_spread(several, where="x").level is Level.WARN
+    strict = LaunchSpreadSettings(fail=100)
+    assert launch_spread(several, where="x", settings=strict).level is Level.FAIL
+
+
+def test_messages_below_four_bytes_have_no_part():
+    assert launch_spread([launch(1, 10, 100), launch(900, 10, 100)], where="x").value == 1
+
+
+@given(st.lists(st.floats(1, 1e6), min_size=2, max_size=8), st.floats(0.1, 10))
+def test_the_order_of_launches_and_the_unit_do_not_count(times, factor):
+    several = [launch(time, time, time) for time in times]
+    scaled = [launch(*(factor * time for _ in SIZES)) for time in reversed(times)]
+    one, other = (launch_spread(those, where="x").value for those in (several, scaled))
+    assert one == pytest.approx(other)
+    assert one >= 1
+
+
+@pytest.mark.parametrize(
+    ("several", "said"),
+    [
+        ([launch(1, 10, 100)], "one launch has no spread"),
+        ([launch(1, 10, 100), launch(1, 0, 100)], "in launch 2, 0 µs at 64 bytes is no reading"),
+    ],
+)
+def test_what_cannot_be_judged_says_why(several, said):
+    found = launch_spread(several, where="x")
+    assert found.level is Level.UNDEFINED
+    assert said in found.why

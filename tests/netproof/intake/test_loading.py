@@ -1,0 +1,182 @@
+"""What comes from outside is read within limits, or refused at once and in words."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netproof.errors import NetproofError
+from netproof.intake import loading
+
+DEEP = 100_000
+
+
+def bomb(*, merged: bool) -> str:
+    """Twelve levels, each of ten aliases of the one before: 10¹² values."""
+    lines = ["a0: &a0 {x: 1}"]
+    for number in range(1, 13):
+        several = f"[{', '.join([f'*a{number - 1}'] * 10)}]"
+        value = f"{{<<: {several}, k{number}: 1}}" if merged else several
+        lines.append(f"a{number}: &a{number} {value}")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"a": 1,\n "b": {"c": 1, "c": 2},\n "a": 1}', "^x:2: duplicate key 'c'; remove one"),
+        ('{"a\\u0041": 1,\n "aA": 2}', "^x:2: duplicate key 'aA'"),
+        ('["NaN",\n "\\"NaN", 1,\n NaN]', "^x:3: is no JSON: NaN is no number"),
+        ("[-Infinity]", "^x:1: is no JSON: -Infinity is no number"),
+        ("[\n1e999]", "^x:2: is no JSON: '1e999' is beyond all numbers"),
+        ("[" + "9" * 400 + "]", "is beyond all numbers"),
+        ("[" + "9" * 5000 + ".5]", "is beyond all numbers"),
+        ("[" * DEEP, "^x:1: lists and mappings are nested deeper than 60"),
+        ("[\n" * 70 + "]" * 70, "^x:61: lists and mappings are nested deeper than 60"),
+        ('{"a":' * 300 + "1" + "}" * 300, "nested deeper than 60"),
+        ('["\\ud800"]', "has half a character"),
+        ("[1,\n 2", "^x:2: is no JSON: .* at character"),
+        ("[" + "[]," * 2_100_000 + "1]", "has more than 2000000 values"),
+        ("", "is no JSON"),
+    ],
+)
+def test_json_that_is_none_or_too_much_is_refused(text, said):
+    with pytest.raises(NetproofError, match=said):
+        loading.json_value(text, "x")
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.text() | st.floats(-1e9, 1e9),
+        lambda below: st.lists(below) | st.dictionaries(st.text(), below),
+    )
+)
+def test_all_other_json_is_what_json_says(value):
+    text = json.dumps(value)
+    assert loading.json_value(text, "x") == json.loads(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: 1\nb: 2\na: 1\n", "^x:3: duplicate key 'a'; remove one"),
+        ("1: 1\n1.0: 2\n", "^x:2: duplicate key 1.0"),
+        ("a: &a {b: 1}\nc:\n  <<: *a\n  <<: *a\n", "^x:4: duplicate key '<<'; give one a list"),
+        ("a: [1, .NaN]\n", "^x:1: '.NaN' is no number"),
+        ("a: -.inf\n", "^x:1: '-.inf' is no number"),
+        ("a: 1.0e+999\n", "^x:1: '1.0e[+]999' is no number"),
+        ("a: " + "9" * 5000, "^x: no YAML"),
+        ("[" * DEEP, "^x:1: lists and mappings are nested deeper than 40"),
+        ("".join(f"{' ' * depth}a:\n" for depth in range(60)), "^x:41: .* nested deeper than 40"),
+        (bomb(merged=False), "has more than 200000 values, those of aliases counted"),
+        (bomb(merged=True), "has more than 200000 values, those of aliases counted"),
+        ("a: &a [*a]\n", r"^x:1: \*a is within what it names"),
+        ("a: 2001-13-45\n", "^x: no YAML: 'month must be in"),
+        ("a: !!timestamp x\n", "^x: no YAML"),
+        ("a: !!python/object/apply:os.system [id]\n", "^x:1: no YAML: could not determine"),
+        ("? [1]\n: 1\n", "^x:1: a list or a mapping is no key"),
+        ("\x00", "^x: no YAML"),
+        ("a" * 2_000_001, "has more than 2000000 characters"),
+    ],
+)
+def test_yaml_that_is_none_or_too_much_is_refused_at_once(text, said):
+    began = time.monotonic()
+    with pytest.raises(NetproofError, match=said):
+        loading.yaml_value(text, "x")
+    assert time.monotonic() - began < 1
+
+
+def test_bombs_take_less_than_200_mib(tmp_path):
+    (tmp_path / "bomb.yaml").write_text(bomb(merged=True))
+    (tmp_path / "bomb.json").write_text("[" * 1_000_000)
+    program = (
+        "import resource, sys; from netproof.intake import loading\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "for name in sys.argv[1:]:\n"
+        "    text = open(name).read()\n"
+        "    try: (loading.yaml_value if 'yaml' in name else loading.json_value)(text, 'x')\n"
+        "    except loading.NetproofError: pass\n"
+        "    else: sys.exit(1)\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)\n"
+    )
+    names = [str(path) for path in tmp_path.iterdir()]
+    ran = subprocess.run(
+        [sys.executable, "-c", program, *names], capture_output=True, text=True, check=True
+    )
+    assert int(ran.stdout) < 200 * 1024
+
+
+def test_an_own_key_beside_a_merge_that_has_it_too_is_taken():
+    text = "a: &a {x: 1, y: 2}\nb: &b {y: 3}\nc:\n  <<: [*a, *b]\n  x: 4\n"
+    assert loading.yaml_value(text, "x")["c"] == {"x": 4, "y": 2}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(([a-zA-Z0-9 ]+)+)+!",
+        "(a*)*b",
+        "(a|a)+$",
+        "(a?){40}a{40}",
+        "(a|a)" * 40,
+        "(x+x+)+y",
+        ".*.*.*.*.*!",
+        "(){999999999}",
+        "(a{0,30}){0,30}",
+        "(?=(a+)+b)a",
+        "a" * 1001,
+        "(" * 900,
+        "[",
+        5,
+    ],
+)
+def test_an_expression_that_never_ends_or_is_none_is_refused(text):
+    began = time.monotonic()
+    with pytest.raises(NetproofError, match=r"expression|for ever"):
+        loading.expression(text)
+    assert time.monotonic() - began < 1
+
+
+@pytest.mark.parametrize("search", [False, True])
+@pytest.mark.parametrize(
+    "text",
+    ["gige", "open.*", "IMB (Bcast|Reduce) .*", "(gcc|intel)-.*", r"mpich-[\d.]+", ".*a.*b.*"],
+)
+def test_an_expression_as_sites_write_them_is_taken_and_ends(text, search):
+    taken = loading.expression(text, search=search)
+    began = time.monotonic()
+    (taken.search if search else taken.fullmatch)("gige openmpi-5.0 IMB Alltoallv 64 ranks " * 3)
+    assert time.monotonic() - began < 1
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: os.symlink("/dev/zero", path)])
+def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path, make):
+    make(tmp_path / "x")
+    with pytest.raises(NetproofError, match=r"x: cannot be read: it is a .* and no file"):
+        loading.read_bytes(tmp_path / "x")
+
+
+def test_a_file_that_is_too_large_is_refused_unread_and_the_limit_can_be_set(tmp_path, monkeypatch):
+    with (tmp_path / "x").open("wb") as file:
+        file.truncate(10**12)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(NetproofError, match="larger than the 64 MB that are read"):
+        loading.read_bytes(tmp_path / "x")
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 10 * 1024
+    (tmp_path / "x").write_bytes(b"12")
+    monkeypatch.setenv(loading.VARIABLE, "0.000001")
+    with pytest.raises(NetproofError, match="raises that"):
+        loading.read_bytes(tmp_path / "x")
+    monkeypatch.setenv(loading.VARIABLE, "0.000002")
+    assert loading.read_bytes(tmp_path / "x") == b"12"
+    monkeypatch.setenv(loading.VARIABLE, "much")
+    with pytest.raises(NetproofError, match="NETPROOF_MOST_MB is 'much'"):
+        loading.read_bytes(tmp_path / "x")

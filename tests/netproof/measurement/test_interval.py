@@ -1,0 +1,77 @@
+"""Intervals of medians: they cover, they narrow, and they lie on a side of a bound or astride."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netproof.measurement.interval import Side, of_median, of_ratio, side
+
+TRIES = 4000
+
+
+@pytest.mark.parametrize("count", [3, 4, 5, 6, 9, 12])
+def test_95_in_100_intervals_hold_the_median_that_launches_are_drawn_around(count):
+    random = np.random.default_rng(count)
+    held = 0
+    for _ in range(TRIES):
+        low, high = of_median(list(np.exp(random.normal(1.0, 0.2, count))))
+        held += low <= math.e <= high
+    # Four standard errors of 95 % in so many tries.
+    assert held / TRIES >= 0.95 - 4 * math.sqrt(0.95 * 0.05 / TRIES)
+
+
+@pytest.mark.parametrize("count", [6, 8, 12])
+def test_from_six_launches_on_they_hold_it_whatever_the_distribution(count):
+    random = np.random.default_rng(count)
+    held = 0
+    for _ in range(TRIES):
+        low, high = of_median(list(random.pareto(0.7, count) + 1))
+        held += low <= 2 ** (1 / 0.7) <= high
+    assert held / TRIES >= 0.95 - 4 * math.sqrt(0.95 * 0.05 / TRIES)
+
+
+@pytest.mark.parametrize("count", [3, 6, 10])
+def test_an_interval_of_a_ratio_holds_it(count):
+    random = np.random.default_rng(count)
+    held = 0
+    for _ in range(TRIES):
+        one = list(np.exp(random.normal(1.0, 0.2, count)))
+        other = list(np.exp(random.normal(0.0, 0.05, count)))
+        low, high = of_ratio(one, other)
+        held += low <= math.e <= high
+    assert held / TRIES >= 0.95 - 4 * math.sqrt(0.95 * 0.05 / TRIES)
+
+
+@given(st.lists(st.floats(1e-3, 1e6), min_size=2, max_size=12))
+def test_an_interval_holds_the_middle_of_its_values(values):
+    low, high = of_median(values)
+    ranked = sorted(values)
+    assert low <= ranked[-1] * (1 + 1e-9)
+    assert ranked[0] * (1 - 1e-9) <= high
+
+
+@pytest.mark.parametrize("values", [[], [3.0], [0.0, 1.0], [1.0, math.inf, 2.0]])
+def test_what_says_nothing_of_its_spread_has_no_interval(values):
+    assert of_median(values) is None
+
+
+@pytest.mark.parametrize(
+    ("interval", "expected"),
+    [
+        ((1.0, 2.0), Side.WITHIN),
+        ((0.5, 0.9), Side.BEYOND),
+        ((3.1, 4.0), Side.BEYOND),
+        ((0.9, 1.1), Side.ASTRIDE),
+        ((2.9, 3.1), Side.ASTRIDE),
+        ((0.5, 4.0), Side.ASTRIDE),
+    ],
+)
+def test_an_interval_lies_within_beyond_or_astride(interval, expected):
+    assert side(interval, 1.0, 3.0) is expected
+
+
+def test_a_bound_that_is_not_there_is_never_crossed():
+    assert side((0.0, 1e9), -math.inf, math.inf) is Side.WITHIN

@@ -1,0 +1,245 @@
+"""Like with like: what a link's rate explains is not held against a configuration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from netproof.benchmarks import netpipe
+from netproof.benchmarks.catalogue import IMB_FUNCTIONS, imb_function, link_factor, messages_on_link
+from netproof.criteria import EnvelopeSettings, Level, above_envelope
+from netproof.measurement.curve import Curve
+from netproof.measurement.links import Crossing, Link, explained_us, messages
+from netproof.measurement.units import line_rate_mb_s
+from netproof.site import site
+from netproof.site.site import Partition
+
+EXAMPLE = Path(__file__).resolve().parents[3] / "site-config" / "example.py"
+POWERS = tuple(2**n for n in range(2, 23))
+NETPIPE = tuple(size for size in netpipe.sizes(1, 2**22, 3) if size > 0)
+SIZED = [function for function in IMB_FUNCTIONS if function.least_bytes is not None]
+COLLECTIVES = [
+    function.name for function in SIZED if len(set(messages_on_link(function, 64, 2))) == 2
+]
+
+all_links = st.builds(Link, st.floats(100, 400_000), st.integers(1500, 9000))
+
+
+def ideal(link: Link, latency_us: float, count: float, sizes=POWERS) -> Curve:
+    return Curve(sizes, tuple(latency_us + count * link.wire_us(size) for size in sizes))
+
+
+def slowed(curve: Curve, size: int, factor: float) -> Curve:
+    times = (
+        factor * time if one == size else time
+        for one, time in zip(curve.sizes, curve.time_us, strict=True)
+    )
+    return Curve(curve.sizes, tuple(times))
+
+
+@st.composite
+def like_configurations(draw):
+    """Ideal curves of one function over two or three links, and what of them crosses these."""
+    ranks, a_node = draw(st.sampled_from([(2, 1), (4, 1), (4, 2), (16, 2), (64, 2), (64, 1)]))
+    name = draw(st.sampled_from(["NetPIPE", *(function.name for function in SIZED)]))
+    if name == "NetPIPE":
+        # One way and both ways at once: the link carries as much each way as the other.
+        least = most = 1.0
+        sizes = NETPIPE
+    else:
+        least, most = messages_on_link(imb_function(name), ranks, a_node)
+        sizes = POWERS
+    count = draw(st.floats(least, most))
+    latency = draw(st.floats(0.1, 200))
+    several = draw(st.lists(all_links, min_size=2, max_size=3))
+    return (
+        {str(n): ideal(link, latency, count, sizes) for n, link in enumerate(several)},
+        {str(n): Crossing(link, least, most) for n, link in enumerate(several)},
+    )
+
+
+@given(like_configurations())
+def test_an_ideal_slower_link_is_never_red(configurations):
+    curves, crossings = configurations
+    found = above_envelope(
+        curves,
+        crossings=crossings,
+        launches={where: [curve] * 3 for where, curve in curves.items()},
+    )
+    assert {finding.level for finding in found} == {Level.PASS}
+    assert all(1 <= finding.value < 1.001 for finding in found)
+
+
+@given(like_configurations(), st.data())
+def test_ten_times_what_its_own_rate_explains_is_red_at_that_size(configurations, data):
+    curves, crossings = configurations
+    where = data.draw(st.sampled_from(sorted(curves)))
+    size = data.draw(st.sampled_from(curves[where].sizes))
+    own = crossings[where].link.wire_us(size)
+    assume(any(c.link.wire_us(size) <= own for label, c in crossings.items() if label != where))
+    curves = {**curves, where: slowed(curves[where], size, 10.01)}
+    found = above_envelope(curves, EnvelopeSettings(least_size=1), crossings=crossings)
+    assert [f.size for f in found if f.where == where and f.level is Level.FAIL] == [size]
+
+
+@given(like_configurations(), st.data())
+def test_readings_a_tenth_off_make_no_ideal_link_red(configurations, data):
+    curves, crossings = configurations
+    random = data.draw(st.randoms(use_true_random=False))
+    off = {
+        where: Curve(curve.sizes, tuple(t * random.uniform(0.9, 1.1) for t in curve.time_us))
+        for where, curve in curves.items()
+    }
+    assert {f.level for f in above_envelope(off, crossings=crossings)} == {Level.PASS}
+
+
+@given(st.lists(all_links, min_size=2, max_size=3), st.floats(0.1, 200))
+def test_nor_is_one_whose_switch_cuts_through_at_tcps_line_rate(several, latency):
+    curves = {
+        str(n): Curve(
+            POWERS,
+            tuple(latency + size / line_rate_mb_s(one.mbit_s, one.mtu) for size in POWERS),
+        )
+        for n, one in enumerate(several)
+    }
+    crossings = {str(n): Crossing(one, 1, 1) for n, one in enumerate(several)}
+    assert {f.level for f in above_envelope(curves, crossings=crossings)} == {Level.PASS}
+
+
+def test_of_the_example_site_gigabit_beside_ten_with_jumbo_frames_passes():
+    (system,) = site.load(EXAMPLE)["systems"]
+    parts = [Partition.from_extras(one["extras"]) for one in system["partitions"]]
+    curves = {
+        part.switch: Curve(
+            POWERS,
+            tuple(10 + s / line_rate_mb_s(part.link_mbit_s, part.mtu) for s in POWERS),
+        )
+        for part in parts
+    }
+    bounds = parts[0].settings().envelope
+    bare = above_envelope(curves, bounds)
+    assert [f.size for f in bare if f.level is Level.FAIL] == [s for s in POWERS if s >= 262144]
+    crossings = {part.switch: Crossing(part.link(), 1, 1) for part in parts}
+    slow, _ = above_envelope(curves, bounds, crossings=crossings)
+    assert (slow.level, slow.where) == (Level.PASS, "Summit X450")
+    assert slow.value < 1.1
+
+
+def test_the_sentence_says_what_the_slower_link_would_take():
+    slow, fast = Link(100, 1500), Link(1000, 1500)
+    curves = {"slow": slowed(ideal(slow, 20, 1), 65536, 12), "fast": ideal(fast, 20, 1)}
+    crossings = {"slow": Crossing(slow, 1, 1), "fast": Crossing(fast, 1, 1)}
+    red, _ = above_envelope(curves, crossings=crossings)
+    theirs = curves["fast"].time_us[POWERS.index(65536)]
+    assert (red.size, red.against, red.value) == (65536, "fast", pytest.approx(12))
+    assert (
+        f"12 times the {20 + slow.wire_us(65536):.4g} µs that fast would take over 100 Mbit/s with"
+        f" MTU 1500, by its {theirs:.4g} µs over 1000 Mbit/s with MTU 1500" in red.why
+    )
+
+
+def test_a_faster_link_is_held_against_the_time_itself():
+    own, other = Crossing(Link(10_000, 9000), 1, 1), Crossing(Link(1000, 1500), 1, 1)
+    assert set(explained_us(dict.fromkeys(POWERS, 1.0), other, own).values()) == {0}
+
+
+def test_without_a_link_nothing_is_explained():
+    link = Crossing(Link(1000, 1500), 1, 1)
+    for own, other in ((None, link), (link, None), (None, None)):
+        assert explained_us({4: 1.0}, own, other) == {4: 0.0}
+
+
+def test_time_on_the_wire_is_that_of_all_frames_and_the_first_once_more():
+    # By hand: 1448 bytes of payload in a frame of 1538, at 125 bytes a µs.
+    link = Link(1000, 1500)
+    assert link.wire_us(1448) == pytest.approx(2 * 1538 / 125)
+    assert link.wire_us(1449) == pytest.approx((1538 + 91 + 1538) / 125)
+    assert link.wire_us(4) == pytest.approx(2 * 94 / 125)
+
+
+def test_many_frames_take_what_the_line_rate_says():
+    link = Link(10_000, 9000)
+    assert 2**26 / link.wire_us(2**26) == pytest.approx(line_rate_mb_s(10_000, 9000), rel=1e-3)
+
+
+class TestMessages:
+    LINK = Link(1000, 1500)
+
+    def found(self, times: dict[int, float], least=1, most=100) -> dict[int, float]:
+        return messages(times, Crossing(self.LINK, least, most))
+
+    @given(st.floats(1, 100), st.floats(0, 1000))
+    def test_are_those_of_an_ideal_curve(self, count, latency):
+        times = {size: latency + count * self.LINK.wire_us(size) for size in POWERS}
+        assert list(self.found(times).values()) == pytest.approx([count] * len(POWERS), rel=1e-4)
+
+    def test_stay_within_what_the_function_allows(self):
+        times = {size: 7 * self.LINK.wire_us(size) for size in POWERS}
+        assert set(self.found(times, most=3).values()) == {3}
+        assert set(self.found(times, least=9).values()) == {9}
+
+    def test_are_known_of_what_two_ranks_do_whatever_the_curve(self):
+        assert self.found({4: 1.0, 8: 900.0}, 1, 1) == {4: 1, 8: 1}
+
+    def test_of_one_size_alone_are_as_many_as_the_function_allows(self):
+        assert self.found({4: 1.0}) == {4: 100}
+
+    def test_one_disturbed_size_does_not_count_at_the_others(self):
+        times = {size: 20 + 3 * self.LINK.wire_us(size) for size in POWERS}
+        times[4096] *= 40
+        told = self.found(times)
+        assert told.pop(4096) == 100
+        assert list(told.values()) == pytest.approx([3] * len(told), rel=1e-3)
+
+    def test_more_ranks_on_a_node_put_more_messages_on_its_link(self):
+        dense, sparse = (
+            Crossing(self.LINK, *messages_on_link(imb_function("Bcast"), 16, a_node))
+            for a_node in (2, 8)
+        )
+        added = explained_us({65536: 14.0}, dense, sparse)
+        assert added == {65536: 0}
+        added = explained_us({65536: 4.0}, sparse, dense)
+        assert added[65536] == pytest.approx(3 * self.LINK.wire_us(65536))
+
+
+@pytest.mark.parametrize(
+    ("name", "ranks", "a_node", "most"),
+    [
+        ("Bcast", 64, 2, 62),
+        ("Reduce", 4, 1, 3),
+        ("Gather", 4, 1, 3),
+        ("Scatterv", 4, 2, 2),
+        ("Allreduce", 64, 2, 124),
+        ("Reduce_scatter", 4, 1, 4),
+        ("Reduce_scatter_block", 4, 1, 15),
+        ("Allgather", 4, 1, 3 + 4 * 2),
+        ("Allgatherv", 4, 2, 2 + 4 * 2),
+        ("Alltoall", 4, 1, 4),
+        ("Alltoallv", 64, 2, 2 * 32 * 6),
+    ],
+)
+def test_of_a_collective_the_most_is_the_algorithm_that_needs_it_most(name, ranks, a_node, most):
+    assert messages_on_link(imb_function(name), ranks, a_node) == (1, most)
+
+
+@pytest.mark.parametrize(
+    ("name", "count"), [("PingPong", 1), ("PingPing", 1), ("Sendrecv", 1), ("Exchange", 2)]
+)
+def test_between_neighbours_the_messages_are_known(name, count):
+    assert messages_on_link(imb_function(name), 16, 2) == (count, count)
+
+
+@pytest.mark.parametrize("name", ["Uniband", "Biband"])
+def test_of_pairs_a_message_has_its_share_of_the_link(name):
+    function = imb_function(name)
+    least, most = messages_on_link(function, 16, 2)
+    assert least == most == 1 / link_factor(function, 16, 2)
+
+
+def test_all_collectives_with_sizes_have_a_most():
+    assert sorted(COLLECTIVES) == sorted(
+        {f.name for f in SIZED if not f.pair and not f.pairs} - {"Sendrecv", "Exchange"}
+    )

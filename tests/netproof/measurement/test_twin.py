@@ -1,0 +1,51 @@
+"""What a link carries of its healthy twin: pair by pair, whatever the machine does to both."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netproof.measurement import twin
+from netproof.measurement.curve import Curve
+
+SIZES = (65536, 131072, 262144, 393216, 524288)
+factors = st.floats(0.2, 5.0)
+
+
+def link(mb_s: float, sizes: tuple[int, ...] = SIZES) -> Curve:
+    """Of a link of this rate and no latency."""
+    return Curve(sizes, tuple(size / mb_s for size in sizes), (mb_s,) * len(sizes))
+
+
+def test_a_link_at_half_rate_carries_half_of_its_twin():
+    found = twin.compared([(link(50), link(100, SIZES[2:]))] * 3)
+    assert (found.twin_mb_s, found.share) == pytest.approx((100, 0.5))
+    assert found.share_interval == pytest.approx((0.5, 0.5))
+
+
+@given(st.lists(factors, min_size=2, max_size=12), st.floats(0.1, 2.0))
+def test_what_slows_a_launch_and_its_twin_alike_cancels(machine, share):
+    pairs = [(link(100 * share * slow), link(100 * slow, SIZES[2:])) for slow in machine]
+    found = twin.compared(pairs)
+    assert found.share == pytest.approx(share)
+    assert found.share_interval == pytest.approx((share, share))
+
+
+def test_one_disturbed_size_does_not_count():
+    disturbed = Curve(SIZES[2:], (2621.44, 39321.6, 5242.88), (100.0, 10.0, 100.0))
+    assert twin.compared([(link(100), disturbed)]).share == pytest.approx(1)
+
+
+def test_one_launch_has_no_interval():
+    found = twin.compared([(link(50), link(100, SIZES[2:]))])
+    assert (found.share_interval, found.twin_interval) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [None, link(100, (262145,)), Curve((262144,), (0.0,), (100.0,)), Curve((262144,), (1.0,))],
+)
+def test_there_is_none_unless_every_launch_has_a_twin_of_its_sizes(beside):
+    assert twin.compared([(link(50), link(100, SIZES[2:])), (link(50), beside)]) is None
+    assert twin.compared([]) is None

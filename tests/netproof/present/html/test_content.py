@@ -1,0 +1,253 @@
+"""What a report says is what was measured, judged and found, and nothing else."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from netproof import criteria
+from netproof.criteria import Level
+from netproof.errors import NetproofError
+from netproof.measurement.case import Case
+from netproof.present.html import charts, content, figures
+from netproof.present.html.charts import Looks
+from netproof.present.html.content import CaseState
+from netproof.session.measured import Launch, made
+
+TWO_SWITCHES = Path(__file__).resolve().parents[3] / "data" / "sessions" / "two-switches.json"
+
+
+@pytest.fixture
+def two_switches(judge):
+    return judge("two-switches.json")
+
+
+@pytest.fixture
+def sick(judge):
+    return judge("sick.json", "testbed:gige")
+
+
+def _group(judged, name):
+    return next(group for group in content.groups(judged.verdict) if group.name == name)
+
+
+def test_the_sentence_counts_every_case_once(two_switches):
+    counts = {}
+    for one in two_switches.verdict.cases:
+        state = content.state_of(one)
+        counts[state] = counts.get(state, 0) + 1
+    assert counts == {CaseState.PASSED: 23, CaseState.INCONCLUSIVE: 1, CaseState.ABSENT: 100}
+    said = content.sentence(two_switches.verdict)
+    assert said == "23 of 124 cases passed, 1 inconclusive, 100 did not run"
+
+
+def test_a_case_is_as_bad_as_the_worst_that_was_ruled(sick):
+    members = _group(sick, "netpipe-tcp-between-one-way").members
+    failed = next(one for one in members if one.result is not None and not one.passed)
+
+    def ruled(level: Level) -> CaseState:
+        rulings = tuple(
+            dataclasses.replace(ruling, level=level) if ruling.confirmation else ruling
+            for ruling in failed.rulings
+            # Its envelope is inconclusive as it was recorded.
+            if ruling.level is not Level.INCONCLUSIVE
+        )
+        return content.state_of(dataclasses.replace(failed, faults=(), rulings=rulings))
+
+    assert ruled(Level.FAIL) is CaseState.FAILED
+    assert ruled(Level.INCONCLUSIVE) is CaseState.INCONCLUSIVE
+    assert ruled(Level.WARN) is CaseState.WARNED
+    assert ruled(Level.SHOWN) is CaseState.UNCONFIRMED
+    expected = dataclasses.replace(failed, faults=(), rulings=(), expected="fails as expected")
+    assert content.state_of(expected) is CaseState.EXPECTED
+    assert content.state_of(dataclasses.replace(expected, expected="")) is CaseState.PASSED
+
+
+def test_a_group_has_a_case_of_every_configuration(two_switches):
+    group = _group(two_switches, "imb-sendrecv-4-ranks")
+    assert group.title == "IMB Sendrecv, 4 ranks"
+    assert group.link == "imb-sendrecv.html#imb-sendrecv-4-ranks"
+    assert [content.configuration(one.case) for one in group.members] == [
+        "gige mpich",
+        "gige intelmpi",
+        "fast-ethernet mpich",
+        "fast-ethernet intelmpi",
+    ]
+
+
+def test_a_group_is_as_good_as_its_worst_case(two_switches, sick):
+    assert _group(sick, "netpipe-tcp-between-one-way").state() is CaseState.FAILED
+    assert _group(two_switches, "imb-sendrecv-4-ranks").state() is CaseState.PASSED
+    assert _group(two_switches, "imb-alltoall-4-ranks").state() is CaseState.ABSENT
+
+
+def test_points_are_the_median_curve_with_its_spread(two_switches):
+    one = _group(two_switches, "imb-sendrecv-4-ranks").members[0]
+    rows = content.points(one)
+    assert [row["size_bytes"] for row in rows] == list(one.measured.curve.sizes)
+    assert [row["time_us"] for row in rows] == list(one.measured.curve.time_us)
+    assert [row["mad_us"] for row in rows] == list(one.measured.mad_us)
+    assert [row["bandwidth_mb_s"] for row in rows] == list(one.measured.curve.bandwidth_mb_s)
+    assert {row["launches"] for row in rows} == {3}
+    assert all(row["low_us"] > 0 for row in rows)
+
+
+def test_a_function_without_sizes_has_no_points_and_says_so(two_switches):
+    group = _group(two_switches, "imb-barrier-4-ranks")
+    assert [content.points(one) for one in group.members] == [[], [], [], []]
+    assert content.missing(group)[0] == (
+        "gige mpich: IMB Barrier has no message sizes; a call takes 38.8 µs"
+    )
+    assert content.envelope(group, two_switches.matrix) == []
+
+
+def test_what_did_not_run_is_named_beside_the_chart(two_switches):
+    group = _group(two_switches, "netpipe-tcp-between-one-way")
+    assert content.missing(group) == [
+        "gige openmpi4: did not run: the session does not have it",
+        "gige openmpi5: did not run: the session does not have it",
+        "fast-ethernet openmpi4: did not run: the session does not have it",
+        "fast-ethernet openmpi5: did not run: the session does not have it",
+    ]
+
+
+def test_the_envelope_is_that_of_the_criterion(two_switches):
+    group = _group(two_switches, "imb-sendrecv-2-ranks")
+    curves = {content.configuration(one.case): one.measured.curve for one in group.members}
+    settings = two_switches.matrix.partitions["gige"].settings().envelope
+    expected = criteria.envelope(curves, settings)
+    rows = content.envelope(group, two_switches.matrix)
+    assert tuple(row["size_bytes"] for row in rows) == expected.curve.sizes
+    assert tuple(row["time_us"] for row in rows) == expected.curve.time_us
+
+
+def test_a_configuration_alone_has_no_envelope_and_is_told_so(judge):
+    judged = judge("passed.json", "testbed:gige")
+    figure = figures.of_time(_group(judged, "imb-pingpong-2-ranks"), judged.matrix)
+    assert figure.envelope == ()
+    assert figures.ALONE in figure.told
+
+
+def test_where_links_differ_the_chart_says_what_a_time_is_held_against(two_switches, judge):
+    def told(judged, name):
+        return figures.of_time(_group(judged, name), judged.matrix).told
+
+    assert figures.LINKS in told(two_switches, "imb-sendrecv-2-ranks")
+    alone = judge("two-switches.json", "testbed:gige")
+    assert figures.ENVELOPE in told(alone, "imb-sendrecv-2-ranks")
+    assert figures.LINKS not in told(alone, "imb-sendrecv-2-ranks")
+
+
+def test_flagged_sizes_are_marked_as_they_were_ruled(sick):
+    group = _group(sick, "netpipe-tcp-between-one-way")
+    marks = {
+        (row["configuration"], row["size_bytes"], row["criterion"], row["mark"])
+        for row in content.flags(group)
+    }
+    ruled = {
+        (content.configuration(one.case), ruling.finding.size, ruling.finding.criterion, mark)
+        for one in group.members
+        for level, mark in ((Level.FAIL, "failed"), (Level.WARN, "warning"))
+        for ruling in one.rulings
+        if ruling.level is level and ruling.finding.criterion in ("inversion", "jump", "dropout")
+    }
+    assert ruled
+    assert ruled <= marks
+
+
+def test_all_sizes_above_the_envelope_are_marked_not_just_the_worst(tmp_path, judge):
+    document = json.loads(TWO_SWITCHES.read_text())
+    slow = []
+    for test in document["runs"][0]["testcases"]:
+        case = test["netproof_case"]
+        if (test["partition"], test["environ"]) == ("gige", "intelmpi") and case["ranks"] == 4:
+            for launch in test["netproof_measured"]["launches"]:
+                curve = launch["curve"]
+                curve["time_us"] = [1000 * time for time in curve["time_us"]]
+            values = test["netproof_measured"]
+            launches = tuple(map(Launch.from_json, values["launches"]))
+            rate, case = values["line_rate_mb_s"], Case(**values["case"])
+            from_bytes = values["partition_extras"]["line_rate_from_bytes"] if rate else 0
+            values.update(made(case, launches, rate, from_bytes).as_json())
+            slow = [size for size in curve["sizes"] if size >= 4096] or slow
+    path = tmp_path / "slow.json"
+    path.write_text(json.dumps(document))
+    judged = judge(path)
+    group = _group(judged, "imb-sendrecv-4-ranks")
+    marked = [
+        row["size_bytes"]
+        for row in content.flags(group)
+        if (row["configuration"], row["criterion"]) == ("gige intelmpi", "envelope")
+    ]
+    assert marked == slow
+    assert len(marked) > 2
+
+
+def test_a_reason_does_not_name_its_case_again(sick):
+    for one in sick.verdict.cases:
+        for ruling in one.rulings:
+            assert not content.reason(ruling).startswith(str(one.case))
+
+
+def test_netpipe_has_throughput_and_signature_for_each_switch_with_its_line_rate(two_switches):
+    found = figures.of_netpipe(two_switches.verdict, two_switches.matrix)
+    throughput, signature = found["between", "oneway", "fast-ethernet"]
+    assert (throughput.kind, signature.kind) == ("throughput", "signature")
+    assert {row["configuration"] for row in throughput.rows} == {
+        "mpich TCP",
+        "mpich MPI",
+        "intelmpi TCP",
+        "intelmpi MPI",
+    }
+    assert [line["label"] for line in throughput.lines] == ["line rate 94.1 Mbit/s (11.8 MB/s)"]
+    assert throughput.missing[0] == (
+        "openmpi4, NetPIPE TCP: did not run: the session does not have it"
+    )
+
+
+def test_two_groups_never_share_a_file(two_switches):
+    verdict = two_switches.verdict
+    first = verdict.cases[0]
+    twin = dataclasses.replace(first, case=dataclasses.replace(first.case, function="TCP"))
+    doubled = dataclasses.replace(verdict, cases=(first, twin))
+    with pytest.raises(NetproofError, match="rename one"):
+        content.groups(doubled)
+
+
+def test_bands_that_would_hide_each_other_are_shown_one_at_a_time(judge):
+    judged = judge("two-switches.json")
+    few = figures.of_time(_group(judged, "imb-sendrecv-2-ranks"), judged.matrix)
+    rows = [
+        {**row, "configuration": f"{n} {row['configuration']}"}
+        for n in range(3)
+        for row in few.rows
+    ]
+    many = dataclasses.replace(few, rows=rows)
+    assert (few.crowded, many.crowded) == (False, True)
+    assert figures.BAND in few.told
+
+
+def test_a_file_says_what_its_page_says_below_the_chart(two_switches):
+    figure = figures.of_time(
+        _group(two_switches, "netpipe-tcp-between-one-way"), two_switches.matrix
+    )
+    looks = Looks(("gige", "fast-ethernet"), ("mpich", "intelmpi"))
+    below = " ".join(figure.for_file(looks)["title"]["subtitle"])
+    assert all(sentence in below for sentence in figure.told)
+    assert "Not drawn: gige openmpi4; gige openmpi5; fast-ethernet openmpi4;" in below
+
+
+def test_what_is_inconclusive_has_a_mark_and_a_word_of_its_own(sick):
+    group = _group(sick, "netpipe-tcp-between-one-way")
+    marks = {row["mark"] for row in content.flags(group)}
+    assert "inconclusive" in marks
+    told = next(row for row in content.flags(group) if row["mark"] == "inconclusive")
+    assert told["criterion"] == "envelope"
+    assert set(charts.MARKS) >= marks
+    assert len(set(charts.MARKS.values())) == len(charts.MARKS)
+    assert len({(state.sign, state.word) for state in CaseState}) == len(CaseState)
+    looks = {state.look: state for state in CaseState}
+    assert looks["inconclusive"] is CaseState.INCONCLUSIVE

@@ -1,0 +1,504 @@
+"""The pages and files of a report: whole, in order, escaped, with every link leading somewhere."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import functools
+import json
+import re
+import shlex
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import altair as alt
+import pytest
+from typer.testing import CliRunner
+
+from netproof.commands import report as command
+from netproof.commands.cli import app
+from netproof.criteria import Finding, Level
+from netproof.present.html.charts import shown
+from netproof.present.html.page import pages as pages_of
+from netproof.session import provenance
+from netproof.session.provenance import File, Software
+from netproof.verdict.judgement import Ruling
+
+DATA = Path(__file__).resolve().parents[3] / "data"
+HOSTILE = """<script>hostile=1</script>"><img src=x onerror=hostile=1>"""
+
+
+class Outline(HTMLParser):
+    """Anchors, links, headings and text of a page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.tags: list[str] = []
+        self.headings: list[str] = []
+        self.texts: list[str] = []
+        self._open: list[str] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self._open.append(tag)
+        for key, value in attrs:
+            if key == "id":
+                self.ids.append(value)
+            if key in ("href", "src"):
+                self.links.append(value)
+            assert not key.startswith("on"), (tag, key, value)
+
+    def handle_endtag(self, tag):
+        while self._open and self._open.pop() != tag:
+            pass
+
+    def handle_data(self, data):
+        if "script" not in self._open:
+            self.texts.append(data)
+        if self._open and self._open[-1] == "h2":
+            self.headings.append(data.strip())
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.texts).split())
+
+
+@pytest.fixture(scope="session")
+def report(judge):
+    """``report(session, system)``: the pages of a session, by file."""
+
+    @functools.cache
+    def pages(session: str | Path, system: str | None = None) -> dict[str, Outline]:
+        made = pages_of(command.assemble(judge(session, system)))
+        return {name: Outline(page) for name, page in made.items()}
+
+    return pages
+
+
+def hostile(tmp_path: Path, name: str = "two-switches.json") -> Path:
+    """A session in which a partition, hosts, nodes and a failure's reason are hostile text."""
+    text = (DATA / "sessions" / name).read_text()
+    document = json.loads(text.replace("fast-ethernet", json.dumps(HOSTILE)[1:-1]))
+    document["session_info"] |= {"hostname": HOSTILE, "cmdline": HOSTILE, "user": HOSTILE}
+    document["session_info"]["kernel"] = HOSTILE
+    tests = document["runs"][0]["testcases"]
+    failed = next(test for test in tests if test["result"] == "fail")
+    failed |= {"fail_reason": f"sanity error: {HOSTILE}", "fail_phase": "sanity"}
+    tests[0]["netproof_provenance"] = recorded_provenance(HOSTILE)
+    path = tmp_path / "run-hostile.json"
+    path.write_text(json.dumps(document))
+    return path
+
+
+def recorded_provenance(revision: str) -> dict:
+    """What a job keeps of four nodes of the testbed that differ, with a revision."""
+    software = Software(
+        netproof="0.1.0",
+        reframe="4.10.4",
+        slurm="slurm 22.05.8",
+        git_revision=revision,
+        git_changed=True,
+        files=(File("configuration", f"/srv/{revision}.py", "0" * 64),),
+        absent={},
+    )
+    nodes = [f"gige-{number}" for number in range(1, 5)]
+    return provenance.of_job(DATA / "nodes" / "differ", nodes, software)
+
+
+def test_the_main_page_tells_in_the_order_that_a_reader_asks(report):
+    main = report("two-switches.json")["index.html"]
+    assert main.headings == [
+        "Matrix",
+        "Curves",
+        "NetPIPE",
+        "Beside earlier studies",
+        "Provenance, and how to repeat it",
+    ]
+    order = [
+        "23 of 124 cases passed, 1 inconclusive, 100 did not run.",
+        "What is inconclusive: 1 case",
+        "What did not run: 100 cases",
+        "What has to be said besides",
+        "the baseline gige mpich",
+    ]
+    places = [main.text.index(sentence) for sentence in order]
+    assert places == sorted(places)
+
+
+def test_every_function_has_a_page_and_every_chart_its_data_as_a_table(judge):
+    made = command.assemble(judge("two-switches.json"))
+    pages = pages_of(made)
+    assert {"imb-sendrecv.html", "imb-barrier.html", "netpipe.html"} <= set(pages)
+    for page in pages.values():
+        for figure in re.findall("<figure>.*?</figure>", page, re.DOTALL):
+            drawn = 'class="chart"' in figure
+            assert drawn == ('type="application/json"' in figure)
+            assert drawn == ("The data as a table" in figure)
+            assert drawn or "There is no curve to draw." in figure
+
+
+def test_scores_stand_with_interval_and_sizes(report, judge):
+    judged = judge("two-switches.json")
+    main = report("two-switches.json")["index.html"]
+    scores = [one.score() for one in judged.verdict.cases if one.score() is not None]
+    assert len(scores) == 16
+    for score in scores:
+        low, high = score.interval
+        assert f"{score.value:.2f} {low:.2f}–{high:.2f}" in main.text
+    assert "Scores over 18 common sizes, 4 to 524288 bytes (gige)." in main.text
+
+
+def test_a_session_that_cannot_be_scored_says_so_in_its_matrix(report):
+    main = report("sick.json", "testbed:gige")["index.html"]
+    assert "no score" in main.text
+    assert "did not run them" in main.text
+
+
+def test_what_was_measured_again_stands_below_its_chart(report):
+    page = report("sick.json", "testbed:gige")["netpipe.html"]
+    assert re.search(r"measured again in job \d+ on gige-1, gige-2", page.text)
+    assert "again 3, µs" in page.text
+    assert re.search(r"flagged: 49,152 \d+\.\d", page.text)
+
+
+@pytest.mark.parametrize(
+    ("session", "system"),
+    [
+        ("two-switches.json", None),
+        ("sick.json", "testbed:gige"),
+        ("faulty.json", "testbed:gige"),
+        ("passed.json", "testbed:gige"),
+    ],
+)
+def test_every_link_leads_somewhere(report, session, system):
+    pages = report(session, system)
+    for name, page in pages.items():
+        assert len(page.ids) == len(set(page.ids)), name
+        for link in page.links:
+            file, _, fragment = link.partition("#")
+            if file.startswith(("assets/", "data:")):
+                continue
+            assert (file or name) in pages, (name, link)
+            assert not fragment or fragment in pages[file or name].ids, (name, link)
+
+
+def test_hostile_text_is_text_on_every_page(report, tmp_path):
+    pages = report(hostile(tmp_path))
+    clean = report("two-switches.json")
+    assert set(pages) == set(clean)
+    for name, page in pages.items():
+        assert "img" not in page.tags, name
+        assert page.tags.count("script") - page.tags.count("figure") <= 3, name
+    main = pages["index.html"].text
+    assert f"started on {HOSTILE}; labelled kernel={HOSTILE}" in main
+    assert f"sanity error: {HOSTILE}" in main
+    assert f"git checkout {shlex.quote(HOSTILE)}" in main
+    assert f"{HOSTILE} mpich" in pages["imb-sendrecv.html"].text
+
+
+def test_provenance_names_what_nodes_differ_in_and_how_to_repeat_the_run(report, tmp_path):
+    document = json.loads((DATA / "sessions" / "two-switches.json").read_text())
+    document["runs"][0]["testcases"][0]["netproof_provenance"] = recorded_provenance("4f5a0c")
+    path = tmp_path / "run-1.json"
+    path.write_text(json.dumps(document))
+    main = report(path)["index.html"].text
+    assert (
+        "To repeat the run git checkout 4f5a0c ci/setup ci/testbed/testbed up . ci/testbed/activate"
+        " export RFM_CONFIG_PATH=/srv reframe --system testbed -c checks -r"
+    ) in main
+    assert "command /srv/netproof/.venv/bin/reframe --system testbed -c checks -r" in main
+    assert "The checkout held changes that are in no revision." in main
+    assert "In what nodes or jobs differ" in main
+    verdict = main[: main.index("Score: geometric mean")]
+    assert "Nodes differ: gige: mtu: 1500 (gige-1, gige-3, gige-4); 1400 (gige-2)" in verdict
+    assert "/srv/4f5a0c.py" in main
+
+
+@pytest.mark.parametrize(
+    ("command", "repeated"),
+    [
+        ("/a/.venv/bin/reframe -c checks -r", "reframe --system testbed -c checks -r"),
+        (
+            "/a/reframe --system=testbed:gige -n 'Imb.*ranks=2' -r",
+            "reframe --system=testbed:gige -n 'Imb.*ranks=2' -r",
+        ),
+        ("./wrapper --system testbed", "./wrapper --system testbed"),
+        ("reframe 'not closed", "reframe 'not closed"),
+    ],
+)
+def test_the_command_repeats_the_run_in_any_clone(report, tmp_path, command, repeated):
+    document = json.loads((DATA / "sessions" / "passed.json").read_text())
+    document["session_info"]["cmdline"] = command
+    path = tmp_path / "run-1.json"
+    path.write_text(json.dumps(document))
+    main = report(path)["index.html"].text
+    assert f". ci/testbed/activate {repeated} The revision" in main
+    assert f"command {command} run in" in main
+
+
+def test_partitions_and_environments_are_told_as_the_session_recorded_them(report, tmp_path):
+    document = json.loads((DATA / "sessions" / "two-switches.json").read_text())
+    packages = {"openmpi": {"version": "5.0.10", "hash": "4s2o7kq"}}
+    for test in document["runs"][0]["testcases"]:
+        measured = test["netproof_measured"]
+        if measured and test["partition"] == "gige":
+            measured["partition_extras"]["driver"] = "Linux veth 2"
+        if measured and test["environ"] == "mpich":
+            measured["environment_extras"]["built"] = {"packages": packages}
+    path = tmp_path / "run-1.json"
+    path.write_text(json.dumps(document))
+    main = report(path)["index.html"].text
+    assert "gige gige veth Linux veth 2 1000 1500 2, 4 1 the session" in main
+    assert "Linux veth 2 when it was measured, Linux veth, shaped by tc in the site's file" in main
+    assert "mpich MPICH 5.0.2 openmpi 5.0.10 /4s2o7kq" in main
+    assert "intelmpi Intel MPI 2021.18.1 not built by Spack" in main
+    alone = report("passed.json")["index.html"].text
+    assert "2, 4 1 the site's file: nothing was measured" in alone
+
+
+def test_provenance_that_was_not_recorded_is_told_as_unknown(report):
+    main = report("two-switches.json")["index.html"].text
+    assert "The revision is not known" in main
+    assert "What is not known: 2 software the report is of a netproof that recorded none" in main
+
+
+def test_studies_stand_beside_the_session_with_the_reasons_for_what_is_absent(report):
+    main = report("two-switches.json")["index.html"].text
+    assert "Network Performance Evaluation on an IBM e325 Opteron Cluster" in main
+    assert "What the study has" in main
+    assert re.search(r"gige mpich inside oneway: |NetPIPE MPI inside oneway: the session", main)
+    # The e325 report's Myrinet, and the session's own fast Ethernet.
+    assert "1876" in main
+    assert "between nodes fast-ethernet mpich" in main
+
+
+def test_a_session_without_two_ranks_says_why_no_study_stands_beside_it(report, tmp_path):
+    document = json.loads((DATA / "sessions" / "two-switches.json").read_text())
+    run = document["runs"][0]
+    run["testcases"] = [t for t in run["testcases"] if t["netproof_case"]["ranks"] != 2]
+    run["num_cases"] = len(run["testcases"])
+    path = tmp_path / "run-1.json"
+    path.write_text(json.dumps(document))
+    main = report(path)["index.html"].text
+    assert "The studies' tables are not here: " in main
+    assert "has no case on two ranks" in main
+
+
+def test_charts_are_such_as_altair_knows_them(judge):
+    made = command.assemble(judge("two-switches.json"))
+    by_kind = {figure.kind: figure for figure in made.all_figures() if figure.rows}
+    assert set(by_kind) == {"time", "throughput", "signature"}
+    sick = command.assemble(judge("sick.json", "testbed:gige"))
+    again = [figure for figure in sick.all_figures() if figure.again]
+    assert again
+    for figure in (*by_kind.values(), *again):
+        for spec in (figure.for_page(made.looks), figure.for_file(made.looks)):
+            alt.LayerChart.from_dict(spec, validate=True)
+
+
+@pytest.mark.parametrize(
+    ("times", "labels"),
+    [
+        ((0.22, 0.85), [0.3, 0.4, 0.5, 0.6, 0.8]),
+        ((22, 85), [30, 40, 50, 60, 80]),
+        ((22, 8500), [50, 100, 200, 500, 1000, 2000, 5000]),
+        ((2, 850_000), [10, 100, 1000, 10_000, 100_000]),
+    ],
+)
+def test_an_axis_of_times_has_several_labels_however_short_it_is(judge, times, labels):
+    made = command.assemble(judge("passed.json", "testbed:gige"))
+    figure = next(one for one in made.all_figures() if one.kind == "time" and one.rows)
+    row = figure.rows[0]
+    rows = [{**row, "time_us": one, "low_us": one, "high_us": one} for one in times]
+    spec = dataclasses.replace(figure, rows=rows).for_page(made.looks)
+    (values,) = {
+        tuple(layer["encoding"]["y"]["axis"]["values"])
+        for layer in spec["layer"]
+        if "axis" in layer["encoding"].get("y", {})
+    }
+    assert [one for one in values if times[0] <= one <= times[1]] == labels
+
+
+def test_a_switch_keeps_its_colour_and_dash_in_every_chart(judge):
+    looks = command.assemble(judge("two-switches.json")).looks
+    both = looks.dashes(["gige", "fast-ethernet"]).to_dict()
+    assert looks.dashes(["fast-ethernet"]).to_dict()["range"] == both["range"][1:]
+
+
+@pytest.fixture
+def netproof(monkeypatch, tmp_path):
+    """The command, with the project's sites."""
+    monkeypatch.setenv("RFM_CONFIG_PATH", str(DATA.parents[1] / "site-config"))
+    monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "run-{sessionid}.json"))
+
+    def ran(*arguments: object) -> tuple[int, str]:
+        done = CliRunner().invoke(app, ["report", *map(str, arguments)])
+        return done.exit_code, " ".join(done.output.split())
+
+    return ran
+
+
+def test_a_failed_verdict_is_a_report_that_was_written(netproof, tmp_path):
+    session = DATA / "sessions" / "two-switches.json"
+    status, said = netproof(session, "--out", tmp_path / "out", "--format", "csv,svg")
+    assert (status, said) == (0, f"report {tmp_path}/out/charts")
+    charts = {path.name for path in (tmp_path / "out" / "charts").iterdir()}
+    assert {"imb-sendrecv-4-ranks.csv", "imb-sendrecv-4-ranks.svg"} <= charts
+    assert "netpipe-between-oneway-gige-signature.svg" in charts
+    assert not (tmp_path / "out" / "index.html").exists()
+
+
+def test_charts_of_names_with_control_characters_are_xml(netproof, tmp_path):
+    text = (DATA / "sessions" / "two-switches.json").read_text()
+    odd = text.replace('"gige-1', '"gige-1\\u001b[31m\\u0000').replace("fast-1", "fast-1\\ufffe")
+    assert odd != text
+    (tmp_path / "run-1.json").write_text(odd)
+    status, _ = netproof(tmp_path / "run-1.json", "--out", tmp_path / "out", "--format", "svg")
+    assert status == 0
+    charts = list((tmp_path / "out" / "charts").glob("*.svg"))
+    assert len(charts) == 8
+    for chart in charts:
+        ElementTree.parse(chart)
+
+
+def test_what_xml_cannot_hold_is_shown_as_what_it_is():
+    value = {"a": ["\x1b[1m", 1.5, None, ("\x00\ufffe", "µ\n")]}
+    assert shown(value) == {"a": ["\\x1b[1m", 1.5, None, ["\\x00\\ufffe", "µ\n"]]}
+
+
+def test_csv_has_every_point_of_its_chart(netproof, tmp_path, judge):
+    netproof(DATA / "sessions" / "two-switches.json", "--out", tmp_path, "--format", "csv")
+    with (tmp_path / "charts" / "imb-sendrecv-4-ranks.csv").open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    made = command.assemble(judge("two-switches.json"))
+    points = made.figures["imb-sendrecv-4-ranks"].rows
+    assert [(row["configuration"], float(row["time_us"])) for row in rows] == [
+        (point["configuration"], point["time_us"]) for point in points
+    ]
+
+
+def test_what_was_measured_again_is_in_its_chart_and_in_a_csv_of_its_own(judge, tmp_path):
+    judged = judge("sick.json", "testbed:gige")
+    made = command.assemble(judged, ("csv",))
+    figure = made.figures["netpipe-tcp-between-one-way"]
+    command.write(made, tmp_path, ("csv",))
+    with (tmp_path / "charts" / f"{figure.name}-again.csv").open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    measured = {
+        (f"{one.case.partition} {one.case.environment}", f"{number} of 3", str(size)): str(time)
+        for one in judged.verdict.cases
+        if one.again is not None
+        and (one.case.function, one.case.path, one.case.direction) == ("tcp", "between", "oneway")
+        for number, curve in enumerate(one.again.launches, 1)
+        for size, time in zip(curve.sizes, curve.time_us, strict=True)
+    }
+    assert {
+        (row["configuration"], row["launch"], row["size_bytes"]): row["time_us"] for row in rows
+    } == measured
+    assert all(re.fullmatch(r"job \d+ on gige-1, gige-2", row["where"]) for row in rows)
+    assert figure.for_page(made.looks)["datasets"]["measured again"] == list(figure.again)
+    assert "Thin lines with +: measured again" in " ".join(figure.told)
+    healthy = command.assemble(judge("passed.json", "testbed:gige"))
+    assert not any("measured again" in " ".join(one.told) for one in healthy.all_figures())
+
+
+def test_files_are_what_their_suffix_says(judge, tmp_path):
+    made = command.assemble(judge("passed.json", "testbed:gige"), ("png", "pdf", "svg"))
+    command.write(made, tmp_path, ("png", "pdf", "svg"))
+    beginnings = {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<svg"}
+    found = list((tmp_path / "charts").iterdir())
+    assert {path.suffix[1:] for path in found} == set(beginnings)
+    for path in found:
+        assert path.read_bytes().startswith(beginnings[path.suffix[1:]])
+
+
+def test_a_stored_session_has_the_same_pages_but_for_where_it_lies(netproof, tmp_path):
+    document = json.loads((DATA / "sessions" / "two-switches.json").read_text())
+    document["runs"][0]["testcases"][0]["netproof_provenance"] = recorded_provenance("4f5a0c")
+    session, store = tmp_path / "run-1.json", tmp_path / "store"
+    session.write_text(json.dumps(document))
+    assert CliRunner().invoke(app, ["ingest", str(session), "--store", str(store)]).exit_code == 0
+    said = netproof("newest", "--store", store, "--out", tmp_path / "stored")
+    assert said == (0, f"report {tmp_path}/stored/index.html")
+    assert netproof(session, "--out", tmp_path / "reported")[0] == 0
+    (place,) = store.glob("system=*/month=*/session=*")
+    names = {path.name for path in (tmp_path / "reported").glob("*.html")}
+    assert names == {path.name for path in (tmp_path / "stored").glob("*.html")}
+    for name in names:
+        stored = (tmp_path / "stored" / name).read_text()
+        stored = stored.replace(f"netproof report newest --store {store}", "COMMAND")
+        reported = (tmp_path / "reported" / name).read_text()
+        reported = reported.replace(f"netproof report {session}", "COMMAND")
+        assert stored.replace(str(place), "PATH") == reported.replace(str(session), "PATH"), name
+    assert "In what nodes or jobs differ" in (tmp_path / "stored" / "index.html").read_text()
+
+
+def test_a_stored_session_that_lost_its_nodes_says_so_in_their_place(netproof, tmp_path):
+    session, store = DATA / "sessions" / "two-switches.json", tmp_path / "store"
+    assert CliRunner().invoke(app, ["ingest", str(session), "--store", str(store)]).exit_code == 0
+    (nodes,) = store.glob("system=*/month=*/session=*/nodes.parquet")
+    nodes.write_bytes(b"PAR1")
+    status, said = netproof("newest", "--store", store, "--out", tmp_path / "out")
+    assert status == 2
+    assert "nodes.parquet: is damaged" in said
+
+
+def test_the_fastest_rank_and_the_mean_stand_with_the_data(report):
+    page = report("ranges.json", "testbed:gige")["imb-allreduce.html"]
+    assert "the slowest rank's time (the fastest rank's, the mean of the ranks)" in page.text
+    assert re.search(r"524,288 [\d.e+]+ ± [\d.e+]+ \([\d.e+]+, [\d.e+]+\)", page.text)
+    # Large numbers are written out.
+    assert not re.search(r"\de\+", page.text)
+    without = report("ranges.json", "testbed:gige")["imb-pingpong.html"]
+    assert "fastest rank" not in without.text
+
+
+def test_an_unknown_format_is_refused(netproof, tmp_path):
+    status, said = netproof(
+        DATA / "sessions" / "passed.json", "--out", tmp_path, "--format", "html,gif"
+    )
+    assert status == 2
+    assert "'gif' is none; there are html, png, svg, pdf, csv" in said
+
+
+def test_a_session_that_cannot_be_judged_has_no_report(netproof, tmp_path):
+    status, said = netproof(tmp_path / "absent.json", "--out", tmp_path / "out")
+    assert status == 2
+    assert "absent.json: is not there" in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_named(netproof, tmp_path):
+    (tmp_path / "file").write_text("")
+    status, said = netproof(
+        DATA / "sessions" / "passed.json", "--system", "testbed:gige", "--out", tmp_path / "file"
+    )
+    assert status == 2
+    assert "file: cannot be written" in said
+
+
+def test_a_session_with_something_inconclusive_neither_passed_nor_failed(judge):
+    judged = judge("healthy.json")
+    first, *others = (one for one in judged.verdict.cases if one.measured)
+    where, why = "there", "12.2 µs at 1024 bytes is 2.01 times (95% interval 0.456 to 14.3)"
+    finding = Finding("envelope", Level.INCONCLUSIVE, where, f"{where}: {why}", size=1024)
+    ruling = Ruling(finding, finding.level, finding.why)
+    unsure = dataclasses.replace(first, rulings=(*first.rulings, ruling))
+    verdict = dataclasses.replace(judged.verdict, cases=(unsure, *others), faults=(), left=())
+    assert verdict.inconclusive
+    made = pages_of(command.assemble(dataclasses.replace(judged, verdict=verdict)))
+    assert "<title>testbed: inconclusive</title>" in made["index.html"]
+    main = Outline(made["index.html"])
+    assert "? Inconclusive 15 of 16 cases passed, 1 inconclusive." in main.text
+    assert 'class="verdict inconclusive"' in made["index.html"]
+    assert '<td class="inconclusive" title="inconclusive; ' in made["index.html"]
+    assert "What is inconclusive: 1 case " in main.text
+    case = first.case
+    page = made["netpipe.html" if case.benchmark == "netpipe" else "imb-pingpong.html"]
+    assert f'<li class="inconclusive"><b>{case.partition} {case.environment}</b>' in page
+    assert f"inconclusive: {why}" in Outline(page).text

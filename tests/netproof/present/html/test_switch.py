@@ -1,0 +1,132 @@
+"""The page on one switch: against each other one, where it breaks down, plots of only that."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from netproof.commands.cli import app
+from netproof.comparison.comparison import compare, sides
+from netproof.present.html import sides as sides_page
+from netproof.session import session
+from netproof.store import Store
+from netproof.verdict.keeping import ingest
+
+ROOT = Path(__file__).resolve().parents[4]
+BOTH = ROOT / "tests" / "data" / "sessions" / "two-switches.json"
+
+
+@pytest.fixture(autouse=True)
+def settings(tmp_path, monkeypatch):
+    monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
+    monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "reports" / "run-{sessionid}.json"))
+
+
+def one_switch(tmp_path: Path, partition: str, uuid: str) -> Path:
+    """The recorded run as if only one of its switches had been measured."""
+    document = json.loads(BOTH.read_text())
+    run = document["runs"][0]
+    run["testcases"] = [test for test in run["testcases"] if test["partition"] == partition]
+    run["num_cases"] = len(run["testcases"])
+    document["session_info"]["uuid"] = uuid + document["session_info"]["uuid"][8:]
+    path = tmp_path / f"{partition}.json"
+    path.write_text(json.dumps(document))
+    return path
+
+
+@pytest.fixture
+def stored(tmp_path) -> tuple[Path, Path]:
+    """The new switch's report, and a store that has the other one."""
+    store = Store.create(tmp_path / "store")
+    ingest(store, one_switch(tmp_path, "gige", "00000001"))
+    return one_switch(tmp_path, "fast-ethernet", "00000002"), store.folder
+
+
+def written(tmp_path: Path, *arguments: str) -> dict[str, str]:
+    folder = tmp_path / "report"
+    ran = CliRunner().invoke(app, ["report", *arguments, "--out", str(folder)])
+    assert ran.exit_code == 0, ran.output
+    return {path.name: path.read_text() for path in folder.glob("*.html")}
+
+
+def charts(page: str) -> list[str]:
+    return re.findall(r"<h3>([^<]*): time against message size</h3>", page)
+
+
+def test_a_switch_measured_alone_has_a_page_against_those_of_the_store(tmp_path, stored):
+    new, store = stored
+    pages = written(
+        tmp_path,
+        *(str(new), "--system", "testbed:fast-ethernet", "--store", str(store), "--beside-stored"),
+    )
+    page = pages["switch-fast-ethernet.html"]
+    assert 'href="switch-fast-ethernet.html"' in pages["index.html"]
+    assert re.search(r"▼ Slower</strong><span>fast-ethernet against gige, of \d{4}-\d\d-\d\d", page)
+    assert 'href="index.html#beside"' in page
+    assert "not red up to 4 ranks" in page
+    assert "did not run at 2 and 4 ranks" in page
+
+
+def test_what_speaks_against_comparing_stands_on_the_page(tmp_path, stored):
+    new, store = stored
+    beside = ("--store", str(store), "--beside-stored", "--max-age", "0")
+    document = json.loads(new.read_text())
+    document["session_info"]["time_start_unix"] += 3 * 86400
+    new.write_text(json.dumps(document))
+    pages = written(tmp_path, str(new), "--system", "testbed:fast-ethernet", *beside)
+    assert "(3 days before): 6 cases of session" in pages["switch-fast-ethernet.html"]
+    for name in ("switch-fast-ethernet.html", "index.html"):
+        assert "3 days older, and 0 are allowed" in pages[name]
+
+
+def test_what_is_stored_stands_greyed_with_its_day_in_matrix_and_charts(tmp_path, stored):
+    new, store = stored
+    pages = written(
+        tmp_path,
+        *(str(new), "--system", "testbed:fast-ethernet", "--store", str(store), "--beside-stored"),
+    )
+    assert re.search(
+        r'<th scope="rowgroup" rowspan="2" class="stored">gige, of \d{4}-\d\d-\d\d',
+        pages["index.html"],
+    )
+    assert re.search(
+        r'"configuration":"gige mpich, of \d{4}-\d\d-\d\d"', pages["imb-sendrecv.html"]
+    )
+    assert "Compared with" in pages["index.html"]
+
+
+def test_only_what_is_red_or_slower_is_plotted(tmp_path):
+    pages = written(tmp_path, str(BOTH), "--system", "testbed", "--switch", "fast-ethernet")
+    slower = charts(pages["switch-fast-ethernet.html"])
+    assert "IMB Sendrecv, 2 ranks" in slower
+    assert not any("Barrier" in title for title in slower)
+    pages = written(tmp_path, str(BOTH), "--system", "testbed", "--switch", "gige")
+    assert "IMB Sendrecv, 2 ranks" not in charts(pages["switch-gige.html"])
+
+
+def test_without_others_there_is_no_page_and_one_that_was_asked_for_is_refused(tmp_path, stored):
+    new, _ = stored
+    arguments = [str(new), "--system", "testbed:fast-ethernet"]
+    assert not [name for name in written(tmp_path, *arguments) if name.startswith("switch")]
+    out = ["--out", str(tmp_path / "other")]
+    for switch, reason in (
+        ("fast-ethernet", "is the only partition, and there is none to hold it against"),
+        ("nexus", "has no case of partition 'nexus'; it has fast-ethernet"),
+    ):
+        ran = CliRunner().invoke(app, ["report", *arguments, *out, "--switch", switch])
+        assert ran.exit_code == 2
+        assert reason in " ".join(ran.stderr.split())
+
+
+def test_any_two_sides_have_a_page_with_plots_of_where_the_second_is_slower():
+    recorded = session.load(BOTH)
+    compared = compare(*sides(recorded, partitions=("gige", "fast-ethernet")))
+    page = sides_page.page("fast-ethernet against gige", [compared], ())
+    assert "IMB Sendrecv, 2 ranks" in charts(page)
+    assert '"configuration":"gige mpich"' in page
+    other = compare(*sides(recorded, partitions=("fast-ethernet", "gige")))
+    assert "IMB Sendrecv, 2 ranks" not in charts(sides_page.page("gige", [other], ()))

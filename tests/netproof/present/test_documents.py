@@ -1,0 +1,55 @@
+"""The documents of ``--json``: every key is told in docs/operation.md."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from netproof.commands.cli import app
+from netproof.measurement.landmarks import LANDMARK_NAMES
+from netproof.site.site import PARTITION_KEYS
+
+ROOT = Path(__file__).resolve().parents[3]
+RECORDED = ROOT / "tests" / "data" / "sessions"
+HEALTHY, SICK = str(RECORDED / "healthy.json"), str(RECORDED / "sick.json")
+
+LANDMARK_KEYS = {"size_below", "time_below_us", "rate_below_mb_s"} | {
+    *("size_above", "time_above_us", "rate_above_mb_s", "step_us", *LANDMARK_NAMES)
+}
+"""Told by docs/method.md, and by name in the document itself."""
+
+
+def keys_of(value) -> set[str]:
+    if isinstance(value, dict):
+        below = set().union(*map(keys_of, value.values()))
+        return below | set(value)
+    return set().union(*map(keys_of, value)) if isinstance(value, list) else set()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("show", SICK, "--system", "testbed:gige"),
+        ("verdict", SICK, "--system", "testbed:gige"),
+        ("compare", HEALTHY, SICK),
+        ("compare", HEALTHY, "--partition", "gige", "fast-ethernet"),
+        ("compare", HEALTHY, "--by", "partition"),
+        ("site", "check", "testbed:gige"),
+        ("site", "show", "testbed:gige"),
+    ],
+)
+def test_every_key_is_documented(arguments, monkeypatch, tmp_path):
+    monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
+    monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(ROOT / "reference-values"))
+    monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "run-{sessionid}.json"))
+    ran = CliRunner().invoke(app, [*arguments, "--json"])
+    page = (ROOT / "docs" / "operation.md").read_text()
+    section = page.split("\n## As JSON\n", 1)[1].split("\n## ", 1)[0]
+    told = set(re.findall(r"`(\w+)`", section))
+    found = keys_of(json.loads(ran.stdout)) - LANDMARK_KEYS - set(PARTITION_KEYS)
+    assert found
+    assert found <= told

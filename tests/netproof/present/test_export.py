@@ -1,0 +1,153 @@
+"""A stored session leaves as CSV, JSON, and files that NetPIPE's readers and gnuplot take."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from netproof.benchmarks import netpipe
+from netproof.commands.cli import app
+from netproof.errors import NetproofError
+from netproof.measurement.curve import Curve
+from netproof.present.export import Format, csv_cell, export, netpipe_text, run
+from netproof.session import session
+from netproof.store import Store, StoredSession
+from netproof.store.columns import PATH_COLUMNS, TABLES
+from netproof.verdict.keeping import ingest
+
+PASSED = Path(__file__).resolve().parents[2] / "data" / "sessions" / "passed.json"
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory) -> tuple[Store, StoredSession]:
+    store = Store.create(tmp_path_factory.mktemp("store") / "store")
+    return store, ingest(store, PASSED).stored
+
+
+def cases() -> dict[str, dict]:
+    """What the report has of each case, by function and direction."""
+    return {
+        f"{result.case.function} {result.case.direction}": result.measured
+        for result in session.load(PASSED).results
+        if result.case
+    }
+
+
+def test_csv_has_every_row_and_column(stored, tmp_path):
+    written, left_out = export(*stored, Format.CSV, tmp_path / "out")
+    assert left_out == 0
+    assert {path.name for path in written} == {f"{name}.csv" for name in TABLES}
+    for name, table in TABLES.items():
+        with (tmp_path / "out" / f"{name}.csv").open(newline="") as file:
+            header = next(csv.reader(file))
+        assert header == ["system", "month", "session", *table.columns]
+        assert header[:3] == list(PATH_COLUMNS)
+    with (tmp_path / "out" / "curves.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    measured = cases()["PingPong oneway"]
+    times = [float(row["time_us"]) for row in rows if row["function"] == "PingPong"]
+    assert times == measured["launches"][0]["curve"]["time_us"]
+    assert {row["session"] for row in rows} == {stored[1].name}
+    with (tmp_path / "out" / "cases.csv").open(newline="") as file:
+        row = next(row for row in csv.DictReader(file) if row["function"] == "PingPong")
+    assert json.loads(row["partition_extras"]) == measured["partition_extras"]
+
+
+def test_json_has_every_table(stored, tmp_path):
+    (path,), _ = export(*stored, Format.JSON, tmp_path / "out")
+    document = json.loads(path.read_text())
+    assert document["session"] == stored[1].name
+    assert set(document["tables"]) == set(TABLES)
+    (header,) = document["tables"]["sessions"]
+    assert header["started"].startswith("2026-11-20T23:32:38.")
+    assert header["started"].endswith("Z")
+    measured = cases()["PingPong oneway"]
+    ranks = next(r for r in document["tables"]["launches"] if r["function"] == "PingPong")
+    assert ranks["ranks_used"] == measured["launches"][0]["ranks"]
+
+
+def test_netpipe_files_say_what_the_session_measured(stored, tmp_path):
+    written, left_out = export(*stored, Format.NETPIPE, tmp_path / "out")
+    assert left_out == 0
+    names = {path.name for path in written if path.suffix == ".np"}
+    assert names == {
+        f"gige-intelmpi-{case}{launch}.np"
+        for case in (
+            "imb-PingPong",
+            "netpipe-tcp-between-bidirectional",
+            "netpipe-tcp-between-oneway",
+        )
+        for launch in ("", ".1")
+    }
+    for direction in ("oneway", "bidirectional"):
+        path = tmp_path / "out" / f"gige-intelmpi-netpipe-tcp-between-{direction}.np"
+        read = netpipe.read_file(
+            path.read_text(), str(path), bidirectional=direction == "bidirectional"
+        ).curve()
+        curve = cases()[f"tcp {direction}"]["curve"]
+        assert list(read.sizes) == curve["sizes"]
+        assert read.time_us == pytest.approx(curve["time_us"], abs=0.0051)
+
+
+def test_a_file_of_netpipe_comes_out_as_it_went_in():
+    path = Path(__file__).resolve().parents[2] / "data" / "netpipe" / "3.7.2" / "tcp.out"
+    read = netpipe.read_file(path.read_text(), str(path), bidirectional=False)
+    columns = [line.split() for line in path.read_text().splitlines()]
+    ours = [line.split() for line in netpipe_text(read.curve(), bidirectional=False).splitlines()]
+    assert [(row[0], row[2]) for row in ours] == [(row[0], row[2]) for row in columns]
+
+
+def test_a_time_too_short_for_netpipe_is_no_zero():
+    with pytest.raises(NetproofError, match="shorter than NetPIPE writes"):
+        netpipe_text(Curve((8,), (0.001,), (8000.0,)), bidirectional=False)
+
+
+def test_gnuplot_plots_every_script(stored, tmp_path):
+    written, _ = export(*stored, Format.NETPIPE, tmp_path / "out")
+    scripts = [path for path in written if path.suffix == ".gp"]
+    assert len(scripts) == 4
+    for script in scripts:
+        done = subprocess.run(
+            ["gnuplot", script.name], cwd=script.parent, capture_output=True, text=True, check=True
+        )
+        assert done.stderr == ""
+        assert "intelmpi netpipe tcp" in script.with_suffix(".svg").read_text()
+
+
+def test_the_commands_find_the_store_by_the_environment(tmp_path):
+    command = CliRunner(env={"NETPROOF_STORE": str(tmp_path / "store")})
+    assert command.invoke(app, ["ingest", str(PASSED)]).exit_code == 0
+    out = tmp_path / "out"
+    assert command.invoke(app, ["export", "--format", "json", "--to", str(out)]).exit_code == 0
+    assert len(list(out.iterdir())) == 1
+    nowhere = CliRunner(env={"NETPROOF_STORE": None}).invoke(app, ["ingest", str(PASSED)])
+    assert nowhere.exit_code == 2
+    assert "NETPROOF_STORE" in nowhere.output
+
+
+def test_nothing_is_written_over(stored, tmp_path, capsys):
+    (tmp_path / "thesis.tex").touch()
+    assert run(stored[0].folder, "newest", Format.JSON, tmp_path) == 2
+    assert "is not empty; name a new folder" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_a_session_that_is_not_there_is_named(stored, tmp_path, capsys):
+    assert run(stored[0].folder, "2031", Format.JSON, tmp_path / "out") == 2
+    assert "has no session '2031'" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"])
+def test_text_that_a_spreadsheet_takes_for_a_formula_is_marked_as_text(text):
+    assert csv_cell(text) == f"'{text}"
+
+
+@pytest.mark.parametrize("value", ["gige-1", "", -1.5, -3, None, "a=b"])
+def test_numbers_and_other_text_of_a_cell_stay(value):
+    assert csv_cell(value) == value

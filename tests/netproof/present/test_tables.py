@@ -1,0 +1,126 @@
+"""Tables that fit the terminal without cutting a figure, and text that cannot command it."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+
+import pytest
+from rich.console import Console
+from rich.table import Table
+
+from netproof.measurement.case import Case
+from netproof.present import tables
+from netproof.present.tables import TableColumn, fitting, print_table, say, width_of
+from netproof.verdict.verdict import Judged, Verdict
+
+WIDE = [
+    TableColumn("partition", ["gige", "fast-ethernet"], right=False),
+    TableColumn("lat µs", ["12.5", "1234.5"]),
+    TableColumn("16K", ["1.0", "2.0"], rank=2),
+    TableColumn("4K", ["3.0", "4.0"], rank=2),
+    TableColumn("line", ["97%", "-"], rank=1),
+]
+
+
+def printed(columns, width, rows=None):
+    out = io.StringIO()
+    print_table(columns, Console(file=out, width=width), rows)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("room", "kept"),
+    [
+        (100, ["partition", "lat µs", "16K", "4K", "line"]),
+        (width_of(WIDE) - 1, ["partition", "lat µs", "16K", "line"]),
+        (width_of(WIDE) - 6, ["partition", "lat µs", "line"]),
+        (1, ["partition", "lat µs"]),
+    ],
+)
+def test_columns_that_do_not_fit_go_by_their_rank_and_the_last_first(room, kept):
+    assert [column.heading for column in fitting(WIDE, room)] == kept
+
+
+@pytest.mark.parametrize("width", [10, 30, 80])
+def test_a_table_is_as_wide_as_its_figures_and_none_is_cut(width):
+    said = printed(WIDE, width)
+    assert said.splitlines()[2].split() == ["fast-ethernet", "1234.5", "2.0", "4.0", "-"]
+
+
+def test_part_of_the_rows_is_as_wide_as_all_of_them():
+    assert printed(WIDE, 80, range(1)).splitlines()[0] == printed(WIDE, 80).splitlines()[0]
+
+
+def test_text_of_a_job_cannot_command_the_terminal():
+    out = io.StringIO()
+    say(Console(file=out, width=80), "it said: \x1b]0;owned\x07 and [red]this[/red]\r")
+    assert out.getvalue() == "it said: \\x1b]0;owned\\x07 and [red]this[/red]\\x0d\n"
+    assert "\x1b" not in printed([TableColumn("name", ["\x1b[2J"])], 80)
+
+
+def test_text_of_a_job_cannot_turn_what_follows_round():
+    out = io.StringIO()
+    say(Console(file=out, width=80), "it passed \u202edeliaf\u2069")
+    assert out.getvalue() == "it passed \\u202edeliaf\\u2069\n"
+
+
+def test_brackets_and_colons_are_text():
+    table = Table("card")
+    table.add_row("MT28908 [ConnectX-6] :on: [/bold]")
+    out = tables.console()
+    with out.capture() as printed_text:
+        out.print(table)
+    assert "MT28908 [ConnectX-6] :on: [/bold]" in printed_text.get()
+
+
+def test_nothing_of_the_progress_is_written_off_a_terminal(capsys):
+    with tables.working("judging"):
+        assert list(tables.tracked([1, 2], "comparing")) == [1, 2]
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("", "")
+
+
+def test_on_a_terminal_what_is_being_done_is_said_on_standard_error(capsys, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    with tables.working("judging the session"):
+        pass
+    assert list(tables.tracked([1, 2], "comparing")) == [1, 2]
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "judging the session" in said.err
+    assert "comparing" in said.err
+
+
+class TestVerdict:
+    """Of a case that was not measured."""
+
+    @pytest.fixture
+    def said(self):
+        case = Case("testbed", "fast-ethernet", "intelmpi", "imb", "Reduce_scatter", 4, 1)
+        missing = Judged(case, None, ("did not run",))
+        # The widest benchmark that there is.
+        widest = dataclasses.replace(case, benchmark="netpipe", function="mpi", ranks=2)
+        other = Judged(dataclasses.replace(widest, direction="bidirectional"), None, ())
+
+        def on(width, terminal=True):
+            out = io.StringIO()
+            console = Console(file=out, width=width, force_terminal=terminal, color_system=None)
+            tables.print_verdict(Verdict((missing, other), (), (), ()), console)
+            return out.getvalue()
+
+        return on
+
+    @pytest.mark.parametrize("width", [40, 80, 100, 140, 200])
+    def test_a_terminal_of_any_width_shows_what_became_of_each_case(self, said, width):
+        row = next(line for line in said(width).splitlines() if "Reduce_scatter" in line)
+        assert row.split()[:4] == ["fast-ethernet", "intelmpi", "IMB", "Reduce_scatter"]
+        assert (row.split()[4], row.split()[-1]) == ("4", "FAIL")
+
+    def test_80_columns_are_enough_for_that(self, said):
+        rows = said(80).splitlines()[:3]
+        assert max(len(row.rstrip()) for row in rows) <= 80
+
+    def test_off_a_terminal_no_column_is_left_out(self, said):
+        assert "of line rate" in said(60, terminal=False)

@@ -1,0 +1,454 @@
+"""Launching on: what is undecided, what is launched for it, and when that ends."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from netproof.criteria import Level
+from netproof.measurement.curve import Curve
+from netproof.measurement.disturbance import NodeLoad
+from netproof.measurement.links import Link
+from netproof.run import further
+from netproof.run.further import Done, FurtherCase, undecided
+from netproof.session import plan, session
+from netproof.session.again import MeasuredAgain
+from netproof.session.measured import Measured
+from netproof.site import site
+from netproof.site.site import Partition, ScoreBaseline
+from netproof.verdict import judgement
+from netproof.verdict.confirming import rule_all, settled
+from netproof.verdict.judgement import Subject
+from netproof.verdict.limits import Limits
+
+ROOT = Path(__file__).resolve().parents[3]
+SESSIONS = ROOT / "tests" / "data" / "sessions"
+GIGE = site.load(ROOT / "site-config" / "testbed.py")["systems"][0]["partitions"][0]
+EXTRAS = {**GIGE["extras"], "criteria": {}}
+PARTITION = Partition.from_extras(GIGE["extras"])
+SRUN = ("srun", "--mpi=pmi2")
+BUSY = NodeLoad("gige-1", "m", 2, 1.0, 0.8, 0.4, 0.0, 0.0, 0.5, 0.0)
+
+
+def cases(name: str) -> list[Measured]:
+    stored = session.load(SESSIONS / name)
+    return [Measured.from_json(result.measured) for result in stored.results if result.measured]
+
+
+def asked(measured: Measured, limits: dict[str, Limits] | None = None, **criteria) -> FurtherCase:
+    extras = {**EXTRAS, "criteria": criteria}
+    return FurtherCase(Subject.of_extras(measured, extras, {}), limits or {}, extras)
+
+
+@pytest.fixture(scope="module")
+def pingpong() -> Measured:
+    """PingPong between two nodes of a healthy switch, three launches."""
+    return next(one for one in cases("healthy.json") if one.case.function == "PingPong")
+
+
+@pytest.fixture(scope="module")
+def sick() -> list[Measured]:
+    """NetPIPE between two nodes of a switch with a small buffer."""
+    return [one for one in cases("sick.json") if one.case.environment == "mpich"]
+
+
+def launched_on(one: FurtherCase, count: int, factor: float = 1.0, loads=()) -> Done:
+    """As often as ``count`` its first launch again, ``factor`` times as slow."""
+    (first, *_) = one.subject.measured.launches
+    rates = first.curve.bandwidth_mb_s
+    curve = dataclasses.replace(
+        first.curve,
+        time_us=tuple(factor * time for time in first.curve.time_us),
+        bandwidth_mb_s=None if rates is None else tuple(rate / factor for rate in rates),
+    )
+    launch = dataclasses.replace(first, curve=curve, further=True, loads=loads)
+    return Done(one, (launch,) * count)
+
+
+class TestUndecided:
+    def test_nothing_is_launched_on_for_a_healthy_case(self, pingpong):
+        assert not undecided([Done(asked(pingpong))])
+
+    def test_what_is_beyond_a_reference_is_launched_on_before_it_counts(self, pingpong):
+        one = asked(pingpong, {"latency_us": Limits(0, pingpong.landmarks.latency_us / 10)})
+        found = undecided([Done(one)])
+        assert list(found.whole) == [pingpong.case.key()]
+        assert "and the reference is 0 to" in found.whole[pingpong.case.key()][0]
+        assert undecided([launched_on(one, 2)])
+        assert not undecided([launched_on(one, 3)])
+
+    def test_what_turns_out_to_be_within_is_launched_no_more(self, pingpong):
+        slow = pingpong.with_launches(pingpong.launches[:1])
+        limits = {"latency_us": Limits(0, 0.9 * slow.landmarks.latency_us)}
+        one = asked(slow, limits)
+        assert undecided([Done(one)]).whole
+        assert undecided([launched_on(one, 2, factor=0.5)]).whole
+        assert not undecided([launched_on(one, 11, factor=0.5)]).whole
+
+    def test_what_stays_astride_ends_with_the_most_launches(self, pingpong):
+        first = pingpong.with_launches(pingpong.launches[:1])
+        limits = {"latency_us": Limits(0, first.landmarks.latency_us)}
+        one = asked(first, limits, confirm={"most_launches": 7})
+        assert one.rounds() == 6
+        faster, slower = (launched_on(one, 3, factor).launches for factor in (0.9, 1.1))
+        several = [Done(one, (*faster[:n], *slower[:n])) for n in (1, 2, 3)]
+        assert all(undecided([done]).whole for done in several[:2])
+        assert not undecided(several[2:]).whole
+        (finding,) = judgement.references(several[2].subject(), one.limits).values()
+        assert finding.level is Level.INCONCLUSIVE
+
+    def test_a_failure_by_disturbed_launches_is_launched_on_and_then_inconclusive(self, pingpong):
+        noisy = pingpong.with_launches(
+            [dataclasses.replace(launch, loads=(BUSY,)) for launch in pingpong.launches]
+        )
+        one = asked(noisy, {"latency_us": Limits(0, noisy.landmarks.latency_us / 10)})
+        assert undecided([launched_on(one, 2, loads=(BUSY,))])
+        last = launched_on(one, 3, loads=(BUSY,))
+        assert not undecided([last])
+        (finding,) = judgement.references(last.subject(), one.limits).values()
+        assert finding.level is Level.INCONCLUSIVE
+        assert finding.why.endswith(
+            "the machine was disturbed: gige-1: others used 40 % of the CPUs"
+        )
+
+    def test_where_some_launches_are_calm_more_of_them_are_waited_for(self, pingpong):
+        """Of three that were disturbed and some that were not, until three were not."""
+        busy = [dataclasses.replace(launch, loads=(BUSY,)) for launch in pingpong.launches]
+        one = asked(
+            pingpong.with_launches(busy),
+            {"latency_us": Limits(0, pingpong.landmarks.latency_us / 10)},
+        )
+        disturbed, calm = launched_on(one, 2, loads=(BUSY,)), launched_on(one, 3)
+        for count, wanted in ((1, True), (2, True), (3, False)):
+            several = (*disturbed.launches, *calm.launches[:count])
+            assert bool(undecided([Done(one, several)])) is wanted
+
+    def test_a_twin_that_stays_too_slow_is_waited_for_no_more(self, pingpong):
+        """One that is too slow only now and then is."""
+
+        def beside(done: Done, shares: list[float]) -> Done:
+            rate, launches = pingpong.line_rate_mb_s, []
+            for launch, share in zip(done.launches, shares, strict=True):
+                times = {size: size / rate / share for size in (65536, 131072)}
+                twin = Curve(tuple(times), tuple(times.values()), (share * rate,) * 2)
+                launches.append(dataclasses.replace(launch, twin=twin))
+            return dataclasses.replace(done, launches=tuple(launches))
+
+        first = pingpong.with_launches(pingpong.launches[:1])
+        (launch,) = beside(launched_on(asked(first), 1), [0.5]).launches
+        one = asked(
+            first.with_launches([dataclasses.replace(launch, further=False)]),
+            {"twin_share": Limits(0, 1000)},
+        )
+        assert undecided([Done(one)])
+        assert undecided([beside(launched_on(one, 2), [0.5, 0.5])])
+        assert not undecided([beside(launched_on(one, 3), [0.5, 0.5, 0.5])]).whole
+        assert undecided([beside(launched_on(one, 3), [0.5, 0.5, 0.9])]).whole
+
+    def test_what_noise_leaves_undefined_is_inconclusive_and_launched_on_to_the_end(self, pingpong):
+        undefined = (("line_rate_share", "the top is no line"),)
+        landmarks = dataclasses.replace(
+            pingpong.landmarks, line_rate_share=None, undefined=undefined
+        )
+        bent = dataclasses.replace(pingpong, landmarks=landmarks)
+        one = asked(bent, {"line_rate_share": Limits(50, 102)})
+        (finding,) = judgement.references(one.subject, one.limits).values()
+        assert finding.level is Level.UNDEFINED
+        assert undecided([Done(one)]).whole
+        launches = tuple(dataclasses.replace(o, loads=(BUSY,)) for o in bent.launches)
+        noisy = asked(dataclasses.replace(bent, launches=launches), dict(one.limits))
+        (finding,) = judgement.references(noisy.subject, noisy.limits).values()
+        assert finding.level is Level.INCONCLUSIVE
+        assert "others used 40 % of the CPUs" in finding.why
+
+    def test_three_undisturbed_launches_are_enough_to_judge(self, pingpong):
+        noisy = pingpong.with_launches(
+            [dataclasses.replace(launch, loads=(BUSY,)) for launch in pingpong.launches]
+        )
+        one = asked(noisy, {"latency_us": Limits(0, noisy.landmarks.latency_us / 10)})
+        done = launched_on(one, 3)
+        assert not undecided([done])
+        (finding,) = judgement.references(done.subject(), one.limits).values()
+        assert finding.level is Level.FAIL
+        assert "over 3 launches" in finding.why
+
+    def test_what_mpi_loses_is_launched_on_on_both_sides(self, sick):
+        both = [one for one in sick if one.case.direction == "oneway"]
+        several = [asked(one, mpi_loss={"warn": None, "fail": -0.9}) for one in both]
+        found = undecided([Done(one) for one in several])
+        assert {key[4] for key in found.whole} == {"tcp", "mpi"}
+
+    def test_a_flagged_size_is_launched_around(self, sick):
+        flagged = [asked(one) for one in sick if asked(one).flags()]
+        assert flagged
+        found = undecided([Done(one) for one in flagged])
+        assert set(found.around) == {one.case.key() for one in flagged}
+
+    def test_launches_of_a_whole_curve_flag_no_size(self, sick):
+        one = next(asked(one) for one in sick if asked(one).flags())
+        done = launched_on(one, 5, factor=100.0)
+        assert judgement.smoothness(done.subject()) == judgement.smoothness(one.subject)
+
+
+class TestSettled:
+    @pytest.fixture
+    def flagged(self, sick) -> tuple[FurtherCase, MeasuredAgain]:
+        """A flagged case and what was measured again of it in the same run: all show it again."""
+        stored = session.load(SESSIONS / "sick.json")
+        several = [MeasuredAgain.from_json(v) for r in stored.results for v in r.again or ()]
+        for measured in sick:
+            one = asked(measured)
+            for again in several:
+                if again.case == measured.case and settled(
+                    one.subject, one.flags(), again, one.rounds()
+                ):
+                    return one, again
+        raise AssertionError("no case of the session was confirmed")
+
+    def few(self, again: MeasuredAgain, *places: int) -> MeasuredAgain:
+        return dataclasses.replace(again, launches=tuple(again.launches[p] for p in places))
+
+    def smooth(self, curve):
+        """The same sizes, on a straight line."""
+        times = tuple(10 + size / 100 for size in curve.sizes)
+        rates = tuple(size / time for size, time in zip(curve.sizes, times, strict=True))
+        return dataclasses.replace(curve, time_us=times, bandwidth_mb_s=rates)
+
+    def test_three_launches_that_agree_are_enough(self, flagged):
+        one, again = flagged
+        assert settled(one.subject, one.flags(), again, 9)
+        assert not settled(one.subject, one.flags(), self.few(again, 0, 1), 9)
+
+    def test_three_that_show_nothing_are_enough(self, flagged):
+        one, again = flagged
+        calm = dataclasses.replace(again, launches=tuple(map(self.smooth, again.launches)))
+        assert settled(one.subject, one.flags(), calm, 9)
+
+    def test_where_they_disagree_it_goes_on_until_the_majority_is_certain(self, flagged):
+        one, again = flagged
+        shows, not_again = again.launches[0], self.smooth(again.launches[0])
+
+        def launches(*those):
+            return dataclasses.replace(again, launches=those)
+
+        assert not settled(one.subject, one.flags(), launches(shows, shows, not_again), 9)
+        certain = launches(*(shows,) * 5, *(not_again,) * 2)
+        assert settled(one.subject, one.flags(), certain, 9)
+
+    def test_disturbed_launches_settle_nothing_unless_all_are(self, flagged):
+        one, again = flagged
+        count = len(again.launches)
+        noisy = dataclasses.replace(again, loads=((BUSY,),) * (count - 1) + ((),))
+        assert not settled(one.subject, one.flags(), noisy, 9)
+        assert settled(
+            one.subject, one.flags(), dataclasses.replace(again, loads=((BUSY,),) * count), 9
+        )
+
+    def test_a_case_that_failed_by_a_flag_is_launched_no_more_for_anything_else(self, flagged):
+        one, again = flagged
+        astride = {"latency_us": Limits(0, 0.9 * one.subject.measured.landmarks.latency_us)}
+        one = dataclasses.replace(one, limits=astride)
+        key = one.case.key()
+        before = undecided([Done(one)])
+        assert key in before.around
+        assert key in before.whole
+        calm = dataclasses.replace(again, launches=tuple(map(self.smooth, again.launches)))
+        assert key in undecided([Done(one, again=calm)]).whole
+        assert key in undecided([Done(one, again=self.few(again, 0, 1))]).whole
+        assert not undecided([Done(one, again=again)])
+
+    def test_a_case_that_failed_by_a_reference_is_launched_no_more_around_its_flags(self, flagged):
+        one, again = flagged
+        low = {"latency_us": Limits(0, one.subject.measured.landmarks.latency_us / 10)}
+        one = dataclasses.replace(one, limits=low)
+        few = self.few(again, 0, 1)
+        two, three = (dataclasses.replace(launched_on(one, n), again=few) for n in (2, 3))
+        assert one.case.key() in undecided([two]).around
+        assert not undecided([three])
+
+    def test_what_only_disturbed_launches_confirm_is_inconclusive(self, flagged):
+        one, again = flagged
+        noisy = dataclasses.replace(again, loads=((BUSY,),) * len(again.launches))
+        rulings = rule_all(one.subject, one.flags(), noisy)
+        failing = [r for r in rulings if r.finding.level is Level.FAIL]
+        assert failing
+        assert {r.level for r in failing} == {Level.INCONCLUSIVE}
+        assert all("others used 40 % of the CPUs" in r.why for r in failing)
+
+
+class TestCompared:
+    def configurations(self, pingpong: Measured, *factors: float) -> list[FurtherCase]:
+        """The case as several environments would have it, each so many times as slow."""
+        several = []
+        for number, factor in enumerate(factors):
+            case = dataclasses.replace(pingpong.case, environment=f"mpi-{number}")
+            done = launched_on(asked(pingpong), 3, factor)
+            launches = [dataclasses.replace(one, further=False) for one in done.launches]
+            several.append(asked(dataclasses.replace(pingpong, case=case).with_launches(launches)))
+        return several
+
+    def test_both_sides_of_a_flag_are_launched_on_each_by_its_own_job(self, pingpong):
+        slow, fast, between = several = self.configurations(pingpong, 20.0, 1.0, 3.0)
+        everyone = [Done(one) for one in several]
+        for one in (slow, fast):
+            (kept,) = further.compared(everyone, [one], None)
+            assert {str(peer) for peer in kept.peers} == {
+                str(other.subject) for other in several if other is not one
+            }
+            assert undecided([Done(kept)]).whole
+            assert undecided([launched_on(kept, kept.rounds() - 1)]).whole
+            assert not undecided([launched_on(kept, kept.rounds())])
+        assert further.compared(everyone, [between], None) == []
+
+    def test_nothing_is_launched_on_where_configurations_are_alike(self, pingpong):
+        several = self.configurations(pingpong, 1.0, 1.1, 3.0)
+        assert further.compared([Done(one) for one in several], several, None) == []
+
+    def test_a_case_that_failed_by_itself_asks_for_no_comparison(self, pingpong):
+        slow, fast = several = self.configurations(pingpong, 20.0, 1.0)
+        assert further.compared([Done(one) for one in several], [fast], None)
+        low = {"latency_us": Limits(0, slow.subject.measured.landmarks.latency_us / 10)}
+        red = launched_on(dataclasses.replace(slow, limits=low), 3, 20.0)
+        red = Done(dataclasses.replace(red.asked, subject=red.subject()))
+        assert further.failed(red, None, ended=True)
+        assert further.compared([red, Done(fast)], [fast], None) == []
+        assert further.compared([red, Done(fast)], [red.asked], None) == []
+
+    def test_comparing_ends_where_every_launch_was_disturbed(self, pingpong):
+        several = self.configurations(pingpong, 20.0, 1.0)
+        (kept,) = further.compared([Done(one) for one in several], several[:1], None)
+        busy = kept.subject.measured.with_launches(
+            [dataclasses.replace(one, loads=(BUSY,)) for one in kept.subject.measured.launches]
+        )
+        kept = dataclasses.replace(kept, subject=dataclasses.replace(kept.subject, measured=busy))
+        assert undecided([launched_on(kept, 2, loads=(BUSY,))])
+        assert undecided([launched_on(kept, 3)])
+        assert not undecided([launched_on(kept, 3, loads=(BUSY,))])
+        assert set(further.decisions([kept], 9, Path("/nowhere"))) == {3}
+        alone = dataclasses.replace(kept, peers=())
+        assert set(further.decisions([alone], 9, Path("/nowhere"))) == set(range(3, 10))
+
+    def test_a_score_that_has_a_bound_is_measured_again_with_its_baseline(self, pingpong):
+        slow, fast = (
+            asked(one.subject.measured, score={"fail": 0.9})
+            for one in self.configurations(pingpong, 1.2, 1.0)
+        )
+        baseline = ScoreBaseline("gige", "mpi-1")
+        everyone = [Done(slow), Done(fast)]
+        for one in (slow, fast):
+            (kept,) = further.compared(everyone, [one], baseline)
+            back = FurtherCase.from_json(json.loads(json.dumps(kept.as_json())))
+            assert back.baseline == baseline
+            assert undecided([Done(back)]).whole
+        assert further.compared(everyone, [slow, fast], None) == []
+
+    def test_a_slow_launch_of_three_is_outweighed_by_further_ones(self, pingpong):
+        one, other = self.configurations(pingpong, 1.0, 1.0)
+        (first, *rest) = one.subject.measured.launches
+        hiccup = dataclasses.replace(
+            first,
+            curve=dataclasses.replace(
+                first.curve, time_us=tuple(40 * time for time in first.curve.time_us)
+            ),
+        )
+        noisy = one.subject.measured.with_launches([hiccup, *rest])
+        one = dataclasses.replace(one, subject=dataclasses.replace(one.subject, measured=noisy))
+        (kept,) = further.compared([Done(one), Done(other)], [one], None)
+        done = launched_on(kept, 6)
+        clean = [dataclasses.replace(launch, further=True) for launch in rest * 3]
+        settled = asked(dataclasses.replace(done, launches=tuple(clean)).subject().measured)
+        assert further.compared([Done(settled), Done(other)], [settled], None) == []
+
+
+class TestRounds:
+    def test_tcp_and_mpi_take_turns_and_no_two_steps_share_a_name_or_a_port(self, sick):
+        several = [asked(one) for one in sick]
+        keys = [one.case.key() for one in several]
+        flagged = [one.case.key() for one in several if one.flags()]
+        rounds = further.netpipe_rounds(several, keys, flagged, SRUN, 7, PARTITION)
+        assert len(rounds) == 9
+        steps = [step for one in rounds for _, step in one]
+        assert len({step.name for step in steps}) == len(steps)
+        ports = [w for step in steps for w in step.command.split() if w.startswith('"${ports[')]
+        assert len(set(ports)) == len(ports)
+        for one in rounds:
+            labels = [label for label, step in one if "-twin." not in step.name]
+            place = labels.index("tcp-between-oneway")
+            assert "mpi-between-oneway" in (*labels[place - 1 : place], labels[place + 1])
+
+    def test_imb_has_lists_of_sizes_for_whole_curves_and_for_what_is_around_flags(self, pingpong):
+        one = asked(pingpong, jump={"warn": 1.01, "fail": 1.02})
+        key = one.case.key()
+        assert one.flags()
+        rounds = further.imb_rounds([one], [key], [key], SRUN, 7, PARTITION, 2)
+        names = {step.name for steps in rounds for _, step in steps}
+        assert {"PingPong.1", "PingPong-dense.1", "PingPong.9", "PingPong-dense.9"} <= names
+        files = further.imb_files([one], [key], [key])
+        assert sorted(files) == ["sizes-PingPong-dense.txt", "sizes-PingPong.txt"]
+        for steps in rounds:
+            for label, step in steps:
+                assert f"-msglen sizes-{label}.txt" in step.command
+
+    def test_the_script_launches_what_is_not_closed(self, tmp_path, pingpong):
+        """Run for real by bash, but for the steps themselves, which note their names."""
+        one = asked(pingpong, confirm={"most_launches": 6})
+        key = one.case.key()
+        rounds = further.imb_rounds([one], [key], [], SRUN, 7, PARTITION, 2)
+        text = plan.further_script(
+            rounds, PARTITION, over_tcp=False, decisions={2: "decide ./close"}
+        )
+        (tmp_path / "steps.sh").write_text(
+            "".join(
+                line
+                for line in (ROOT / "netproof" / "run" / "shell" / "steps.sh")
+                .read_text()
+                .splitlines(True)
+                if not line.startswith("trap")
+            )
+            + "step() { echo $1 >>made; }\njob_nodes() { :; }\n"
+        )
+        (tmp_path / "launches.sh").write_text(text)
+        (tmp_path / "close").write_text(
+            "#!/bin/bash\n[ $(wc -l <made) -lt 2 ] || echo PingPong >closed.txt\n"
+        )
+        (tmp_path / "close").chmod(0o755)
+        subprocess.run(["bash", "launches.sh"], cwd=tmp_path, check=True)
+        assert (tmp_path / "made").read_text().split() == ["PingPong.1", "PingPong.2"]
+
+    def test_where_nothing_can_decide_every_round_is_made(self, tmp_path, pingpong):
+        one = asked(pingpong, confirm={"most_launches": 6})
+        key = one.case.key()
+        rounds = further.imb_rounds([one], [key], [], SRUN, 7, PARTITION, 2)
+        never = dict.fromkeys((1, 2), "decide /no/such/python -m netproof.run.further")
+        text = plan.further_script(rounds, PARTITION, over_tcp=False, decisions=never)
+        steps = (
+            (ROOT / "netproof" / "run" / "shell" / "steps.sh")
+            .read_text()
+            .replace("trap end", "# trap end")
+        )
+        (tmp_path / "steps.sh").write_text(
+            steps + "step() { echo $1 >>made; }\njob_nodes() { :; }\n"
+        )
+        (tmp_path / "launches.sh").write_text(text)
+        subprocess.run(["bash", "launches.sh"], cwd=tmp_path, check=True)
+        made = (tmp_path / "made").read_text().split()
+        assert made == ["PingPong.1", "PingPong.2", "PingPong.3"]
+
+
+def test_a_question_comes_back_from_its_file(pingpong):
+    limits = {"latency_us": Limits(0, 5), "peak_mb_s": Limits(100, float("inf"))}
+    one = asked(pingpong, limits)
+    other = dataclasses.replace(
+        pingpong, case=dataclasses.replace(pingpong.case, environment="intelmpi")
+    )
+    peer = dataclasses.replace(asked(other).subject, switch="other", link=Link(100, 9000))
+    one = dataclasses.replace(one, peers=(peer,))
+    back = FurtherCase.from_json(json.loads(json.dumps(one.as_json())))
+    assert (str(back.peers[0]), back.peers[0].link) == (str(peer), peer.link)
+    assert back.limits == limits
+    assert back.subject.measured == pingpong
+    assert str(back.subject) == str(one.subject)

@@ -1,0 +1,171 @@
+"""Measuring again: what NetPIPE is asked for, and what of it can be used."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netproof import criteria
+from netproof.benchmarks import netpipe
+from netproof.criteria import ConfirmSettings, Finding, Level
+from netproof.errors import NetproofError
+from netproof.measurement.case import Case
+from netproof.measurement.curve import Curve
+from netproof.session import again, session
+from netproof.session.again import MeasuredAgain
+from netproof.session.measured import imb_reader
+
+SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
+CASE = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1)
+MOST_BYTES = 524288
+SIZES = [size for size in netpipe.sizes(1, MOST_BYTES, 0) if size >= 4]
+
+
+def flag(size: int, *compared: int) -> Finding:
+    return Finding("jump", Level.FAIL, "x", "x", size=size, value=20.0, compared_sizes=compared)
+
+
+@given(st.lists(st.sampled_from(SIZES), min_size=1, max_size=4), st.sampled_from(SIZES))
+def test_netpipes_sweeps_have_all_that_confirming_needs(sizes, compared):
+    settings = ConfirmSettings(most_bytes=MOST_BYTES)
+    flags = [flag(size, compared) for size in sizes]
+    measured = {size for sweep in again.netpipe_sweeps(flags, settings) for size in sweep.sizes()}
+    for finding in flags:
+        window, needed = criteria.needed_sizes(finding, settings)
+        assert needed <= measured
+        assert len([size for size in measured if size in window]) >= min(8, len(window))
+    assert max(measured) <= MOST_BYTES + 1
+
+
+def test_one_sweep_does_for_a_flag_above_small_sizes():
+    (sweep,) = again.netpipe_sweeps([flag(49152, 32768)], ConfirmSettings())
+    assert (sweep.lower, sweep.perturbation) == (16384, 1)
+
+
+def test_neighbours_that_netpipe_leaves_out_have_calls_of_their_own():
+    sweeps = again.netpipe_sweeps([flag(4)], ConfirmSettings())
+    assert [(s.lower, s.upper) for s in sweeps[1:]] == [(5, 5)]
+
+
+def test_what_was_measured_again_comes_back_from_a_report():
+    stored = session.load(SESSIONS / "sick.json")
+    kept = [values for result in stored.results for values in result.again or ()]
+    read = [MeasuredAgain.from_json(values) for values in kept]
+    assert len(read) == 8
+    for values, measured in zip(kept, read, strict=True):
+        assert json.loads(json.dumps(measured.as_json())) == values
+        assert measured.nodes == ("gige-1", "gige-2")
+        assert len(measured.launches) == 3
+
+
+def test_calls_that_make_one_launch_keep_the_fastest_rank_and_the_mean():
+    first = Curve((4, 8), (4.0, 8.0), None, (2.0, 6.0), (3.0, 7.0))
+    second = Curve((5, 8), (5.0, 9.0), None, (1.0, 1.0), (2.0, 2.0))
+    assert again._merged([first, second]) == Curve(
+        (4, 5, 8), (4.0, 5.0, 8.0), None, (2.0, 1.0, 6.0), (3.0, 2.0, 7.0)
+    )
+
+
+def test_loads_of_other_launches_are_refused():
+    values = {"case": CASE.__dict__, "launches": [], "faults": [], "nodes": [], "jobid": "7"}
+    with pytest.raises(NetproofError, match="0 launches, and loads of 1"):
+        MeasuredAgain.from_json({**values, "loads": [[]]})
+
+
+def test_a_report_that_lacks_a_part_is_refused():
+    with pytest.raises(NetproofError, match=r"measured again cannot be read: 'nodes' is missing"):
+        MeasuredAgain.from_json({"case": CASE.__dict__, "launches": [], "faults": [], "jobid": "7"})
+
+
+@pytest.fixture
+def job(tmp_path) -> Path:
+    """Folder of a job of two launches, each of a sweep and a call for one more size."""
+    (tmp_path / "launches.tsv").write_text(
+        "step\tstart\tend\tstatus\tlimit_s\n"
+        + "".join(
+            f"tcp-from-{lower}.{launch}\t1.0\t2.0\t0\t60\n" for launch in (1, 2) for lower in (8, 5)
+        )
+    )
+    for launch in (1, 2):
+        for lower in (8, 5):
+            (tmp_path / f"tcp-from-{lower}.{launch}.err").write_text(
+                "netproof rank 0 on gige-1: 0.5 s wall, 0.1 s user, 0.1 s system\n"
+                "netproof rank 1 on gige-2: 0.5 s wall, 0.1 s user, 0.1 s system\n"
+            )
+    job_nodes(tmp_path)
+    return tmp_path
+
+
+def job_nodes(folder: Path) -> None:
+    listed = "netproof-job-nodes\t1\njobid\t7\ncount\t2\nnode\tgige-1\nnode\tgige-2\nend\n"
+    (folder / "job_nodes.txt").write_text(listed)
+
+
+def reader(step: str) -> Curve:
+    sizes = (8, 12) if "from-8" in step else (5, 8)
+    return Curve(sizes, tuple(10.0 if "from-8" in step else 99.0 for _ in sizes))
+
+
+PARTS = (("tcp-from-8", (8, 12)), ("tcp-from-5", (5, 8)))
+
+
+def test_the_calls_of_a_launch_make_one_curve_and_the_first_counts(job):
+    measured = again.read(job, CASE, PARTS, (1, 2), reader, jobid="7")
+    assert measured.launches == (Curve((5, 8, 12), (99.0, 10.0, 10.0)),) * 2
+    assert measured.faults == ()
+    assert measured.nodes == ("gige-1", "gige-2")
+
+
+def test_a_launch_that_failed_is_told_and_the_others_are_used(job):
+    record = job / "launches.tsv"
+    record.write_text(record.read_text().replace("from-5.2\t1.0\t2.0\t0", "from-5.2\t1.0\t2.0\t1"))
+    measured = again.read(job, CASE, PARTS, (1, 2), reader, jobid="7")
+    assert len(measured.launches) == 1
+    (fault,) = measured.faults
+    assert "tcp-from-5.2 ended with status 1" in fault
+
+
+def test_a_job_that_does_not_say_which_nodes_it_had_measured_nothing(job):
+    (job / "job_nodes.txt").unlink()
+    measured = again.read(job, CASE, PARTS, (1, 2), reader, jobid="7")
+    assert measured.launches == measured.nodes == ()
+    assert "job_nodes.txt: cannot be read" in measured.faults[0]
+
+
+def test_a_job_that_left_nothing_says_so(tmp_path):
+    job_nodes(tmp_path)
+    measured = again.read(tmp_path, CASE, PARTS, 3, reader, jobid="7")
+    assert measured.launches == ()
+    assert "the job left no record of its launches" in measured.faults[0]
+
+
+CRASHED_ONCE = Path(__file__).resolve().parents[2] / "data" / "jobs" / "crashed-once"
+PINGPONG = Case("testbed", "gige", "mpich", "imb", "PingPong", 2, 1)
+
+
+def test_a_crash_before_a_launch_around_flagged_sizes_is_kept_and_counted():
+    reads = imb_reader(CRASHED_ONCE, PINGPONG)
+    parts = (("PingPong", reads("PingPong.1").sizes),)
+    nodes = CRASHED_ONCE / "job_nodes.txt"
+    jobid = next(line for line in nodes.read_text().splitlines() if line.startswith("jobid"))
+    done = again.read(CRASHED_ONCE, PINGPONG, parts, (1,), reads, jobid=jobid.split("\t")[1])
+    assert (len(done.launches), done.faults, done.made) == (1, (), 2)
+    (crash,) = done.crashes
+    assert (crash.launch, crash.attempt, crash.status, crash.nodes) == (1, 1, 143, ("gige-2",))
+    assert MeasuredAgain.from_json(json.loads(json.dumps(done.as_json()))) == done
+    assert again.starts({PINGPONG.key(): done}) == {PINGPONG.key(): (2, (crash,))}
+
+
+def test_calls_that_make_one_launch_are_counted_each(job):
+    assert again.read(job, CASE, PARTS, (1, 2), reader, jobid="7").made == 4
+
+
+def test_more_crashes_than_starts_are_refused():
+    values = {"case": CASE.__dict__, "launches": [], "faults": [], "nodes": [], "jobid": "7"}
+    crash = {"launch": 1, "attempt": 1, "order": 3, "status": 139, "nodes": [], "said": ""}
+    with pytest.raises(NetproofError, match="1 crashes of 0 starts"):
+        MeasuredAgain.from_json({**values, "made": 0, "crashes": [crash]})

@@ -1,0 +1,386 @@
+"""A case is complete, or every reason why not is named: over the files of real jobs."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from netproof import criteria
+from netproof.benchmarks.catalogue import imb_function
+from netproof.measurement.case import Case
+from netproof.measurement.landmarks import LANDMARK_NAMES
+from netproof.session import measured, session
+from netproof.session.measured import Incomplete
+from netproof.session.plan import netpipe_subject
+from netproof.site import site
+from netproof.site.site import Partition
+
+DATA = Path(__file__).resolve().parents[2] / "data"
+
+
+LINK_DOWN = Path(__file__).resolve().parents[2] / "data" / "jobs" / "link-down.err"
+
+
+@pytest.fixture(scope="module")
+def partition() -> Partition:
+    """The partition that the jobs were recorded on."""
+    report = session.load(DATA / "sessions" / "faulty.json")
+    kept = next(result.measured for result in report.results if result.measured)
+    return Partition.from_extras(
+        {"criteria": {}, "netpipe_mpi_inside_repeats": 0, **kept["partition_extras"]}
+    )
+
+
+@pytest.fixture
+def imb_job(tmp_path) -> Path:
+    """A copy of an IMB job in which Bcast crashed and Barrier hung."""
+    return Path(shutil.copytree(DATA / "jobs" / "imb-faulty", tmp_path / "job"))
+
+
+@pytest.fixture
+def netpipe_job(tmp_path) -> Path:
+    """A copy of a job of NetPIPE's variants between two nodes."""
+    return Path(shutil.copytree(DATA / "jobs" / "netpipe", tmp_path / "job"))
+
+
+def imb(folder: Path, function: str, partition: Partition, launches: int = 1):
+    case = Case("testbed", "gige", "mpich", "imb", function, 2, 1)
+    return measured.imb_case(
+        folder, case, imb_function(function), partition, launches, mpi_over_tcp=True
+    )
+
+
+def netpipe(folder: Path, protocol: str, direction: str, partition: Partition):
+    case = Case("testbed", "gige", "intelmpi", "netpipe", protocol, 2, 1, "between", direction)
+    subject = netpipe_subject(protocol, "between", direction)
+    return measured.netpipe_case(folder, case, subject, partition, 1, mpi_over_tcp=True)
+
+
+def without(path: Path, part: str) -> None:
+    """Take the lines with ``part`` out of a file; there has to be one."""
+    lines = path.read_text().splitlines(keepends=True)
+    kept = [line for line in lines if part not in line]
+    assert len(kept) < len(lines)
+    path.write_text("".join(kept))
+
+
+def reasons(folder: Path, function: str, partition: Partition, launches: int = 1) -> str:
+    with pytest.raises(Incomplete) as caught:
+        imb(folder, function, partition, launches)
+    return "; ".join(caught.value.reasons)
+
+
+def test_a_launch_is_read_with_its_order_nodes_and_cpu(imb_job, partition):
+    (launch,) = imb(imb_job, "PingPong", partition).launches
+    planned = json.loads((imb_job / "plan.json").read_text())["steps"]
+    assert launch.order == planned.index("PingPong.1") + 1
+    assert launch.nodes() == ("gige-1", "gige-2")
+    assert [(use.wall_s, use.cpu_s) for use in launch.ranks] == [
+        (0.399, pytest.approx(0.091 + 0.264)),
+        (0.399, pytest.approx(0.084 + 0.276)),
+    ]
+
+
+def test_the_curve_is_what_the_benchmark_printed(imb_job, partition):
+    curve = imb(imb_job, "PingPong", partition).curve
+    times = dict(zip(curve.sizes, curve.time_us, strict=True))
+    assert (times[1], times[65536], times[524288]) == (4.79, 605.47, 4620.03)
+
+
+def test_a_collective_keeps_its_fastest_rank_and_the_mean_and_pingpong_has_neither(
+    imb_job, partition
+):
+    sendrecv = imb(imb_job, "Sendrecv", partition)
+    curve = sendrecv.launches[0].curve
+    printed = (curve.time_min_us[-1], curve.time_us[-1], curve.time_avg_us[-1])
+    last = [line.split() for line in (imb_job / "Sendrecv.1.out").read_text().splitlines()]
+    row = next(line for line in last if line[:1] == [str(curve.sizes[-1])])
+    assert printed == tuple(map(float, row[2:5]))
+    values = json.loads(json.dumps(sendrecv.as_json()))
+    assert values["launches"][0]["curve"]["time_min_us"] == list(curve.time_min_us)
+    assert measured.Measured.from_json(values) == sendrecv
+    pingpong = imb(imb_job, "PingPong", partition).as_json()
+    assert set(pingpong["curve"]) == {"sizes", "time_us", "bandwidth_mb_s"}
+
+
+@pytest.mark.parametrize("name", ["healthy", "two-switches", "sick", "repeated-1"])
+def test_reports_of_earlier_formats_have_the_landmarks_of_today(name):
+    loaded = session.load(DATA / "sessions" / f"{name}.json")
+    document = json.loads((DATA / "sessions" / f"{name}.json").read_text())
+    assert "asymptotic" not in json.dumps(document)
+    defined = 0
+    for result in loaded.results:
+        if result.measured is None:
+            continue
+        found = result.measured["landmarks"]
+        undefined = dict(found["undefined"])
+        for landmark in LANDMARK_NAMES:
+            assert (found[landmark] is None) == (landmark in undefined), landmark
+        if found["line_rate_share"] is not None:
+            defined += 1
+            share = found["asymptotic_mb_s"] / result.measured["line_rate_mb_s"]
+            assert found["line_rate_share"] == pytest.approx(share)
+        if "launches" in result.measured:
+            whole = measured.Measured.from_json(result.measured)
+            assert whole.landmarks.interval("latency_us") is not None
+            assert measured.Measured.from_json(json.loads(json.dumps(whole.as_json()))) == whole
+    assert defined >= 4
+
+
+def test_a_healthy_link_whose_short_messages_read_above_its_rate_is_within_it():
+    """Of a bucket's fill the fastest reading has three times the line rate, the peak 99 %."""
+    loaded = session.load(DATA / "sessions" / "healthy.json")
+    judged = 0
+    for result in loaded.results:
+        if result.measured is None or result.measured["line_rate_mb_s"] is None:
+            continue
+        whole = measured.Measured.from_json(result.measured)
+        if whole.curve.bandwidth_mb_s is None:
+            continue
+        found = criteria.line_rate(whole.landmarks, whole.line_rate_mb_s, where="it")
+        assert found.level is criteria.Level.PASS, found.why
+        judged += max(whole.curve.bandwidth_mb_s) > 1.02 * whole.line_rate_mb_s
+    assert judged >= 4
+
+
+def test_netpipe_reads_all_sizes_of_either_protocol_and_direction(netpipe_job, partition):
+    for protocol in ("tcp", "mpi"):
+        for direction in ("oneway", "bidirectional"):
+            curve = netpipe(netpipe_job, protocol, direction, partition).curve
+            assert (curve.sizes[0], curve.sizes[-1]) == (1, 524288)
+
+
+LOADS = "".join(
+    f"netproof load on gige-{node}\tboot\t0-1\t10.0\t{' '.join(['0'] * 10)}\t0\t0"
+    f"\t20.0\t900 0 100 1000 0 0 0 0 0 0\t500000\t0\tend\n"
+    f"netproof scheduled {node - 1}\t40\t{node}\t2000000000\tend\n"
+    for node in (1, 2)
+)
+
+
+def test_a_launch_has_what_its_nodes_did_and_its_ranks_switches(imb_job, partition):
+    before = imb(imb_job, "PingPong", partition)
+    assert before.launches[0].loads == ()
+    assert "loads" not in before.as_json()["launches"][0]
+    with (imb_job / "PingPong.1.err").open("a") as errors:
+        errors.write(LOADS)
+    done = imb(imb_job, "PingPong", partition)
+    (launch,) = done.launches
+    assert [load.node for load in launch.loads] == ["gige-1", "gige-2"]
+    # 9 s user and 1 s system of 20, less what the ranks of both nodes took.
+    assert launch.loads[0].others_cpu_s == pytest.approx(9 - 0.175 + 1 - 0.54)
+    assert launch.loads[0].pressure_share == pytest.approx(0.05)
+    assert [use.scheduled.involuntary for use in launch.ranks] == [1, 2]
+    assert [use.scheduled.waited_s for use in launch.ranks] == [2, 2]
+    values = json.loads(json.dumps(done.as_json()))
+    assert measured.Measured.from_json(values) == done
+
+
+@pytest.mark.parametrize("part", ["load on gige-1", "load on gige-2", "scheduled 0"])
+def test_a_node_or_rank_that_did_not_tell_while_others_did_fails_the_launch(
+    imb_job, partition, part
+):
+    path = imb_job / "PingPong.1.err"
+    with path.open("a") as errors:
+        errors.write(LOADS)
+    without(path, part)
+    assert str(path) in reasons(imb_job, "PingPong", partition)
+
+
+def test_what_the_jobs_own_scripts_say_are_no_last_words(imb_job, partition):
+    with (imb_job / "Bcast.1.err").open("a") as errors:
+        errors.write(LOADS)
+    assert "netproof" not in reasons(imb_job, "Bcast", partition).split("it said:")[1]
+
+
+def test_a_hung_launch_names_its_limit_and_the_setting(imb_job, partition):
+    said = reasons(imb_job, "Barrier", partition)
+    assert "Barrier.1.err: Barrier.1 was ended at its limit of 6 s" in said
+    assert "step_limit_s" in said
+
+
+def test_a_crashed_launch_names_its_status_and_last_words(imb_job, partition):
+    said = reasons(imb_job, "Bcast", partition)
+    assert "Bcast.1.err: Bcast.1 ended with status 143" in said
+    assert "task 1: Exited with exit code 139" in said
+
+
+def test_of_a_long_error_stack_the_cause_and_the_node_are_told(imb_job, partition):
+    shutil.copy(LINK_DOWN, imb_job / "Bcast.1.err")
+    said = reasons(imb_job, "Bcast", partition)
+    assert "OFI call ep_enable failed" in said
+    assert "srun: error: gige-2: task 1: Exited with exit code 143" in said
+    assert "CANCELLED" not in said
+
+
+def test_a_rank_that_was_killed_early_is_no_timeout(imb_job, partition):
+    record = imb_job / "launches.tsv"
+    record.write_text(record.read_text().replace("\t143\t", "\t137\t"))
+    said = reasons(imb_job, "Allreduce", partition)
+    assert "ended with status 137" in said
+    assert "limit" not in said
+
+
+def test_a_missing_size_is_named(imb_job, partition):
+    without(imb_job / "PingPong.1.out", "        65536 ")
+    said = reasons(imb_job, "PingPong", partition)
+    assert said == "PingPong.1: sizes 65536 bytes were asked for and are missing"
+
+
+def test_a_table_that_was_not_asked_for_is_refused(imb_job, partition):
+    lines = (imb_job / "Sendrecv.1.out").read_text().splitlines()
+    title = next(n for n, line in enumerate(lines) if "Benchmarking Sendrecv" in line)
+    end = next(n for n, line in enumerate(lines) if "All processes entering" in line)
+    output = imb_job / "PingPong.1.out"
+    before, mark, after = output.read_text().partition("# All processes entering")
+    output.write_text("\n".join([before, *lines[title - 1 : end], mark + after]))
+    # The table alone would be read; the list of benchmarks above it has to agree.
+    assert "PingPong.1.out" in reasons(imb_job, "PingPong", partition)
+
+
+def test_another_functions_table_is_refused(imb_job, partition):
+    shutil.copy(imb_job / "Sendrecv.1.out", imb_job / "PingPong.1.out")
+    said = reasons(imb_job, "PingPong", partition)
+    assert "PingPong on 2 ranks was asked for" in said
+
+
+def test_a_rank_that_did_not_report_its_end_is_missed(imb_job, partition):
+    without(imb_job / "PingPong.1.err", "netproof rank 1")
+    said = reasons(imb_job, "PingPong", partition)
+    assert "PingPong.1.err: 1 of 2 ranks reported their end" in said
+    assert "ran on 1 nodes and not on 2" in said
+
+
+def test_ranks_on_one_node_are_not_between_two(imb_job, partition):
+    errors = imb_job / "PingPong.1.err"
+    errors.write_text(errors.read_text().replace("gige-2", "gige-1"))
+    assert "ran on 1 nodes and not on 2" in reasons(imb_job, "PingPong", partition)
+
+
+def test_a_launch_that_never_began_is_missed(imb_job, partition):
+    assert "PingPong.2 did not run" in reasons(imb_job, "PingPong", partition, launches=2)
+
+
+def test_a_truncated_output_is_an_error_with_its_file(netpipe_job, partition):
+    output = netpipe_job / "mpi-between-oneway.1.np"
+    output.write_text(output.read_text()[:-8])
+    with pytest.raises(Incomplete, match=r"mpi-between-oneway\.1\.np"):
+        netpipe(netpipe_job, "mpi", "oneway", partition)
+
+
+def test_a_job_without_records_is_refused(imb_job):
+    (imb_job / "launches.tsv").unlink()
+    with pytest.raises(Incomplete, match="left no record of its launches"):
+        measured.records(imb_job)
+
+
+@pytest.mark.parametrize(
+    ("garbled", "reason"),
+    [
+        ("", ":1: the header"),
+        ("PingPong.1\t1\t2\t0\t6\n", ":1: the header"),
+        (f"{measured.LAUNCHES_HEADER}\nPingPong.1\t1\t2\n", ":2: .* is no launch"),
+        (f"{measured.LAUNCHES_HEADER}\nPingPong.1\t1\t2\tfine\t6\n", ":2: .* is no launch"),
+    ],
+)
+def test_a_garbled_record_names_its_line(imb_job, garbled, reason):
+    (imb_job / "launches.tsv").write_text(garbled)
+    with pytest.raises(Incomplete, match=reason):
+        measured.records(imb_job)
+
+
+@pytest.fixture
+def crashed_job(tmp_path) -> Path:
+    """A copy of a job in which PingPong crashed once and was launched again."""
+    return Path(shutil.copytree(DATA / "jobs" / "crashed-once", tmp_path / "job"))
+
+
+def test_a_crash_before_the_launch_that_counts_is_kept_and_does_not_fail_the_case(
+    crashed_job, partition
+):
+    case = imb(crashed_job, "PingPong", partition)
+    (launch,), (crash,) = case.launches, case.crashes
+    assert (launch.order, crash.order) == (10, 9)
+    assert (crash.launch, crash.attempt, crash.status) == (1, 1, 143)
+    assert crash.nodes == ("gige-2",)
+    assert "Segmentation fault" in crash.said
+    assert "CANCELLED" not in crash.said
+    assert measured.Measured.from_json(json.loads(json.dumps(case.as_json()))) == case
+
+
+def test_what_a_session_stored_before_there_were_crashes_has_none():
+    report = session.load(DATA / "sessions" / "healthy.json")
+    kept = next(result.measured for result in report.results if result.measured)
+    assert "crashes" not in kept
+    assert measured.Measured.from_json(kept).crashes == ()
+
+
+def test_a_launch_of_which_every_attempt_crashed_says_how_many_there_were(crashed_job, partition):
+    record = crashed_job / "launches.tsv"
+    lines = record.read_text().splitlines()
+    (crash,) = (line for line in lines if line.startswith("PingPong.1~1"))
+    lines = [line for line in lines if not line.startswith("PingPong.1\t")]
+    lines += [crash.replace("~1", "~2"), crash.replace("~1", "")]
+    record.write_text("\n".join(lines) + "\n")
+    for kind in ("out", "err"):
+        for name in ("PingPong.1~2", "PingPong.1"):
+            shutil.copy(crashed_job / f"PingPong.1~1.{kind}", crashed_job / f"{name}.{kind}")
+    told = reasons(crashed_job, "PingPong", partition)
+    assert "ended with status 143, in the last of 3 attempts of which each crashed; it said" in told
+    assert "Segmentation fault" in told
+
+
+@pytest.fixture
+def twin_job(tmp_path) -> Path:
+    """A copy of what a job with a healthy twin left of TCP in one direction, two launches."""
+    return Path(shutil.copytree(DATA / "jobs" / "netpipe-twin", tmp_path / "job"))
+
+
+@pytest.fixture(scope="module")
+def with_twin() -> Partition:
+    """The testbed's partition that has a twin."""
+    configuration = site.load(DATA.parents[1] / "site-config" / "testbed.py")
+    return Partition.from_extras(configuration["systems"][0]["partitions"][0]["extras"])
+
+
+def tcp(folder: Path, partition: Partition) -> measured.Measured:
+    case = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1, "between", "oneway")
+    subject = netpipe_subject("tcp", "between", "oneway")
+    return measured.netpipe_case(folder, case, subject, partition, 2, mpi_over_tcp=True)
+
+
+def test_a_busy_machine_slows_the_healthy_twin_as_much_as_the_link(twin_job, with_twin):
+    found = tcp(twin_job, with_twin)
+    assert found.launches[0].twin.sizes == (262144, 393216, 524288)
+    assert found.landmarks.line_rate_share < 0.7
+    assert 0.9 < found.landmarks.twin_share < 1.2
+    assert found.landmarks.twin_mb_s == pytest.approx(63.81, abs=0.01)
+    again = measured.Measured.from_json(json.loads(json.dumps(found.as_json())))
+    assert again == found
+    assert found.with_launches(found.launches[:1]).landmarks.interval("twin_share") is None
+
+
+def test_a_launch_without_the_twin_that_it_had_to_have_is_not_complete(twin_job, with_twin):
+    assert tcp(twin_job, dataclasses.replace(with_twin, twin=())).landmarks.twin_share is None
+    without(twin_job / "launches.tsv", "tcp-between-oneway-twin.2")
+    with pytest.raises(Incomplete, match=r"twin\.2, over the healthy twin, did not run"):
+        tcp(twin_job, with_twin)
+
+
+def test_a_twin_that_failed_or_lacks_a_size_fails_the_launch(twin_job, with_twin):
+    without(twin_job / "tcp-between-oneway-twin.1.np", "393216")
+    record = twin_job / "launches.tsv"
+    lines = record.read_text().splitlines()
+    place = next(n for n, line in enumerate(lines) if line.startswith("tcp-between-oneway-twin.2"))
+    fields = lines[place].split("\t")
+    lines[place] = "\t".join([*fields[:3], "3", fields[4]])
+    record.write_text("\n".join(lines) + "\n")
+    with pytest.raises(Incomplete) as caught:
+        tcp(twin_job, with_twin)
+    first, second = caught.value.reasons
+    assert "393216" in first
+    assert "tcp-between-oneway-twin.2, over the healthy twin, ended with status 3" in second

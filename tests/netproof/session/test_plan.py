@@ -1,0 +1,160 @@
+"""A job's launches: all of them, in a recorded order, TCP and MPI in turns."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+
+import pytest
+
+from netproof.benchmarks.catalogue import IMB_FUNCTIONS, imb_function
+from netproof.session import plan
+from netproof.site.site import Partition
+
+SRUN = ["srun", "--mpi=pmi2"]
+
+PARTITION = Partition(
+    switch="Summit",
+    nic="BCM5720",
+    driver="tg3",
+    link_mbit_s=1000,
+    mtu=1500,
+    interface="eno1",
+    nodes=8,
+    ranks_per_node=2,
+    rank_counts=(4, 8),
+    max_message_bytes=4096,
+    contention_domain="Summit",
+    netpipe_repeats=10,
+    netpipe_mpi_inside_repeats=100,
+    imb_arguments=("-time", "0.1"),
+    line_rate_from_bytes=0,
+    step_limit_s=60,
+)
+
+
+def test_every_function_has_every_launch_once():
+    functions = [imb_function("Alltoall"), imb_function("Barrier")]
+    steps = plan.imb_steps(functions, 8, 3, PARTITION, SRUN, seed=1)
+    assert sorted(step.name for step in steps) == [
+        "Alltoall.1",
+        "Alltoall.2",
+        "Alltoall.3",
+        "Barrier.1",
+        "Barrier.2",
+        "Barrier.3",
+    ]
+
+
+def test_the_seed_alone_decides_the_order():
+    def order(seed: int) -> list[str]:
+        return [s.name for s in plan.imb_steps(IMB_FUNCTIONS, 8, 3, PARTITION, SRUN, seed)]
+
+    assert order(7) == order(7)
+    assert order(7) != order(8)
+
+
+def test_ranks_fill_the_nodes():
+    step = plan.imb_steps([imb_function("Alltoall")], 8, 1, PARTITION, SRUN, seed=1)[0]
+    assert "--nodes=4 --ntasks=8 --ntasks-per-node=2" in step.command
+    assert step.command.endswith("IMB-MPI1 -npmin 8 -msglen sizes-Alltoall.txt -time 0.1 Alltoall")
+
+
+def test_a_function_for_two_ranks_runs_between_two_nodes():
+    step = plan.imb_steps([imb_function("PingPong")], 4, 1, PARTITION, SRUN, seed=1)[0]
+    assert "--nodes=2 --ntasks=2 --ntasks-per-node=1" in step.command
+    assert "-npmin 2 " in step.command
+
+
+def test_barrier_is_asked_for_no_sizes():
+    step = plan.imb_steps([imb_function("Barrier")], 4, 1, PARTITION, SRUN, seed=1)[0]
+    assert "-msglen" not in step.command
+
+
+def test_each_function_has_a_file_of_its_sizes():
+    files = plan.imb_size_files({"Bcast": (1, 2, 4), "Allreduce": (255, 256)})
+    assert files == {"sizes-Bcast.txt": "1\n2\n4\n", "sizes-Allreduce.txt": "255\n256\n"}
+
+
+def test_tcp_and_mpi_take_turns_within_each_variant():
+    steps = plan.netpipe_steps(3, PARTITION, SRUN, seed=1)
+    assert len(steps) == 2 * 2 * 2 * 3
+    for tcp, mpi in zip(steps[::2], steps[1::2], strict=True):
+        assert tcp.subject.startswith("tcp-")
+        assert mpi.name == tcp.name.replace("tcp-", "mpi-")
+
+
+def test_variants_stay_together_so_that_turns_are_close_in_time():
+    steps = plan.netpipe_steps(3, PARTITION, SRUN, seed=1)
+    blocks = [{s.subject.split("-", 1)[1] for s in steps[i : i + 6]} for i in range(0, 24, 6)]
+    assert all(len(block) == 1 for block in blocks)
+    assert len(set.union(*blocks)) == 4
+
+
+def test_each_tcp_launch_has_a_port_of_its_own():
+    text = plan.script(
+        plan.netpipe_steps(2, PARTITION, SRUN, seed=1),
+        PARTITION,
+        over_tcp=True,
+        describe_nodes=False,
+    )
+    ports = [word for word in text.split() if word.startswith('"${ports[')]
+    assert len(ports) == len(set(ports)) == 8
+    assert "listen-on eno1 16" in text
+
+
+def test_bidirectional_tcp_raises_its_buffers_above_the_largest_message():
+    steps = plan.netpipe_steps(1, PARTITION, SRUN, seed=1)
+    both = next(step for step in steps if step.subject == "tcp-between-bidirectional")
+    assert both.command.endswith(
+        "-2 -b 8192 -l 1 -u 4096 -p 0 -n 10 -o tcp-between-bidirectional.1.np"
+    )
+
+
+@pytest.mark.parametrize("over_tcp", [False, True])
+def test_the_script_is_valid_shell(over_tcp):
+    steps = plan.netpipe_steps(1, PARTITION, SRUN, seed=1)
+    text = plan.script(steps, PARTITION, over_tcp=over_tcp, describe_nodes=True)
+    checked = subprocess.run(
+        ["bash", "-n"], input=text, text=True, capture_output=True, check=False
+    )
+    assert (checked.returncode, checked.stderr) == (0, "")
+
+
+def test_every_node_says_what_it_is_before_the_first_launch():
+    steps = plan.netpipe_steps(1, PARTITION, SRUN, seed=1)
+    lines = plan.script(steps, PARTITION, over_tcp=True, describe_nodes=True).splitlines()
+    (said,) = (number for number, line in enumerate(lines) if "node.sh eno1" in line)
+    assert said < min(number for number, line in enumerate(lines) if line.startswith("step "))
+
+
+def test_every_step_has_the_limit_of_the_partition():
+    steps = plan.netpipe_steps(1, PARTITION, SRUN, seed=1)
+    text = plan.script(steps, PARTITION, over_tcp=True, describe_nodes=False)
+    lines = [line for line in text.splitlines() if line.startswith("step ")]
+    assert [line.split()[1:3] for line in lines] == [[step.name, "60"] for step in steps]
+
+
+TWIN = dataclasses.replace(PARTITION, twin=("ci/testbed/twin", "a switch"))
+
+
+def test_each_launch_between_nodes_has_the_healthy_twin_next_to_it():
+    steps = plan.netpipe_steps(2, TWIN, SRUN, seed=1)
+    assert len(steps) == len(plan.netpipe_steps(2, PARTITION, SRUN, seed=1)) + 8
+    names = [step.name for step in steps]
+    for protocol in ("tcp", "mpi"):
+        for direction in ("oneway", "bidirectional"):
+            for launch in (1, 2):
+                place = names.index(f"{protocol}-between-{direction}.{launch}")
+                assert names[place + 1] == f"{protocol}-between-{direction}-twin.{launch}"
+    assert not any("inside" in name and "twin" in name for name in names)
+
+
+def test_the_twin_is_measured_over_tcp_at_the_largest_sizes_and_in_its_direction():
+    commands = {step.name: step.command for step in plan.netpipe_steps(1, TWIN, SRUN, seed=1)}
+    assert commands["mpi-between-oneway-twin.1"] == (
+        "ci/testbed/twin 'a switch' -l 2048 -u 4096 -p 0 -n 10 -o mpi-between-oneway-twin.1.np"
+    )
+    assert commands["tcp-between-bidirectional-twin.1"].startswith(
+        "ci/testbed/twin 'a switch' -2 -b 8192 -l 2048 -u 4096 "
+    )

@@ -1,0 +1,63 @@
+"""The matrix that a run owes follows from the site alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from netproof.errors import NetproofError
+from netproof.site import site
+from netproof.site.matrix import matrix
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture(scope="module")
+def configuration() -> dict:
+    return site.gather(ROOT / "site-config")
+
+
+def test_every_environment_owes_netpipe_on_both_paths_and_directions(configuration):
+    owed = matrix(configuration, "testbed", ["gige"])
+    variants = {
+        (case.function, case.path, case.direction)
+        for case in owed.cases
+        if case.environment == "openmpi5" and case.benchmark == "netpipe"
+    }
+    assert len(variants) == 8
+
+
+def test_two_rank_functions_are_owed_once_and_others_at_each_rank_count(configuration):
+    owed = matrix(configuration, "testbed", ["gige"]).cases
+    ranks = {
+        function: sorted(
+            c.ranks for c in owed if c.function == function and c.environment == "mpich"
+        )
+        for function in ("PingPong", "Alltoall", "Barrier")
+    }
+    assert ranks == {"PingPong": [2], "Alltoall": [2, 4], "Barrier": [2, 4]}
+
+
+def test_what_an_environment_lacks_is_said_and_not_owed(configuration):
+    owed = matrix(configuration, "testbed", ["gige"])
+    assert not [c for c in owed.cases if c.benchmark == "imb" and c.environment == "openmpi4"]
+    said = [a for a in owed.absences if a.environment == "openmpi4"]
+    assert [absence.reason for absence in said] == [
+        "Open MPI has no IMB here unless a Spack environment built one"
+    ]
+
+
+def test_all_functions_are_owed_when_asked_for(configuration):
+    plain = matrix(configuration, "testbed").cases
+    full = matrix(configuration, "testbed", all_functions=True).cases
+    assert set(plain) < set(full)
+    assert len({case.function for case in full if case.benchmark == "imb"}) == 20
+    assert len({case.function for case in plain if case.benchmark == "imb"}) == 8
+
+
+def test_an_unknown_system_or_partition_is_an_error_that_lists_the_known(configuration):
+    with pytest.raises(NetproofError, match=r"no system 'nowhere'; it has .*testbed"):
+        matrix(configuration, "nowhere")
+    with pytest.raises(NetproofError, match="no partition 'ib'; it has gige, fast-ethernet"):
+        matrix(configuration, "testbed", ["ib"])

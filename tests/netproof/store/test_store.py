@@ -1,0 +1,564 @@
+"""The store has what the reports had, takes a session once, and refuses damaged reports whole."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from netproof.commands.cli import app
+from netproof.commands.ingest import run
+from netproof.errors import NetproofError
+from netproof.session import session
+from netproof.store import Store, StoredSession, checksums, questions
+from netproof.store.columns import ADDED, FORMAT, KEY, PATH_COLUMNS, TABLES
+from netproof.store.folder import INCOMING, MARKER
+from netproof.verdict import judging
+from netproof.verdict.keeping import ingest
+
+ROOT = Path(__file__).resolve().parents[3]
+SESSIONS = ROOT / "tests" / "data" / "sessions"
+PASSED, FAULTY, SICK, RANGES = (
+    SESSIONS / f"{name}.json" for name in ("passed", "faulty", "sick", "ranges")
+)
+PASSED_NAME = "20261120T233238-d1f0d2ad"
+
+
+@pytest.fixture
+def store(tmp_path) -> Store:
+    return Store.create(tmp_path / "store")
+
+
+def content(store: Store) -> dict[str, bytes]:
+    """All files of the store that readers look at."""
+    return {
+        str(path.relative_to(store.folder)): path.read_bytes()
+        for path in store.folder.rglob("*")
+        if path.is_file() and INCOMING not in path.parts
+    }
+
+
+def altered(tmp_path: Path, change, report: Path = PASSED) -> Path:
+    """A recorded report with its document changed."""
+    document = json.loads(report.read_text())
+    change(document)
+    path = tmp_path / "altered.json"
+    path.write_text(json.dumps(document))
+    return path
+
+
+def measured_test(document: dict) -> dict:
+    return next(test for test in document["runs"][0]["testcases"] if test.get("netproof_measured"))
+
+
+def plain(stored: session.Session) -> list[dict]:
+    """A session's results as JSON would have them."""
+    return json.loads(json.dumps([dataclasses.asdict(result) for result in stored.results]))
+
+
+@pytest.mark.parametrize("report", [PASSED, FAULTY, SICK, RANGES], ids=lambda report: report.stem)
+def test_a_stored_session_is_the_one_that_the_report_had(store, report):
+    done = ingest(store, report)
+    there, reported = questions.load(store, done.stored), session.load(report)
+    assert there.info == reported.info
+    assert plain(there) == plain(reported)
+
+
+def test_the_fastest_rank_and_the_mean_are_kept_where_a_benchmark_prints_them(store):
+    done = ingest(store, RANGES)
+    with questions.connect(store) as connection:
+        found = connection.sql(
+            "select function, count(*), count(time_min_us), count(time_avg_us),"
+            " bool_and(time_min_us <= time_avg_us and time_avg_us <= time_us)"
+            " from curves group by function order by function"
+        ).fetchall()
+    measured = [result.measured for result in questions.load(store, done.stored).results]
+    points: dict[str, int] = {}
+    for one in filter(None, measured):
+        name = one["case"]["function"]
+        points[name] = points.get(name, 0) + len(one["launches"]) * len(one["curve"]["sizes"])
+    assert found == [
+        (name, count, 0, 0, None) if name == "PingPong" else (name, count, count, count, True)
+        for name, count in sorted(points.items())
+    ]
+
+
+def test_a_session_that_was_stored_before_a_column_was_added_reads_as_before(store):
+    """The newer one is first, whose columns a reader of many files would take for everyone's."""
+    older, newer = ingest(store, SICK), ingest(store, RANGES)
+    for name, added in ADDED.items():
+        path = store.path(older.stored) / f"{name}.parquet"
+        whole = pq.read_table(path, partitioning=None)
+        pq.write_table(whole.drop_columns(list(added)).replace_schema_metadata(None), path)
+    # It was also before there were checksums.
+    (path.parent / checksums.NAME).unlink()
+    for path in store.path(older.stored).iterdir():
+        whole = pq.read_table(path, partitioning=None)
+        pq.write_table(whole.replace_schema_metadata(None), path)
+    assert plain(questions.load(store, older.stored)) == plain(session.load(SICK))
+    case = next(result.case for result in session.load(SICK).results if result.measured)
+    assert questions.history(store, case).num_rows > 0
+    with questions.connect(store) as connection:
+        found = connection.sql(
+            "select session, count(time_min_us) > 0 from curves group by session"
+        ).fetchall()
+    assert sorted(found) == sorted([(older.stored.name, False), (newer.stored.name, True)])
+
+
+def test_what_nodes_did_beside_a_launch_is_kept_and_can_be_asked_for(store, tmp_path):
+    load = {
+        **{"node": "gige-1", "machine": None, "cpus": 2, "wall_s": 1.5, "others_cpu_s": 0.9},
+        **{"others_share": 0.3, "network_share": 0.2, "steal_share": 0.0, "pressure_share": None},
+        **{"pressure_full_share": None, "absent": [["machine", "none"], ["pressure_share", "no"]]},
+    }
+    scheduled = {"voluntary": 5, "involuntary": 7, "waited_s": None, "absent": [["waited_s", "no"]]}
+
+    def change(document):
+        launch = measured_test(document)["netproof_measured"]["launches"][0]
+        launch["loads"] = [load, {**load, "node": "gige-2", "absent": []}]
+        launch["ranks"][0]["scheduled"] = scheduled
+
+    report = altered(tmp_path, change)
+    done = ingest(store, report)
+    assert plain(questions.load(store, done.stored)) == plain(session.load(report))
+    with questions.connect(store) as connection:
+        found = connection.sql(
+            "select load.node, load.others_share, load.absent['machine'] from"
+            " (select unnest(loads) as load from launches) order by all"
+        ).fetchall()
+        switches = connection.sql(
+            "select ranks_scheduled[1].involuntary from launches where ranks_scheduled is not null"
+        ).fetchall()
+    assert found == [("gige-1", 0.3, "none"), ("gige-2", 0.3, None)]
+    assert switches == [(7,)]
+
+
+def test_a_crash_is_kept_and_its_report_reads_the_same_from_the_store(store, tmp_path):
+    crash = {"launch": 1, "attempt": 2, "order": 7, "status": 139}
+    crash |= {"nodes": ["gige-1", "gige-2"], "said": "Segmentation fault"}
+
+    def change(document):
+        measured_test(document)["netproof_measured"]["crashes"] = [crash]
+
+    report = altered(tmp_path, change)
+    read = questions.load(store, ingest(store, report).stored)
+    assert plain(read) == plain(session.load(report))
+    (kept,) = (
+        r.measured["crashes"] for r in read.results if r.measured and "crashes" in r.measured
+    )
+    assert kept == [crash]
+
+
+def test_crashes_around_flagged_sizes_are_kept_and_counted_with_the_others(store, tmp_path):
+    crash = {"launch": 2, "attempt": 1, "order": 7, "status": 139}
+    crash |= {"nodes": ["gige-2"], "said": "Segmentation fault"}
+    complete, again = [], []
+
+    def change(document):
+        for test in document["runs"][0]["testcases"]:
+            if test.get("netproof_measured"):
+                test["netproof_measured"]["crashes"] = []
+                complete.append(test["netproof_measured"]["case"])
+            for one in (test.get("netproof_again") or {}).get("cases", ()):
+                one |= {"made": 4, "crashes": [crash]}
+                again.append(one["case"])
+
+    report = altered(tmp_path, change, SICK)
+    stored = ingest(store, report).stored
+    read = questions.load(store, stored)
+    assert plain(read) == plain(session.load(report))
+    rows = questions.crashes(store, [stored]).to_pylist()
+    launches = sum(len(r.measured["launches"]) for r in read.results if r.measured)
+    both = sum(case in complete for case in again)
+    assert both > 0
+    assert sum(row["launches"] for row in rows) == launches + 4 * both
+    assert sum(row["crashed"] for row in rows) == both
+
+
+def test_the_store_judges_nothing():
+    parts = ("checksums", "columns", "folder", "ingest", "questions", "reading", "rows")
+    imported = "; ".join(f"import netproof.store.{part}" for part in parts)
+    asked = f"import sys; {imported}; sys.exit('netproof.verdict.verdict' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", asked], check=False).returncode == 0
+
+
+def test_a_store_of_old_sessions_alone_has_nulls_for_what_was_added(store):
+    older = ingest(store, SICK).stored
+    path = store.path(older) / "cases.parquet"
+    whole = pq.read_table(path, partitioning=None)
+    pq.write_table(whole.drop_columns(list(ADDED["cases"])).replace_schema_metadata(None), path)
+    (path.parent / checksums.NAME).unlink()
+    asked = questions.landmarks(store, older.system, ["asymptotic_mb_s", "peak_mb_s"])
+    assert set(asked.column("asymptotic_mb_s").to_pylist()) == {None}
+    nightly, _ = questions.nightly(store, [older], None)
+    assert set(nightly.column("asymptotic_mb_s").to_pylist()) == {None}
+    assert None not in nightly.column("peak_mb_s").to_pylist()
+
+
+def test_intervals_come_back_from_the_store(store):
+    stored = ingest(store, SICK).stored
+    found = [r.measured["landmarks"] for r in questions.load(store, stored).results if r.measured]
+    loaded = [r.measured["landmarks"] for r in session.load(SICK).results if r.measured]
+    assert [one["intervals"] for one in found] == [one["intervals"] for one in loaded]
+    assert all(one["intervals"] for one in found)
+
+
+def test_what_was_measured_again_has_rows_of_its_own(store):
+    ingest(store, SICK)
+    several = [entry for result in session.load(SICK).results for entry in result.again or ()]
+    assert several
+    with questions.connect(store) as connection:
+        rows = connection.sql("select launches, len(nodes), faults from again").fetchall()
+        (points,) = connection.sql("select count(*) from again_curves").fetchall()
+    assert rows == [(len(entry["launches"]), 2, entry["faults"]) for entry in several]
+    assert points == (sum(len(curve["sizes"]) for entry in several for curve in entry["launches"]),)
+
+
+def test_a_case_that_could_not_be_measured_again_has_its_faults(store, tmp_path):
+    def lose(document):
+        for test in document["runs"][0]["testcases"]:
+            for entry in (test.get("netproof_again") or {}).get("cases", ()):
+                entry["launches"], entry["faults"] = [], ["tcp.1: ended with status 1"]
+
+    report = altered(tmp_path, lose, SICK)
+    done = ingest(store, report)
+    assert plain(questions.load(store, done.stored)) == plain(session.load(report))
+    with questions.connect(store) as connection:
+        found = connection.sql("select distinct launches, faults from again").fetchall()
+    assert found == [(0, ["tcp.1: ended with status 1"])]
+
+
+def test_there_is_a_row_for_each_case_launch_and_size(store):
+    done = ingest(store, FAULTY)
+    results = [result for result in session.load(FAULTY).results if result.case]
+    expected = {
+        (*(getattr(result.case, name) for name in KEY), launch["number"], size): time
+        for result in results
+        if result.measured
+        for launch in result.measured["launches"]
+        for size, time in zip(launch["curve"]["sizes"], launch["curve"]["time_us"], strict=True)
+    }
+    rows = pq.read_table(store.path(done.stored) / "curves.parquet", partitioning=None).to_pylist()
+    found = {
+        (*(row[name] for name in KEY), row["launch"], row["size_bytes"]): row["time_us"]
+        for row in rows
+    }
+    assert found == expected
+    assert len(rows) == len(expected)
+    assert done.cases == len(results)
+    assert done.measured == sum(result.measured is not None for result in results)
+
+
+def test_a_case_that_failed_has_its_reason_and_no_landmarks(store):
+    ingest(store, FAULTY)
+    with questions.connect(store) as connection:
+        (row,) = connection.sql(
+            "select result, phase, reason, latency_us, launches from cases"
+            " where function = 'Barrier'"
+        ).fetchall()
+    assert (row[0], row[1], row[3], row[4]) == ("fail", "sanity", None, None)
+    assert "ended at its limit of 6 s" in row[2]
+
+
+def test_of_a_case_that_ran_twice_the_last_one_stands(store, tmp_path):
+    def rerun(document):
+        first = document["runs"][0]
+        again = copy.deepcopy(first)
+        for test in first["testcases"]:
+            test["result"], test["fail_phase"] = "fail", "sanity"
+            test["netproof_measured"] = {}
+        document["runs"].append(again)
+
+    report = altered(tmp_path, rerun)
+    done = ingest(store, report)
+    assert (done.cases, done.measured) == (3, 3)
+    with questions.connect(store) as connection:
+        assert connection.sql("select attempts, result from cases").fetchall() == [(2, "pass")] * 3
+
+
+def test_ingesting_twice_changes_nothing(store):
+    assert ingest(store, PASSED).new
+    before = content(store)
+    again = ingest(store, PASSED)
+    assert not again.new
+    assert content(store) == before
+
+
+def test_another_report_of_a_stored_session_is_refused(store, tmp_path):
+    ingest(store, PASSED)
+    before = content(store)
+
+    def slower(document):
+        document["session_info"]["time_elapsed"] += 1
+
+    with pytest.raises(NetproofError, match=r"the store has session .* from another report"):
+        ingest(store, altered(tmp_path, slower))
+    assert content(store) == before
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda d: d["session_info"].pop("uuid"), "uuid: None is no uuid"),
+        (lambda d: d["session_info"].update(uuid="../../etc"), "is no uuid"),
+        (lambda d: d["session_info"].pop("time_start_unix"), "time_start_unix: None is no time"),
+        (lambda d: d["session_info"].pop("user"), "user is missing"),
+        (lambda d: d["runs"][0]["testcases"].pop(), "its header counts others"),
+        (
+            lambda d: measured_test(d).update(system="other"),
+            "results of 2 systems",
+        ),
+        (
+            lambda d: measured_test(d)["netproof_measured"]["launches"].pop(),
+            "a case without a launch|not the median of its launches",
+        ),
+        (
+            lambda d: measured_test(d)["netproof_measured"]["case"].update(ranks=3),
+            "what was measured is of",
+        ),
+        (
+            lambda d: measured_test(d)["netproof_measured"]["curve"]["time_us"].pop(),
+            "cannot hold",
+        ),
+        (
+            lambda d: measured_test(d)["netproof_measured"]["mad_us"].__setitem__(0, 7.5),
+            "not the median of its launches",
+        ),
+        (
+            lambda d: measured_test(d)["netproof_measured"]["landmarks"].update(peak_size="big"),
+            r"landmarks\.peak_size: found .big., expected a whole number",
+        ),
+        (
+            lambda d: measured_test(d)["netproof_measured"]["landmarks"].update(
+                latency_us=float("nan")
+            ),
+            "NaN is no number",
+        ),
+        (
+            lambda d: measured_test(d)["netproof_measured"]["partition_extras"].pop("mtu"),
+            "KeyError.'mtu'",
+        ),
+        (
+            lambda d: [t.update(netproof_measured={}) for t in d["runs"][0]["testcases"]],
+            "a dry run is not stored",
+        ),
+    ],
+)
+def test_a_damaged_report_is_refused_with_the_reason_and_the_others_go_in(
+    tmp_path, capfd, change, reason
+):
+    damaged = altered(tmp_path, change)
+    folder = tmp_path / "store"
+    assert run([FAULTY, damaged], folder) == 2
+    told = capfd.readouterr().err
+    assert f"refused {damaged}:" in told
+    assert re.search(reason, told), told
+    assert [stored.name for stored in Store(folder).sessions()] == ["20261120T232229-7117da51"]
+    assert run([PASSED, damaged], folder) == 2
+    assert len(Store(folder).sessions()) == 2
+
+
+def test_a_report_cut_anywhere_is_refused(store, tmp_path):
+    whole = PASSED.read_bytes().rstrip()
+    for share in (0.0, 0.2, 0.5, 0.9, 0.9999):
+        cut = tmp_path / "cut.json"
+        cut.write_bytes(whole[: int(len(whole) * share)])
+        with pytest.raises(NetproofError, match=r"cut\.json: is no whole report"):
+            ingest(store, cut)
+    assert store.sessions() == ()
+
+
+def test_whatever_is_changed_in_a_report_it_goes_in_whole_or_is_refused(tmp_path):
+    whole = json.loads(PASSED.read_text())
+    values = [None, -1, 0.5, "", "x", [], {}, True, float("nan"), 1e308, 2**70]
+    refusals = []
+    for seed in range(80):
+        chance = random.Random(seed)
+        document = copy.deepcopy(whole)
+        place = document
+        while True:
+            key = chance.choice(list(place) if isinstance(place, dict) else range(len(place)))
+            inner = place[key]
+            if not isinstance(inner, dict | list) or not inner or chance.random() < 0.1:
+                place[key] = chance.choice(values)
+                break
+            place = inner
+        report = tmp_path / "changed.json"
+        report.write_text(json.dumps(document))
+        store = Store.create(tmp_path / f"store-{seed}")
+        try:
+            done = ingest(store, report)
+        except NetproofError as error:
+            refusals.append(str(error))
+            assert store.sessions() == ()
+        else:
+            there = questions.load(store, done.stored)
+            assert plain(there) == plain(session.load(report))
+    assert all(refusal.startswith(f"{report}:") for refusal in refusals)
+    assert refusals
+
+
+def test_a_store_is_made_only_where_nothing_else_is(tmp_path):
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(NetproofError, match=r"is no store and not empty, it has 'thesis\.tex'"):
+        Store.create(tmp_path)
+    assert run([PASSED], tmp_path) == 2
+
+
+def test_a_file_is_no_store(tmp_path):
+    report = altered(tmp_path, lambda document: None)
+    for make in (Store, Store.create):
+        with pytest.raises(NetproofError, match=r"altered\.json: is a file, and a store is a fol"):
+            make(report)
+
+
+def test_a_name_that_no_file_can_have_is_no_store_and_no_session(store, tmp_path):
+    ingest(store, PASSED)
+    with pytest.raises(NetproofError, match=r"cannot be written: .*File name too long"):
+        Store.create(tmp_path / ("x" * 300))
+    with pytest.raises(NetproofError, match=f"has no session 'x*'; its newest is {PASSED_NAME} of"):
+        judging.find(Path("x" * 300), store.folder)
+
+
+def test_a_report_that_may_not_be_read_is_refused_and_the_others_go_in(tmp_path, monkeypatch):
+    # Root may read every file: that these may not be read is all that is made up.
+    monkeypatch.setattr(os, "access", lambda *_, **__: False)
+    store = tmp_path / "store"
+    ran = CliRunner().invoke(app, ["ingest", str(tmp_path), str(PASSED), "--store", str(store)])
+    assert ran.exit_code == 2
+    assert "cannot be read" in ran.stderr
+    assert f"ingested: session {PASSED_NAME}" in ran.stdout
+
+
+def test_a_report_without_a_test_case_is_refused(store, tmp_path):
+    empty = altered(tmp_path, lambda document: document.update(runs=[]))
+    with pytest.raises(NetproofError, match="holds no test case, so there is nothing to keep"):
+        ingest(store, empty)
+
+
+def test_what_a_node_says_of_itself_cannot_command_the_terminal(tmp_path, capsys):
+    def change(document):
+        tests = document["runs"][0]["testcases"]
+        nodes = next(test for test in tests if test.get("netproof_provenance"))
+        nodes["netproof_provenance"]["nodes"][0]["nic"] = "mlx5\x1b[2J [ConnectX-6]"
+
+    assert run([altered(tmp_path, change, RANGES)], tmp_path / "store") == 0
+    said = capsys.readouterr().out
+    assert "mlx5\\x1b[2J [ConnectX-6]" in said
+    assert "\x1b" not in said
+
+
+def test_a_folder_that_is_no_store_is_not_read(tmp_path):
+    with pytest.raises(NetproofError, match=f"is no store, it has no {MARKER}"):
+        Store(tmp_path)
+    (tmp_path / MARKER).write_text(json.dumps({"format": FORMAT + 1}))
+    with pytest.raises(NetproofError, match=f"is a store of format {FORMAT + 1}"):
+        Store(tmp_path)
+
+
+def test_sessions_are_in_order_of_their_start_and_found_by_how_they_begin(store):
+    for report in (PASSED, FAULTY):
+        ingest(store, report)
+    names = [stored.name for stored in store.sessions()]
+    assert names == ["20261120T232229-7117da51", PASSED_NAME]
+    assert store.newest() == store.find("newest") == StoredSession(PASSED_NAME, "testbed")
+    assert store.find("20261120T2332").name == PASSED_NAME
+    with pytest.raises(NetproofError, match="2 sessions begin with '20261120'"):
+        store.find("20261120")
+    with pytest.raises(NetproofError, match="has no session '2031'"):
+        store.find("2031")
+    with pytest.raises(NetproofError, match="holds no session of system other"):
+        store.newest("other")
+
+
+def test_an_empty_month_hides_no_session(store):
+    done = ingest(store, PASSED)
+    (store.path(done.stored).parents[1] / "month=2030-01").mkdir()
+    assert store.newest() == done.stored
+
+
+def test_several_systems_share_a_store(store, tmp_path):
+    def elsewhere(document):
+        document["session_info"]["uuid"] = "0" * 8 + "-0000-4000-8000-" + "0" * 12
+        for test in document["runs"][0]["testcases"]:
+            test["system"] = "other"
+            if test.get("netproof_measured"):
+                test["netproof_measured"]["case"]["system"] = "other"
+
+    ingest(store, PASSED)
+    ingest(store, altered(tmp_path, elsewhere))
+    assert [stored.system for stored in store.sessions("other")] == ["other"]
+    assert {stored.system for stored in store.sessions()} == {"other", "testbed"}
+    with questions.connect(store) as connection:
+        counted = connection.sql("select system, count(*) from cases group by all").fetchall()
+    assert sorted(counted) == [("other", 3), ("testbed", 3)]
+
+
+def test_a_damaged_file_of_the_store_is_named(store):
+    done = ingest(store, PASSED)
+    path = store.path(done.stored) / "curves.parquet"
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(NetproofError, match=r"curves\.parquet: is damaged: .*; move .* ingest"):
+        questions.load(store, done.stored)
+    with pytest.raises(NetproofError, match=r"curves\.parquet: is damaged: it has \d+ bytes"):
+        questions.curves(store, done.stored)
+
+
+def test_session_extras_are_labels(store, tmp_path):
+    report = altered(tmp_path, lambda document: document["session_info"].update(kernel="6.1"))
+    ingest(store, report)
+    with questions.connect(store) as connection:
+        assert connection.sql("select labels['kernel'] from sessions").fetchall() == [("6.1",)]
+
+
+def test_any_reader_of_parquet_reads_it(store):
+    import pyarrow.dataset as ds
+
+    ingest(store, PASSED)
+    ingest(store, FAULTY)
+    files = sorted(map(str, store.folder.glob("system=*/month=*/session=*/curves.parquet")))
+    dataset = ds.dataset(files, partitioning="hive", partition_base_dir=str(store.folder))
+    assert set(dataset.schema.names) == {*TABLES["curves"].columns, *PATH_COLUMNS}
+    assert set(dataset.to_table().column("session").to_pylist()) == {
+        stored.name for stored in store.sessions()
+    }
+
+
+def test_the_documentation_has_every_table_and_column():
+    text = (ROOT / "docs" / "store.md").read_text()
+    for name, table in TABLES.items():
+        section = text.split(f"\n### `{name}`\n", 1)[1].split("\n##", 1)[0]
+        told = re.findall(r"(?m)^\| (.+?) \| (.+?) \| (.+?) \|$", section)[2:]
+        assert [row[0].strip("`") for row in told] == list(table.columns), name
+        for row, (column, described) in zip(told, table.columns.items(), strict=True):
+            assert row[2] == described.meaning, f"{name}.{column}"
+    for column, meaning in PATH_COLUMNS.items():
+        assert f"| `{column}` | {meaning} |" in text
+
+
+def test_what_a_session_left_is_stored(store, tmp_path):
+    left = {"why": "partition gige is DOWN", "planned": False}
+
+    def leave(document: dict) -> None:
+        tests = document["runs"][0]["testcases"]
+        job = next(test for test in tests if not test.get("netproof_case"))
+        case = next(test for test in tests if test.get("netproof_case"))
+        job |= {"result": "skip", "netproof_left": left, "unique_name": "Job"}
+        where = [f"{job['system']}:{job['partition']}", job["environ"]]
+        case |= {"result": "skip", "netproof_measured": {}, "unique_name": "Case"}
+        case["dependencies_actual"] = [["Job", *where]]
+
+    ingest(store, altered(tmp_path, leave))
+    results = questions.load(store, store.newest()).results
+    assert [r.left for r in results if r.result == "skip"] == [left, left]
+    assert {r.left for r in results if r.result != "skip"} == {None}

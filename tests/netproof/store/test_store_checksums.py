@@ -1,0 +1,161 @@
+"""What of a store is not what was written is named by its file, whoever reads it."""
+
+from __future__ import annotations
+
+import random
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from ci import store_flips
+from netproof.commands.cli import app
+from netproof.errors import NetproofError
+from netproof.session.session import load
+from netproof.store import Store, StoredSession, checksums, questions
+from netproof.store.columns import KEY, TABLES
+from netproof.verdict.keeping import ingest
+
+ROOT = Path(__file__).resolve().parents[3]
+SICK, PASSED = (ROOT / "tests" / "data" / "sessions" / f"{n}.json" for n in ("sick", "passed"))
+
+
+@pytest.fixture
+def stored(tmp_path) -> tuple[Store, StoredSession]:
+    store = Store.create(tmp_path / "store")
+    return store, ingest(store, SICK).stored
+
+
+def checked(store: Store) -> tuple[int, str]:
+    ran = CliRunner().invoke(app, ["store", "check", str(store.folder)])
+    return ran.exit_code, " ".join(ran.stdout.split())
+
+
+def flip(path: Path, at: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[at] ^= 1
+    path.write_bytes(content)
+
+
+def test_a_sound_store_is_verified(stored):
+    status, said = checked(stored[0])
+    assert (status, said) == (0, "1 sessions: 1 verified, 0 unverified, 0 damaged")
+
+
+@pytest.mark.parametrize("name", [*(f"{table}.parquet" for table in TABLES), checksums.NAME])
+def test_a_flipped_bit_in_any_file_is_named(stored, name):
+    store, session = stored
+    path = store.path(session) / name
+    flip(path, path.stat().st_size // 2)
+    status, said = checked(store)
+    assert status == 2
+    assert f"{path.name}: is damaged: " in said
+    assert said.endswith("1 sessions: 0 verified, 0 unverified, 1 damaged")
+    with pytest.raises(NetproofError, match=rf"{re.escape(str(path))}: is damaged: "):
+        questions.load(store, session)
+
+
+def test_300_flips_and_cuts_are_found_and_named(tmp_path):
+    found = store_flips.run(tmp_path, [SICK], tries=300, seed=20061)
+    assert sum(one.tries for one in found) == 300
+    assert {one.name for one in found} == {*(f"{name}.parquet" for name in TABLES), checksums.NAME}
+    assert [one for one in found if one.named != one.tries] == []
+
+
+def test_every_question_verifies_what_it_reads(stored):
+    store, session = stored
+    case = next(result.case for result in load(SICK).results if result.measured)
+    asked = {
+        "cases.parquet": [
+            lambda: questions.passed(store, session),
+            lambda: questions.landmarks(store, session.system, ["latency_us"]),
+            lambda: questions.crashes(store, [session]),
+        ],
+        "curves.parquet": [
+            lambda: questions.curves(store, session),
+            lambda: questions.history(store, case),
+        ],
+        "sessions.parquet": [
+            lambda: questions.labels(store, [session]),
+            lambda: questions.with_label(store, "kernel=6.1"),
+            lambda: ingest(store, SICK),
+        ],
+        "launches.parquet": [lambda: questions.seconds(store, [session])],
+    }
+    for name, several in asked.items():
+        path = store.path(session) / name
+        whole = path.read_bytes()
+        flip(path, len(whole) // 3)
+        for ask in several:
+            with pytest.raises(NetproofError, match=rf"{name}: is damaged: the checksum"):
+                ask()
+        path.write_bytes(whole)
+
+
+def test_what_is_missing_or_too_much_is_named(stored):
+    store, session = stored
+    folder = store.path(session)
+    (folder / "other.parquet").write_bytes(b"")
+    (folder / "tests.parquet").unlink()
+    status, said = checked(store)
+    assert status == 2
+    assert "other.parquet: is damaged: it is no file of a session's" in said
+    assert "tests.parquet: is damaged: No such file" in said
+
+
+def test_a_session_that_lost_its_checksums_is_no_older_one(stored):
+    store, session = stored
+    (store.path(session) / checksums.NAME).unlink()
+    assert checked(store)[0] == 2
+    with pytest.raises(NetproofError, match="checksums: is damaged: it was written with"):
+        questions.load(store, session)
+
+
+def test_a_session_of_before_there_were_checksums_is_read_and_said_to_be_unverified(
+    stored, monkeypatch
+):
+    store, _ = stored
+    monkeypatch.setattr(checksums, "MARK", {})
+    older = ingest(store, PASSED).stored
+    (store.path(older) / checksums.NAME).unlink()
+    monkeypatch.undo()
+    assert questions.load(store, older).results
+    status, said = checked(store)
+    assert status == 0
+    assert "1 sessions were stored before there were checksums" in said
+    assert older.name in said
+    assert said.endswith("2 sessions: 1 verified, 1 unverified, 0 damaged")
+
+
+def test_a_question_about_one_case_reads_and_verifies_its_row_groups_alone(tmp_path, monkeypatch):
+    """What is not verified is not read either: it may be anything."""
+    monkeypatch.setattr("netproof.store.folder.ROW_GROUP", 8)
+    store = Store.create(tmp_path / "store")
+    session = ingest(store, SICK).stored
+    path = store.path(session) / "curves.parquet"
+    case = next(result.case for result in load(SICK).results if result.measured)
+    before = questions.history(store, case)
+    key = tuple(getattr(case, name) for name in KEY)
+    lines = (path.parent / checksums.NAME).read_bytes().split(b"\n")
+    parts = checksums._read(path.parent / checksums.NAME, lines, path.name)
+    content, start, others = bytearray(path.read_bytes()), 0, 0
+    for end, _, *ranges in parts:
+        if ranges and not checksums._within(key, ranges[0]):
+            start = max(start, 4)
+            content[start:end] = random.Random(1).randbytes(end - start)
+            others += 1
+        start = end
+    assert 0 < others < len(parts) - 1
+    path.write_bytes(content)
+    assert questions.history(store, case).equals(before)
+    assert checked(store)[0] == 2
+
+
+def test_another_sessions_file_is_named(stored):
+    store, session = stored
+    other = ingest(store, PASSED).stored
+    shutil.copy(store.path(other) / "curves.parquet", store.path(session) / "curves.parquet")
+    with pytest.raises(NetproofError, match=r"curves\.parquet: is damaged: it has \d+ bytes, and"):
+        questions.load(store, session)

@@ -1,0 +1,413 @@
+"""A switch measured alone is judged beside what a store has of the others, each with its date."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from netproof.commands.cli import app
+from netproof.comparison.against import against
+from netproof.measurement import units
+from netproof.measurement.case import Case
+from netproof.present.compared import nodes
+from netproof.session import provenance, session
+from netproof.session.measured import Launch, made
+from netproof.store import Store
+from netproof.verdict import judging
+from netproof.verdict.beside import AlongsideOptions
+from netproof.verdict.judging import JudgedSession
+from netproof.verdict.keeping import ingest
+
+ROOT = Path(__file__).resolve().parents[3]
+RECORDED = ROOT / "tests" / "data" / "sessions"
+BOTH = RECORDED / "two-switches.json"
+"""Sendrecv, Barrier and NetPIPE between two nodes, of two environments on both switches."""
+NODE = ROOT / "tests" / "data" / "nodes" / "same" / "node.gige-1.txt"
+
+
+@pytest.fixture(autouse=True)
+def settings(tmp_path, monkeypatch):
+    """The project's sites, and an empty folder of reports."""
+    monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
+    monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "reports" / "run-{sessionid}.json"))
+
+
+def report(
+    tmp_path: Path,
+    name: str,
+    partition: str,
+    days: float = 0,
+    change: Callable[[list[dict]], None] = lambda tests: None,
+) -> Path:
+    """The recorded run as if only one of its switches had been measured, so many days later."""
+    document = json.loads(BOTH.read_text())
+    info, run = document["session_info"], document["runs"][0]
+    run["testcases"] = [test for test in run["testcases"] if test["partition"] == partition]
+    change(run["testcases"])
+    run["num_cases"] = len(run["testcases"])
+    info["uuid"] = f"{abs(hash(name)) % 16**8:08x}{info['uuid'][8:]}"
+    info["time_start_unix"] += 86400 * days
+    path = tmp_path / f"{name}.json"
+    path.write_text(json.dumps(document))
+    return path
+
+
+def store_of(tmp_path: Path, *reports: Path) -> Path:
+    made = Store.create(tmp_path / "store")
+    for path in reports:
+        ingest(made, path)
+    return made.folder
+
+
+def judged(new: Path, store: Path, **asked: object) -> JudgedSession:
+    return judging.judge_session(
+        session.load(new), system="testbed:fast-ethernet", asked=AlongsideOptions(store, **asked)
+    )
+
+
+def only(environment: str) -> Callable[[list[dict]], None]:
+    def change(tests: list[dict]) -> None:
+        tests[:] = [test for test in tests if test["environ"] == environment]
+
+    return change
+
+
+def with_extras(key: str, value: object) -> Callable[[list[dict]], None]:
+    def change(tests: list[dict]) -> None:
+        for test in tests:
+            if test["netproof_measured"]:
+                test["netproof_measured"]["partition_extras"][key] = value
+                test["netproof_measured"].update(figures(test["netproof_measured"]))
+
+    return change
+
+
+def figures(values: dict) -> dict:
+    """What a check would have kept of these launches over this link, all over TCP."""
+    launches = tuple(map(Launch.from_json, values["launches"]))
+    case, extras = Case(**values["case"]), values["partition_extras"]
+    functions = 2 if case.function == "Sendrecv" else 1
+    rate = functions * units.line_rate_mb_s(extras["link_mbit_s"], extras["mtu"])
+    rate = rate if values["line_rate_mb_s"] else None
+    return made(case, launches, rate, extras["line_rate_from_bytes"] if rate else 0).as_json()
+
+
+def made_with(
+    netproof: str, kernel: str, driver_version: str, benchmark: str
+) -> Callable[[list[dict]], None]:
+    """Provenance of every job, of a recorded node; ``benchmark``: the SHA-256 of IMB-MPI1."""
+    node = dataclasses.replace(
+        provenance.read_node(NODE),
+        kernel=kernel,
+        driver="veth",
+        driver_version=driver_version,
+        programs={"IMB-MPI1": f"{benchmark} /opt/IMB-MPI1"},
+    )
+    software = {
+        **{"netproof": netproof, "reframe": "4.10.4", "slurm": "slurm 22.05.8"},
+        **{"git_revision": "0" * 40, "git_changed": False, "files": [], "absent": {}},
+    }
+
+    def change(tests: list[dict]) -> None:
+        for test in tests:
+            test[provenance.KEY] = {
+                "format": provenance.FORMAT,
+                "software": software,
+                "nodes": [dataclasses.asdict(node)],
+            }
+
+    return change
+
+
+def borrowed_from(result: JudgedSession) -> dict[tuple[str, str], set[str]]:
+    """The sessions' dates by configuration."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for one in result.verdict.beside.cases:
+        found.setdefault((one.case.partition, one.case.environment), set()).add(one.date)
+    return found
+
+
+def test_alone_a_switch_has_neither_envelope_nor_scores(tmp_path):
+    new = report(tmp_path, "new", "fast-ethernet")
+    verdict = judging.judge_session(session.load(new), system="testbed:fast-ethernet").verdict
+    assert verdict.beside is None
+    assert "no scores: the baseline's partition is no part of what was asked for" in verdict.notes
+    assert all(one.score() is None for one in verdict.cases)
+
+
+def test_beside_the_store_scores_are_those_of_measuring_both(tmp_path):
+    store = store_of(tmp_path, report(tmp_path, "old", "gige", -3))
+    found = judged(report(tmp_path, "new", "fast-ethernet"), store).verdict
+    both = judging.judge_session(session.load(BOTH), system="testbed").verdict
+    expected = {one.case.key(): one.score() for one in both.cases}
+    scored = [one for one in (*found.cases, *found.beside.cases) if one.score() is not None]
+    assert {one.case.partition for one in scored} == {"gige", "fast-ethernet"}
+    for one in scored:
+        assert one.score().value == expected[one.case.key()].value
+        assert one.score().interval == expected[one.case.key()].interval
+
+
+def test_sentences_say_of_which_day_the_other_side_is(tmp_path):
+    store = store_of(tmp_path, report(tmp_path, "old", "gige", -3))
+    verdict = judged(report(tmp_path, "new", "fast-ethernet"), store).verdict
+    (day,) = {one.date for one in verdict.beside.cases}
+    scores = [one.score().why for one in verdict.cases if one.score()]
+    assert scores
+    assert all(
+        re.search(rf"times as fast as testbed:gige .* of {day} over ", why) for why in scores
+    )
+    envelopes = [
+        ruling.why
+        for one in verdict.cases
+        for ruling in one.rulings
+        if ruling.finding.criterion == "envelope" and ruling.finding.value is not None
+    ]
+    assert any(f"(switch gige, of {day})" in why for why in envelopes)
+
+
+def test_what_is_borrowed_is_not_judged_and_not_counted(tmp_path):
+    store = store_of(tmp_path, report(tmp_path, "old", "gige", -3))
+    new = report(tmp_path, "new", "fast-ethernet")
+    alone = judging.judge_session(session.load(new), system="testbed:fast-ethernet").verdict
+    beside = judged(new, store).verdict
+    assert [one.case for one in beside.cases] == [one.case for one in alone.cases]
+    assert {one.case.partition for one in beside.cases} == {"fast-ethernet"}
+
+
+def test_of_each_case_the_newest_session_in_which_it_passed_counts(tmp_path):
+    def mpich_failed(tests: list[dict]) -> None:
+        for test in tests:
+            if test["environ"] == "mpich":
+                test["result"] = "fail"
+
+    store = store_of(
+        tmp_path,
+        report(tmp_path, "first", "gige", -9),
+        report(tmp_path, "second", "gige", -5),
+        report(tmp_path, "third", "gige", -2, mpich_failed),
+    )
+    found = borrowed_from(judged(report(tmp_path, "new", "fast-ethernet"), store))
+    (mpich,) = found["gige", "mpich"]
+    (other,) = found[next(key for key in found if key[1] != "mpich")]
+    assert mpich < other
+
+
+def test_what_fails_along_its_curve_is_no_good_result(tmp_path):
+    def collapses(tests: list[dict]) -> None:
+        for test in tests:
+            case, measured = test["netproof_case"] or {}, test["netproof_measured"]
+            if measured and case.get("function") == "Sendrecv":
+                for launch in measured["launches"]:
+                    times = launch["curve"]["time_us"]
+                    times[-4] = 1000 * times[-1]
+                measured.update(figures(measured))
+
+    older = report(tmp_path, "older", "gige", -9)
+    store = store_of(tmp_path, older, report(tmp_path, "newer", "gige", -2, collapses))
+    found = judged(report(tmp_path, "new", "fast-ethernet"), store).verdict.beside.cases
+    dates = {one.case.function: one.date for one in found}
+    assert dates["Sendrecv"] < dates["Barrier"]
+
+
+def test_an_old_session_is_marked_and_can_be_left_out(tmp_path):
+    store = store_of(tmp_path, report(tmp_path, "old", "gige", -41))
+    new = report(tmp_path, "new", "fast-ethernet")
+    marked = judged(new, store).verdict.beside
+    assert {one.marks for one in marked.cases} == {("41 days older, and 30 are allowed",)}
+    assert not {one.marks for one in judged(new, store, max_age_days=60).verdict.beside.cases} - {
+        ()
+    }
+    without = judged(new, store, leave_out_marked=True).verdict
+    assert without.beside.cases == ()
+    assert {one.case.key() for one in without.beside.left_out} == {
+        one.case.key() for one in marked.cases
+    }
+    assert any(
+        note.startswith("no scores for ")
+        and "the baseline gige mpich is not in this session" in note
+        for note in without.notes
+    )
+
+
+def test_another_configuration_is_marked_and_an_unmarked_older_one_takes_its_place(tmp_path):
+    store = store_of(
+        tmp_path,
+        report(tmp_path, "same", "gige", -9),
+        report(tmp_path, "jumbo", "gige", -2, with_extras("mtu", 9000)),
+    )
+    new = report(tmp_path, "new", "fast-ethernet")
+    newest = judged(new, store).verdict.beside.cases
+    assert {one.marks for one in newest} == {("mtu was 9000 and is 1500 in the site's file",)}
+    unmarked = judged(new, store, leave_out_marked=True).verdict.beside.cases
+    assert {one.marks for one in unmarked} == {()}
+    assert {one.session for one in unmarked}.isdisjoint({one.session for one in newest})
+
+
+def test_other_versions_are_marked_in_words(tmp_path):
+    then, now = ("0.0.9", "6.1.0-25", "1.0", "aaa"), ("0.1.0", "6.1.0-27", "1.1", "bbb")
+    store = store_of(tmp_path, report(tmp_path, "old", "gige", -3, made_with(*then)))
+    of_imb = (
+        "made with netproof 0.0.9, and not 0.1.0",
+        "kernel 6.1.0-25, and not 6.1.0-27",
+        "driver veth 1.0, and not 1.1",
+        "other files of IMB-MPI1",
+    )
+    new = report(tmp_path, "new", "fast-ethernet", 0, made_with(*now))
+    marks = {one.case.benchmark: one.marks for one in judged(new, store).verdict.beside.cases}
+    assert marks == {"imb": of_imb, "netpipe": of_imb[:-1]}
+    assert judged(new, store, leave_out_marked=True).verdict.beside.cases == ()
+    same = report(tmp_path, "same", "fast-ethernet", 0, made_with(*then))
+    assert {one.marks for one in judged(same, store).verdict.beside.cases} == {()}
+
+
+def test_against_another_switch_the_nodes_of_each_are_those_of_its_own_session(tmp_path):
+    then, now = ("0.1.0", "6.1.0-25", "1.0", "aaa"), ("0.1.0", "6.1.0-27", "1.0", "aaa")
+    store = store_of(tmp_path, report(tmp_path, "old", "gige", -3, made_with(*then)))
+    result = judged(report(tmp_path, "new", "fast-ethernet", 0, made_with(*now)), store)
+    (compared,) = against(result.session, result.verdict, "fast-ethernet").comparisons
+    assert nodes(compared) == {"kernel": (("6.1.0-25",), ("6.1.0-27",))}
+
+
+def test_versions_that_one_session_does_not_know_mark_nothing(tmp_path):
+    known = made_with("0.0.9", "6.1.0-25", "1.0", "aaa")
+    store = store_of(tmp_path, report(tmp_path, "old", "gige", -3, known))
+    unknown = report(tmp_path, "new", "fast-ethernet")
+    assert {one.marks for one in judged(unknown, store).verdict.beside.cases} == {()}
+
+
+def test_what_no_session_has_is_said(tmp_path):
+    store = store_of(tmp_path, report(tmp_path, "old", "gige", -3, only("mpich")))
+    result = judged(report(tmp_path, "new", "fast-ethernet", 0, only("mpich")), store)
+    assert any(
+        "cases of other configurations are in no session of" in note
+        for note in result.verdict.notes
+    )
+    assert {case.environment for case in result.verdict.beside.not_found} >= {"openmpi4"}
+
+
+def test_functions_of_a_baseline_that_is_nowhere_are_counted_once(tmp_path):
+    def left(tests: list[dict]) -> None:
+        for test in tests:
+            test |= {"unique_name": test["display_name"], "dependencies_actual": []}
+            if test["environ"] == "mpich":
+                test |= {"result": "skip", "netproof_measured": None}
+                test["netproof_left"] = {"why": "another night's turn", "planned": True}
+
+    store = store_of(tmp_path, report(tmp_path, "old", "gige", -1, only("intelmpi")))
+    new = session.load(report(tmp_path, "new", "gige", 0, left))
+    verdict = judging.judge_session(
+        new, system="testbed:gige", asked=AlongsideOptions(store)
+    ).verdict
+    without = [note for note in verdict.notes if note.startswith("no scores for ")]
+    # Those that another environment measured tonight, and those that none did: 23 in all.
+    assert [note.split()[3] for note in without] == ["17", "6"]
+    assert "has no session in which it passed" in without[1]
+
+
+def test_what_a_run_left_for_another_night_is_taken_from_the_store(tmp_path):
+    def left(tests: list[dict]) -> None:
+        for test in tests:
+            test |= {"unique_name": test["display_name"], "dependencies_actual": []}
+            if test["environ"] == "mpich":
+                test |= {"result": "skip", "netproof_measured": None}
+                test["netproof_left"] = {"why": "another night's turn", "planned": True}
+
+    store = store_of(tmp_path, report(tmp_path, "old", "gige", -1))
+    new = session.load(report(tmp_path, "new", "gige", 0, left))
+    verdict = judging.judge_session(
+        new, system="testbed:gige", asked=AlongsideOptions(store)
+    ).verdict
+    assert {one.case.environment for one in verdict.left} == {"mpich"}
+    of_gige = {one.case for one in verdict.beside.cases if one.case.partition == "gige"}
+    assert {case.environment for case in of_gige} == {"mpich"}
+    assert any(one.score() is not None for one in verdict.cases)
+
+
+def test_a_damaged_session_is_said_and_the_next_one_taken(tmp_path):
+    store = store_of(
+        tmp_path, report(tmp_path, "whole", "gige", -9), report(tmp_path, "torn", "gige", -2)
+    )
+    newest = Store(store).sessions("testbed")[-1]
+    (Store(store).path(newest) / "curves.parquet").write_bytes(b"PAR1")
+    result = judged(report(tmp_path, "new", "fast-ethernet"), store)
+    assert len(result.unread) == 1
+    assert newest.name in result.unread[0]
+    assert newest.name not in {one.session for one in result.verdict.beside.cases}
+
+
+def test_a_session_is_never_beside_itself(tmp_path):
+    new = report(tmp_path, "new", "fast-ethernet")
+    store = store_of(tmp_path, new)
+    assert judged(new, store).verdict.beside.cases == ()
+
+
+def test_the_commands_say_what_is_compared_with(tmp_path):
+    store = store_of(tmp_path, report(tmp_path, "old", "gige", -41))
+    new = str(report(tmp_path, "new", "fast-ethernet"))
+    arguments = ["--system", "testbed:fast-ethernet", "--store", str(store), "--beside-stored"]
+    (stored,) = Store(store).sessions()
+    for command in ("verdict", "show"):
+        said = CliRunner().invoke(app, [command, new, *arguments]).stdout
+        assert re.search(
+            rf"compared with: gige mpich, of \d{{4}}-\d\d-\d\d \(41 days before\): \d+ cases of"
+            rf" session {stored.name}; 41 days older, and 30 are allowed",
+            said,
+        )
+    assert "\nfast-ethernet against the switches that are there\n" in said
+    assert re.search(r"fast-ethernet against gige, of \d{4}-\d\d-\d\d, \d+ cases: slower in", said)
+    left = CliRunner().invoke(app, ["verdict", new, *arguments, "--leave-out-marked"]).stdout
+    assert "left out: gige mpich, of " in left
+    document = json.loads(CliRunner().invoke(app, ["verdict", new, *arguments, "--json"]).stdout)
+    of_gige = {one["environment"]: one for one in document["beside"]["sessions"]}
+    assert of_gige["mpich"]["session"] == stored.name
+    assert of_gige["mpich"]["marks"] == ["41 days older, and 30 are allowed"]
+    assert all(case["measured"]["curve"]["sizes_bytes"] for case in of_gige["mpich"]["cases"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--beside-stored"], "takes a store"),
+        (["--leave-out-marked"], "go with --beside-stored"),
+        (["--max-age", "3"], "go with --beside-stored"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(tmp_path, monkeypatch, arguments, reason):
+    monkeypatch.delenv("NETPROOF_STORE", raising=False)
+    ran = CliRunner().invoke(app, ["verdict", str(BOTH), *arguments])
+    assert ran.exit_code == 2
+    assert reason in " ".join(ran.stderr.replace("│", " ").split())
+
+
+def test_what_was_disturbed_or_inconclusive_is_no_good_result(tmp_path):
+    busy = {
+        **{"node": "gige-1", "machine": "m", "cpus": 2, "wall_s": 1.0, "others_cpu_s": 0.8},
+        **{"others_share": 0.4, "network_share": 0.0, "steal_share": 0.0, "pressure_share": 0.5},
+        **{"pressure_full_share": 0.0, "absent": []},
+    }
+
+    def unsettled(tests: list[dict]) -> None:
+        for test in tests:
+            case, measured = test["netproof_case"] or {}, test["netproof_measured"]
+            if measured and case.get("function") == "Sendrecv":
+                for launch in measured["launches"]:
+                    launch["loads"] = [busy]
+            if measured and case.get("function") == "Barrier":
+                test["netproof_references"] = [
+                    {
+                        **{"criterion": "reference", "level": "inconclusive", "where": "it"},
+                        **{"why": "it is astride", "value": 6, "bound": 5, "interval": [4, 7]},
+                    }
+                ]
+
+    older = report(tmp_path, "older", "gige", -9)
+    store = store_of(tmp_path, older, report(tmp_path, "newer", "gige", -2, unsettled))
+    found = judged(report(tmp_path, "new", "fast-ethernet"), store).verdict.beside.cases
+    dates = {one.case.function: one.date for one in found}
+    assert dates["Sendrecv"] == dates["Barrier"] < dates["tcp"]

@@ -1,0 +1,252 @@
+"""What a report says of a case is computed again, and what contradicts it fails that case."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+from netproof.commands.cli import app
+from netproof.criteria import Level
+from netproof.errors import NetproofError
+from netproof.session import session
+from netproof.store import Store, StoredSession, questions
+from netproof.store.columns import TABLES
+from netproof.verdict import judging
+from netproof.verdict.keeping import ingest
+
+ROOT = Path(__file__).resolve().parents[3]
+RECORDED = ROOT / "tests" / "data" / "sessions"
+BOTH = RECORDED / "two-switches.json"
+NAME = "testbed:gige mpich IMB Sendrecv 4 ranks"
+
+
+@pytest.fixture(autouse=True)
+def site(tmp_path, monkeypatch):
+    monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
+    monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(ROOT / "reference-values"))
+    monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "run-{sessionid}.json"))
+
+
+def altered(tmp_path: Path, change) -> Path:
+    """The recorded session with what was measured of one case changed."""
+    document = json.loads(BOTH.read_text())
+    for test in document["runs"][0]["testcases"]:
+        measured = test.get("netproof_measured") or {"case": {}}
+        case = measured["case"]
+        where = (test["partition"], test["environ"], case.get("function"), case.get("ranks"))
+        if where == ("gige", "mpich", "Sendrecv", 4):
+            change(measured)
+            break
+    else:
+        raise AssertionError(f"no {NAME}")
+    path = tmp_path / "altered.json"
+    path.write_text(json.dumps(document))
+    return path
+
+
+def faster(measured):
+    measured["curve"]["time_us"] = [time / 10 for time in measured["curve"]["time_us"]]
+
+
+CONTRADICTIONS = [
+    (lambda m: m["case"].update(environment="openmpi4"), "what was measured is of"),
+    (lambda m: m.update(launches=[]), "a case without a launch has no curve"),
+    (lambda m: m["launches"][0].update(number=2), "its launches are numbered"),
+    (faster, "its curve is not the median of its launches"),
+    (lambda m: m["mad_us"].__setitem__(0, 7.5), "its curve is not the median of its launches"),
+    (lambda m: m["landmarks"].update(peak_mb_s=1e9), "its peak_mb_s is 1000000000.0, and its"),
+    (lambda m: m["landmarks"].update(latency_us=None), "its latency_us is None, and its"),
+    (lambda m: m.update(line_rate_mb_s=1e9), "its line rate is 1000000000.0 MB/s, and its link"),
+    (lambda m: m["partition_extras"].update(mtu=9000), "its line rate is"),
+    (lambda m: m["partition_extras"].pop("mtu"), "cannot be read: KeyError('mtu')"),
+]
+
+
+@pytest.mark.parametrize(("change", "reason"), CONTRADICTIONS)
+def test_a_contradiction_fails_its_case_for_all_and_is_not_ingested(tmp_path, change, reason):
+    report = altered(tmp_path, change)
+    read = session.load(report)
+    (case,) = (result for result in read.results if result.contradiction)
+    assert case.measured is None
+    assert case.contradiction.startswith(f"{NAME}: ")
+    assert reason in case.contradiction
+    verdict = judging.judge_session(read, system="testbed:gige").verdict
+    (judged,) = (one for one in verdict.cases if str(one.case) == NAME)
+    assert judged.level is Level.FAIL
+    assert judged.faults == (case.contradiction,)
+    ran = CliRunner().invoke(app, ["verdict", str(report), "--system", "testbed:gige"])
+    assert ran.exit_code == 1
+    with pytest.raises(NetproofError) as refused:
+        ingest(Store.create(tmp_path / "store"), report)
+    assert str(refused.value).startswith(f"{report}: {NAME}: ")
+    assert reason in str(refused.value)
+
+
+@pytest.mark.parametrize("report", sorted(RECORDED.glob("*.json")), ids=lambda path: path.stem)
+def test_nothing_recorded_contradicts_itself(report):
+    said = {result.contradiction for result in session.load(report).results} - {None}
+    assert all("'launches' is missing" in one for one in said), said
+
+
+def is_named(row) -> bool:
+    where = (row["partition"], row["environment"], row["function"], row["ranks"])
+    return where == ("gige", "mpich", "Sendrecv", 4)
+
+
+def of_case(table, change):
+    """Change the rows that a table has of the case."""
+
+    def changed(rows):
+        for row in rows[table]:
+            if is_named(row):
+                change(row)
+
+    return changed
+
+
+def without_last_launch(rows):
+    several = [row for row in rows["launches"] if is_named(row)]
+    rows["launches"].remove(several[-1])
+
+
+def of_another_case(rows):
+    row = next(row for row in rows["curves"] if is_named(row))
+    rows["curves"].append({**row, "function": "Exchange"})
+
+
+STORED = [
+    (of_case("cases", lambda row: row.update(peak_mb_s=1e9)), "its peak_mb_s is 1000000000.0, and"),
+    (of_case("cases", lambda row: row.update(latency_us=None)), "its latency_us is None, and its"),
+    (of_case("cases", lambda row: row.update(line_rate_mb_s=1e9)), "its line rate is 1000000000.0"),
+    (of_case("curves", lambda row: row.update(time_us=row["time_us"] / 10)), "and its curves have"),
+    (of_case("cases", lambda row: row.update(launches=row["launches"] + 1)), "`launches` has lau"),
+    (without_last_launch, "`launches` has launches [1, 2], and there are 3"),
+    (of_another_case, "`curves` has imb, Exchange, 4,"),
+]
+
+
+@pytest.mark.parametrize(("change", "reason"), STORED)
+def test_a_stored_session_whose_tables_contradict_each_other_is_refused(tmp_path, change, reason):
+    store = Store.create(tmp_path / "store")
+    good = ingest(store, BOTH).stored
+    rows = {
+        name: table.to_pylist(maps_as_pydicts="strict")
+        for name, table in questions.tables(store, good).items()
+    }
+    change(rows)
+    bad = StoredSession(good.name[:-1] + ("0" if good.name[-1] != "0" else "1"), good.system)
+    store.put(
+        bad,
+        {
+            name: pa.Table.from_pylist(rows[name], schema=table.schema())
+            for name, table in TABLES.items()
+        },
+    )
+    named = ["--store", str(store.folder), "--system", "testbed:gige"]
+    for asked in (
+        ["verdict", bad.name, *named],
+        ["show", bad.name, *named],
+        ["report", bad.name, "--out", str(tmp_path / "pages"), *named],
+        ["compare", good.name, bad.name, "--store", str(store.folder)],
+        ["store", "check", str(store.folder)],
+    ):
+        ran = CliRunner().invoke(app, asked)
+        assert ran.exit_code == 2, (asked, ran.output)
+        told = " ".join(ran.output.split())
+        assert reason in told, (asked, told)
+        assert "its files do not fit each other" in told
+    # The other one stands.
+    assert CliRunner().invoke(app, ["verdict", good.name, *named]).exit_code != 2
+
+
+@pytest.fixture
+def references(tmp_path, monkeypatch):
+    """``references(text)``: the testbed's references with an entry for every Sendrecv in place."""
+
+    def write(latency: str) -> None:
+        folder = tmp_path / "references"
+        folder.mkdir(exist_ok=True)
+        whole = (ROOT / "reference-values" / "testbed.yaml").read_text()
+        head, found, tail = whole.partition("\nImbSendrecv:")
+        assert found
+        _, _, rest = tail.partition("\nImb")
+        changed = f"""
+ImbSendrecv:
+  $index: [$partition, $environ, ranks]
+  'testbed:.*':
+    '.*':
+      2: *landmarks
+      4:
+        <<: *landmarks
+        latency_us: {latency}
+"""
+        (folder / "testbed.yaml").write_text(f"{head}{changed}\nImb{rest}")
+        monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(folder))
+
+    return write
+
+
+def judged(*, of: str = NAME, report: Path = BOTH):
+    verdict = judging.judge_session(session.load(report), system="testbed:gige").verdict
+    return verdict, next(one for one in verdict.cases if str(one.case) == of)
+
+
+def test_references_are_judged_anew_and_a_difference_is_said(references):
+    references("[0, null, null, us]")
+    verdict, case = judged()
+    assert case.level is not Level.FAIL
+    assert not any(NAME in note for note in verdict.notes)
+    references("[1, -0.5, 0.5, us]")
+    verdict, case = judged()
+    assert case.level is Level.FAIL
+    assert any("latency_us is" in why and "0.5 to 1.5 us" in why for why in case.said(Level.FAIL))
+    (note,) = (note for note in verdict.notes if " now failed, and passed by those" in note)
+    assert note.startswith(
+        "by the references as they are now failed, and passed by those of the run: 4"
+    )
+    assert NAME in note
+
+
+def test_a_known_fault_stays_expected_and_one_that_is_mended_fails(references):
+    references("[$xfail, 'ticket 4711', [1, null, 0.5, us]]")
+    verdict, case = judged()
+    assert not case.failed
+    assert case.expected == "fails as expected: ticket 4711"
+    assert any(" now failed as expected, and passed by those" in note for note in verdict.notes)
+    references("[$xfail, 'ticket 4711', [1000000000.0, null, 0.5, us]]")
+    _, case = judged()
+    assert case.failed
+    assert "was expected to fail: ticket 4711; the entry has to go" in case.faults[0]
+
+
+def test_a_case_that_failed_by_references_of_then_can_pass_now(references, tmp_path):
+    document = json.loads(BOTH.read_text())
+    for test in document["runs"][0]["testcases"]:
+        if test["display_name"].startswith("ImbSendrecv") and test["partition"] == "gige":
+            reason = "performance error: failed to meet reference(s): latency_us=5 us, expected 1"
+            test.update(result="fail", fail_phase="performance", fail_reason=reason)
+    report = tmp_path / "failed.json"
+    report.write_text(json.dumps(document))
+    references("[0, null, null, us]")
+    verdict, case = judged(report=report)
+    assert not case.failed
+    assert any(" now passed, and failed by those" in note for note in verdict.notes)
+
+
+def test_what_references_do_not_name_fails(references, tmp_path):
+    references("[0, null, null, us]")
+    path = tmp_path / "references" / "testbed.yaml"
+    path.write_text(path.read_text().replace("      4:\n", "      5:\n"))
+    _, case = judged()
+    assert "has no reference: " in case.faults[0]
+
+
+def test_references_that_cannot_be_read_are_no_verdict(tmp_path, monkeypatch):
+    monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(tmp_path))
+    ran = CliRunner().invoke(app, ["verdict", str(BOTH)])
+    assert ran.exit_code == 2
+    assert "testbed.yaml: is not there" in " ".join(ran.stderr.split())

@@ -1,0 +1,228 @@
+"""What failed for one reason is one line, and the worst stands last."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from netproof.criteria import Finding, Level
+from netproof.measurement.case import Case
+from netproof.present import tables
+from netproof.session import session
+from netproof.session.session import Session
+from netproof.site.matrix import Matrix
+from netproof.store import Store, questions
+from netproof.verdict.failures import Failure, FailureKind, excess, failures, listed, named
+from netproof.verdict.judgement import Ruling
+from netproof.verdict.keeping import ingest
+from netproof.verdict.verdict import CANNOT_JUDGE, FAILED, Judged, Verdict, judge
+
+SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
+REFUSED = "sbatch: error: Batch job submission failed: Requested node configuration is gone"
+
+
+def whole(stored: Session) -> Verdict:
+    """The verdict where what is there was owed, and nothing else."""
+    owed = tuple(dict.fromkeys(r.case for r in stored.results if r.case is not None))
+    return judge(Matrix(owed, (), True, {}, {}, None, frozenset()), stored)
+
+
+def printed(verdict: Verdict) -> list[str]:
+    out = io.StringIO()
+    tables.print_verdict(verdict, Console(file=out, width=400, color_system=None))
+    return [line.rstrip() for line in out.getvalue().splitlines()]
+
+
+@pytest.fixture
+def failed_job(tmp_path) -> Path:
+    """The report of faulty.json, had its job failed: its eight checks then do not run."""
+    document = json.loads((SESSIONS / "faulty.json").read_text())
+    for test in document["runs"][0]["testcases"]:
+        if test["dependencies_actual"]:
+            test.update(result="fail_deps", fail_phase="startup", fail_reason="dependencies failed")
+            test["netproof_measured"] = {}
+        else:
+            test.update(result="fail", fail_phase="run", fail_reason=REFUSED)
+            test["display_name"] = "ImbJob %ranks=2"
+    path = tmp_path / "run-0.json"
+    path.write_text(json.dumps(document))
+    return path
+
+
+def test_cases_that_did_not_run_for_a_failed_job_are_one_line_with_it(failed_job):
+    verdict = whole(session.load(failed_job))
+    lines = [line for line in printed(verdict) if line.startswith("FAIL")]
+    assert lines == [
+        f"FAIL testbed:gige mpich ImbJob %ranks=2: fail in run: {REFUSED}; 8 cases did not run for"
+        " it (IMB PingPong 2 ranks, IMB Sendrecv 2 ranks, IMB Bcast 2 ranks and 5 more)"
+    ]
+    # What is told together is told of each to programs.
+    assert all(len(one.faults) == 1 for one in verdict.cases)
+
+
+def test_so_they_are_once_the_session_is_in_a_store(failed_job, tmp_path):
+    store = Store.create(tmp_path / "store")
+    stored = ingest(store, failed_job).stored
+    (failure,) = failures(whole(questions.load(store, stored)))
+    assert len(failure.waiting) == 8
+
+
+def test_a_report_that_does_not_tell_which_job_still_has_one_line_for_its_cases(failed_job):
+    document = json.loads(failed_job.read_text())
+    for test in document["runs"][0]["testcases"]:
+        test["dependencies_actual"] = []
+    failed_job.write_text(json.dumps(document))
+    of_cases, of_job = failures(whole(session.load(failed_job)))
+    assert (len(of_cases.cases), of_job.waiting) == (8, ())
+    assert str(of_cases).endswith(": did not run, since the job that measures for it failed")
+
+
+def test_jobs_that_failed_for_one_reason_are_one_line(failed_job):
+    stored = session.load(failed_job)
+    elsewhere = [
+        dataclasses.replace(
+            result,
+            environment="intelmpi",
+            case=result.case and dataclasses.replace(result.case, environment="intelmpi"),
+        )
+        for result in stored.results
+    ]
+    both = dataclasses.replace(stored, results=(*stored.results, *elsewhere))
+    (failure,) = failures(whole(both))
+    assert str(failure) == (
+        "2 tests (testbed:gige mpich ImbJob %ranks=2, testbed:gige intelmpi ImbJob %ranks=2): fail"
+        f" in run: {REFUSED}; 16 cases did not run for them (8 of gige mpich, 8 of gige intelmpi)"
+    )
+
+
+def test_a_case_that_failed_itself_is_not_hidden_behind_the_job(failed_job):
+    stored = session.load(failed_job)
+    results = list(stored.results)
+    first = next(n for n, r in enumerate(results) if r.case is not None)
+    results[first] = dataclasses.replace(
+        results[first], result="fail", phase="sanity", reason="it crashed", failed_job=None
+    )
+    of_case, of_job = failures(whole(dataclasses.replace(stored, results=tuple(results))))
+    assert str(of_case).endswith(": fail in sanity: it crashed")
+    assert len(of_job.waiting) == 7
+
+
+def test_one_reason_of_several_cases_is_one_line_with_a_count():
+    def missing(environment: str, function: str) -> Judged:
+        case = Case("testbed", "gige", environment, "imb", function, 2, 1)
+        return Judged(case, None, ("did not run",))
+
+    cases = tuple(missing("mpich", name) for name in ("Bcast", "Barrier", "Alltoall", "Sendrecv"))
+    (one,) = failures(Verdict(cases, (), (), ()))
+    assert str(one) == (
+        "4 cases of testbed:gige mpich (IMB Bcast 2 ranks, IMB Barrier 2 ranks, IMB Alltoall 2"
+        " ranks, IMB Sendrecv 2 ranks): did not run"
+    )
+    (one,) = failures(Verdict((*cases, missing("intelmpi", "Bcast")), (), (), ()))
+    assert str(one) == "5 cases (4 of gige mpich, 1 of gige intelmpi): did not run"
+    (one,) = failures(Verdict(cases[:1], (), (), ()))
+    assert str(one) == "testbed:gige mpich IMB Bcast 2 ranks: did not run"
+
+
+def test_of_many_names_the_first_stand_with_how_many_more():
+    assert listed(["a", "b", "c", "d"]) == "a, b, c, d"
+    assert listed(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
+    assert named([Case("s", "p", "e", "imb", "Bcast", 2, 1)]) == "s:p e IMB Bcast 2 ranks"
+
+
+class TestOrder:
+    """From the mildest to the worst."""
+
+    @staticmethod
+    def ruled(function: str, value: float, bound: float, level: Level = Level.FAIL) -> Judged:
+        case = Case("testbed", "gige", "mpich", "imb", function, 2, 1)
+        where = f"{case} (switch gige)"
+        why = f"{where}: {value} against {bound}"
+        finding = Finding("jump", level, where, why, size=8, value=value, bound=bound)
+        result = next(r for r in session.load(SESSIONS / "passed.json").results if r.measured)
+        result = dataclasses.replace(result, case=case)
+        return Judged(case, result, (), rulings=(Ruling(finding, level, why),))
+
+    def test_the_worst_is_last_and_after_it_the_count(self):
+        missing = Judged(
+            Case("testbed", "gige", "mpich", "imb", "Barrier", 2, 1), None, ("did not run",)
+        )
+        cases = (
+            missing,
+            self.ruled("Bcast", 100, 10),
+            self.ruled("Sendrecv", 0.001, 0.1),
+            self.ruled("Alltoall", 11, 10),
+            self.ruled("Allgather", 3, 2, Level.WARN),
+            self.ruled("Allreduce", 5, 5, Level.INCONCLUSIVE),
+        )
+        lines = printed(Verdict(cases, (), ("a configuration is gone",), ("no scores",)))
+        assert [line.split()[0] for line in lines[-9:-1]] == [
+            "note:",
+            "WARN",
+            "INCONCLUSIVE",
+            *["FAIL"] * 5,
+        ]
+        assert [line.rpartition(": ")[2] for line in lines[-6:-1]] == [
+            "11 against 10",
+            "100 against 10",
+            "0.001 against 0.1",
+            "did not run",
+            "FAIL a configuration is gone",
+        ]
+        assert lines[-1] == (
+            "1 of 6 cases passed, 1 of them with a warning, 1 inconclusive, 4 failed;"
+            " 1 fault beyond single cases"
+        )
+
+    def test_what_befell_more_cases_is_worse(self):
+        case = Case("testbed", "gige", "mpich", "imb", "Barrier", 2, 1)
+        few = Judged(case, None, ("it crashed",))
+        others = [dataclasses.replace(case, function=name) for name in ("Bcast", "Alltoall")]
+        many = tuple(Judged(other, None, ("did not run",)) for other in others)
+        assert [one.why for one in failures(Verdict((*many, few), (), (), ()))] == [
+            "it crashed",
+            "did not run",
+        ]
+
+    @pytest.mark.parametrize(
+        ("value", "bound", "times"),
+        [(20, 10, 2), (0.05, 0.1, 2), (0, 0.1, float("inf")), (None, 1, 1), (3, None, 1)],
+    )
+    def test_how_far_beyond_its_bound_counts_on_either_side(self, value, bound, times):
+        finding = Finding("jump", Level.FAIL, "there", "why", value=value, bound=bound)
+        assert excess(finding) == pytest.approx(times)
+
+    def test_kinds_are_in_order(self):
+        made = [Failure(kind, "", "") for kind in FailureKind]
+        assert [one.kind for one in made] == [
+            FailureKind.BOUND,
+            FailureKind.CASE,
+            FailureKind.BEYOND_CASES,
+        ]
+
+    def test_what_is_inconclusive_has_neither_passed_nor_failed(self):
+        unsure = self.ruled("Bcast", 5, 5, Level.INCONCLUSIVE)
+        assert (unsure.passed, unsure.failed) == (False, False)
+        assert unsure.level is Level.INCONCLUSIVE
+        assert Verdict((unsure,), (), (), ()).status == CANNOT_JUDGE
+        failed = self.ruled("Sendrecv", 20, 10)
+        assert Verdict((unsure, failed), (), (), ()).status == FAILED
+        row = next(line for line in printed(Verdict((unsure,), (), (), ())) if "IMB Bcast" in line)
+        assert row.split()[-1] == "INCONCLUSIVE"
+
+
+def test_both_curves_stand_once_and_below_what_is_said_of_the_case():
+    stored = session.load(SESSIONS / "sick.json")
+    lines = printed(whole(stored))
+    heads = [n for n, line in enumerate(lines) if line.split()[:1] == ["bytes"]]
+    flagged = [one for one in whole(stored).cases if one.flags()]
+    assert len(heads) == len(flagged) == 4
+    assert all(lines[n - 1].startswith("FAIL ") for n in heads)
+    for one in flagged:
+        told = [n for n, line in enumerate(lines) if f"{one.case} (switch" in line]
+        assert max(told) + 1 in heads

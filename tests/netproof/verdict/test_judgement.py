@@ -1,0 +1,341 @@
+"""What the criteria make of recorded cases: along a curve, across configurations, in the end."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from netproof.criteria import Finding, JumpSettings, Level, MpiLossSettings, ScoreSettings
+from netproof.criteria.settings import Settings
+from netproof.measurement.disturbance import NodeLoad
+from netproof.measurement.links import Crossing, Link
+from netproof.session import again, session
+from netproof.session.again import MeasuredAgain
+from netproof.session.measured import Measured
+from netproof.site.site import ScoreBaseline
+from netproof.verdict import confirming, judgement
+from netproof.verdict.judgement import Subject
+
+SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
+TESTBED = Settings.of_site(
+    {name: {"least_size": 4096} for name in ("envelope", "inversion", "jump", "dropout")}, 131072
+)
+MPICH = ScoreBaseline("gige", "mpich")
+
+
+@pytest.fixture(scope="module")
+def sick() -> dict[str, Subject]:
+    """NetPIPE between two nodes of a switch with a small buffer, by environment and protocol."""
+    stored = session.load(SESSIONS / "sick.json")
+    cases = [Measured.from_json(result.measured) for result in stored.results if result.measured]
+    return {
+        f"{measured.case.environment} {measured.case.function}": Subject(
+            measured, "gige", TESTBED, {}
+        )
+        for measured in cases
+    }
+
+
+@pytest.fixture(scope="module")
+def measured_again() -> dict[tuple, MeasuredAgain]:
+    """What was measured again of them in the same run."""
+    stored = session.load(SESSIONS / "sick.json")
+    return again.by_case(
+        MeasuredAgain.from_json(values)
+        for result in stored.results
+        for values in result.again or ()
+    )
+
+
+def with_settings(subject: Subject, **settings) -> Subject:
+    changed = dataclasses.replace(subject.settings, **settings)
+    return dataclasses.replace(subject, settings=changed)
+
+
+def found(findings: tuple[Finding, ...], criterion: str) -> Finding:
+    (finding,) = (finding for finding in findings if finding.criterion == criterion)
+    return finding
+
+
+def slower(subject: Subject, factor: float, environment: str) -> Subject:
+    """The case as another environment would have it that takes ``factor`` times as long."""
+
+    def stretched(curve):
+        return dataclasses.replace(curve, time_us=tuple(factor * t for t in curve.time_us))
+
+    measured = subject.measured
+    changed = dataclasses.replace(
+        measured,
+        case=dataclasses.replace(measured.case, environment=environment),
+        curve=stretched(measured.curve),
+        launches=tuple(
+            dataclasses.replace(launch, curve=stretched(launch.curve))
+            for launch in measured.launches
+        ),
+    )
+    return dataclasses.replace(subject, measured=changed)
+
+
+class TestAlong:
+    def test_a_sick_switch_is_flagged_where_its_buffer_ends(self, sick):
+        jump = found(judgement.along(sick["mpich tcp"]), "jump")
+        assert (jump.level, jump.size, jump.compared_sizes) == (Level.FAIL, 49152, (32768,))
+
+    def test_a_sentence_names_all_that_one_needs_to_find_the_place(self, sick):
+        why = found(judgement.along(sick["mpich tcp"]), "jump").why
+        assert why.startswith("testbed:gige mpich NetPIPE tcp between oneway (switch gige): ")
+        for named in ("49152 bytes", "16.5 times", "above 10 is flagged"):
+            assert named in why
+
+    def test_the_loss_of_mpi_is_over_tcp_of_the_same_job(self, sick):
+        both = judgement.along_all(list(sick.values()))
+        loss = found(both[sick["mpich mpi"]], "MPI loss at the peak")
+        mpi, tcp = (
+            max(
+                rate
+                for size, rate in zip(curve.sizes, curve.bandwidth_mb_s, strict=True)
+                if size >= 131072
+            )
+            for curve in (sick["mpich mpi"].measured.curve, sick["mpich tcp"].measured.curve)
+        )
+        assert loss.value == pytest.approx(1 - mpi / tcp)
+
+    def test_without_tcp_the_loss_of_mpi_is_undefined_and_fails(self, sick):
+        subject = sick["mpich mpi"]
+        loss = found(judgement.along(subject, None), "MPI loss at the peak")
+        assert loss.level is Level.UNDEFINED
+        assert judgement.rule(subject, loss, None).level is Level.FAIL
+
+    def test_what_is_undefined_and_not_asserted_is_shown(self, sick):
+        subject = with_settings(sick["mpich mpi"], mpi_loss=MpiLossSettings(warn=None, fail=None))
+        loss = found(judgement.along(subject, None), "MPI loss at the peak")
+        assert judgement.rule(subject, loss, None).level is Level.SHOWN
+
+    def test_the_line_rate_is_held_where_there_is_one(self, sick):
+        between = judgement.along(sick["mpich tcp"])
+        assert found(between, "line rate").level is Level.PASS
+        inside = dataclasses.replace(
+            sick["mpich tcp"],
+            measured=dataclasses.replace(sick["mpich tcp"].measured, line_rate_mb_s=None),
+        )
+        assert "line rate" not in [finding.criterion for finding in judgement.along(inside)]
+
+    def test_a_function_without_sizes_has_no_curve_to_judge(self, sick):
+        curve = dataclasses.replace(
+            sick["mpich tcp"].measured.curve, sizes=(0,), time_us=(7.0,), bandwidth_mb_s=None
+        )
+        barrier = dataclasses.replace(
+            sick["mpich tcp"], measured=dataclasses.replace(sick["mpich tcp"].measured, curve=curve)
+        )
+        assert {finding.criterion for finding in judgement.along(barrier)} == {"CPU cost"}
+
+    def test_cpu_seconds_are_of_each_node(self, sick):
+        costs = [f for f in judgement.along(sick["mpich tcp"]) if f.criterion == "CPU cost"]
+        assert len(costs) == 2
+        assert all(0 < cost.value < 2 for cost in costs)
+
+
+class TestRule:
+    def test_a_confirmed_flag_counts(self, sick, measured_again):
+        subject = sick["mpich tcp"]
+        rulings = confirming.rule_all(
+            subject, judgement.along(subject), measured_again[subject.case.key()]
+        )
+        (jump,) = (ruling for ruling in rulings if ruling.finding.criterion == "jump")
+        assert jump.level is Level.FAIL
+        assert "confirmed: 3 of 3 launches around 49152 bytes show it again" in jump.why
+        assert "on gige-1, gige-2, job " in jump.why
+
+    def test_a_flag_that_was_not_measured_again_counts_as_it_stands(self, sick):
+        jump = found(judgement.along(sick["mpich tcp"]), "jump")
+        ruling = judgement.rule(sick["mpich tcp"], jump, None)
+        assert ruling.level is Level.FAIL
+        assert ruling.why.endswith("; it was not measured again")
+
+    def test_an_unconfirmed_flag_is_shown_and_is_not_red(self, sick, measured_again):
+        subject = sick["mpich tcp"]
+        jump = found(judgement.along(subject), "jump")
+        measured = measured_again[subject.case.key()]
+        smooth = dataclasses.replace(
+            measured,
+            launches=tuple(
+                dataclasses.replace(curve, time_us=tuple(float(size) for size in curve.sizes))
+                for curve in measured.launches
+            ),
+        )
+        confirmation = confirming.confirmation(subject, jump, smooth)
+        ruling = judgement.rule(subject, jump, confirmation)
+        assert ruling.level is Level.SHOWN
+        assert "unconfirmed: 0 of 3 launches" in ruling.why
+
+    def test_too_few_launches_confirm_nothing_and_forgive_nothing(self, sick, measured_again):
+        subject = sick["mpich tcp"]
+        jump = found(judgement.along(subject), "jump")
+        measured = measured_again[subject.case.key()]
+        lost = dataclasses.replace(
+            measured, launches=measured.launches[:1], faults=("launch 2 hung", "launch 3 hung")
+        )
+        ruling = judgement.rule(subject, jump, confirming.confirmation(subject, jump, lost))
+        assert ruling.level is Level.FAIL
+        assert "not judged, which takes 3" in ruling.why
+        assert ruling.why.endswith("launch 2 hung; launch 3 hung")
+
+    def test_a_warning_stays_one_whatever_closer_sizes_show(self, sick, measured_again):
+        subject = with_settings(sick["mpich tcp"], jump=JumpSettings(warn=4, fail=100))
+        jump = found(judgement.along(subject), "jump")
+        assert jump.level is Level.WARN
+        strict = dataclasses.replace(
+            confirming.confirmation(subject, jump, measured_again[subject.case.key()]),
+            level=Level.FAIL,
+        )
+        assert judgement.rule(subject, jump, strict).level is Level.WARN
+
+    def test_a_known_flaw_is_shown_with_its_reason(self, sick):
+        known = dataclasses.replace(
+            sick["mpich tcp"], known={"NetPIPE tcp .*": "ticket 812: the buffer is small"}
+        )
+        ruling = judgement.rule(known, found(judgement.along(known), "jump"), None)
+        assert ruling.level is Level.SHOWN
+        assert ruling.why.endswith("; known: ticket 812: the buffer is small")
+
+    def test_a_known_flaw_of_another_case_excuses_nothing(self, sick):
+        known = dataclasses.replace(sick["mpich tcp"], known={"NetPIPE tcp": "no whole case"})
+        ruling = judgement.rule(known, found(judgement.along(known), "jump"), None)
+        assert ruling.level is Level.FAIL
+
+    def test_more_than_a_link_carries_is_excused_by_nothing(self, sick):
+        measured = dataclasses.replace(sick["mpich tcp"].measured, line_rate_mb_s=10.0)
+        known = dataclasses.replace(sick["mpich tcp"], measured=measured, known={".*": "known"})
+        ruling = judgement.rule(known, found(judgement.along(known), "line rate"), None)
+        assert ruling.level is Level.FAIL
+
+    def test_a_share_that_is_not_defined_is_shown_with_the_reason_and_is_no_failure(self, sick):
+        subject = sick["mpich tcp"]
+        marks = dataclasses.replace(
+            subject.measured.landmarks,
+            asymptotic_mb_s=None,
+            undefined=(("asymptotic_mb_s", "times lie on no line"),),
+        )
+        bent = dataclasses.replace(
+            subject, measured=dataclasses.replace(subject.measured, landmarks=marks)
+        )
+        ruling = judgement.rule(bent, found(judgement.along(bent), "line rate"), None)
+        assert (ruling.finding.level, ruling.level) == (Level.UNDEFINED, Level.SHOWN)
+        assert ruling.why.endswith("line rate undefined: times lie on no line")
+
+
+class TestAcross:
+    def test_the_baseline_against_itself_scores_one(self, sick):
+        rulings = judgement.across(list(sick.values()), MPICH)[sick["mpich tcp"].case.key()]
+        (score,) = (r.finding for r in rulings if r.finding.criterion == "score")
+        assert score.value == pytest.approx(1)
+
+    def test_a_score_against_a_disturbed_baseline_says_so(self, sick):
+        busy = NodeLoad("gige-1", "m", 2, 1.0, 0.8, 0.4, 0.0, 0.0, 0.5, 0.0)
+        noise = "gige-1: others used 40 % of the CPUs"
+        baseline = sick["mpich tcp"]
+        launches = [dataclasses.replace(it, loads=(busy,)) for it in baseline.measured.launches]
+        disturbed = dataclasses.replace(
+            baseline, measured=baseline.measured.with_launches(launches)
+        )
+        other = sick["intelmpi tcp"]
+        calm, noisy = (
+            judgement.across([it, other], MPICH)[other.case.key()][-1]
+            for it in (baseline, disturbed)
+        )
+        assert calm.finding.disturbed == ()
+        assert noisy.finding.disturbed == (noise,)
+        assert noisy.finding.value == calm.finding.value
+        assert noisy.why == f"{calm.why}; the machine was disturbed: {noise}"
+        assert noisy.level is calm.level
+
+    def test_a_configuration_far_above_the_envelope_is_red_with_every_size(self, sick):
+        bad = slower(sick["mpich tcp"], 25, "openmpi4")
+        rulings = judgement.across([sick["mpich tcp"], sick["intelmpi tcp"], bad], MPICH)
+        (red,) = (r for r in rulings[bad.case.key()] if r.level is Level.FAIL)
+        assert red.finding.criterion == "envelope"
+        (open_,) = (r for r in rulings[bad.case.key()] if r.level is Level.INCONCLUSIVE)
+        sizes = tuple(s for s in bad.measured.curve.sizes if s >= 4096)
+        assert tuple(sorted((*red.sizes(), *open_.sizes()))) == sizes
+        assert f"; so it is at {len(red.sizes())} sizes: 4096, 6144, 12288, " in red.why
+        # Where the launches of the sick switch are far apart, more of them have to tell.
+        assert open_.sizes() == (8192, 65536, 524288)
+
+    def test_where_it_is_red_it_says_with_whom_it_was_compared(self, sick):
+        bad = slower(sick["mpich tcp"], 25, "openmpi4")
+        subjects = [sick["mpich tcp"], sick["intelmpi tcp"], bad]
+        rulings = judgement.across(subjects, MPICH)[bad.case.key()]
+        labels = {str(subject) for subject in subjects} - {str(bad)}
+        found = [r.finding for r in rulings]
+        assert all(finding.against in labels for finding in found)
+        assert found[-1].against == str(sick["mpich tcp"])
+        assert all(finding.interval is not None for finding in found)
+
+    def test_what_is_inconclusive_neither_passes_nor_goes_unsaid(self, sick):
+        rulings = judgement.across([sick["mpich tcp"], sick["intelmpi tcp"]], MPICH)
+        envelope, _ = rulings[sick["mpich tcp"].case.key()]
+        assert (envelope.level, envelope.finding.level) == (Level.INCONCLUSIVE,) * 2
+        assert "95% interval" in envelope.why
+        assert envelope.sizes() == (8192, 65536, 524288)
+
+    def test_a_flaw_that_is_known_excuses_what_is_inconclusive_too(self, sick):
+        known = dataclasses.replace(sick["mpich tcp"], known={".*": "ticket 812"})
+        envelope, _ = judgement.across([known, sick["intelmpi tcp"]], MPICH)[known.case.key()]
+        assert envelope.level is Level.SHOWN
+        assert "known: ticket 812" in envelope.why
+
+    def test_a_slower_link_is_held_against_what_it_explains(self, sick):
+        fast = dataclasses.replace(sick["intelmpi mpi"], link=Link(10_000, 1500))
+        slow = dataclasses.replace(slower(fast, 15, "openmpi4"), link=Link(100, 1500))
+        red = []
+        for link in (slow.link, fast.link, None):
+            one = dataclasses.replace(slow, link=link)
+            rulings = judgement.across([one, fast], None)[one.case.key()]
+            if any(ruling.level is Level.FAIL for ruling in rulings):
+                red.append(link)
+        assert red == [fast.link, None]
+
+    def test_inside_a_node_no_link_explains_anything(self, sick):
+        subject = dataclasses.replace(sick["mpich tcp"], link=Link(1000, 1500))
+        assert subject.crossing() == Crossing(Link(1000, 1500), 1, 1)
+        case = dataclasses.replace(subject.case, path="inside")
+        measured = dataclasses.replace(subject.measured, case=case)
+        assert dataclasses.replace(subject, measured=measured).crossing() is None
+        assert sick["mpich tcp"].crossing() is None
+
+    def test_of_a_collective_as_many_messages_cross_as_its_algorithms_may_send(self, sick):
+        case = dataclasses.replace(
+            sick["mpich tcp"].case, benchmark="imb", function="Bcast", ranks=64, ranks_per_node=2
+        )
+        measured = dataclasses.replace(sick["mpich tcp"].measured, case=case)
+        link = Link(1000, 1500)
+        subject = dataclasses.replace(sick["mpich tcp"], measured=measured, link=link)
+        assert subject.crossing() == Crossing(link, 1, 62)
+
+    def test_a_red_case_keeps_its_score_and_wears_the_mark(self, sick):
+        bad = slower(sick["mpich tcp"], 25, "openmpi4")
+        rulings = judgement.across([sick["mpich tcp"], bad], MPICH)[bad.case.key()]
+        (score,) = (r.finding for r in rulings if r.finding.criterion == "score")
+        assert score.value == pytest.approx(1 / 25)
+        assert "red at 4096, 6144" in score.why
+
+    def test_a_lone_configuration_has_no_envelope(self, sick):
+        (envelope, _) = judgement.across([sick["mpich tcp"]], MPICH)[sick["mpich tcp"].case.key()]
+        assert envelope.finding.level is Level.UNDEFINED
+        assert "is the only configuration" in envelope.why
+
+    @pytest.mark.parametrize("baseline", [None, ScoreBaseline("gige", "openmpi5")])
+    def test_without_a_baseline_a_score_that_is_asserted_fails(self, sick, baseline):
+        shown = judgement.across([sick["mpich tcp"]], baseline)[sick["mpich tcp"].case.key()][-1]
+        assert shown.level is Level.SHOWN
+        asserted = with_settings(sick["mpich tcp"], score=ScoreSettings(fail=0.5))
+        failed = judgement.across([asserted], baseline)[asserted.case.key()][-1]
+        assert failed.level is Level.FAIL
+        assert "the baseline" in failed.why
+
+    def test_cases_of_different_functions_are_not_compared(self, sick):
+        rulings = judgement.across([sick["mpich tcp"], sick["mpich mpi"]], MPICH)
+        for several in rulings.values():
+            assert several[0].finding.level is Level.UNDEFINED

@@ -1,0 +1,188 @@
+"""References by interval: within, beyond, astride, and what is not there."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from pathlib import Path
+
+import pytest
+from reframe.utility.sanity import reference_bounds
+
+from netproof.criteria import Level
+from netproof.errors import NetproofError
+from netproof.measurement.curve import Curve
+from netproof.session import reference_findings, session
+from netproof.session.measured import Measured
+from netproof.verdict import limits
+from netproof.verdict.limits import Limits
+from netproof.verdict.references import XFAIL, ReferenceFile
+
+ROOT = Path(__file__).resolve().parents[3]
+SESSIONS = ROOT / "tests" / "data" / "sessions"
+
+
+@pytest.fixture(scope="module")
+def pingpong() -> Measured:
+    """PingPong between two nodes of a healthy switch, three launches."""
+    stored = session.load(SESSIONS / "healthy.json")
+    return next(
+        Measured.from_json(result.measured)
+        for result in stored.results
+        if result.measured and result.case.function == "PingPong"
+    )
+
+
+def stretched(measured: Measured, *factors: float) -> Measured:
+    """The case of launches that take these times as long as its first one."""
+    (first, *_), launches = measured.launches, []
+    for factor in factors:
+        curve = dataclasses.replace(
+            first.curve,
+            time_us=tuple(factor * time for time in first.curve.time_us),
+            bandwidth_mb_s=tuple(rate / factor for rate in first.curve.bandwidth_mb_s),
+        )
+        launches.append(dataclasses.replace(first, curve=curve))
+    return measured.with_launches(launches)
+
+
+def level(measured: Measured, low: float, high: float) -> Level:
+    (finding,) = limits.judge(measured, {"latency_us": Limits(low, high)}, "here").values()
+    return finding.level
+
+
+def test_all_of_the_interval_decides_and_not_the_value(pingpong):
+    case = stretched(pingpong, 1.0, 1.01, 1.02)
+    latency = case.landmarks.latency_us
+    assert level(case, 0, 2 * latency) is Level.PASS
+    assert level(case, 0, latency / 2) is Level.FAIL
+    # The value is within by a thousandth, and beyond by one: the interval says neither.
+    assert level(case, 0, 1.001 * latency) is Level.INCONCLUSIVE
+    assert level(case, 0, 0.999 * latency) is Level.INCONCLUSIVE
+
+
+def test_of_one_launch_the_value_decides(pingpong):
+    case = stretched(pingpong, 1.0)
+    latency = case.landmarks.latency_us
+    assert level(case, 0, 1.001 * latency) is Level.PASS
+    assert level(case, 0, 0.999 * latency) is Level.FAIL
+
+
+def test_the_time_at_a_size_has_an_interval_too(pingpong):
+    case = stretched(pingpong, 1.0, 1.1, 1.2)
+    middle = case.curve.time_us[case.curve.sizes.index(1024)]
+    (finding,) = limits.judge(case, {"time_us_1024": Limits(0, middle)}, "here").values()
+    assert finding.level is Level.INCONCLUSIVE
+    assert finding.interval[0] < middle < finding.interval[1]
+
+
+def test_a_landmark_that_has_a_reference_and_is_not_defined_does_not_pass(pingpong):
+    landmarks = dataclasses.replace(
+        pingpong.landmarks, peak_mb_s=None, undefined=(("peak_mb_s", "no bandwidth"),)
+    )
+    case = dataclasses.replace(pingpong, landmarks=landmarks)
+    (finding,) = limits.judge(case, {"peak_mb_s": Limits(100, 120)}, "here").values()
+    assert finding.level is Level.UNDEFINED
+    assert "no bandwidth" in finding.why
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [(25, None, 0.4, "us"), (112, -0.1, None, "MB/s"), (0, None, None, "B"), (-5, -0.1, 0.2, "B")],
+)
+def test_limits_are_reckoned_as_reframe_does(entry):
+    found = Limits.of_entry(entry)
+    assert (found.low, found.high) == pytest.approx(reference_bounds(*entry[:3]))
+
+
+def test_what_asserts_nothing_or_is_expected_to_fail_has_no_limits():
+    entries = {
+        "latency_us": [0, None, None, "us"],
+        "peak_mb_s": [XFAIL, "ticket 4711", [112, -0.1, None, "MB/s"]],
+        "line_rate_share": [100, -0.2, 0.02, "%"],
+    }
+    assert limits.of_references(entries) == {"line_rate_share": Limits(80, 102)}
+
+
+def test_a_case_has_the_limits_of_its_file(pingpong):
+    references = ReferenceFile(ROOT / "reference-values" / "testbed.yaml")
+    case = dataclasses.replace(
+        pingpong.case, benchmark="netpipe", function="tcp", path="between", direction="oneway"
+    )
+    assert limits.of_case(references, case) == {"twin_share": Limits(80, 125)}
+    assert limits.of_case(references, pingpong.case) == {}
+
+
+def test_a_finding_comes_back_from_a_report(pingpong):
+    for finding in limits.judge(pingpong, {"latency_us": Limits(0, 1)}, "here").values():
+        # An interval may have no upper end, and JSON has no infinite number.
+        for one in (finding, dataclasses.replace(finding, interval=(1.0, math.inf))):
+            text = json.dumps(reference_findings.as_json("latency_us", one), allow_nan=False)
+            assert reference_findings.from_json(json.loads(text)) == one
+
+
+@pytest.mark.parametrize("spoilt", [{"level": "good"}, {"value": "1"}, {"interval": [1.0]}])
+def test_what_is_no_finding_is_refused(pingpong, spoilt):
+    (finding,) = limits.judge(pingpong, {"latency_us": Limits(0, 1)}, "here").values()
+    values = reference_findings.as_json("latency_us", finding) | spoilt
+    with pytest.raises(NetproofError, match="what a reference says cannot be read"):
+        reference_findings.from_json(values)
+
+
+def test_what_nobody_can_ask_for_has_no_finding(pingpong):
+    case = dataclasses.replace(
+        pingpong,
+        line_rate_mb_s=None,
+        landmarks=dataclasses.replace(
+            pingpong.landmarks, line_rate_share=None, undefined=(("line_rate_share", "no link"),)
+        ),
+    )
+    assert limits.judge(case, {"line_rate_share": Limits(80, 102)}, "here") == {}
+    assert limits.judge(case, {"time_us_3": Limits(0, 1)}, "here") == {}
+
+
+def beside_twin(measured: Measured, slower: float, machine: float = 1.0) -> Measured:
+    """Its launches, each ``slower`` than the twin next to it; the twin has the line rate."""
+    sizes, launches = (65536, 131072), []
+    rate = measured.line_rate_mb_s * machine
+    for launch in measured.launches:
+        curve = launch.curve
+        times = dict(zip(curve.sizes, curve.time_us, strict=True)) | {
+            size: slower * size / rate for size in sizes
+        }
+        own = dataclasses.replace(curve, time_us=tuple(times[size] for size in curve.sizes))
+        twin = Curve(sizes, tuple(size / rate for size in sizes), (rate, rate))
+        launches.append(dataclasses.replace(launch, curve=own, twin=twin))
+    return measured.with_launches(launches)
+
+
+def of_twin(measured: Measured):
+    (finding,) = limits.judge(measured, {"twin_share": Limits(80, 125)}, "here").values()
+    return finding
+
+
+def test_half_of_what_the_healthy_twin_carries_fails_whatever_the_machine_carries(pingpong):
+    for machine in (1.0, 0.65):
+        assert of_twin(beside_twin(pingpong, 1.0, machine)).level is Level.PASS
+        finding = of_twin(beside_twin(pingpong, 2.0, machine))
+        assert finding.level is Level.FAIL
+        assert finding.value == pytest.approx(50)
+        carried = pingpong.line_rate_mb_s * machine
+        assert f"healthy twin of this link carried {carried:.4g} MB/s" in finding.why
+        assert f"{machine:.0%} of the line rate" in finding.why
+
+
+def test_what_carries_far_more_than_the_twin_is_another_link(pingpong):
+    assert of_twin(beside_twin(pingpong, 0.5)).level is Level.FAIL
+
+
+def test_a_machine_too_slow_for_a_healthy_link_tells_nothing(pingpong):
+    for slower in (1.0, 2.0):
+        finding = of_twin(beside_twin(pingpong, slower, machine=0.5))
+        assert finding.level is Level.INCONCLUSIVE
+        assert "only 50% of the line rate: on a machine as slow as that" in finding.why
+
+
+def test_a_session_that_had_no_twin_is_not_asked_for_it(pingpong):
+    assert limits.judge(pingpong, {"twin_share": Limits(80, 125)}, "here") == {}

@@ -1,0 +1,383 @@
+"""Nothing missing passes: a session is held against the matrix that it owes."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from netproof.criteria import EnvelopeSettings, Level
+from netproof.errors import NetproofError
+from netproof.measurement.case import Case
+from netproof.session import session
+from netproof.session.session import Session
+from netproof.site.matrix import Matrix
+from netproof.site.site import ScoreBaseline
+from netproof.verdict.verdict import CANNOT_JUDGE, FAILED, PASSED, judge, sentences_of_left
+
+SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
+
+
+def matrix_of(*cases: Case) -> Matrix:
+    """A matrix that owes these cases, and of which nothing more is known."""
+    return Matrix(cases, (), True, {}, {}, None, frozenset())
+
+
+@pytest.fixture(scope="module")
+def passed() -> Session:
+    """A session in which all that ran passed."""
+    return session.load(SESSIONS / "passed.json")
+
+
+@pytest.fixture(scope="module")
+def owed(passed) -> Matrix:
+    """The matrix that it owed."""
+    return matrix_of(*(r.case for r in passed.results if r.case is not None))
+
+
+def altered(stored: Session, job: bool, **changes) -> Session:
+    """The session with its first job's, or its first check's, result changed."""
+    results = list(stored.results)
+    first = next(n for n, r in enumerate(results) if (r.case is None) == job)
+    results[first] = dataclasses.replace(results[first], **changes)
+    return dataclasses.replace(stored, results=tuple(results))
+
+
+def failures(matrix: Matrix, stored: Session) -> list[str]:
+    verdict = judge(matrix, stored)
+    assert verdict.status == FAILED
+    return [fault for judged in verdict.cases for fault in judged.faults] + list(verdict.faults)
+
+
+def test_a_session_with_all_that_it_owed_passes(owed, passed):
+    verdict = judge(owed, passed)
+    assert verdict.status == PASSED
+    assert [judged.case.key() for judged in verdict.cases] == [c.key() for c in owed.cases]
+
+
+def test_a_fabric_that_is_declared_absent_is_repeated_once(owed, passed):
+    def without_verbs(result):
+        if result.case is None or result.environment != "intelmpi":
+            return result
+        extras = {
+            **result.measured["environment_extras"],
+            "built": {"absent": {"verbs": "no card has it here"}},
+        }
+        return dataclasses.replace(
+            result, measured={**result.measured, "environment_extras": extras}
+        )
+
+    stored = dataclasses.replace(passed, results=tuple(map(without_verbs, passed.results)))
+    notes = judge(owed, stored).notes
+    assert notes.count("intelmpi has no verbs: no card has it here") == 1
+    assert not any(" has no verbs" in note for note in judge(owed, passed).notes)
+
+
+def test_a_case_that_is_missing_fails(owed, passed):
+    more = Case("testbed", "gige", "intelmpi", "imb", "Alltoall", 4, 1)
+    verdict = judge(dataclasses.replace(owed, cases=(*owed.cases, more)), passed)
+    assert [j.faults for j in verdict.cases if j.case == more] == [
+        ("did not run: the session does not have it",)
+    ]
+    assert verdict.status == FAILED
+
+
+def test_a_case_that_passed_without_a_measurement_fails(owed, passed):
+    assert failures(owed, altered(passed, job=False, measured=None)) == [
+        "passed for ReFrame, but left no measurement"
+    ]
+
+
+def test_a_job_that_failed_fails_the_session_even_if_its_checks_passed(owed, passed):
+    failed = altered(passed, job=True, result="fail", phase="run", reason="job died\njob died\n")
+    (fault,) = failures(owed, failed)
+    assert fault.endswith(": fail in run: job died")
+
+
+@pytest.mark.parametrize(
+    ("result", "reason"),
+    [
+        ("skip", "was skipped: the reason is in what ReFrame printed"),
+        ("fail_deps", "did not run, since the job that measures for it failed"),
+        ("abort", "abort in an unknown phase: "),
+        ("xpass", "xpass in an unknown phase: "),
+    ],
+)
+def test_whatever_is_no_pass_fails(owed, passed, result, reason):
+    changed = altered(passed, job=False, result=result, phase="", reason="", measured=None)
+    assert failures(owed, changed) == [reason]
+
+
+def test_an_expected_failure_passes_and_says_so(owed, passed):
+    verdict = judge(owed, altered(passed, job=False, result="xfail"))
+    assert verdict.status == PASSED
+    assert "fails as expected" in [judged.expected for judged in verdict.cases]
+
+
+def test_results_of_another_system_cannot_be_judged(owed, passed):
+    with pytest.raises(NetproofError, match="holds results of elsewhere, not of testbed"):
+        judge(owed, altered(passed, job=False, system="elsewhere"))
+
+
+def test_a_session_that_owed_nothing_cannot_be_judged(passed):
+    with pytest.raises(NetproofError, match="nothing was to be measured"):
+        judge(matrix_of(), passed)
+
+
+def test_a_failed_case_beyond_the_matrix_fails_too():
+    faulty = session.load(SESSIONS / "faulty.json")
+    wanted = Case("testbed", "gige", "mpich", "imb", "PingPong", 2, 1)
+    verdict = judge(matrix_of(wanted), faulty)
+    assert verdict.status == FAILED
+    failed = {judged.case.function for judged in verdict.cases if not judged.passed}
+    assert failed == {"Bcast", "Allreduce", "Barrier"}
+
+
+def test_the_reason_of_a_failed_case_names_its_file():
+    faulty = session.load(SESSIONS / "faulty.json")
+    barrier = next(r.case for r in faulty.results if r.case and r.case.function == "Barrier")
+    ((reason,),) = (
+        judged.faults
+        for judged in judge(matrix_of(barrier), faulty).cases
+        if judged.case.function == "Barrier"
+    )
+    assert "Barrier.1.err: Barrier.1 was ended at its limit of 6 s" in reason
+
+
+class TestCriteria:
+    """On a switch with a small buffer."""
+
+    @pytest.fixture
+    def sick(self) -> Session:
+        return session.load(SESSIONS / "sick.json")
+
+    @pytest.fixture
+    def owed_of_sick(self, sick) -> Matrix:
+        return matrix_of(*(r.case for r in sick.results if r.case is not None))
+
+    def test_a_confirmed_flag_fails_the_case_and_names_the_switch(self, sick, owed_of_sick):
+        verdict = judge(owed_of_sick, sick)
+        assert verdict.status == FAILED
+        failing = [reason for judged in verdict.cases for reason in judged.said(Level.FAIL)]
+        assert any("(switch gige): from 32768 to 49152 bytes" in reason for reason in failing)
+        assert all(judged.again for judged in verdict.cases)
+
+    def test_what_the_tests_of_the_run_found_is_not_told_twice(self, sick, owed_of_sick):
+        assert judge(owed_of_sick, sick).faults == ()
+
+    def test_a_test_that_could_not_measure_again_is_a_fault_and_its_flags_stand(
+        self, sick, owed_of_sick
+    ):
+        results = [
+            dataclasses.replace(r, result="fail", phase="run", reason="sbatch: error", again=None)
+            if r.kind == "curves"
+            else r
+            for r in sick.results
+        ]
+        verdict = judge(owed_of_sick, dataclasses.replace(sick, results=tuple(results)))
+        assert len(verdict.faults) == 2
+        assert all("Smoothness: fail in run: sbatch: error" in fault for fault in verdict.faults)
+        failing = [reason for judged in verdict.cases for reason in judged.said(Level.FAIL)]
+        assert any(reason.endswith("; it was not measured again") for reason in failing)
+
+    def test_what_is_beyond_its_references_says_on_which_nodes(self, sick, owed_of_sick):
+        beyond = [fault for judged in judge(owed_of_sick, sick).cases for fault in judged.faults]
+        assert beyond
+        assert all(fault.endswith("; on gige-1, gige-2") for fault in beyond)
+
+    def test_what_the_baseline_did_not_run_has_no_score_and_that_is_said(self, sick, owed_of_sick):
+        more = Case("testbed", "gige", "openmpi5", "netpipe", "tcp", 2, 1)
+        matrix = dataclasses.replace(
+            owed_of_sick,
+            cases=(*owed_of_sick.cases, more),
+            baseline=ScoreBaseline("gige", "openmpi5"),
+        )
+        verdict = judge(matrix, sick)
+        assert (
+            "no scores for 1 functions: the baseline gige openmpi5 did not run them"
+            in verdict.notes
+        )
+        assert {j.score() for j in verdict.cases} == {None}
+
+
+class TestVanished:
+    """A configuration that an earlier session had."""
+
+    @pytest.fixture
+    def without_intelmpi(self, passed) -> Matrix:
+        return matrix_of(Case("testbed", "gige", "mpich", "imb", "PingPong", 2, 1))
+
+    def test_it_fails_the_verdict_and_names_where_it_ran(self, without_intelmpi, passed):
+        verdict = judge(without_intelmpi, passed, [passed])
+        assert verdict.status == FAILED
+        (fault,) = verdict.faults
+        assert fault.startswith("testbed:gige intelmpi: ran in ")
+        assert "put it back, or say why it is gone in the partition's extras['retired']" in fault
+
+    def test_one_that_the_site_says_is_gone_is_not_missed(self, without_intelmpi, passed):
+        matrix = dataclasses.replace(without_intelmpi, retired=frozenset({("gige", "intelmpi")}))
+        assert judge(matrix, passed, [passed]).faults == ()
+
+    def test_one_of_a_partition_that_was_not_asked_for_is_not_missed(
+        self, without_intelmpi, passed
+    ):
+        matrix = dataclasses.replace(without_intelmpi, whole=False)
+        assert judge(matrix, passed, [passed]).faults == ()
+
+
+TURN = {"why": "last measured 2026-11-18", "planned": True}
+DOWN = {"why": "partition gige is DOWN", "planned": False}
+
+
+class TestLeft:
+    """What the session left, by its budget or because it could not be measured."""
+
+    def leaving(self, stored: Session, left: dict | None, *functions: str) -> Session:
+        results = [
+            dataclasses.replace(r, result="skip", measured=None, left=left)
+            if r.case is not None and r.case.function in functions
+            else r
+            for r in stored.results
+        ]
+        return dataclasses.replace(stored, results=tuple(results))
+
+    def test_what_is_left_for_another_night_is_owed_no_more_and_said(self, owed, passed):
+        verdict = judge(owed, self.leaving(passed, TURN, "PingPong"))
+        assert verdict.status == PASSED
+        assert len(verdict.cases) == len(owed.cases) - 1
+        assert sentences_of_left(verdict.left) == [
+            "1 case of gige intelmpi left for another night: last measured 2026-11-18"
+        ]
+
+    def test_what_could_not_be_measured_never_passes(self, owed, passed):
+        verdict = judge(owed, self.leaving(passed, DOWN, "PingPong"))
+        assert verdict.status == CANNOT_JUDGE
+        assert sentences_of_left(verdict.left) == [
+            "1 case of gige intelmpi NOT MEASURED: partition gige is DOWN"
+        ]
+
+    def test_a_failure_beside_it_is_a_failure(self, owed, passed):
+        left = self.leaving(passed, DOWN, "PingPong")
+        assert judge(owed, altered(left, job=True, result="fail")).status == FAILED
+
+    def test_a_session_that_left_all_of_it_cannot_be_judged(self, owed, passed):
+        functions = [case.function for case in owed.cases]
+        assert judge(owed, self.leaving(passed, TURN, *functions)).status == CANNOT_JUDGE
+
+    def test_a_skip_that_nobody_planned_fails(self, owed, passed):
+        assert judge(owed, self.leaving(passed, None, "PingPong")).status == FAILED
+
+    def test_a_case_that_was_to_be_left_and_ran_is_judged(self, owed, passed):
+        assert judge(owed, altered(passed, job=False, left=TURN)).left == ()
+
+
+@pytest.mark.parametrize("name", ["healthy.json", "two-switches.json"])
+def test_of_two_healthy_switches_the_slower_is_held_against_what_its_link_explains(name):
+    stored = session.load(SESSIONS / name)
+    verdict = judge(matrix_of(*(r.case for r in stored.results if r.measured)), stored)
+    found = [
+        ruling
+        for judged in verdict.cases
+        for ruling in judged.rulings
+        if ruling.finding.criterion == "envelope" and ruling.finding.value is not None
+    ]
+    assert any("would take over 100 Mbit/s with MTU 1500" in ruling.why for ruling in found)
+    # Of their bare times 15 and 20, since the link of one has a tenth of the other's rate.
+    # 4.5 is MPICH at 384 bytes beside Intel MPI, on the same link.
+    assert max(ruling.finding.value for ruling in found) < EnvelopeSettings.fail / 2
+    assert not [ruling.why for ruling in found if ruling.level is Level.FAIL]
+
+
+class TestCrashes:
+    """Launches that crashed before their first figure and were launched again."""
+
+    def crashed(self, stored: Session, *functions: str) -> Session:
+        """The session with a crash before the first launch of each of these functions."""
+        results = []
+        for result in stored.results:
+            if result.measured and result.case.function in functions:
+                crash = {"launch": 1, "attempt": 1, "order": 3, "status": 139}
+                crash |= {"nodes": ["gige-2"], "said": "Segmentation fault"}
+                values = {**result.measured, "crashes": [crash]}
+                result = dataclasses.replace(result, measured=values)
+            results.append(result)
+        return dataclasses.replace(stored, results=tuple(results))
+
+    def counted(self, stored: Session) -> int:
+        return sum(len(r.measured["launches"]) for r in stored.results if r.measured)
+
+    def test_one_is_a_warning_that_names_launch_node_status_and_words(self, owed, passed):
+        verdict = judge(owed, self.crashed(passed, "PingPong"))
+        assert verdict.status == PASSED
+        (warned,) = (one for one in verdict.cases if one.level is Level.WARN)
+        (why,) = warned.said(Level.WARN)
+        assert warned.case.function == "PingPong"
+        assert "launch 1 crashed on gige-2 before its first figure (attempt 1, status 139)" in why
+        assert why.endswith("and was launched again; it said: Segmentation fault")
+        assert verdict.crashes == f"launches: {self.counted(passed) + 1}, crashed: 1"
+
+    def test_two_are_too_many_where_they_are_above_the_share(self, owed, passed):
+        stored = self.crashed(passed, "PingPong", "tcp")
+        verdict = judge(owed, stored)
+        crashed = sum(one.crashed for one in verdict.launched)
+        made = self.counted(passed) + crashed
+        assert verdict.status == FAILED
+        (fault,) = verdict.faults
+        assert fault == (
+            f"gige intelmpi: {crashed} of {made} launches crashed ({100 * crashed / made:.2g} %,"
+            " above 2 % is flagged): Segmentation fault"
+        )
+
+    def test_a_share_that_only_warns_is_a_note(self, owed, passed):
+        stored = self.allowing(self.crashed(passed, "PingPong", "tcp"), warn=0.01, fail=0.9)
+        verdict = judge(owed, stored)
+        assert verdict.status == PASSED
+        assert any("above 1 % is flagged" in note for note in verdict.notes)
+
+    def test_a_site_may_allow_more(self, owed, passed):
+        stored = self.allowing(self.crashed(passed, "PingPong", "tcp"), fail=0.9)
+        assert judge(owed, stored).faults == ()
+
+    def test_those_around_flagged_sizes_count_too(self):
+        stored = session.load(SESSIONS / "sick.json")
+        owed = matrix_of(*(r.case for r in stored.results if r.measured))
+        without = judge(owed, stored)
+        crash = {"launch": 2, "attempt": 1, "order": 3, "status": 139}
+        crash |= {"nodes": ["gige-2"], "said": "Segmentation fault"}
+        complete = {result.case for result in stored.results if result.measured}
+        results, cases = [], []
+        for result in stored.results:
+            if result.again:
+                again = tuple({**one, "made": 4, "crashes": [crash]} for one in result.again)
+                cases += [case for one in again if (case := Case(**one["case"])) in complete]
+                result = dataclasses.replace(result, again=again)
+            results.append(result)
+        verdict = judge(owed, dataclasses.replace(stored, results=tuple(results)))
+        made = sum(one.launches for one in without.launched) + 4 * len(cases)
+        assert verdict.crashes == f"launches: {made}, crashed: {len(cases)}"
+        warned = {
+            judged.case
+            for judged in verdict.cases
+            for why in judged.said(Level.WARN)
+            if "around flagged sizes launch 2 crashed on gige-2" in why
+        }
+        assert warned == set(cases)
+        places = {f"{case.partition} {case.environment}" for case in cases}
+        for place in places:
+            assert any(
+                fault.startswith(f"{place}: ") and fault.endswith("flagged): Segmentation fault")
+                for fault in verdict.faults
+            )
+
+    def allowing(self, stored: Session, **bounds: float) -> Session:
+        """The session with these settings of its site."""
+        results = []
+        for result in stored.results:
+            if result.measured:
+                criteria = {"criteria": {"crash": bounds}}
+                extras = result.measured["partition_extras"] | criteria
+                values = {**result.measured, "partition_extras": extras}
+                result = dataclasses.replace(result, measured=values)
+            results.append(result)
+        return dataclasses.replace(stored, results=tuple(results))
