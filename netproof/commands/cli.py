@@ -22,6 +22,7 @@ from netproof.commands import (
     store_check,
 )
 from netproof.commands import ingest as store_command
+from netproof.commands import judge as judge_command
 from netproof.commands import parse as parse_command
 from netproof.commands import verdict as verdict_command
 from netproof.errors import NetproofError
@@ -144,6 +145,58 @@ def parse(
     """Print what benchmarks' output files say as JSON: exit 0 all, 2 one of them is faulty."""
     raise typer.Exit(
         parse_command.run(files, bidirectional=bidirectional, out=sys.stdout, err=sys.stderr)
+    )
+
+
+@app.command("judge")
+def judge(
+    files: Annotated[list[Path], typer.Argument(help="Output of IMB-MPI1 or NetPIPE.")],
+    pattern: Annotated[
+        str | None,
+        typer.Option(
+            "--as",
+            metavar="PATTERN",
+            help="What a path says of its configuration: '{system}-{mpi}/{benchmark}'.",
+            show_default=False,
+        ),
+    ] = None,
+    names: Annotated[
+        Path | None,
+        typer.Option(
+            "--names",
+            help="CSV with a column file, and columns that name its configuration.",
+            show_default=False,
+            readable=False,
+        ),
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            "--baseline", help="Configuration that scores are relative to.", show_default=False
+        ),
+    ] = None,
+    link: Annotated[
+        str | None,
+        typer.Option("--link", metavar="RATE", help="Link of a node: 100G.", show_default=False),
+    ] = None,
+    mtu: Annotated[int, typer.Option("--mtu", min=100, help="With --link: bytes.")] = 1500,
+    bidirectional: Annotated[
+        bool, typer.Option("--bidirectional", help="NetPIPE was run with -2.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Judge output files, from any harness: exit 0 passed, 1 failed, 2 cannot be judged."""
+    raise typer.Exit(
+        judge_command.run(
+            files,
+            pattern=pattern,
+            names=names,
+            bidirectional=bidirectional,
+            link=link,
+            mtu=mtu,
+            baseline=baseline,
+            as_json=as_json,
+        )
     )
 
 

@@ -1,0 +1,56 @@
+"""The body of ``netproof judge``: output files that somebody already has, judged."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from netproof.errors import NetproofError
+from netproof.present import documents, judged_files, tables
+from netproof.verdict import files
+
+
+def run(
+    paths: Sequence[Path],
+    *,
+    pattern: str | None,
+    names: Path | None,
+    bidirectional: bool,
+    link: str | None,
+    mtu: int,
+    baseline: str | None,
+    as_json: bool,
+) -> int:
+    """Judge the files and print what was found; return the exit status.
+
+    0 passed, 1 a curve failed, 2 something could not be read or judged.
+    """
+    try:
+        if pattern is not None and names is not None:
+            raise NetproofError("--as and --names both say what is a configuration: give one")
+        named = None
+        if pattern is not None:
+            named = files.Pattern(pattern)
+        elif names is not None:
+            named = files.NameList(names)
+        elif baseline is not None:
+            raise NetproofError(
+                "--baseline names a configuration: --as or --names says what is one"
+            )
+        with tables.working(f"reading {len(paths)} files"):
+            judged = files.judge(
+                paths,
+                named=named,
+                bidirectional=bidirectional,
+                link=None if link is None else files.link(link, mtu),
+                baseline=baseline,
+            )
+    except NetproofError as error:
+        tables.say(tables.console(stderr=True), f"netproof: cannot judge: {error}", "red")
+        return files.CANNOT_JUDGE
+    if as_json:
+        documents.write(judged_files.document(judged), sys.stdout)
+    else:
+        judged_files.print_files(judged, tables.console(), compared=named is not None)
+    return judged.status

@@ -1,0 +1,121 @@
+"""Judged output files: as sentences and a table for the terminal, and as plain values."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from netproof.criteria import Finding, Level
+from netproof.present import documents
+from netproof.present.tables import TableColumn, fitting, print_table, say
+from netproof.verdict.files import JudgedCurve, JudgedFiles
+
+_STYLES = {
+    Level.FAIL: ("FAIL", "bold red"),
+    Level.INCONCLUSIVE: ("INCONCLUSIVE", "bold yellow"),
+    Level.UNDEFINED: ("NOT JUDGED", "bold yellow"),
+    Level.WARN: ("WARN", "yellow"),
+    Level.PASS: ("pass", "green"),
+}
+_TOLD = (Level.WARN, Level.UNDEFINED, Level.INCONCLUSIVE, Level.FAIL)
+"""What is said in a sentence, the worst last."""
+
+
+def print_files(judged: JudgedFiles, out: Console, *, compared: bool) -> None:
+    """A line for each curve, then what was found, the worst last, and how many passed."""
+    if judged.curves:
+        columns = _columns(judged.curves)
+        print_table(fitting(columns, out.width), out)
+    for level in _TOLD:
+        word, style = _STYLES[level]
+        for one in judged.curves:
+            for finding in one.findings:
+                if finding.level is level:
+                    say(out, f"{word} {finding.why}", style)
+    for fault in judged.faults:
+        say(out, f"NOT READ {fault}", "bold yellow")
+    counts = {level: sum(one.level is level for one in judged.curves) for level in _STYLES}
+    passed = counts[Level.PASS] + counts[Level.WARN]
+    said = [f"{passed} of {len(judged.curves)} curves passed"]
+    said += [
+        f"{counts[level]} {word}"
+        for level, word in (
+            (Level.WARN, "with warnings"),
+            (Level.FAIL, "failed"),
+            (Level.INCONCLUSIVE, "inconclusive"),
+            (Level.UNDEFINED, "could not be judged"),
+        )
+        if counts[level]
+    ]
+    if judged.faults:
+        said.append(f"{len(judged.faults)} could not be read")
+    if not compared:
+        said.append("configurations were not compared: --as or --names says what is one")
+    say(out, "; ".join(said), "bold")
+
+
+def document(judged: JudgedFiles) -> dict[str, Any]:
+    """Plain values for ``json``. Sizes in bytes, times in µs, bandwidths in MB/s (10⁶ bytes/s)."""
+    return {
+        "format": documents.FORMAT,
+        "status": judged.status,
+        "faults": list(judged.faults),
+        "curves": [_curve(one) for one in judged.curves],
+    }
+
+
+def _curve(one: JudgedCurve) -> dict[str, Any]:
+    return {
+        "configuration": one.configuration,
+        **dataclasses.asdict(one.kind),
+        "files": list(one.files),
+        "launches": len(one.launches),
+        "level": one.level,
+        "curve": documents.of_curve(one.curve),
+        "landmarks": {
+            **dataclasses.asdict(one.landmarks),
+            "undefined": dict(one.landmarks.undefined),
+            "intervals": {name: [low, high] for name, low, high in one.landmarks.intervals},
+        },
+        "findings": [_finding(finding) for finding in one.findings],
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "criterion": finding.criterion,
+        "level": finding.level,
+        "size_bytes": finding.size,
+        "value": finding.value,
+        "bound": finding.bound,
+        "interval": documents.of_interval(finding.interval),
+        "common_sizes": documents.of_common(finding.common),
+        "why": finding.why,
+    }
+
+
+def _columns(curves: Sequence[JudgedCurve]) -> list[TableColumn]:
+    def figures(name: str, scale: float = 1.0, form: str = ".1f") -> list[str]:
+        values = [getattr(one.landmarks, name) for one in curves]
+        return ["-" if value is None else f"{scale * value:{form}}" for value in values]
+
+    scores = [
+        next((f.value for f in one.findings if f.criterion == "score"), None) for one in curves
+    ]
+    columns = [
+        TableColumn("configuration", [one.configuration for one in curves], right=False),
+        TableColumn("measured", [str(one.kind) for one in curves], right=False),
+        TableColumn("launches", [str(len(one.launches)) for one in curves], 4),
+        TableColumn("latency µs", figures("latency_us", form=".2f"), 1),
+        TableColumn("peak MB/s", figures("peak_mb_s"), 2),
+        TableColumn("r∞ MB/s", figures("asymptotic_mb_s"), 3),
+        TableColumn("of line", figures("line_rate_share", 100, ".1f"), 3),
+    ]
+    if any(score is not None for score in scores):
+        columns.append(TableColumn("score", ["-" if v is None else f"{v:.2f}" for v in scores], 1))
+    words = [Text(*_STYLES[one.level]) for one in curves]
+    return [*columns, TableColumn("", words, right=False)]

@@ -1,0 +1,333 @@
+"""Outputs that somebody already has, from any harness, judged by what needs no reference."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from netproof import criteria
+from netproof.benchmarks import imb, outputs
+from netproof.benchmarks.catalogue import LINK_FACTORS
+from netproof.criteria import Finding, Level
+from netproof.criteria.interface import CaseCurves
+from netproof.criteria.registry import CONFIRMED_BY_MEASURING, CRITERIA
+from netproof.criteria.settings import Settings
+from netproof.errors import NetproofError, shortened
+from netproof.intake import loading
+from netproof.measurement.curve import Curve
+from netproof.measurement.landmarks import Landmarks, landmarks
+from netproof.measurement.launches import median_curve
+from netproof.measurement.links import Link
+from netproof.measurement.units import line_rate_mb_s
+
+NO_CONFIGURATION = ("benchmark", "launch")
+"""Names in a pattern that tell no configurations apart: what was run, and how often."""
+
+FILE_COLUMN = "file"
+"""The column of a list that names files."""
+
+PASSED, FAILED, CANNOT_JUDGE = 0, 1, 2
+"""Exit statuses, as those of ``netproof verdict``."""
+
+_NAME = re.compile(r"\{([^{}]*)\}|(\*)")
+_RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([MG])?(?:bit/s|bps)?", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class CurveKind:
+    """What was measured: curves of the same kind can be compared.
+
+    ``groups``: of IMB's ``-multi``, how many ran at once, and of which this is, else 1 and None.
+    """
+
+    benchmark: str
+    function: str
+    ranks: int
+    direction: str
+    groups: int = 1
+    group: int | None = None
+
+    def __str__(self) -> str:
+        """As it stands in a sentence."""
+        if self.benchmark == "netpipe":
+            return f"NetPIPE {self.direction}"
+        several = "" if self.groups == 1 else f" in {self.groups} groups"
+        which = "" if self.group is None else f", group {self.group}"
+        return f"IMB {self.function} {self.ranks} ranks{several}{which}"
+
+
+@dataclass(frozen=True)
+class JudgedCurve:
+    """The launches of one kind in one configuration, and what the criteria say of them.
+
+    ``curve``: the median of ``launches``, a curve of each of ``files``.
+    """
+
+    configuration: str
+    kind: CurveKind
+    files: tuple[str, ...]
+    launches: tuple[Curve, ...]
+    curve: Curve
+    landmarks: Landmarks
+    findings: tuple[Finding, ...] = ()
+
+    def __str__(self) -> str:
+        """What the sentences on it begin with."""
+        return f"{self.configuration} {self.kind}"
+
+    @property
+    def level(self) -> Level:
+        """The worst of its findings."""
+        found = {finding.level for finding in self.findings}
+        order = (Level.FAIL, Level.INCONCLUSIVE, Level.UNDEFINED, Level.WARN)
+        return next((level for level in order if level in found), Level.PASS)
+
+
+@dataclass(frozen=True)
+class JudgedFiles:
+    """All curves of the files; ``faults``: what could not be read or taken, a sentence each."""
+
+    curves: tuple[JudgedCurve, ...]
+    faults: tuple[str, ...]
+
+    @property
+    def status(self) -> int:
+        """Exit status: a curve fails; else something could not be judged; else all passed."""
+        levels = {one.level for one in self.curves}
+        if Level.FAIL in levels:
+            return FAILED
+        if self.faults or not self.curves or levels & {Level.INCONCLUSIVE, Level.UNDEFINED}:
+            return CANNOT_JUDGE
+        return PASSED
+
+
+def link(rate: str, mtu: int) -> Link:
+    """A link of a rate as people write it, ``100G`` or ``40000M``; NetproofError for another."""
+    found = _RATE.fullmatch(rate.strip())
+    if not found or float(found[1]) <= 0:
+        raise NetproofError(f"--link {rate}: give a rate in bit/s with its unit, 100G or 1000M")
+    mbit_s = float(found[1]) * (1 if (found[2] or "M").upper() == "M" else 1000)
+    made = Link(mbit_s, mtu)
+    if line_rate_mb_s(mbit_s, mtu) <= 0:
+        raise NetproofError(f"--mtu {mtu}: no message fits into that; 1500 is usual, 9000 jumbo")
+    return made
+
+
+class Pattern:
+    """What the names in paths mean: ``{system}-{mpi}/{benchmark}``, held against paths' ends.
+
+    A name stands for one or more characters but ``/``, ``*`` for any of them; an extension of the
+    file may follow. Raises NetproofError for a pattern without a name or with one twice.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.names: list[str] = []
+        parts, at = [], 0
+        for found in _NAME.finditer(text):
+            parts.append(re.escape(text[at : found.start()]))
+            at = found.end()
+            if found[2]:
+                parts.append(r"[^/]*")
+                continue
+            if not found[1].isidentifier():
+                raise NetproofError(f"--as {text}: {found[0]} is no name: letters, digits, _")
+            if found[1] in self.names:
+                raise NetproofError(f"--as {text}: {found[0]} stands there twice")
+            self.names.append(found[1])
+            parts.append(rf"(?P<{found[1]}>[^/]+?)")
+        if not set(self.names) - set(NO_CONFIGURATION):
+            raise NetproofError(
+                f"--as {text}: names no part of a configuration, as {{system}}-{{mpi}} does"
+            )
+        parts.append(re.escape(text[at:]))
+        self._pattern = re.compile(rf"(?:.*/)?{''.join(parts)}(?:\.[A-Za-z0-9]+)*")
+
+    def configuration(self, path: Path) -> str:
+        """The configuration of a file; NetproofError where the path does not fit."""
+        found = self._pattern.fullmatch(str(path))
+        if not found:
+            raise NetproofError(f"{path}: does not fit --as {self.text}")
+        return " ".join(found[name] for name in self.names if name not in NO_CONFIGURATION)
+
+
+class NameList:
+    """A list of files as CSV: a column ``file``, the others being parts of the configuration.
+
+    Paths are relative to the list's folder. Raises NetproofError where it is none.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            rows = list(csv.DictReader(io.StringIO(loading.read_text(path)), strict=True))
+        except (OSError, UnicodeDecodeError, csv.Error) as error:
+            raise NetproofError(f"{path}: cannot be read: {shortened(str(error))}") from error
+        self._names: dict[Path, str] = {}
+        for number, row in enumerate(rows, 2):
+            name = row.pop(FILE_COLUMN, None)
+            if not name or None in row or None in row.values():
+                raise NetproofError(
+                    f"{path}:{number}: a list has a column {FILE_COLUMN!r}, others that name the"
+                    " configuration, and a value for each"
+                )
+            parts = [str(value) for key, value in row.items() if key not in NO_CONFIGURATION]
+            if not any(parts):
+                raise NetproofError(f"{path}:{number}: {name} has no configuration")
+            self._names[(path.parent / name).resolve()] = " ".join(filter(None, parts))
+        if not self._names:
+            raise NetproofError(f"{path}: names no file")
+
+    def configuration(self, path: Path) -> str:
+        """The configuration of a file; NetproofError where the list does not have it."""
+        try:
+            return self._names[path.resolve()]
+        except KeyError as error:
+            raise NetproofError(f"{path}: is not in {self.path}") from error
+
+
+def judge(
+    paths: Sequence[Path],
+    *,
+    named: Pattern | NameList | None = None,
+    bidirectional: bool = False,
+    link: Link | None = None,
+    baseline: str | None = None,
+    settings: Settings | None = None,
+) -> JudgedFiles:
+    """Judge the curves of output files by the criteria that need no reference.
+
+    ``named``: what is one configuration; None takes each file as one, and compares none.
+    Several files of one configuration and kind are its launches. ``bidirectional``: how NetPIPE
+    was run. ``link``: of each node; with it two ranks are held against its line rate.
+    ``baseline``: the configuration that scores are relative to.
+    """
+    settings = settings or Settings()
+    found: dict[tuple[str, CurveKind], list[tuple[str, Curve]]] = {}
+    faults: list[str] = []
+    for path in paths:
+        try:
+            configuration = str(path) if named is None else named.configuration(path)
+            read = _curves(path, bidirectional=bidirectional)
+        except NetproofError as error:
+            faults.append(str(error))
+            continue
+        for kind, curve in read:
+            if isinstance(curve, NetproofError):
+                faults.append(str(curve))
+            else:
+                found.setdefault((configuration, kind), []).append((str(path), curve))
+    curves = []
+    for (configuration, kind), several in found.items():
+        try:
+            curves.append(_judged(configuration, kind, several, link, settings))
+        except NetproofError as error:
+            files = ", ".join(file for file, _ in several)
+            faults.append(f"{configuration} {kind} ({files}): {error}")
+    if named is not None:
+        curves = _compared(curves, baseline, settings)
+    known = {one.configuration for one in curves}
+    if baseline is not None and baseline not in known:
+        there = ", ".join(sorted(known)) or "none"
+        faults.append(f"--baseline {baseline}: no configuration has that name; there are: {there}")
+    return JudgedFiles(tuple(curves), tuple(faults))
+
+
+def _curves(path: Path, *, bidirectional: bool) -> list[tuple[CurveKind, Curve | NetproofError]]:
+    """The curves of a file; in the place of one that failed, why."""
+    text = outputs.text_of(path)
+    output = outputs.read(text, str(path), bidirectional=bidirectional and not imb.is_one(text))
+    if not isinstance(output, imb.ImbOutput):
+        direction = "bidirectional" if output.bidirectional else "oneway"
+        return [(CurveKind("netpipe", "netpipe", 2, direction), output.curve())]
+    found: list[tuple[CurveKind, Curve | NetproofError]] = []
+    for table in output.tables:
+        kind = CurveKind("imb", table.function, table.ranks, "oneway", table.groups, table.group)
+        try:
+            found.append((kind, table.curve()))
+        except NetproofError as error:
+            found.append((kind, error))
+    return found
+
+
+def _judged(
+    configuration: str,
+    kind: CurveKind,
+    several: Sequence[tuple[str, Curve]],
+    link: Link | None,
+    settings: Settings,
+) -> JudgedCurve:
+    launches = tuple(curve for _, curve in several)
+    curve = median_curve(launches)
+    line_rate = None
+    # Of more ranks it is not known which messages crossed the link.
+    if link is not None and kind.ranks == 2 and kind.groups == 1:
+        line_rate = LINK_FACTORS.get(kind.function, 1.0) * line_rate_mb_s(link.mbit_s, link.mtu)
+    marks = landmarks(curve, line_rate, launches=launches if len(launches) > 1 else ())
+    one = JudgedCurve(
+        configuration, kind, tuple(file for file, _ in several), launches, curve, marks
+    )
+    case = CaseCurves(
+        str(one),
+        curve,
+        curve,
+        launches,
+        marks,
+        line_rate if curve.bandwidth_mb_s is not None else None,
+    )
+    findings = [
+        _not_again(finding)
+        for criterion in CRITERIA
+        if criterion.judge is not None
+        for finding in criterion.judge(case, settings)
+    ]
+    return replace(one, findings=tuple(findings))
+
+
+def _not_again(finding: Finding) -> Finding:
+    """A flag that would be measured again in a run: here nobody can."""
+    flagged = finding.level in (Level.WARN, Level.FAIL)
+    if not flagged or finding.criterion not in CONFIRMED_BY_MEASURING:
+        return finding
+    return replace(finding, why=f"{finding.why}; it was not measured again")
+
+
+def _compared(
+    curves: Sequence[JudgedCurve], baseline: str | None, settings: Settings
+) -> list[JudgedCurve]:
+    """The curves with what comparing configurations finds, where there are several of a kind."""
+    by_kind: dict[CurveKind, list[JudgedCurve]] = {}
+    for one in curves:
+        if one.curve.sizes != (0,):
+            by_kind.setdefault(one.kind, []).append(one)
+    more: dict[str, list[Finding]] = {}
+    for members in by_kind.values():
+        if len(members) > 1:
+            found = criteria.above_envelope(
+                {str(one): one.curve for one in members},
+                settings.envelope,
+                launches={str(one): one.launches for one in members},
+            )
+            for finding in found:
+                more.setdefault(finding.where, []).append(finding)
+        base = next((one for one in members if one.configuration == baseline), None)
+        for one in members if base is not None else ():
+            sizes = [
+                finding.size
+                for finding in more.get(str(one), ())
+                if finding.level is Level.FAIL and finding.size is not None
+            ]
+            score = criteria.score(
+                one.launches,
+                base.launches,
+                where=str(one),
+                baseline=base.configuration,
+                red_sizes=sizes,
+                settings=settings.score,
+            )
+            more.setdefault(str(one), []).append(score)
+    return [replace(one, findings=(*one.findings, *more.get(str(one), ()))) for one in curves]

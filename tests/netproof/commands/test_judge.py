@@ -1,0 +1,203 @@
+"""``netproof judge``: files that somebody has, from any harness, with an exit status that holds."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from netproof.commands.cli import app
+from netproof.verdict import files
+
+DATA = Path(__file__).parents[2] / "data"
+IMB = DATA / "imb" / "2021.11" / "all.txt"
+OLDER = DATA / "imb" / "2019.6" / "all.txt"
+TCP = DATA / "netpipe" / "3.7.2" / "testbed-fast-ethernet.out"
+
+
+def judge(*arguments: str | Path) -> tuple[int, str]:
+    ran = CliRunner().invoke(app, ["judge", *map(str, arguments)])
+    return ran.exit_code, " ".join(ran.output.split())
+
+
+def document(*arguments: str | Path) -> tuple[int, dict]:
+    ran = CliRunner().invoke(app, ["judge", *map(str, arguments), "--json"])
+    return ran.exit_code, json.loads(ran.stdout)
+
+
+def row(size: int, seconds: float) -> str:
+    """A row of the file that NetPIPE 3.7.2 writes: bytes, Mbps of 2^20 bit/s, seconds."""
+    told = float(f"{seconds:.8f}")
+    return f"{size:8d} {8 * size / told / 2**20:f} {told:12.8f}\n"
+
+
+def slowed(text: str, factor: float, size: int | None = None) -> str:
+    """A NetPIPE file, one size or all of them ``factor`` times as slow."""
+    rows = [(int(line.split()[0]), float(line.split()[2])) for line in text.splitlines()]
+    return "".join(
+        row(there, seconds * (factor if size in (None, there) else 1)) for there, seconds in rows
+    )
+
+
+def test_a_healthy_file_passes_and_says_that_nothing_was_compared():
+    status, said = judge(TCP)
+    assert status == 0, said
+    assert "1 of 1 curves passed" in said
+    assert "configurations were not compared: --as or --names says what is one" in said
+
+
+def test_every_table_of_imb_is_a_curve():
+    status, found = document(IMB)
+    kinds = {(one["function"], one["ranks"]) for one in found["curves"]}
+    assert {("PingPong", 2), ("Alltoall", 4), ("Barrier", 4)} <= kinds
+    assert found["status"] == status
+    assert all(one["files"] == [str(IMB)] for one in found["curves"])
+    assert all(finding["why"] for one in found["curves"] for finding in one["findings"])
+
+
+def test_a_jump_fails_with_its_size_and_that_nobody_measured_it_again(tmp_path):
+    path = tmp_path / "slow.out"
+    path.write_text(slowed(TCP.read_text(), 40, 65536))
+    status, said = judge(path)
+    assert status == 1, said
+    assert "FAIL" in said
+    assert "65536 bytes" in said
+    assert "it was not measured again" in said
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """Two systems with three launches each, the second 20 times as slow."""
+    for system, factor in (("fast", 1.0), ("slow", 20.0)):
+        for launch in (1, 2, 3):
+            path = tmp_path / f"{system}-mpich" / f"tcp.{launch}.out"
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(slowed(TCP.read_text(), factor * (1 + launch / 1000)))
+    return tmp_path
+
+
+def test_configurations_are_compared_where_a_pattern_says_what_is_one(tree):
+    paths = sorted(tree.rglob("*.out"))
+    status, found = document(*paths, "--as", "{system}-{mpi}/{benchmark}.{launch}")
+    assert status == 1
+    assert {(one["configuration"], one["launches"]) for one in found["curves"]} == {
+        ("fast mpich", 3),
+        ("slow mpich", 3),
+    }
+    levels = {one["configuration"]: one["level"] for one in found["curves"]}
+    assert levels == {"fast mpich": "pass", "slow mpich": "fail"}
+    (slow,) = (one for one in found["curves"] if one["level"] == "fail")
+    failed = {finding["criterion"] for finding in slow["findings"] if finding["level"] == "fail"}
+    assert failed == {"envelope"}
+
+
+def test_scores_are_relative_to_the_baseline(tree):
+    paths = sorted(tree.rglob("*.out"))
+    _, found = document(
+        *paths, "--as", "{system}-{mpi}/{benchmark}.{launch}", "--baseline", "fast mpich"
+    )
+    scores = {
+        one["configuration"]: finding["value"]
+        for one in found["curves"]
+        for finding in one["findings"]
+        if finding["criterion"] == "score"
+    }
+    assert scores == {"fast mpich": pytest.approx(1), "slow mpich": pytest.approx(1 / 20, rel=1e-3)}
+    status, said = judge(*paths, "--as", "{system}-{mpi}/*", "--baseline", "other")
+    assert status == 1
+    assert "--baseline other: no configuration has that name; there are: fast mpich, slow" in said
+
+
+def test_a_list_names_configurations_as_a_pattern_does(tree):
+    paths = sorted(tree.rglob("*.out"))
+    rows = [f"{path.relative_to(tree)},{path.parent.name.split('-')[0]}" for path in paths]
+    listed = tree / "names.csv"
+    listed.write_text("\n".join(["file,switch", *rows]) + "\n")
+    status, found = document(*paths, "--names", listed)
+    assert status == 1
+    assert {one["configuration"] for one in found["curves"]} == {"fast", "slow"}
+    listed.write_text("\n".join(["file,switch", *rows[1:]]) + "\n")
+    _, found = document(*paths, "--names", listed)
+    (fault,) = found["faults"]
+    assert fault == f"{paths[0]}: is not in {listed}"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--as", "{a}{a}"], "{a} stands there twice"),
+        (["--as", "{benchmark}"], "names no part of a configuration"),
+        (["--as", "{two words}"], "{two words} is no name"),
+        (["--baseline", "x"], "--baseline names a configuration"),
+        (["--link", "fast"], "--link fast: give a rate in bit/s"),
+        (["--as", "{a}", "--names", "x.csv"], "give one"),
+        (["--names", "no-such.csv"], "no-such.csv: cannot be read"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_with_the_remedy(arguments, said):
+    status, told = judge(TCP, *arguments)
+    assert status == 2
+    assert said in told
+
+
+def test_a_file_that_does_not_fit_or_is_no_output_counts_and_is_named(tmp_path):
+    odd = tmp_path / "notes-x" / "readme.txt"
+    odd.parent.mkdir()
+    odd.write_text("not a benchmark\n")
+    status, said = judge(TCP, odd)
+    assert status == 2
+    assert f"NOT READ {odd}:1" in said
+    assert "1 could not be read" in said
+    status, said = judge(TCP, "--as", "{system}-{mpi}/nothing-like-this")
+    assert status == 2
+    assert "does not fit --as" in said
+
+
+def test_sizes_of_one_configuration_have_to_be_alike(tmp_path):
+    for number, count in ((1, None), (2, -1)):
+        path = tmp_path / "a-b" / f"tcp.{number}.out"
+        path.parent.mkdir(exist_ok=True)
+        lines = TCP.read_text().splitlines(True)
+        path.write_text("".join(lines[:count]))
+    status, said = judge(*sorted(tmp_path.rglob("*.out")), "--as", "{system}-{mpi}/*")
+    assert status == 2
+    assert "was measured at other sizes than launch 1" in said
+
+
+def test_a_rate_above_the_line_says_that_the_link_given_is_wrong():
+    status, said = judge(TCP, "--link", "100M")
+    assert status == 0, said
+    status, said = judge(TCP, "--link", "10M")
+    assert status in (1, 2)
+    assert "of the line rate of" in said
+
+
+@pytest.mark.parametrize(
+    ("rate", "mbit_s"), [("100G", 100_000), ("40 Gbit/s", 40_000), ("2.5G", 2500), ("1000", 1000)]
+)
+def test_rates_are_read_as_people_write_them(rate, mbit_s):
+    assert files.link(rate, 1500).mbit_s == mbit_s
+
+
+def test_what_a_library_and_a_launcher_print_around_imb_is_no_fault(tmp_path):
+    before = "[0] MPI startup(): Intel(R) MPI Library, Version 2021.17\nsrun: job 17 queued\n"
+    path = tmp_path / "imb.txt"
+    path.write_text(before + IMB.read_text() + "slurmstepd: done\n")
+    plain, framed = document(IMB)[1], document(path)[1]
+    for one in (*plain["curves"], *framed["curves"]):
+        del one["files"], one["configuration"], one["findings"]
+    assert framed["curves"] == plain["curves"]
+
+
+def test_the_same_file_under_two_names_is_two_launches(tmp_path):
+    for name in ("a-b/one.out", "a-b/two.out"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copyfile(TCP, tmp_path / name)
+    status, found = document(*sorted(tmp_path.rglob("*.out")), "--as", "{system}-{mpi}/*")
+    assert status == 0
+    (one,) = found["curves"]
+    assert one["launches"] == 2
+    assert one["landmarks"]["intervals"]
