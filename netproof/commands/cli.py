@@ -22,6 +22,7 @@ from netproof.commands import (
     store_check,
 )
 from netproof.commands import ingest as store_command
+from netproof.commands import init as init_command
 from netproof.commands import judge as judge_command
 from netproof.commands import parse as parse_command
 from netproof.commands import verdict as verdict_command
@@ -146,6 +147,17 @@ def parse(
     raise typer.Exit(
         parse_command.run(files, bidirectional=bidirectional, out=sys.stdout, err=sys.stderr)
     )
+
+
+@app.command("init")
+def init(
+    system: Annotated[str, typer.Option("--system", help="Name of your system.")],
+    folder: Annotated[
+        Path, typer.Argument(help="Folder to write to; made if need be.", readable=False)
+    ] = Path("."),
+) -> None:
+    """Write what a new site begins with: exit 0 written, 2 it cannot be."""
+    raise typer.Exit(init_command.run(folder, system))
 
 
 @app.command("judge")

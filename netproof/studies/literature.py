@@ -24,8 +24,9 @@ from netproof.measurement.curve import Curve
 from netproof.measurement.landmarks import Landmarks, landmarks, line_rate_share
 from netproof.measurement.units import MEBI, bandwidth_mb_s, line_rate_mb_s, mb_s, us
 from netproof.session.session import CheckResult, Session
+from netproof.site import shipped
 
-DIRECTORY = Path(__file__).resolve().parents[2] / "reference-values" / "literature"
+DIRECTORY = shipped.folder("reference-values") / "literature"
 MBPS_BITS = {1_000_000: (1_000_000,), MEBI: (MEBI,), "unstated": (1_000_000, MEBI)}
 """What a study's Mbps may mean in bit/s."""
 RATE_KIB = (64, 16, 4, 1)

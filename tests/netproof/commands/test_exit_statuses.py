@@ -35,6 +35,7 @@ FAULTY = {
     "site check": [["none"], ["testbed:none"], ["{wrong site}"]],
     "site show": [["none"], ["testbed:none"], ["{wrong site}"]],
     "baseline": [[BAD], [PASSED], [PASSED, PASSED, PASSED], ["{deep}"] * 3, [BAD, "--floor", "7"]],
+    "init": [["--system", "two words", "{new}"], ["--system", "settings", "{new}"], [BAD]],
     "judge": [[BAD], ["{deep}", BAD], [BAD, "--as", "{{}}"], [BAD, "--link", "x"], ["/nowhere"]],
     "ingest": [[BAD, "--store", "{new}"], ["{deep}", "--store", "{new}"], [PASSED, "--store", BAD]],
     "store check": [[STORE], [BAD], ["/nowhere"]],

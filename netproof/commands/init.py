@@ -1,0 +1,92 @@
+"""The body of ``netproof init``: what a new site begins with, copied from the examples."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+from netproof.errors import NetproofError
+from netproof.present import tables
+from netproof.site import shipped
+
+WRITTEN, REFUSED = 0, 2
+"""Exit statuses of ``netproof init``."""
+
+EXAMPLE = "example"
+"""The system that the examples are of."""
+
+_SYSTEM = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+
+ACTIVATE = """\
+# shellcheck shell=bash
+# Source this: `. activate`. Afterwards `reframe -c checks -r` and `netproof` work in this shell.
+netproof_site=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+export RFM_CONFIG_PATH=$netproof_site/site-config
+export RFM_REFERENCE_PREFIX=$netproof_site/reference-values
+export RFM_REPORT_FILE=$netproof_site/reports/run-{sessionid}.json RFM_TIMESTAMP_DIRS=%FT%H-%M-%S
+export NETPROOF_STORE=${NETPROOF_STORE:-$netproof_site/store}
+export RFM_PERF_INFO_LEVEL=${RFM_PERF_INFO_LEVEL:-verbose}
+unset netproof_site
+"""
+"""What `ci/activate` does, for a folder without a checkout."""
+
+
+def run(folder: Path, system: str) -> int:
+    """Write a new site's files into ``folder`` and say what is next; return the exit status.
+
+    Nothing that is there is touched: where a file has one of the names, none is written.
+    """
+    out = tables.console()
+    try:
+        if not _SYSTEM.fullmatch(system) or system == "settings":
+            raise NetproofError(
+                f"--system {system}: give the name that ReFrame will have: letters, digits, _ and -"
+            )
+        files = _files(system)
+        there = [name for name in files if (folder / name).exists()]
+        if there:
+            raise NetproofError(
+                f"{folder / there[0]}: is there already, and nothing was written: choose another"
+                " folder, or move it away"
+            )
+        for name, text in files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+    except (NetproofError, OSError) as error:
+        tables.say(tables.console(stderr=True), f"netproof: {error}", "red")
+        return REFUSED
+    for name in files:
+        tables.say(out, f"wrote {folder / name}")
+    place = shlex.quote(str(folder))
+    tables.say(out, "next:", "bold")
+    for step in (
+        f"put your cluster into {folder / 'site-config' / system}.py",
+        f"cd {place} && . ./activate && netproof site check {system}",
+        f"reframe --system {system} -c checks -r && netproof verdict",
+    ):
+        tables.say(out, f"  {step}")
+    return WRITTEN
+
+
+def _files(system: str) -> dict[str, str]:
+    """Text of each file, by its name in the folder."""
+    site, references = shipped.folder("site-config"), shipped.folder("reference-values")
+    checks = shipped.folder("checks")
+    named = (site / f"{EXAMPLE}.py").read_text()
+    named = named.replace(f'"name": "{EXAMPLE}"', f'"name": "{system}"')
+    # The host names are the example's; without any ReFrame takes the system that it is told.
+    named = re.sub(r'"hostnames": \[[^\]]*\]', '"hostnames": []', named)
+    bounds = re.sub(
+        rf"\b{EXAMPLE}:", f"{system}:", (references / f"{EXAMPLE}.yaml").read_text()
+    ).replace(f"site-config/{EXAMPLE}.py", f"site-config/{system}.py")
+    files = {
+        "activate": ACTIVATE,
+        "site-config/settings.py": (site / "settings.py").read_text(),
+        f"site-config/{system}.py": named,
+        f"reference-values/{system}.yaml": bounds,
+    }
+    for path in sorted(checks.rglob("*.py")):
+        files[f"checks/{path.relative_to(checks)}"] = path.read_text()
+    return files
