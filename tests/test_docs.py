@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from netproof.site import site
 from netproof.commands.cli import app
+from netproof.site import site
 from netproof.verdict.references import VARIABLE_UNITS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -96,10 +96,32 @@ def test_site_tells_of_every_key(heading, keys):
     assert told == set(keys)
 
 
-def test_every_page_is_in_the_readme():
-    linked = set(re.findall(r"\]\(([^)#\s]+)", TEXT[ROOT / "README.md"]))
-    pages = {str(page.relative_to(ROOT)) for page in PAGES} - {"README.md"}
-    assert pages <= linked
+def test_every_page_is_in_the_index():
+    index = ROOT / "docs" / "README.md"
+    linked = {
+        (index.parent / name).resolve() for name in re.findall(r"\]\(([^)#\s]+)", TEXT[index])
+    }
+    assert set(PAGES) - {index, ROOT / "README.md"} <= linked
+    assert "](docs/README.md)" in TEXT[ROOT / "README.md"]
+
+
+def test_every_command_is_in_the_table_of_commands():
+    told = TEXT[ROOT / "docs" / "commands.md"]
+    for name, command in get_command(app).commands.items():
+        verbs = (
+            [f"{name} {below}" for below in command.commands]
+            if hasattr(command, "commands")
+            else [name]
+        )
+        for verb in verbs:
+            # History without a word shows.
+            assert (
+                f"netproof {verb.removesuffix(' show') if name == 'history' else verb}" in told
+            ), verb
+
+
+def test_the_readme_fits_two_screens():
+    assert len(TEXT[ROOT / "README.md"].splitlines()) <= 100
 
 
 def test_adding_a_benchmark_takes_ten_lines():
