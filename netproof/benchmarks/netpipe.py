@@ -194,9 +194,16 @@ def read_file(text: str, path: str, *, bidirectional: bool) -> NetpipeOutput:
                 after.line,
                 "",
                 f"lines are missing: NetPIPE 3.7.2 measures {listed}"
-                f"{f' and {more} more sizes' if more > 0 else ''} bytes before {after.size}",
+                f"{f' and {more} more sizes' if more > 0 else ''} bytes before {after.size}"
+                f"{_twice(there) if not bidirectional else ''}",
             )
     return NetpipeOutput(path, release, bidirectional, tuple(points))
+
+
+def _twice(sizes: Sequence[int]) -> str:
+    """A remedy where all sizes are even, as in the file of a bidirectional run."""
+    even = all(size % 2 == 0 for size in sizes)
+    return "; a run with -2 counts both ways: say --bidirectional if it was one" if even else ""
 
 
 def read_print(text: str, path: str, *, bidirectional: bool) -> NetpipeOutput:

@@ -24,8 +24,9 @@ from netproof.measurement.launches import median_curve
 from netproof.measurement.links import Link
 from netproof.measurement.units import line_rate_mb_s
 
-NO_CONFIGURATION = ("benchmark", "launch")
-"""Names in a pattern that tell no configurations apart: what was run, and how often."""
+BENCHMARK, LAUNCH = "benchmark", "launch"
+NO_CONFIGURATION = (BENCHMARK, LAUNCH)
+"""Names in a pattern that tell no configurations apart: what was run, and which time."""
 
 FILE_COLUMN = "file"
 """The column of a list that names files."""
@@ -41,7 +42,9 @@ _RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([MG])?(?:bit/s|bps)?", re.IGNORECAS
 class CurveKind:
     """What was measured: curves of the same kind can be compared.
 
-    ``groups``: of IMB's ``-multi``, how many ran at once, and of which this is, else 1 and None.
+    ``named``: what the user calls the benchmark, where that is said: a file of NetPIPE does not
+    tell TCP from MPI. ``groups``: of IMB's ``-multi``, how many ran at once, and of which this is,
+    else 1 and None.
     """
 
     benchmark: str
@@ -50,14 +53,16 @@ class CurveKind:
     direction: str
     groups: int = 1
     group: int | None = None
+    named: str = ""
 
     def __str__(self) -> str:
         """As it stands in a sentence."""
         if self.benchmark == "netpipe":
-            return f"NetPIPE {self.direction}"
+            return " ".join(filter(None, ("NetPIPE", self.named, self.direction)))
         several = "" if self.groups == 1 else f" in {self.groups} groups"
         which = "" if self.group is None else f", group {self.group}"
-        return f"IMB {self.function} {self.ranks} ranks{several}{which}"
+        called = f" ({self.named})" if self.named else ""
+        return f"IMB {self.function} {self.ranks} ranks{several}{which}{called}"
 
 
 @dataclass(frozen=True)
@@ -145,14 +150,15 @@ class Pattern:
                 f"--as {text}: names no part of a configuration, as {{system}}-{{mpi}} does"
             )
         parts.append(re.escape(text[at:]))
-        self._pattern = re.compile(rf"(?:.*/)?{''.join(parts)}(?:\.[A-Za-z0-9]+)*")
+        self._pattern = re.compile(rf"(?:.*/)?{''.join(parts)}(?:\.[A-Za-z][A-Za-z0-9]*)*")
 
-    def configuration(self, path: Path) -> str:
-        """The configuration of a file; NetproofError where the path does not fit."""
+    def of(self, path: Path) -> tuple[str, str]:
+        """The configuration of a file, and its benchmark; NetproofError where it does not fit."""
         found = self._pattern.fullmatch(str(path))
         if not found:
             raise NetproofError(f"{path}: does not fit --as {self.text}")
-        return " ".join(found[name] for name in self.names if name not in NO_CONFIGURATION)
+        parts = [found[name] for name in self.names if name not in NO_CONFIGURATION]
+        return " ".join(parts), found[BENCHMARK] if BENCHMARK in self.names else ""
 
 
 class NameList:
@@ -167,7 +173,7 @@ class NameList:
             rows = list(csv.DictReader(io.StringIO(loading.read_text(path)), strict=True))
         except (OSError, UnicodeDecodeError, csv.Error) as error:
             raise NetproofError(f"{path}: cannot be read: {shortened(str(error))}") from error
-        self._names: dict[Path, str] = {}
+        self._names: dict[Path, tuple[str, str]] = {}
         for number, row in enumerate(rows, 2):
             name = row.pop(FILE_COLUMN, None)
             if not name or None in row or None in row.values():
@@ -178,12 +184,13 @@ class NameList:
             parts = [str(value) for key, value in row.items() if key not in NO_CONFIGURATION]
             if not any(parts):
                 raise NetproofError(f"{path}:{number}: {name} has no configuration")
-            self._names[(path.parent / name).resolve()] = " ".join(filter(None, parts))
+            place = (path.parent / name).resolve()
+            self._names[place] = " ".join(filter(None, parts)), str(row.get(BENCHMARK, ""))
         if not self._names:
             raise NetproofError(f"{path}: names no file")
 
-    def configuration(self, path: Path) -> str:
-        """The configuration of a file; NetproofError where the list does not have it."""
+    def of(self, path: Path) -> tuple[str, str]:
+        """The configuration of a file, and its benchmark; NetproofError where it is not listed."""
         try:
             return self._names[path.resolve()]
         except KeyError as error:
@@ -211,12 +218,13 @@ def judge(
     faults: list[str] = []
     for path in paths:
         try:
-            configuration = str(path) if named is None else named.configuration(path)
+            configuration, called = (str(path), "") if named is None else named.of(path)
             read = _curves(path, bidirectional=bidirectional)
         except NetproofError as error:
             faults.append(str(error))
             continue
-        for kind, curve in read:
+        for measured, curve in read:
+            kind = replace(measured, named=called)
             if isinstance(curve, NetproofError):
                 faults.append(str(curve))
             else:

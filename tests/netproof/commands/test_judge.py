@@ -94,6 +94,22 @@ def test_configurations_are_compared_where_a_pattern_says_what_is_one(tree):
     assert failed == {"envelope"}
 
 
+def test_what_is_named_otherwise_was_measured_otherwise(tree):
+    """NetPIPE's file tells TCP from MPI no more than its name does."""
+    paths = sorted(tree.rglob("*.out"))
+    status, found = document(*paths, "--as", "{system}-{mpi}/{benchmark}")
+    # With the launch taken for a part of the benchmark, each is a kind of its own.
+    assert status == 1
+    assert {one["named"] for one in found["curves"]} == {"tcp.1", "tcp.2", "tcp.3"}
+    assert all(one["launches"] == 1 for one in found["curves"])
+
+
+def test_a_bidirectional_file_read_as_one_way_says_what_to_give(tmp_path):
+    status, said = judge(DATA / "netpipe" / "3.7.2" / "testbed-gige-both-ways.out")
+    assert status == 2
+    assert "say --bidirectional if it was one" in said
+
+
 def test_scores_are_relative_to_the_baseline(tree):
     paths = sorted(tree.rglob("*.out"))
     _, found = document(
