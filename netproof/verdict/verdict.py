@@ -411,13 +411,11 @@ def _notes(matrix: Matrix, cases: Sequence[Judged], beside: Alongside | None) ->
     ]
     if alone:
         notes.append(
-            f"{len(alone)} cases have no envelope, since no other configuration measured the same:"
+            f"{_cases(alone)} no envelope, since no other configuration measured the same:"
             f" {_first(alone)}"
         )
     for why, several in _without_share(cases).items():
-        notes.append(
-            f"{len(several)} cases have no share of the line rate: {_first(several)}: {why}"
-        )
+        notes.append(f"{_cases(several)} no share of the line rate: {_first(several)}: {why}")
     if matrix.baseline is None:
         notes.append("no scores: the baseline's partition is no part of what was asked for")
         return notes
@@ -498,6 +496,10 @@ def _nodes(measured: Measured) -> str:
     names = list(dict.fromkeys(node for one in measured.launches for node in one.nodes()))
     more = len(names) - MOST_NODES
     return f"{', '.join(names[:MOST_NODES])}{f' and {more} more' if more > 0 else ''}"
+
+
+def _cases(several: Sequence[str]) -> str:
+    return "1 case has" if len(several) == 1 else f"{len(several)} cases have"
 
 
 def _first(names: Sequence[str]) -> str:
