@@ -2,32 +2,33 @@
 
 import reframe as rfm
 
-from netproof.benchmarks.catalogue import DEFAULT_IMB
+from netproof.benchmarks import registry
 from netproof.run.rfm import (
-    ImbCheck,
-    ImbComparedFurther,
-    ImbConfigurations,
-    ImbCurves,
-    ImbFurther,
-    ImbLaunches,
+    MpiCheck,
+    MpiComparedFurther,
+    MpiConfigurations,
+    MpiCurves,
+    MpiFurther,
+    MpiLaunches,
 )
 
 
 @rfm.simple_test
-class ImbJob(ImbLaunches):
+class ImbJob(MpiLaunches):
     """The functions, as the launches of one job for each environment and rank count."""
 
-    functions = DEFAULT_IMB
+    benchmark = "imb"
+    functions = registry.named("imb").names(default=True)
 
 
 @rfm.simple_test
-class ImbJobFurther(ImbFurther):
+class ImbJobFurther(MpiFurther):
     """Launches on what that job left undecided."""
 
     launched_by = ImbJob
 
 
-class DefaultImbCheck(ImbCheck):
+class DefaultImbCheck(MpiCheck):
     """Reads what that job measured."""
 
     launched_by = ImbJob
@@ -75,7 +76,7 @@ class ImbBarrier(DefaultImbCheck):
 
 
 @rfm.simple_test
-class ImbSmoothness(ImbCurves):
+class ImbSmoothness(MpiCurves):
     """Inversions, jumps, dropouts, and the line rate."""
 
     launched_by = ImbJob
@@ -83,7 +84,7 @@ class ImbSmoothness(ImbCurves):
 
 
 @rfm.simple_test
-class ImbComparisonFurther(ImbComparedFurther):
+class ImbComparisonFurther(MpiComparedFurther):
     """Launches on what comparing all jobs leaves undecided."""
 
     launched_by = ImbJob
@@ -91,7 +92,7 @@ class ImbComparisonFurther(ImbComparedFurther):
 
 
 @rfm.simple_test
-class ImbComparison(ImbConfigurations):
+class ImbComparison(MpiConfigurations):
     """Envelope and score."""
 
     launched_by = ImbJob

@@ -43,9 +43,9 @@ sys.path[0] = str(ROOT)
 
 from ci import store_flips  # noqa: E402
 from ci.testbed import topology  # noqa: E402
-from netproof.benchmarks import imb, netpipe  # noqa: E402
+from netproof.benchmarks import imb_reading, imb_tables, netpipe_reading  # noqa: E402
 from netproof.errors import NetproofError  # noqa: E402
-from netproof.intake import loading  # noqa: E402
+from netproof.intake import patterns  # noqa: E402
 from netproof.measurement import twin  # noqa: E402
 from netproof.measurement.case import Case  # noqa: E402
 from netproof.measurement.landmarks import ASYMPTOTIC  # noqa: E402
@@ -53,6 +53,7 @@ from netproof.present import tables  # noqa: E402
 from netproof.session import session  # noqa: E402
 from netproof.session.measured import Measured  # noqa: E402
 from netproof.site import matrix, site  # noqa: E402
+from netproof.site.keys import ENVIRONMENT_KEYS, PARTITION_KEYS  # noqa: E402
 from netproof.verdict.references import ReferenceFile  # noqa: E402
 
 DATA = ROOT / "tests" / "data"
@@ -288,7 +289,7 @@ def _ways_round(origin: str) -> bool:
 # Judging what was read
 
 
-def _netpipe(read: Callable[..., netpipe.NetpipeOutput]) -> Judge:
+def _netpipe(read: Callable[..., netpipe_reading.NetpipeOutput]) -> Judge:
     @cache
     def truth(origin: str) -> dict[int, float]:
         output = read(Path(origin).read_text(), origin, bidirectional=_ways_round(origin))
@@ -318,7 +319,7 @@ def _netpipe(read: Callable[..., netpipe.NetpipeOutput]) -> Judge:
 
 
 def _imb() -> Judge:
-    def rows(output: imb.ImbOutput) -> dict[tuple, tuple]:
+    def rows(output: imb_tables.ImbOutput) -> dict[tuple, tuple]:
         return {
             (table.function, table.ranks, table.group, row.size): (row.time_us, row.repetitions)
             for table in output.tables
@@ -327,10 +328,10 @@ def _imb() -> Judge:
 
     @cache
     def truth(origin: str) -> dict[tuple, tuple]:
-        return rows(imb.read(Path(origin).read_text(), origin))
+        return rows(imb_reading.read(Path(origin).read_text(), origin))
 
     def judge(given: Input) -> str:
-        output = imb.read(given.text, given.origin)
+        output = imb_reading.read(given.text, given.origin)
         if rows(output).items() <= truth(given.origin).items():
             return RIGHT
         lines = given.text.split("\n")
@@ -565,8 +566,8 @@ def _not_as_stated(found: dict[str, Any], stated: dict[str, Any]) -> str:
         for ours, theirs in zip(found["systems"], stated["systems"], strict=True)
         for pair in zip(ours["partitions"], theirs["partitions"], strict=True)
     )
-    pairs = [(site.ENVIRONMENT_KEYS, *pair) for pair in environments]
-    pairs += [(site.PARTITION_KEYS, *pair) for pair in partitions]
+    pairs = [(ENVIRONMENT_KEYS, *pair) for pair in environments]
+    pairs += [(PARTITION_KEYS, *pair) for pair in partitions]
     for known, ours, theirs in pairs:
         for key, value in theirs.items():
             if key in ("environs", "features"):
@@ -706,7 +707,7 @@ def _pattern(draw: random.Random) -> Input:
 
 def _matched(given: Input) -> str:
     for search in (False, True):
-        taken = loading.expression(given.text, search=search)
+        taken = patterns.expression(given.text, search=search)
         for text in ("a" * 60, "gige openmpi-5.0 IMB Alltoallv 64 ranks", "ab" * 30 + "?"):
             taken.search(text) if search else taken.fullmatch(text)
     return RIGHT
@@ -716,11 +717,17 @@ def attacks(folder: Path) -> dict[str, Attack]:
     """All attacks by name; ``folder`` is for what is read from a file."""
     recorded = sorted((DATA / "netpipe" / "3.7.2").glob("*"))
     fine = {path: path.read_text() for path in recorded if "hung" not in path.name}
-    files = [path for path in fine if path.suffix == ".out" and _reads(netpipe.read_file, path)]
-    printed = [
-        path for path in fine if path.suffix == ".stderr" and _reads(netpipe.read_print, path)
+    files = [
+        path for path in fine if path.suffix == ".out" and _reads(netpipe_reading.read_file, path)
     ]
-    outputs = [path for path in sorted((DATA / "imb").rglob("*.txt")) if _reads(imb.read, path)]
+    printed = [
+        path
+        for path in fine
+        if path.suffix == ".stderr" and _reads(netpipe_reading.read_print, path)
+    ]
+    outputs = [
+        path for path in sorted((DATA / "imb").rglob("*.txt")) if _reads(imb_reading.read, path)
+    ]
     reports = {name: _some_of(*where) for name, where in _REPORTS.items()}
     for name, text in reports.items():
         (folder / name).write_text(text)
@@ -729,8 +736,8 @@ def attacks(folder: Path) -> dict[str, Attack]:
     (folder / "recorded-testbed.yaml").write_text(references["testbed.yaml"])
     topologies = sorted((ROOT / "ci" / "testbed").glob("*.yaml"))
     several = (
-        Attack("NetPIPE file", of_files(files), _netpipe(netpipe.read_file)),
-        Attack("NetPIPE print", of_files(printed), _netpipe(netpipe.read_print)),
+        Attack("NetPIPE file", of_files(files), _netpipe(netpipe_reading.read_file)),
+        Attack("NetPIPE print", of_files(printed), _netpipe(netpipe_reading.read_print)),
         Attack("IMB output", of_files(outputs), _imb()),
         Attack("session report", of_texts(reports, _second_json_key), _report(folder)),
         Attack("references", of_texts(references, _second_key), _references(folder)),
@@ -771,7 +778,7 @@ def _some_of(name: str, checks: Sequence[str], most: int) -> str:
 
 
 def _reads(read: Callable[..., Any], path: Path) -> bool:
-    more = {} if read is imb.read else {"bidirectional": _ways_round(path.name)}
+    more = {} if read is imb_reading.read else {"bidirectional": _ways_round(path.name)}
     try:
         read(path.read_text(), str(path), **more)
     except NetproofError:
@@ -881,7 +888,8 @@ def _listed(tests: Sequence[str]) -> tuple[int, str, list[str]]:
             check=False,
         )
         if not told.exists():
-            return 0, "not tried", [f"pytest left no result: {ran.stdout[-300:]}"]
+            said = (ran.stdout + ran.stderr)[-300:].strip()
+            return 0, "not tried", [f"pytest left no result (ci/setup --test installs it): {said}"]
         cases = list(ET.parse(told).getroot().iter("testcase"))
     wrong = [
         f"{case.get('classname')}::{case.get('name')}: {child.tag}"

@@ -8,83 +8,72 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import fcntl
-import hashlib
 import json
 import os
-import platform
 import random
-import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import textwrap
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import chain
 from pathlib import Path
 from statistics import median
-from types import FrameType
 from typing import Any
 
-from scipy.stats import binomtest
-
-from ci import machine_load
-from ci.testbed.state import DEFAULT as STATE
+from ci import campaigns, machine_load
+from ci.campaigns import (
+    CONFIDENCE,
+    ROOT,
+    CannotRunError,
+    Testbed,
+    TooLongError,
+    add_limits,
+    add_where,
+    begin,
+    carry_out,
+    code_digest,
+    insist_on_code,
+    limited,
+    locked,
+    make_each,
+    now,
+    number,
+    options_of,
+    pressure_seconds,
+    row,
+    this_machine,
+    upper_limit,
+    wait_until_quiet,
+)
 from netproof.commands.nightly import measuring
 from netproof.criteria import Level
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.present import documents
-from netproof.session import measured
+from netproof.session import job_files
 from netproof.site import site
-from netproof.verdict.verdict import CANNOT_JUDGE, FAILED, PASSED
+from netproof.site.site_file import JUDGE_ENVIRONMENT
+from netproof.verdict.judged import CANNOT_JUDGE, FAILED, PASSED
 
-ROOT = Path(__file__).resolve().parents[1]
-TESTBED = ROOT / "ci" / "testbed" / "testbed"
 HEALTHY_TOPOLOGY = ROOT / "ci" / "testbed" / "topology.yaml"
 SICK_TOPOLOGY = ROOT / "docs" / "criteria" / "sick-switch.yaml"
 SITE = ROOT / "site-config" / "testbed.py"
-CODE = ("checks", "ci", "netproof", "reference-values", "site-config")
-"""Folders whose contents decide how a run ends."""
-
-MET, MISSED, CANNOT = 0, 1, 2
-"""Exit statuses: all aims met, one missed, it could not be done."""
-
-FORMAT = 1
-CAMPAIGN_FILE, RESULT_FILE = "campaign.json", "result.json"
 
 LEAST_HEALTHY, LEAST_QUIET, LEAST_SICK = 30, 10, 20
 """Aim: so many healthy runs of which none is red, so many of them quiet, so many sick."""
 MOST_INCONCLUSIVE = 0.1
 """Aim: the share of quiet runs that may be inconclusive."""
-CONFIDENCE = 0.95
 
 SENTENCE = 200
 """Characters that are kept of a sentence on a case."""
 MOST_CASES = 6
 """Cases of a run that a table names."""
-LOG_LINES = 3
-
-PRESSURE = Path("/proc/pressure/cpu")
-
-
-class Ended(BaseException):
-    """Told to end by a signal; no handler of errors may take it for one."""
-
-
-class TooLongError(Exception):
-    """A run took too long; no NetproofError, which measuring takes for a silent slurmctld."""
-
-
-class CannotRunError(NetproofError):
-    """The campaign cannot be made, or cannot go on, on this machine."""
 
 
 class Condition(StrEnum):
@@ -352,12 +341,12 @@ def launches_in(folder: Path) -> Launches | None:
     """
     jobs: dict[Path, Path] = {}
     for place in ("output", "stage"):
-        for path in (folder / place).rglob(measured.LAUNCHES_FILE):
+        for path in (folder / place).rglob(job_files.LAUNCHES_FILE):
             jobs[path.parent.relative_to(folder / place)] = path.parent
     made, failed, seconds, seeds = 0, 0, 0.0, set()
     try:
         for job in jobs.values():
-            records = measured.records(job).values()
+            records = job_files.records(job).values()
             made += len(records)
             failed += sum(record.status != 0 for record in records)
             seconds += sum(record.wall_s for record in records)
@@ -365,51 +354,6 @@ def launches_in(folder: Path) -> Launches | None:
     except (NetproofError, OSError, ValueError, KeyError, TypeError):
         return None
     return Launches(made, failed, seconds, tuple(sorted(seeds))) if made else None
-
-
-def busy_share(seconds: float, place: Path = Path("/proc/stat")) -> float:
-    """Share of all CPUs that was used over so many seconds; steal counts as used (proc(5))."""
-    idle, total = _ticks(place)
-    time.sleep(seconds)
-    later_idle, later_total = _ticks(place)
-    if later_total <= total:
-        raise CannotRunError(f"{place}: the CPUs' time stands still; measure for longer")
-    return 1 - (later_idle - idle) / (later_total - total)
-
-
-def _ticks(place: Path) -> tuple[int, int]:
-    fields = place.read_text().splitlines()[0].split()
-    # What guests used is in user and nice as well.
-    ticks = [int(field) for field in fields[1:9]]
-    return ticks[3] + ticks[4], sum(ticks)
-
-
-def wait_until_quiet(settings: Settings) -> tuple[float, float]:
-    """Wait until nothing else uses the machine: seconds waited, and the share still used.
-
-    Raises CannotRunError where it does not become so.
-    """
-    begun = time.monotonic()
-    while True:
-        share = busy_share(settings.quiet_s)
-        waited = time.monotonic() - begun
-        if share <= settings.quiet_share:
-            return waited, share
-        if waited > settings.quiet_limit_s:
-            raise CannotRunError(
-                f"the machine is not quiet: others use {share:.0%} of its CPUs, not at most"
-                f" {settings.quiet_share:.0%}, after {waited:.0f} s of waiting. End them and go on"
-                " with --resume, or say --quiet-share"
-            )
-
-
-def pressure_seconds() -> float | None:
-    """Seconds since the kernel's start in which some task waited for a CPU; None where not told."""
-    try:
-        line = PRESSURE.read_text().splitlines()[0]
-        return int(line.rpartition("total=")[2]) / 1e6
-    except (OSError, ValueError, IndexError):
-        return None
 
 
 def load_of(run: Run, settings: Settings, folder: Path) -> tuple[list[str] | None, int | None]:
@@ -426,61 +370,9 @@ def load_of(run: Run, settings: Settings, folder: Path) -> tuple[list[str] | Non
     return None, None
 
 
-class Testbed:
-    """The one testbed of this machine, which is left as it was found."""
-
-    def __init__(self, log: Path) -> None:
-        """See what is there. Raises CannotRunError where it has jobs, or cannot be had."""
-        self._log = log
-        self._found = log.with_name("topology-as-found.yaml")
-        # Daemons of an earlier part of the campaign may run by another topology than the first.
-        self._topology: Path | None = None
-        os.environ["SLURM_CONF"] = str(STATE / "slurm.conf")
-        self._was_up = self._command("status") != CANNOT
-        if self._was_up:
-            shutil.copyfile(STATE / "topology.yaml", self._found)
-            asked = subprocess.run(
-                ["squeue", "--noheader"], capture_output=True, text=True, check=False
-            )
-            if asked.returncode == 0 and asked.stdout.strip():
-                raise CannotRunError("the testbed has jobs: let them end, or cancel them")
-
-    def up(self, topology: Path) -> None:
-        """Bring it up with ``topology``; NetproofError where a part fails, CannotRunError."""
-        if self._topology != topology:
-            self._done("down")
-            self._topology = topology
-        self._done("up", "--topology", str(topology))
-
-    def begin_anew(self) -> None:
-        """Take it down before the next run."""
-        self._topology = None
-
-    def restore(self) -> None:
-        """Leave it as it was found. NetproofError where that fails."""
-        self._done("down")
-        if self._was_up:
-            self._done("up", "--topology", str(self._found))
-
-    def _done(self, *verb: str) -> None:
-        status = self._command(*verb)
-        if status == 0:
-            return
-        lines = self._log.read_text(errors="replace").splitlines()[-LOG_LINES:]
-        said = f"testbed {verb[0]} ended with {status}: {' | '.join(lines)}"
-        raise CannotRunError(said) if status == CANNOT else NetproofError(said)
-
-    def _command(self, *verb: str) -> int:
-        with self._log.open("a") as log:
-            print(f"{_now()} testbed {' '.join(verb)}", file=log, flush=True)
-            return subprocess.run(
-                [TESTBED, *verb], stdout=log, stderr=subprocess.STDOUT, check=False
-            ).returncode
-
-
 def make(run: Run, campaign: Campaign, testbed: Testbed, folder: Path, lock: int) -> Result:
     """Make one run, all of it in ``folder``. Raises CannotRunError where none can be made."""
-    settings, started = campaign.settings, _now()
+    settings, started = campaign.settings, now()
     topology = SICK_TOPOLOGY if run.sick else HEALTHY_TOPOLOGY
     machine, wall_s = None, 0.0
     try:
@@ -493,7 +385,7 @@ def make(run: Run, campaign: Campaign, testbed: Testbed, folder: Path, lock: int
             before, pressure = os.getloadavg(), pressure_seconds()
             begun = time.monotonic()
             try:
-                with _limit(settings.run_limit_s):
+                with limited(settings.run_limit_s):
                     judged = measure(run, settings, folder, lock)
             finally:
                 wall_s = time.monotonic() - begun
@@ -519,7 +411,7 @@ def sick_environment(run: Run, site_file: Path = SITE) -> str:
     """
     (system,) = site.load(site_file)["systems"]
     several = {name for partition in system["partitions"] for name in partition["environs"]}
-    return random.Random(run.seed).choice(sorted(several - {site.JUDGE_ENVIRONMENT}))
+    return random.Random(run.seed).choice(sorted(several - {JUDGE_ENVIRONMENT}))
 
 
 def measure(run: Run, settings: Settings, folder: Path, lock: int) -> Judged:
@@ -554,66 +446,21 @@ def measure(run: Run, settings: Settings, folder: Path, lock: int) -> Judged:
     return judge(ran.returncode, ran.stdout, ran.stderr)
 
 
-@contextmanager
-def _limit(seconds: float) -> Iterator[None]:
-    """TooLongError where what is done within takes longer."""
-
-    def too_long(_signal: int, _frame: FrameType | None) -> None:
-        raise TooLongError(f"the run was ended after {seconds:g} s (--run-limit)")
-
-    before = signal.signal(signal.SIGALRM, too_long)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
-def begin(folder: Path, campaign: Campaign) -> None:
-    """Write down what is to be done. Raises CannotRunError where ``folder`` has something else."""
-    folder.mkdir(parents=True, exist_ok=True)
-    if any(folder.iterdir()):
-        raise CannotRunError(f"{folder}: is not empty; give --out another, or --resume this one")
-    _write(
-        folder / CAMPAIGN_FILE,
-        {
-            "format": FORMAT,
-            "settings": dataclasses.asdict(campaign.settings),
-            "runs": [dataclasses.asdict(run) for run in campaign.runs],
-            "code": campaign.code,
-            "machine": campaign.machine,
-        },
-    )
-
-
 def read(folder: Path) -> tuple[Campaign, list[Result]]:
     """A campaign, and the results of the runs that it made, in their order.
 
     Raises CannotRunError where the folder has none, or a file of it cannot be understood.
     """
-    path = folder / CAMPAIGN_FILE
-    try:
-        document = json.loads(path.read_text())
-        if document["format"] != FORMAT:
-            raise CannotRunError(f"{path}: its format is {document['format']}, not {FORMAT}")
-        campaign = Campaign(
-            Settings(**document["settings"]),
-            tuple(_run(run) for run in document["runs"]),
-            document["code"],
-            document["machine"],
-        )
-        results = []
-        for run in campaign.runs:
-            path = folder / run.folder / RESULT_FILE
-            if path.is_file():
-                result = _result(json.loads(path.read_text()))
-                if result.run != run:
-                    raise CannotRunError(f"{path}: is of another run than was planned")
-                results.append(result)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CannotRunError(f"{path}: cannot be read as a campaign's: {error!r}") from error
-    return campaign, results
+    return campaigns.read(folder, _campaign_of, _result)
+
+
+def _campaign_of(document: Mapping[str, Any]) -> Campaign:
+    return Campaign(
+        Settings(**document["settings"]),
+        tuple(_run(run) for run in document["runs"]),
+        document["code"],
+        document["machine"],
+    )
 
 
 def _run(document: Mapping[str, Any]) -> Run:
@@ -648,49 +495,33 @@ def _result(document: Mapping[str, Any]) -> Result:
     )
 
 
-def _write(path: Path, document: Mapping[str, Any]) -> None:
-    """Write a file whole or not at all."""
-    new = path.with_suffix(".new")
-    new.write_text(json.dumps(document, indent=1) + "\n")
-    new.rename(path)
-
-
 def go_on(folder: Path) -> list[Result]:
     """Make the runs of a campaign that have no result yet, and say how each ends.
 
     Raises CannotRunError where it cannot go on; what was made until then stays.
     """
     campaign, results = read(folder)
-    if campaign.code != code_digest():
-        raise CannotRunError(
-            f"{folder}: was begun with other code or configuration than is here now; runs of both"
-            " are no one campaign"
-        )
+    insist_on_code(folder, campaign)
     missing = machine_load.missing_packages()
     if missing and any(run.condition is Condition.COMPILER for run in campaign.runs):
         raise CannotRunError(
             f"the condition 'compiler' takes what is not here: apt-get install {' '.join(missing)}"
         )
-    with (folder / "lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise CannotRunError(f"{folder}: is being worked on by another process") from None
+    with locked(folder) as lock:
         done = {result.run for result in results}
         left = [run for run in campaign.runs if run not in done]
         if not left:
             return results
         testbed = Testbed(folder / "testbed.log")
+
+        def tell(result: Result) -> None:
+            results.append(result)
+            print(_line(result, len(campaign.runs)), flush=True)
+
         try:
-            for run in left:
-                place = folder / run.folder
-                # What a run left that was interrupted is no result.
-                shutil.rmtree(place, ignore_errors=True)
-                place.mkdir()
-                result = make(run, campaign, testbed, place, lock.fileno())
-                _write(place / RESULT_FILE, dataclasses.asdict(result))
-                results.append(result)
-                print(_line(result, len(campaign.runs)), flush=True)
+            make_each(
+                folder, left, lambda run, place: make(run, campaign, testbed, place, lock), tell
+            )
         finally:
             testbed.restore()
     return results
@@ -711,28 +542,6 @@ def _said(judged: Judged) -> str:
     parts += [str(case) for case in ordered[:MOST_CASES]]
     more = len(judged.cases) - MOST_CASES
     return " · ".join([*parts, *([f"and {more} more cases"] if more > 0 else [])])
-
-
-def code_digest() -> str:
-    """A name for what is in the folders that decide how a run ends."""
-    digest = hashlib.sha256()
-    for folder in CODE:
-        for path in sorted((ROOT / folder).rglob("*")):
-            if path.is_file() and "__pycache__" not in path.parts:
-                digest.update(f"{path.relative_to(ROOT)}\0".encode())
-                digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()[:12]
-
-
-def this_machine() -> dict[str, Any]:
-    """What of the machine decides how hard the conditions are."""
-    place = Path("/proc/sys/kernel/sched_autogroup_enabled")
-    grouped = place.read_text().strip() == "1" if place.is_file() else None
-    return {
-        "cpus": len(os.sched_getaffinity(0)),
-        "kernel": platform.release(),
-        "autogroup": grouped,
-    }
 
 
 def missed(campaign: Campaign, results: Sequence[Result]) -> list[str]:
@@ -766,11 +575,6 @@ def missed(campaign: Campaign, results: Sequence[Result]) -> list[str]:
     return sentences
 
 
-def upper_limit(wrong: int, runs: int) -> float:
-    """The largest rate that ``wrong`` of ``runs`` allows, one-sided (Clopper and Pearson 1934)."""
-    return binomtest(wrong, runs, alternative="less").proportion_ci(CONFIDENCE, "exact").high
-
-
 HEAD = (
     *("condition", "runs", "green", "inconclusive", "red", "not judged"),
     f"wrong at most ({CONFIDENCE:.0%})",
@@ -784,8 +588,8 @@ def table(campaign: Campaign, results: Sequence[Result]) -> str:
     groups.insert(
         len(groups) - 1, ("all healthy", [result for result in results if not result.run.sick])
     )
-    lines = [_described(campaign, results), "", _row(HEAD), _row(["---"] * len(HEAD))]
-    lines += [_row([name, *_cells(several)]) for name, several in groups if several]
+    lines = [_described(campaign, results), "", row(HEAD), row(["---"] * len(HEAD))]
+    lines += [row([name, *_cells(several)]) for name, several in groups if several]
     odd = [
         result
         for result in results
@@ -843,10 +647,6 @@ def _cells(results: Sequence[Result]) -> list[str]:
     ]
 
 
-def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
 def _told(result: Result) -> str:
     machine, launches = result.machine, result.launches
     facts = [f"seed {result.run.seed}", f"{result.started}", f"{result.wall_s:.0f} s"]
@@ -864,23 +664,14 @@ def _told(result: Result) -> str:
     )
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="ci/false-reds", description=__doc__, allow_abbrev=False)
-    where = parser.add_mutually_exclusive_group(required=True)
-    where.add_argument(
-        "--out", type=Path, metavar="FOLDER", help="begin a campaign in a new folder"
-    )
-    where.add_argument("--resume", type=Path, metavar="FOLDER", help="go on with one")
-    where.add_argument("--table", type=Path, metavar="FOLDER", help="print what it found so far")
+    add_where(parser)
     counts = parser.add_argument_group("runs of each condition, with --out")
     for condition, count in COUNTS.items():
         counts.add_argument(
             f"--{condition}",
-            type=_number(int, 0),
+            type=number(int, 0),
             default=count,
             metavar="N",
             help=f"{SAID[condition]} (default: %(default)s)",
@@ -895,32 +686,12 @@ def _parser() -> argparse.ArgumentParser:
     settings.add_argument(
         "--seed", type=int, help="of the order and of all loads; drawn by default"
     )
-    for name, default, what in (
+    add_limits(
+        settings,
         ("burst", 2.0, "mean seconds of a burst"),
         ("pause", 2.0, "mean seconds between bursts"),
-        ("quiet-share", 0.05, "share of the CPUs that others may use before a run"),
-        ("quiet-seconds", 5.0, "seconds over which that is measured"),
-        ("quiet-limit", 600.0, "seconds to wait for it"),
-        ("run-limit", 3600.0, "seconds after which a run is ended"),
-    ):
-        settings.add_argument(
-            f"--{name}",
-            type=_number(float, 0.01),
-            default=default,
-            metavar="N",
-            help=f"{what} (default: %(default)g)",
-        )
+    )
     return parser
-
-
-def _number(kind: type, least: float) -> Any:
-    def number(text: str) -> Any:
-        value = kind(text)
-        if not least <= value < float("inf"):
-            raise argparse.ArgumentTypeError(f"{text} is not {least:g} or more")
-        return value
-
-    return number
 
 
 def _campaign(options: argparse.Namespace) -> Campaign:
@@ -942,49 +713,17 @@ def _campaign(options: argparse.Namespace) -> Campaign:
     return Campaign(settings, runs, code_digest(), this_machine())
 
 
-def _end_once(number: int, _frame: FrameType | None) -> None:
-    """Ends what is being done; what takes it down is not interrupted."""
-    for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        # Not SIG_IGN, which the testbed's daemons would inherit.
-        signal.signal(one, lambda *_: None)
-    raise Ended(signal.Signals(number).name)
-
-
-def _options(arguments: Sequence[str]) -> argparse.Namespace:
-    """What was asked for; a campaign that stands has its settings, and is given none."""
-    parser = _parser()
-    options = parser.parse_args(arguments)
-    if not options.out:
-        defaults = vars(parser.parse_args(["--out", "."]))
-        given = [name for name, value in vars(options).items() if value != defaults[name]]
-        other = [name for name in given if name not in ("out", "resume", "table")]
-        if other:
-            parser.error(f"--{other[0].replace('_', '-')} goes with --out")
-    return options
-
-
 def main(arguments: Sequence[str]) -> int:
     """Make a campaign, go on with one, or print one: 0 aims met, 1 one missed, 2 not done."""
-    options = _options(arguments)
-    for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        # Whoever starts it by nohup means it to go on.
-        if signal.getsignal(one) is not signal.SIG_IGN:
-            signal.signal(one, _end_once)
-    folder = (options.out or options.resume or options.table).resolve()
-    try:
-        if options.out:
-            begin(folder, _campaign(options))
-        if not options.table:
-            go_on(folder)
+    options = options_of(_parser(), arguments)
+
+    def found(folder: Path) -> tuple[str, bool]:
         campaign, results = read(folder)
-    except (NetproofError, OSError) as error:
-        print(f"ci/false-reds: {error}", file=sys.stderr)
-        return CANNOT
-    except Ended as ended:
-        print(f"ci/false-reds: ended by {ended}; go on with --resume {folder}", file=sys.stderr)
-        return CANNOT
-    print(table(campaign, results))
-    return MISSED if missed(campaign, results) else MET
+        return table(campaign, results), not missed(campaign, results)
+
+    return carry_out(
+        "ci/false-reds", options, lambda folder: begin(folder, _campaign(options)), go_on, found
+    )
 
 
 if __name__ == "__main__":

@@ -19,9 +19,9 @@ from rich.table import Table
 from rich.text import Text
 
 from netproof.errors import NetproofError
-from netproof.intake import loading
+from netproof.intake import json_reading
 from netproof.present import tables
-from netproof.session import measured, plan, session
+from netproof.session import job_files, plan, session
 
 ROOT = Path(__file__).resolve().parents[1]
 SMOKE = ("reframe", "--system", "testbed:gige", "-S", "launches=1", "-c", "checks", "-r")
@@ -109,7 +109,7 @@ def step_seconds(folder: Path) -> dict[str, float]:
     Raises NetproofError where the record is missing or garbled, or a step failed.
     """
     seconds = {}
-    for name, record in measured.records(folder).items():
+    for name, record in job_files.records(folder).items():
         if record.status != 0:
             raise NetproofError(f"{folder / name}.err: the step ended with status {record.status}")
         seconds[name] = record.wall_s
@@ -129,8 +129,8 @@ def single_scripts(folder: Path) -> dict[str, tuple[str, str]]:
     lines = (folder / "launches.sh").read_text().splitlines()
     steps = [line for line in lines if line.startswith("step ")]
     preamble = lines[: lines.index(steps[0])] if steps else []
-    preamble = [line for line in preamble if "./node.sh" not in line]
-    planned = loading.json_file(folder / "plan.json")["steps"]
+    preamble = [line for line in preamble if "./describe.sh" not in line]
+    planned = json_reading.json_file(folder / "plan.json")["steps"]
     if [line.split()[1] for line in steps] != planned:
         raise NetproofError(f"{folder / 'launches.sh'}: has other steps than plan.json")
     return {line.split()[1]: (job_script, "\n".join([*preamble, line, ""])) for line in steps}

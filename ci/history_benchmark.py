@@ -8,6 +8,7 @@ series-nights. docs/history.md has the results.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import math
 import multiprocessing
@@ -15,6 +16,8 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -27,16 +30,13 @@ import ruptures
 from numpy.typing import NDArray
 
 from netproof.errors import NetproofError
-from netproof.history.detection import (
-    Change,
-    ChangeKind,
-    DetectionSettings,
-    controlled,
-    expected_false_alarms,
-    follow_all,
-    pooled,
-)
+from netproof.history import judging
+from netproof.history.changes import Change, ChangeKind, DetectionSettings
+from netproof.history.control import controlled, expected_false_alarms
+from netproof.history.detection import follow_all
 from netproof.history.night import MAD_OF_NORMAL
+from netproof.history.pooling import pooled
+from netproof.present import history_documents
 from netproof.store import Store, questions
 from netproof.store.columns import KEY
 
@@ -597,7 +597,14 @@ def record(store: Path, system: str) -> dict[str, Any]:
 
     Series that have a value in every session in which any case was measured, and at least 8.
     """
-    found = questions.landmarks(Store(store), system, LANDMARKS).to_pylist()
+    opened = Store(store)
+    columns = ", ".join(["session", *KEY, *LANDMARKS])
+    found = questions.ask(
+        opened,
+        opened.sessions(system),
+        ["cases"],
+        f"select {columns} from cases order by session",
+    ).to_pylist()
     by_series: dict[str, dict[str, float]] = {}
     for row in found:
         for name in LANDMARKS:
@@ -617,8 +624,83 @@ def record(store: Path, system: str) -> dict[str, Any]:
     return {"sessions": sessions, "deviations": deviations}
 
 
+@dataclass(frozen=True)
+class HistoryTime:
+    """A history of a store in a process of its own: seconds, of the clock and of the CPU.
+
+    ``document``: a hash of all that it says.
+    """
+
+    clock_s: float
+    cpu_s: float
+    document: str
+
+
+def _follow(folder: Path, results: Any) -> None:
+    clock_s, cpu_s = time.perf_counter(), time.process_time()
+    verdict = judging.judge(Store(folder))
+    clock_s, cpu_s = time.perf_counter() - clock_s, time.process_time() - cpu_s
+    text = json.dumps(history_documents.document(verdict, series=True))
+    results.put(HistoryTime(clock_s, cpu_s, hashlib.sha256(text.encode()).hexdigest()))
+
+
+def timed_history(folder: Path) -> HistoryTime:
+    """The history of a store, from opening it to the verdict, without the start of Python."""
+    context = multiprocessing.get_context("spawn")
+    results = context.SimpleQueue()
+    process = context.Process(target=_follow, args=(folder, results))
+    process.start()
+    process.join()
+    if process.exitcode != 0:
+        raise SystemExit(f"ci/history-benchmark: a history ended with {process.exitcode}")
+    return results.get()
+
+
+def added_night(folder: Path, least: int = 1) -> dict[str, HistoryTime]:
+    """What the last night of a store takes: with what was followed before it, and without.
+
+    The store stays as it is: links to its sessions are followed, beside it. Each way is run
+    ``least`` times, and the one with the least time of the CPU counts.
+    """
+    sessions = Store(folder).sessions()
+    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+        copy = Path(scratch) / "store"
+        Store.create(copy)
+        for stored in sessions:
+            shutil.copytree(folder / stored.place, copy / stored.place, copy_function=os.link)
+        store, last = Store(copy), copy / sessions[-1].place
+        kept, aside = store.followed(sessions[-1].system), Path(scratch) / "last"
+        last.rename(aside)
+        timed_history(copy)
+        before = kept.read_bytes()
+        aside.rename(last)
+        found: dict[str, list[HistoryTime]] = {"one night more": [], "from the first night": []}
+        for _ in range(least):
+            kept.write_bytes(before)
+            found["one night more"].append(timed_history(copy))
+            kept.unlink()
+            found["from the first night"].append(timed_history(copy))
+        return {name: min(several, key=lambda one: one.cpu_s) for name, several in found.items()}
+
+
+def print_added_night(folder: Path, least: int) -> int:
+    """The table of ``added_night``; 0 where both ways say the same."""
+    found = added_night(folder, least)
+    one, all_nights = found.values()
+    print("| what is followed | seconds | of CPU |\n| --- | --- | --- |")
+    for name, timed in found.items():
+        print(f"| {name} | {timed.clock_s:.2f} | {timed.cpu_s:.2f} |")
+    same = one.document == all_nights.document
+    print(
+        f"\n{len(Store(folder).sessions())} nights; ratio {all_nights.clock_s / one.clock_s:.1f},"
+        f" of CPU {all_nights.cpu_s / one.cpu_s:.1f}; the results are"
+        f" {'the same' if same else 'NOT THE SAME'}"
+    )
+    return 0 if same else 1
+
+
 def main() -> int:
-    """Print the tables, or the noise of a store."""
+    """Print the tables, the noise of a store, or what a night more takes."""
     parser = argparse.ArgumentParser(prog="ci/history-benchmark", description=__doc__)
     parser.add_argument("--smoke", action="store_true", help="fewer series: about a minute")
     parser.add_argument("--otava", metavar="PYTHON", help="a Python that has apache-otava")
@@ -626,7 +708,12 @@ def main() -> int:
     recording = commands.add_parser("noise", help="print the noise of stored sessions")
     recording.add_argument("store", type=Path)
     recording.add_argument("system")
+    adding = commands.add_parser("night", help="time the last night of a store, and all of them")
+    adding.add_argument("store", type=Path)
+    adding.add_argument("--least", type=int, default=1, metavar="N", help="of N runs the shortest")
     arguments = parser.parse_args()
+    if arguments.command == "night":
+        return print_added_night(arguments.store, arguments.least)
     if arguments.command == "noise":
         try:
             print(json.dumps(record(arguments.store, arguments.system), indent=0))

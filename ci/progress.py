@@ -26,6 +26,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Column
 
+from netproof.benchmarks import registry
 from netproof.commands.nightly.measuring import ENDING_S, ending_with_this_process
 from netproof.commands.site_show import shown
 from netproof.errors import NetproofError
@@ -33,7 +34,7 @@ from netproof.present import tables
 from netproof.site.jobs import PlannedJob, domain_of
 from netproof.store import Store, questions
 from netproof.store.durations import SESSIONS, TAKEN
-from netproof.verdict.verdict import CANNOT_JUDGE
+from netproof.verdict.judged import CANNOT_JUDGE
 
 EVERY_S = 30.0
 """Seconds after which there is a line, where there is no terminal."""
@@ -86,10 +87,13 @@ def parse(text: str) -> Line | None:
         return None
     job, ranks = None, _RANKS.search(match["parameters"])
     where = (match["partition"], match["environ"])
-    if match["name"] == "NetpipeJob":
-        job = PlannedJob(*where, "netpipe", 2)
-    elif match["name"] in ("ImbJob", "OtherImbJob") and ranks:
-        job = PlannedJob(*where, "imb", int(ranks[1]), match["name"] == "ImbJob")
+    found = registry.whose_job(match["name"])
+    if found is not None:
+        benchmark, default = found
+        if benchmark.by_protocol:
+            job = PlannedJob(*where, benchmark.name, 2)
+        elif ranks:
+            job = PlannedJob(*where, benchmark.name, int(ranks[1]), default)
     test = (match["name"] + match["parameters"], *where)
     return Line(match["word"], int(match["done"] or 0), int(match["all"] or 0), test, job)
 

@@ -24,9 +24,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from netproof.measurement.case import Case
-from netproof.site.site import ScoreBaseline
-from netproof.store import Store, StoredSession, questions
+from netproof.site.partition import ScoreBaseline
+from netproof.store import Store, StoredSession, following, questions
 from netproof.store.columns import KEY, TABLES
 from netproof.store.folder import MARKER
 
@@ -50,7 +49,6 @@ CASES = tuple(itertools.product(FUNCTIONS, RANKS, SWITCHES, ENVIRONMENTS))
 
 ROWS_A_NIGHT = len(CASES) * LAUNCHES * len(SIZES)
 BASELINE = ScoreBaseline("gige", "ompi")
-FOLLOWED = Case(SYSTEM, "roce", "mpich-gcc", "imb", "Alltoall", 32, RANKS_PER_NODE)
 REPEATS = 5
 BYTES_IN_MIB = 2**20
 
@@ -308,20 +306,10 @@ def report_of_newest(folder: Path) -> Any:
     return questions.load(store, store.newest())
 
 
-def history_of_one(folder: Path) -> Any:
-    """The curve of one case in every session."""
-    return questions.history(Store(folder), FOLLOWED)
-
-
-def landmarks_of_all(folder: Path) -> Any:
-    """Two landmarks of every case in every session, as a nightly looks for changes in them."""
-    return questions.landmarks(Store(folder), SYSTEM, ["latency_us", "peak_mb_s"])
-
-
-def scores_of_newest(folder: Path) -> Any:
-    """The score of every case of the newest session."""
+def values_of_newest(folder: Path) -> Any:
+    """What the history follows of every case of the newest session, its score among it."""
     store = Store(folder)
-    return questions.scores(store, store.newest(), BASELINE)
+    return following.nightly(store, [store.newest()], BASELINE)[0]
 
 
 def _everything(folder: Path) -> Any:
@@ -363,14 +351,6 @@ def pandas_report(folder: Path) -> Any:
     return _medians(frame[frame.session == frame.session.max()])
 
 
-def pandas_history(folder: Path) -> Any:
-    """The naive way to the history: read all, keep the case, take medians."""
-    frame = _everything(folder)
-    for name in KEY:
-        frame = frame[frame[name] == getattr(FOLLOWED, name)]
-    return frame.groupby(["session", "size_bytes"]).time_us.median().reset_index()
-
-
 def pandas_scores(folder: Path) -> Any:
     """The naive way to the scores: read all, keep the newest, divide."""
     frame = _everything(folder)
@@ -389,9 +369,7 @@ def pandas_scores_of_file(folder: Path) -> Any:
 
 QUESTIONS: dict[str, tuple[Callable[[Path], Any], ...]] = {
     "report of the newest session": (report_of_newest, pandas_report, pandas_report_of_file),
-    "history of one case": (history_of_one, pandas_history),
-    "two landmarks of all cases": (landmarks_of_all,),
-    "scores of a whole session": (scores_of_newest, pandas_scores, pandas_scores_of_file),
+    "values of a night": (values_of_newest, pandas_scores, pandas_scores_of_file),
 }
 WAYS = ("netproof", "pandas, all files", "pandas, newest file")
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from netproof.commands.store_check import check
 from netproof.errors import NetproofError
 from netproof.store import Store, checksums, questions
-from netproof.store.columns import TABLES
+from netproof.verdict import kept
 from netproof.verdict.keeping import ingest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -48,7 +48,7 @@ def run(folder: Path, reports: Sequence[Path], *, tries: int, seed: int) -> list
     """
     store = Store.create(folder / "store")
     sessions = [ingest(store, report).stored for report in reports]
-    names = [*(f"{table}.parquet" for table in TABLES), checksums.NAME]
+    names = [*store.files(sessions[0]), checksums.NAME]
     found = {name: Found(name) for name in names}
     chance = random.Random(seed)
     for number in range(tries):
@@ -66,8 +66,8 @@ def run(folder: Path, reports: Sequence[Path], *, tries: int, seed: int) -> list
         try:
             one.tries += 1
             try:
-                questions.load(store, stored)
                 questions.provenance(store, stored)
+                kept.of_session(questions.load(store, stored), store, stored)
             except NetproofError as error:
                 one.named += str(error).startswith(f"{path}: is damaged: ")
             told = check(store, stored).faults

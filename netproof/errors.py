@@ -13,6 +13,14 @@ def shortened(text: str, most: int = MOST_SHOWN) -> str:
     return f"{text[:most]}… ({len(text) - most} characters more)"
 
 
+def without_middle(text: str) -> str:
+    """The text; of a very long one, which quotes what a file says, beginning and end."""
+    if len(text) <= 4 * MOST_SHOWN:
+        return text
+    more = len(text) - 2 * MOST_SHOWN
+    return f"{text[:MOST_SHOWN]}… ({more} characters more) …{text[-MOST_SHOWN:]}"
+
+
 class NetproofError(Exception):
     """Anything that netproof refuses; its text is meant for the person at the terminal."""
 

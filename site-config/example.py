@@ -5,7 +5,7 @@ own; netproof adds the keys under `extras`, which docs/site.md lists. A mistake 
 with file, partition, key and remedy, as soon as ReFrame or netproof reads the file.
 """
 
-# What is the same for every switch of this cluster.
+# What all switches of this cluster have in common.
 _partition = {
     "scheduler": "slurm",
     "launcher": "srun",
@@ -16,20 +16,20 @@ _partition = {
     "processor": {"num_cpus": 32},
 }
 
-# What netproof has to know of each switch.
+# What netproof needs to know about each switch.
 _extras = {
     "nic": "Broadcom BCM5720",
     "driver": "tg3 3.137",
     "link_mbit_s": 1000,
     "mtu": 1500,
-    # The nodes' interface that leads over the switch under test.
+    # The nodes' interface that is connected to the switch under test.
     "interface": "eno1",
     # The most nodes that one job of the partition can have.
     "nodes": 64,
     "ranks_per_node": 2,
-    # Each has to be a multiple of ranks_per_node and to span two nodes at least.
+    # Each has to be a multiple of ranks_per_node and span at least two nodes.
     "rank_counts": [16, 32, 64],
-    # The largest message; 4194304 if left out.
+    # The largest message in bytes; 4194304 by default.
     "max_message_bytes": 4194304,
 }
 
@@ -47,12 +47,12 @@ site_configuration = {
                     "name": "summit",
                     "descr": "nodes on the Summit X450",
                     "access": ["--partition=summit", "--account=netproof"],
-                    # Keeps MPI on the switch under test where nodes have more than one network.
+                    # Keeps MPI on the switch under test if nodes have more than one network.
                     "env_vars": [
                         ["OMPI_MCA_btl_tcp_if_include", "eno1"],
                         ["UCX_NET_DEVICES", "eno1"],
                     ],
-                    # Scores of the whole system are relative to this environment on this partition.
+                    # The score baseline of the whole system: this environment on this partition.
                     "extras": {**_extras, "switch": "Summit X450", "baseline": "openmpi-gcc"},
                 },
                 # The new switch: what differs, and nothing else.
@@ -79,9 +79,9 @@ site_configuration = {
     "environments": [
         {
             "name": "openmpi-gcc",
-            "modules": ["gcc/13", "openmpi/4.1", "imb/2021.7", "netpipe/3.7.2"],
-            # The benchmarks that the environment has, by the names that checks ask for.
-            "features": ["mpi", "openmpi", "netpipe-tcp", "netpipe-mpi", "imb"],
+            "modules": ["gcc/13", "openmpi/4.1", "imb/2021.7", "netpipe/3.7.2", "osu/7.4"],
+            # The benchmarks that the environment has, under the names that checks use.
+            "features": ["mpi", "openmpi", "netpipe-tcp", "netpipe-mpi", "imb", "osu"],
             "extras": {"mpi": "Open MPI 4.1.6", "pmi": "pmix"},
         },
         {
@@ -91,8 +91,11 @@ site_configuration = {
             "extras": {
                 "mpi": "MPICH 4.2.1",
                 "pmi": "pmi2",
-                # What it lacks has to be said, so that no matrix is silently smaller.
-                "absent": {"imb": "IMB is not built for MPICH here yet"},
+                # List what it does not have, so that no matrix is silently smaller.
+                "absent": {
+                    "imb": "IMB is not built for MPICH here yet",
+                    "osu": "OMB is not built for MPICH here yet",
+                },
             },
         },
     ],

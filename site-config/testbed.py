@@ -1,12 +1,25 @@
-"""The virtual cluster of ci/testbed: two switches, four MPI libraries, one machine below it all."""
+"""The virtual cluster of ci/testbed: a partition for each switch, four MPI libraries.
 
+Which switches there are, with link, MTU and nodes, the topology file alone says: that of the
+testbed that `. ci/testbed/activate` entered, or else the one that `testbed up` takes by itself.
+"""
+
+import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
-from netproof.site import spack
+from netproof.site import shipped, spack
 
-_opt = Path(__file__).resolve().parents[1] / ".opt"
+_root = Path(__file__).resolve().parents[1]
+_opt = _root / ".opt"
+# A copy of this file elsewhere has the testbed of the checkout.
+_checkout = _root if (_root / "ci" / "testbed").is_dir() else shipped.CHECKOUT
+if str(_checkout) not in sys.path:
+    sys.path.append(str(_checkout))
+
+from ci.testbed import topology  # noqa: E402
 
 
 def _debians_open_mpi():
@@ -49,12 +62,26 @@ def _criteria(bandwidth_from):
         # Another program on a core doubles what launches read at some sizes: twice of it warns.
         "inversion": {**_from_the_link, "warn": 4},
         "jump": _from_the_link,
+        # Below, Intel MPI's Bcast takes 3 to 23 times as long as its Sendrecv. Above, libraries
+        # choose a Reduce_scatter that takes 3 times as long as Allreduce, and keep the others.
+        "guideline": {"least_size": 8192, "warn": 4, "fail": 5},
+        "guideline_messages": {"least_size": 8192, "warn": None, "fail": 3},
+        "agreement": _from_the_link,
+        # Four ranks that poll share two CPUs, whatever the network does with their short messages.
+        "growth": _from_the_link,
         "launch_spread": _from_the_link,
         # Shorter messages pass above the rate, and would be the better side of every valley.
         "dropout": {"least_size": bandwidth_from, "warn": 0.25},
         # Both ways at once, the two cores do the work of four network cards; MPI pays for it.
         "mpi_loss": {"fail": 0.75},
+        # Frames of one link pass through both cores and overtake each other: TCP takes some for
+        # lost and sends them again, of which receivers report only a part as received twice.
+        "retransmission": {"warn": 0.02, "fail": 0.05},
     }
+
+
+_NO_IMB = {"imb": "Open MPI has no IMB here unless a Spack environment built one"}
+_NO_OSU = {"osu": "Debian has no package of it; the Spack environments have it"}
 
 
 def _environment(name, mpi, pmi, kind, variables, imb=False):
@@ -70,69 +97,90 @@ def _environment(name, mpi, pmi, kind, variables, imb=False):
         "extras": {
             "mpi": mpi,
             "pmi": pmi,
-            "absent": {}
-            if imb
-            else {
-                "imb": "Open MPI has no IMB here unless a Spack environment built one",
-            },
+            "absent": {**({} if imb else _NO_IMB), **_NO_OSU},
         },
     }
 
 
-def _partition(
-    name,
-    descr,
-    link_mbit_s,
-    max_message_bytes,
-    netpipe_repeats,
-    imb_calls,
-    criteria,
-    **more,
-):
+_ETHERNET = {10: "Ethernet", 100: "Fast Ethernet", 1000: "Gigabit Ethernet"}
+
+
+def _partition(switch, **more):
+    # Messages take 25 ms at most, and bandwidths are judged from what a link carries in a
+    # millisecond: with a slower link a run takes longer, and not ten times as long.
+    per_second = switch.link_mbps * 125000
+    largest = min(524288, 1 << (per_second // 40).bit_length() - 1)
+    fast = switch.link_mbps >= 1000
+    ethernet = _ETHERNET.get(switch.link_mbps, f"{switch.link_mbps} Mbit/s Ethernet")
+    switches = f"switches, {len(switch.leaves)} and a spine" if switch.leaves else "switch"
     return {
-        "name": name,
-        "descr": descr,
+        "name": switch.name,
+        "descr": f"{ethernet} {switches}, emulated",
         "scheduler": "slurm",
         "launcher": "srun",
-        "access": [f"--partition={name}"],
+        "access": [f"--partition={switch.name}"],
         "environs": ["openmpi4", "openmpi5", "mpich", "intelmpi", *_from_spack],
         "max_jobs": 4,
         "time_limit": "30m",
-        "processor": {"num_cpus": 4},
+        "processor": {"num_cpus": switch.cpus},
         # MPI has to stay on the switch under test: the nodes also have a management network.
         "env_vars": [
             ["OMPI_MCA_btl_tcp_if_include", "eth1"],
             ["FI_TCP_IFACE", "eth1"],
         ],
         "extras": {
-            "switch": name,
+            "switch": switch.name,
             "nic": "veth",
             "driver": "Linux veth, shaped by tc",
-            "link_mbit_s": link_mbit_s,
-            "mtu": 1500,
+            "link_mbit_s": switch.link_mbps,
+            "mtu": switch.mtu,
             "interface": "eth1",
-            "nodes": 4,
+            "nodes": len(switch.nodes),
             "ranks_per_node": 1,
-            "rank_counts": [2, 4],
-            "max_message_bytes": max_message_bytes,
-            # Both switches are emulated by the same two cores.
+            "rank_counts": [count for count in (2, 4) if count <= len(switch.nodes)],
+            "max_message_bytes": largest,
+            # All switches are emulated by the same cores.
             "contention_domain": "testbed",
-            "netpipe_repeats": netpipe_repeats,
+            "netpipe_repeats": 10 if fast else 4,
             "netpipe_mpi_inside_repeats": 100,
             # Calls of a size: so many, or what one megabyte allows.
-            "imb_arguments": ["-iter", f"{imb_calls},1"],
+            "imb_arguments": ["-iter", f"{60 if fast else 15},1"],
+            # Two pairs at once ask for more than the cores can do where a link is fast, and read by
+            # them and not by it. 16 MB, or 4 messages, of a size.
+            "pairs": {
+                "together": 1 if fast else 0,
+                "arguments": ["-iter", "60,16"] if fast else ["-iter", "15,4"],
+                # A latency is that of the cores, as for _from_the_link; and what they give one pair
+                # more than another is no node's.
+                "quantities": ["rate"],
+                "slower": 0.2 if fast else 0.1,
+            },
+            # A call of its bandwidth tests has 64 messages.
+            "osu_arguments": ["-i", f"{5 if fast else 3}", "-x", "1"],
             # The emulated links let a burst of some KiB pass before they hold it to their rate.
-            "line_rate_from_bytes": 131072,
+            "line_rate_from_bytes": min(131072, largest),
+            "tuning_hook": [str(_root / "ci/testbed/tuning-hook")],
             "step_limit_s": 180,
+            # The driver of veth counts nothing of its own, and all nodes share the cores.
+            "driver_counters": False,
             # The same link, always healthy: how much one carries here is the machine's to say.
-            "twin": [str(Path(__file__).resolve().parents[1] / "ci/testbed/twin"), name],
-            "criteria": criteria,
+            "twin": [str(_root / "ci/testbed/twin"), switch.name],
+            "may_differ": {"link_mbit_s": "ethtool has a rate of its own for a veth"},
+            "criteria": _criteria(bandwidth_from=131072 if fast else 32768),
             **more,
         },
     }
 
 
+_topology = topology.load(
+    Path(os.environ.get("NETPROOF_TOPOLOGY") or _checkout / "ci/testbed/topology.yaml")
+)
+_first, *_others = _topology.switches
+
 site_configuration = {
+    # ReFrame looks ever more rarely whether a job has ended, by itself down to once in 10 s; jobs
+    # of the testbed last seconds.
+    "general": [{"poll_rate_min": 1, "target_systems": ["testbed"]}],
     "systems": [
         {
             "name": "testbed",
@@ -140,25 +188,9 @@ site_configuration = {
             "hostnames": [],
             "modules_system": "nomod",
             "partitions": [
-                _partition(
-                    "gige",
-                    "Gigabit Ethernet switch, emulated",
-                    1000,
-                    524288,
-                    10,
-                    60,
-                    _criteria(bandwidth_from=131072),
-                    baseline="mpich",
-                ),
-                _partition(
-                    "fast-ethernet",
-                    "Fast Ethernet switch, emulated",
-                    100,
-                    262144,
-                    4,
-                    15,
-                    _criteria(bandwidth_from=32768),
-                ),
+                # Scores are relative to MPICH on the first one.
+                _partition(_first, baseline="mpich"),
+                *map(_partition, _others),
             ],
         }
     ],

@@ -1,13 +1,16 @@
-"""The virtual Slurm cluster, and commands with the environment of ``. ci/activate``."""
+"""Parts of the tests, the virtual Slurm cluster, commands, and recorded sessions judged once."""
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -17,7 +20,45 @@ sys.path.insert(0, str(ROOT))
 
 from ci.testbed.state import CONF, DEFAULT  # noqa: E402
 
+if TYPE_CHECKING:
+    from netproof.verdict.judging import JudgedSession
+
 Run = Callable[..., subprocess.CompletedProcess[str]]
+SYSTEM = ROOT / "tests" / "system"
+PARTS = {
+    "quick": lambda system, slow: not system and not slow,
+    "unit": lambda system, slow: not system,
+    "system": lambda system, slow: system,
+}
+"""Names of parts to which tests are in them, by their place and their mark."""
+
+# A busy machine takes long for an example; that is no failure.
+hypothesis.settings.register_profile("whole", deadline=None)
+hypothesis.settings.register_profile("quick", deadline=None, max_examples=20)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--part", choices=PARTS, help="unit: not tests/system; quick: of these, not the slow ones"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    quick = config.getoption("--part") == "quick"
+    hypothesis.settings.load_profile("quick" if quick else "whole")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    part = config.getoption("--part")
+    if part is None:
+        return
+    kept, left_out = [], []
+    for item in items:
+        system = item.path.is_relative_to(SYSTEM)
+        fits = PARTS[part](system, item.get_closest_marker("slow") is not None)
+        (kept if fits else left_out).append(item)
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = kept
 
 
 def _activated(folder: Path, **settings: str) -> dict[str, str]:
@@ -88,3 +129,23 @@ def testbed(testbed_as_found: None) -> None:
     """The default testbed, up and whole, whatever other tests did to it."""
     up = subprocess.run([TESTBED, "up"], capture_output=True, text=True, check=False)
     assert up.returncode == 0, up.stdout + up.stderr
+
+
+@pytest.fixture(scope="session")
+def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., JudgedSession]]:
+    """``judge(session, system)``: a recorded session, or a path, judged by the project's sites."""
+    from netproof.verdict import judging
+
+    reports = tmp_path_factory.mktemp("reports") / "run-{sessionid}.json"
+
+    @functools.cache
+    def judged(session: str | Path, system: str | None = None) -> JudgedSession:
+        path = (
+            ROOT / "tests" / "data" / "sessions" / session if isinstance(session, str) else session
+        )
+        return judging.judge_session(judging.find(path), system=system)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
+        patch.setenv("RFM_REPORT_FILE", str(reports))
+        yield judged

@@ -9,8 +9,9 @@ import pytest
 from typer.main import get_command
 
 from netproof.commands.cli import app
-from netproof.site import site
-from netproof.verdict.references import VARIABLE_UNITS
+from netproof.measurement import twin
+from netproof.measurement.landmark_table import LANDMARKS
+from netproof.site.keys import ENVIRONMENT_KEYS, PARTITION_KEYS
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
@@ -79,14 +80,15 @@ def test_method_tells_of_the_performance_variables_that_the_checks_have():
         name.strip("`"): unit
         for name, unit, _ in table("docs/method.md", "## Performance variables")
     }
-    assert told == {**VARIABLE_UNITS, "time_us_<bytes>": "us"}
+    landmarks = {name: one.unit for name, one in LANDMARKS.items()}
+    assert told == landmarks | dict.fromkeys(twin.VARIABLES, "%") | {"time_us_<bytes>": "us"}
 
 
 @pytest.mark.parametrize(
     ("heading", "keys"),
     [
-        ("## Extras of a partition", site.PARTITION_KEYS),
-        ("## Extras of an environment", site.ENVIRONMENT_KEYS),
+        ("## Extras of a partition", PARTITION_KEYS),
+        ("## Extras of an environment", ENVIRONMENT_KEYS),
     ],
 )
 def test_site_tells_of_every_key(heading, keys):

@@ -15,13 +15,14 @@ import yaml  # what ReFrame reads references with
 from reframe.core.pipeline import RegressionTestDict, RegressionTestPlugin
 from reframe.utility.sanity import reference_bounds
 
-from netproof.benchmarks import netpipe
-from netproof.benchmarks.catalogue import IMB_FUNCTIONS, check_name, imb_function, imb_sizes
+from netproof.benchmarks import registry
+from netproof.benchmarks.registry import check_name
 from netproof.measurement import twin
 from netproof.measurement.case import Case
+from netproof.measurement.landmark_table import LANDMARKS
 from netproof.site import site
 from netproof.site.matrix import matrix
-from netproof.verdict.references import VARIABLE_UNITS
+from netproof.site.partition import Partition
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = sorted((ROOT / "reference-values").glob("*.yaml"))
@@ -85,15 +86,14 @@ def found_by(case: Case, references: dict[str, Any]) -> dict[str, Any]:
 
 def sizes(case: Case) -> tuple[int, ...]:
     """Message sizes that the case is measured at."""
-    (most_bytes,) = (
-        partition["extras"]["max_message_bytes"]
+    (partition,) = (
+        Partition.model_validate(partition["extras"])
         for system in CONFIGURATION["systems"]
         for partition in system["partitions"]
         if (system["name"], partition["name"]) == (case.system, case.partition)
     )
-    if case.benchmark == "netpipe":
-        return netpipe.sizes(1, most_bytes, 0)
-    return imb_sizes(imb_function(case.function), most_bytes)
+    settings = partition.sizes_of(case.benchmark)
+    return registry.of(case).asked(case, partition.max_message_bytes, settings)
 
 
 def test_every_system_has_a_reference_file_and_no_file_is_of_no_system():
@@ -102,12 +102,10 @@ def test_every_system_has_a_reference_file_and_no_file_is_of_no_system():
 
 
 def test_every_function_and_protocol_has_one_check():
-    assert set(LEAVES) == {"tcp", "mpi"} | {function.name for function in IMB_FUNCTIONS}
+    functions = {one.name: each.name for each in registry.STARTED for one in each.functions}
+    assert set(LEAVES) == set(functions)
     assert len(set(LEAVES.values())) == len(LEAVES)
-    assert {
-        function: check_name("netpipe" if function in ("tcp", "mpi") else "imb", function)
-        for function in LEAVES
-    } == LEAVES
+    assert {function: check_name(functions[function], function) for function in LEAVES} == LEAVES
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
@@ -124,17 +122,22 @@ class TestReferenceFile:
             assert 0 <= value < math.inf, f"{place}: {name}: {entry}"
             for bound in (lower, upper):
                 assert bound is None or isinstance(bound, int | float), f"{place}: {name}: {entry}"
-            assert unit == VARIABLE_UNITS.get(name, "us"), f"{place}: {name}: {entry}"
+            of_twin = "%" if name in twin.VARIABLES else "us"
+            assert unit == (LANDMARKS[name].unit if name in LANDMARKS else of_twin), (
+                f"{place}: {name}: {entry}"
+            )
 
     def test_each_variable_is_a_landmark_or_the_time_at_a_size(self, path):
         for place, name, _ in entries(path):
-            assert name in VARIABLE_UNITS or re.fullmatch(r"time_us_\d+", name), f"{place}: {name}"
+            known = name in {*LANDMARKS, *twin.VARIABLES}
+            assert known or re.fullmatch(r"time_us_\d+", name), f"{place}: {name}"
 
     def test_each_size_with_a_bound_is_one_that_the_partition_measures(self, path):
         references = yaml.safe_load(path.read_text())
         for case in matrix(CONFIGURATION, path.stem, all_functions=True).cases:
             measured = {f"time_us_{size}" for size in sizes(case)}
-            assert set(found_by(case, references)) - set(VARIABLE_UNITS) <= measured, case
+            known = {*LANDMARKS, *twin.VARIABLES}
+            assert set(found_by(case, references)) - known <= measured, case
 
     def test_bounds_are_ones_that_a_value_can_meet(self, path):
         for place, name, (value, lower, upper, _) in entries(path):
@@ -149,7 +152,7 @@ class TestReferenceFile:
         references = yaml.safe_load(path.read_text())
         for case in matrix(CONFIGURATION, path.stem, all_functions=True).cases:
             # Only the testbed's links have a healthy twin.
-            names = set(VARIABLE_UNITS) - (set() if path.stem == "testbed" else set(twin.NAMES))
+            names = set(LANDMARKS) - (set() if path.stem == "testbed" else set(twin.NAMES))
             assert set(found_by(case, references)) >= names, case
 
     def test_no_netpipe_bound_lets_a_link_carry_more_than_its_rate(self, path):

@@ -2,32 +2,33 @@
 
 import reframe as rfm
 
-from netproof.benchmarks.catalogue import OTHER_IMB
+from netproof.benchmarks import registry
 from netproof.run.rfm import (
-    ImbCheck,
-    ImbComparedFurther,
-    ImbConfigurations,
-    ImbCurves,
-    ImbFurther,
-    ImbLaunches,
+    MpiCheck,
+    MpiComparedFurther,
+    MpiConfigurations,
+    MpiCurves,
+    MpiFurther,
+    MpiLaunches,
 )
 
 
 @rfm.simple_test
-class OtherImbJob(ImbLaunches):
+class OtherImbJob(MpiLaunches):
     """The functions, as the launches of one job for each environment and rank count."""
 
-    functions = OTHER_IMB
+    benchmark = "imb"
+    functions = registry.named("imb").names(default=False)
 
 
 @rfm.simple_test
-class OtherImbJobFurther(ImbFurther):
+class OtherImbJobFurther(MpiFurther):
     """Launches on what that job left undecided."""
 
     launched_by = OtherImbJob
 
 
-class OtherImbCheck(ImbCheck):
+class OtherImbCheck(MpiCheck):
     """Reads what that job measured."""
 
     launched_by = OtherImbJob
@@ -95,7 +96,7 @@ class ImbReduceScatterBlock(OtherImbCheck):
 
 
 @rfm.simple_test
-class OtherImbSmoothness(ImbCurves):
+class OtherImbSmoothness(MpiCurves):
     """Inversions, jumps, dropouts, and the line rate."""
 
     launched_by = OtherImbJob
@@ -103,7 +104,7 @@ class OtherImbSmoothness(ImbCurves):
 
 
 @rfm.simple_test
-class OtherImbComparisonFurther(ImbComparedFurther):
+class OtherImbComparisonFurther(MpiComparedFurther):
     """Launches on what comparing all jobs leaves undecided."""
 
     launched_by = OtherImbJob
@@ -111,7 +112,7 @@ class OtherImbComparisonFurther(ImbComparedFurther):
 
 
 @rfm.simple_test
-class OtherImbComparison(ImbConfigurations):
+class OtherImbComparison(MpiConfigurations):
     """Envelope and score."""
 
     launched_by = OtherImbJob

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import fcntl
 import json
-import os
 import re
 import shutil
 import time
@@ -19,7 +18,7 @@ from typing import Any
 from ci.spack_envs import fabrics, lock
 from ci.spack_envs.program import Spack
 from netproof.errors import NetproofError
-from netproof.intake import loading
+from netproof.intake import json_reading
 from netproof.site import spack
 from netproof.site.spack import RECORD_FORMAT, RECORDS, BuildRecord, Combination
 from netproof.site.spack_files import SpackFileError
@@ -273,17 +272,15 @@ def kept_fault(kept: Path, now: dict[str, Any], noted: Path | None = None) -> st
     for path in (kept / "spack.lock", noted):
         if not path.exists():
             return f"there is no {path}"
-    made_of = loading.json_file(noted)
+    made_of = json_reading.json_file(noted)
     if made_of.get("lock") != spack.sha256(kept / "spack.lock"):
         return f"it is not the one that {noted.name} beside it is of"
     return lock.stale(made_of, now)
 
 
 def _require_programs(combination: Combination, folder: Path) -> None:
-    for name in spack.benchmarks(folder)["programs"]:
-        path = spack.view(combination, folder) / "bin" / name
-        if not os.access(path, os.X_OK):
-            raise NetproofError(f"Spack installed all, and still there is no {path}")
+    if missing := spack.missing_program(combination, folder):
+        raise NetproofError(f"Spack installed all, and still there is no {missing}")
 
 
 def _insist(faults: list[str]) -> None:

@@ -413,7 +413,7 @@ def _try(combination: Combination, site: str, options: argparse.Namespace) -> li
     faults += _smoke(combination, folder)
     tried = smoke.faults(combination, site, options.slurm, folder)
     if not tried:
-        print(f"{combination.name}: NPmpi and IMB-MPI1 ran with 2 ranks")
+        print(f"{combination.name}: {smoke.programs()} ran with 2 ranks")
     return faults + tried
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from netproof.benchmarks.catalogue import FEATURES
+from netproof.benchmarks.registry import FEATURES
 from netproof.site import spack
 from netproof.site.spack_files import SpackFileError, includes, load
 

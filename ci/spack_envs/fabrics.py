@@ -17,7 +17,7 @@ from typing import Any
 
 from ci.spack_envs import lock
 from netproof.errors import NetproofError
-from netproof.intake import loading
+from netproof.intake import json_reading
 from netproof.site import spack
 from netproof.site.spack import Combination, Mpi
 from netproof.site.spack_files import FABRICS, SpackFileError
@@ -44,7 +44,7 @@ def in_lock(path: Path, package: str) -> dict[str, Said]:
     SpackFileError for a lock of another form than Spack 1 writes.
     """
     try:
-        content = loading.json_file(path)
+        content = json_reading.json_file(path)
         nodes = content["concrete_specs"]
         node = next(
             nodes[root["hash"]]

@@ -1,18 +1,23 @@
-"""Runs what will be run: NPmpi and IMB-MPI1 of an environment, on 2 ranks, by its MPI library."""
+"""Runs what will be run: each program over MPI of an environment, on 2 ranks, by its library."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import shlex
 import shutil
 import signal
 import subprocess
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ci.spack_envs import fabrics, lock
-from netproof.benchmarks import imb, netpipe
+from netproof.benchmarks import netpipe_reading, registry
+from netproof.benchmarks.interface import MpiBenchmark
 from netproof.errors import NetproofError
+from netproof.measurement.case import Case
+from netproof.session import plan
 from netproof.site import spack
 from netproof.site.spack import Combination, Mpi
 
@@ -38,13 +43,26 @@ def faults(combination: Combination, site: str, slurm: str | None, folder: Path)
         start = _launcher(prefix, mpi, slurm)
     except NetproofError as error:
         return [f"{combination.name}: {error}"]
+    runs: list[Callable[..., None]] = [_netpipe]
+    runs += [
+        functools.partial(_function, benchmark, program)
+        for benchmark in registry.MPI_BENCHMARKS
+        for program in benchmark.programs()
+    ]
+    variables = _environment(spack.program_folders(combination, folder), mpi)
     found = []
-    for run in (_netpipe, _imb):
+    for run in runs:
         try:
-            run(view / "bin", prefix, [*start], place, _environment(view, mpi))
+            run(prefix, [*start], place, variables)
         except NetproofError as error:
             found.append(f"{combination.name}: {error}")
     return found
+
+
+def programs() -> str:
+    """What is run, in words."""
+    names = ["NPmpi", *(name for one in registry.MPI_BENCHMARKS for name in one.programs())]
+    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _prefix(view: Path, mpi: Mpi) -> Path:
@@ -67,18 +85,18 @@ def _launcher(prefix: Path, mpi: Mpi, slurm: str | None) -> list[str]:
     mpiexec = prefix / "bin" / "mpiexec"
     if not os.access(mpiexec, os.X_OK):
         raise NetproofError(
-            f"NPmpi and IMB-MPI1 were not run: {prefix} has no mpiexec, since srun starts its"
+            f"{programs()} were not run: {prefix} has no mpiexec, since srun starts its"
             " ranks; give check --slurm with options of srun, --slurm --nodes=2 for instance"
         )
     return [str(mpiexec), "-n", "2"]
 
 
-def _environment(view: Path, mpi: Mpi) -> dict[str, str]:
+def _environment(programs: Sequence[Path], mpi: Mpi) -> dict[str, str]:
     """What a job's environment has, and what Open MPI wants of root and of a small machine."""
     variables = {
         **os.environ,
         **dict(mpi.env_vars),
-        "PATH": f"{view}/bin:{os.environ.get('PATH', '')}",
+        "PATH": os.pathsep.join([*map(str, programs), os.environ.get("PATH", "")]),
     }
     if mpi.kind == "openmpi":
         variables["OMPI_MCA_rmaps_base_oversubscribe"] = "1"
@@ -89,33 +107,51 @@ def _environment(view: Path, mpi: Mpi) -> dict[str, str]:
     return variables
 
 
-def _netpipe(
-    programs: Path, prefix: Path, start: list[str], place: Path, variables: dict[str, str]
-) -> None:
-    program, out = programs / "NPmpi", place / "np.out"
+def _program(name: str, variables: dict[str, str]) -> Path:
+    found = shutil.which(name, path=variables["PATH"])
+    if found is None:
+        raise NetproofError(f"there is no {name} in {variables['PATH']}")
+    return Path(found)
+
+
+def _netpipe(prefix: Path, start: list[str], place: Path, variables: dict[str, str]) -> None:
+    program, out = _program("NPmpi", variables), place / "np.out"
     _insist_on_library(program, prefix)
     # By itself it repeats for a time, which ranks that share a core with others draw out.
     few = ["-u", str(LARGEST), "-n", "10"]
     _run([*start, str(program), "-o", str(out), *few], place, variables)
     if not out.exists():
         raise NetproofError(f"{program} left no {out}")
-    read = netpipe.read_file(out.read_text(encoding="utf-8"), str(out), bidirectional=False)
+    read = netpipe_reading.read_file(out.read_text(encoding="utf-8"), str(out), bidirectional=False)
     sizes = tuple(point.size for point in read.points)
-    if sizes != netpipe.sizes(1, LARGEST, 3):
+    if sizes != netpipe_reading.sizes(1, LARGEST, 3):
         raise NetproofError(f"{out} has other sizes than NetPIPE measures: {sizes}")
 
 
-def _imb(
-    programs: Path, prefix: Path, start: list[str], place: Path, variables: dict[str, str]
+def _function(
+    benchmark: MpiBenchmark,
+    name: str,
+    prefix: Path,
+    start: list[str],
+    place: Path,
+    variables: dict[str, str],
 ) -> None:
-    program, out = programs / "IMB-MPI1", place / "imb.out"
+    """The first function that the program ``name`` has, as a job would start it."""
+    function = next(one for one in benchmark.functions if benchmark.program(one.name) == name)
+    program, out = _program(name, variables), place / f"{name}.out"
     _insist_on_library(program, prefix)
-    few = ["-npmin", "2", "-iter", "10", "-msglog", str(LARGEST.bit_length() - 1)]
-    text = _run([*start, str(program), *few, "PingPong"], place, variables)
+    sizes = function.sizes(LARGEST)
+    files = plan.size_files({function.name: sizes})
+    for file, text in files.items():
+        (place / file).write_text(text, encoding="utf-8")
+    listed = next(iter(files))
+    _, *arguments = benchmark.command(function, 2, sizes, listed, benchmark.few_calls)
+    text = _run([*start, str(program), *arguments], place, variables)
     out.write_text(text, encoding="utf-8")
-    tables = [(table.function, table.ranks) for table in imb.read(text, str(out)).tables]
-    if tables != [("PingPong", 2)]:
-        raise NetproofError(f"{out} has the tables {tables}, not PingPong on 2 ranks")
+    case = Case("here", "here", "here", benchmark.name, function.name, 2, 1)
+    found = benchmark.read_launch(text, out, case).sizes
+    if found != sizes:
+        raise NetproofError(f"{out} has the sizes {found}, not {sizes}")
 
 
 def _insist_on_library(program: Path, prefix: Path) -> None:

@@ -1,4 +1,4 @@
-"""The testbed's command line: up, down, status, exec NODE -- COMMAND."""
+"""The testbed's command line: up, down, status, plant, lift, exec."""
 
 from __future__ import annotations
 

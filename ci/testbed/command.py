@@ -5,18 +5,20 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-from ci.testbed import network, processes, slurm, state, topology
+from ci.testbed import cables, faults, network, planting, processes, slurm, state, topology
 from ci.testbed.daemons import Daemons, system_tables, usable
 from ci.testbed.errors import CannotRunError, StepFailedError
+from ci.testbed.faults import FaultError, Faults
 from ci.testbed.state import StateFolder
 from ci.testbed.topology import Topology, TopologyError
 from netproof.errors import NetproofError
@@ -34,6 +36,7 @@ PACKAGES = {
     "hostname": "hostname",
     "mount": "mount",
     "ethtool": "ethtool",
+    "iptables": "iptables",
     "taskset": "util-linux",
     "munged": "munge",
     "mariadbd": "mariadb-server-core",
@@ -67,13 +70,17 @@ def main(arguments: list[str]) -> int:
             return down(folder)
         if options.verb == "status":
             return status(folder)
+        if options.verb == "plant":
+            return plant(folder, options.place, options.faults, options.seconds)
+        if options.verb == "lift":
+            return lift(folder, options.place, options.keys)
         command = options.command
         if command[:1] == ["--"]:
             command = command[1:]
         if not command:
             parser.error("exec: name a command: exec NODE -- COMMAND")
         return run_in_node(folder, options.node, command)
-    except (CannotRunError, TopologyError) as error:
+    except (CannotRunError, FaultError, TopologyError) as error:
         print(f"testbed: {error}", file=sys.stderr)
         return 2
     except NetproofError as error:
@@ -93,6 +100,8 @@ def _parser() -> argparse.ArgumentParser:
         "up": "bring the testbed up, or heal what is dead of it",
         "down": "take everything away again, its job history too",
         "status": "say how each switch and node is; exit 0 only if all is well",
+        "plant": "make a node, an uplink or a switch faulty, until lift, up or down",
+        "lift": "take what is planted away again: all of it, all of a place, or one fault",
         "exec": "run a command inside a node",
     }
     for verb, text in texts.items():
@@ -113,14 +122,34 @@ def _parser() -> argparse.ArgumentParser:
                 metavar="FILE",
                 help="the switches and their nodes (default: %(default)s)",
             )
+        if verb == "plant":
+            added.add_argument("place", metavar="PLACE", help="a node, a leaf or a switch")
+            added.add_argument("faults", nargs="+", metavar="KEY=VALUE")
+            added.add_argument(
+                "--for",
+                dest="seconds",
+                type=_seconds,
+                metavar="SECONDS",
+                help="wait so long, then lift it again",
+            )
+        if verb == "lift":
+            added.add_argument("place", nargs="?", metavar="PLACE")
+            added.add_argument("keys", nargs="*", metavar="KEY")
         if verb == "exec":
             added.add_argument("node", metavar="NODE")
             added.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND")
     return parser
 
 
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds < float("inf"):
+        raise ValueError(text)
+    return seconds
+
+
 def up(folder: StateFolder, topology_file: Path) -> int:
-    """Brings the testbed up, heals what is dead, and leaves alone what is alive."""
+    """Brings the testbed up, heals what is dead, lifts what was planted, leaves alone the rest."""
     begun = time.monotonic()
     _require_programs(PACKAGES)
     _require_files()
@@ -143,9 +172,12 @@ def up(folder: StateFolder, topology_file: Path) -> int:
                 future.result()
         report.step("slurmdbd", daemons.start_accounting)
         report.step("slurmctld", daemons.start_controller)
-        started = [daemons.start_node(node) for node in wanted.nodes]
-        report.step(f"{len(wanted.nodes)} nodes", lambda: daemons.wait_for_nodes() or any(started))
+        started = daemons.start_nodes()
+        report.step(f"{len(wanted.nodes)} nodes", lambda: daemons.wait_for_nodes() or started)
         daemons.register_cluster()
+        if wanted.faults or planting.load(folder, wanted) != planting.Record():
+            planting.settle(folder, daemons, wanted, wanted.faults)
+            _tell(wanted.faults)
     print(
         f"up in {time.monotonic() - begun:.1f} s; to use it: . ci/testbed/activate, or export"
         f" SLURM_CONF={folder / state.CONF}"
@@ -176,6 +208,8 @@ def _settle(folder: StateFolder, wanted: Topology, topology_file: Path) -> None:
                 " 'testbed down' first"
             )
     _kill(folder)
+    # What is planted on its nodes would be known to nobody.
+    network.remove()
     folder.wipe()
     folder.write("topology.yaml", topology_file.read_text(encoding="utf-8"))
     folder.write("boot-id", state.boot_id())
@@ -190,6 +224,7 @@ def _configure(folder: StateFolder, wanted: Topology) -> None:
         "cgroup.conf": (slurm.CGROUP_CONFIGURATION, 0o644),
         "slurmdbd.conf": (slurm.database_configuration(folder, host), 0o600),
         "hosts": (slurm.hosts(wanted, host), 0o644),
+        **({slurm.TOPOLOGY_CONF: (slurm.tree(wanted), 0o644)} if slurm.has_tree(wanted) else {}),
         slurm.TASK_PROLOG: (slurm.task_prolog(sorted(os.sched_getaffinity(0))), 0o755),
     }
     stale = [n for n, (text, _) in files.items() if not folder.holds(n, text)]
@@ -205,16 +240,131 @@ def _configure(folder: StateFolder, wanted: Topology) -> None:
 
 
 def _connect(folder: StateFolder, wanted: Topology) -> bool:
-    """Builds the network unless it is there and right; what ran in a wrong one is killed."""
+    """Makes the network right, anew if it is not to be mended; what ran in it is killed then."""
     alias = f"netproof testbed {folder.path}"
-    if network.built_for() == alias and not network.faults(wanted, network.links(wanted)):
-        return False
+    if network.built_for() == alias:
+        try:
+            return network.mend(wanted, wanted.faults)
+        except StepFailedError as error:
+            print(f"{error}: built anew", file=sys.stderr)
     _kill_in_namespaces()
     network.remove()
+    planting.forget(folder)
     if not network.NAMED_NAMESPACES.exists():
         (folder / state.MADE_NAMESPACE_FOLDER).touch()
-    network.build(wanted, alias)
+    network.build(wanted, wanted.faults, alias)
     return True
+
+
+def plant(folder: StateFolder, place: str, given: list[str], seconds: float | None) -> int:
+    """Plants faults on one place, and lifts them after so many seconds if there are any."""
+    built = _built(folder)
+    wanted: dict[str, faults.Value] = {}
+    for one in given:
+        key, sign, text = one.partition("=")
+        if not sign or key in wanted:
+            raise FaultError(f"{one}: give each fault once, as KEY=VALUE")
+        wanted[key] = built.checked_fault(place, key, faults.read_value(text))
+
+    ours = False
+
+    def with_it(planted: Faults) -> Faults:
+        nonlocal ours
+        there = planted.get(place, {})
+        for key in wanted:
+            if key in there:
+                raise FaultError(f"{place}: {key} is planted already: run 'testbed lift {place}'")
+        excluded = faults.contradiction(there | wanted)
+        if excluded:
+            raise FaultError(f"{place}: {excluded}")
+        ours = True
+        return planted | {place: there | wanted}
+
+    def without_it(planted: Faults) -> Faults:
+        # Somebody else may have lifted it, and planted another one.
+        left = {k: v for k, v in planted.get(place, {}).items() if wanted.get(k) != v}
+        return planted | {place: left}
+
+    if seconds is None:
+        _change(folder, built, with_it)
+        _tell({place: wanted})
+        return 0
+    # A request to end is no reason to leave it planted.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        _change(folder, built, with_it)
+        _tell({place: wanted})
+        time.sleep(seconds)
+    finally:
+        if ours and _is_up(folder):
+            _change(folder, _built(folder), without_it)
+            _tell({place: wanted}, "lifted")
+    return 0
+
+
+def lift(folder: StateFolder, place: str | None, keys: list[str]) -> int:
+    """Takes away what is planted: all, all of a place, or only the faults ``keys`` of it."""
+    built = _built(folder)
+    lifted: Faults = {}
+
+    def without(planted: Faults) -> Faults:
+        nonlocal lifted
+        lifted = planted if place is None else {place: dict(planted.get(place, {}))}
+        if place is not None:
+            if place not in built.places:
+                raise FaultError(f"{place}: no node, leaf or switch of this testbed")
+            for key in keys:
+                if key not in lifted[place]:
+                    there = " ".join(lifted[place]) or "nothing"
+                    raise FaultError(f"{place}: {key} is not planted; {there} is")
+            if keys:
+                lifted = {place: {key: lifted[place][key] for key in keys}}
+        return {
+            where: {k: v for k, v in of_it.items() if k not in lifted.get(where, {})}
+            for where, of_it in planted.items()
+        }
+
+    _change(folder, built, without)
+    if not any(lifted.values()):
+        print("nothing was planted")
+    _tell(lifted, "lifted")
+    return 0
+
+
+def _change(folder: StateFolder, built: Topology, change: Callable[[Faults], Faults]) -> None:
+    """Settles what ``change`` makes of what is planted; back to what was if that fails."""
+    _require_programs(PACKAGES)
+    with _machine_lock():
+        daemons = Daemons(folder, built)
+        now = planting.load(folder, built).planted
+        wanted = {place: keys for place, keys in change(now).items() if keys}
+        try:
+            planting.settle(folder, daemons, built, wanted)
+        except StepFailedError as error:
+            try:
+                planting.settle(folder, daemons, built, now)
+            except NetproofError as again:
+                raise StepFailedError(
+                    f"{error}; and not as before either: {again}; run 'testbed up'"
+                ) from error
+            raise
+
+
+def _tell(planted: Faults, what: str = "planted") -> None:
+    for place, keys in planted.items():
+        for line in faults.told(place, keys):
+            print(f"{what} {line}", flush=True)
+
+
+def _is_up(folder: StateFolder) -> bool:
+    return folder.is_marked() and (folder / "topology.yaml").is_file()
+
+
+def _built(folder: StateFolder) -> Topology:
+    """The topology of the testbed in ``folder``; CannotRunError without one."""
+    if not _is_up(folder):
+        raise CannotRunError(f"no testbed in {folder.path}: run 'testbed up'")
+    return topology.load(folder / "topology.yaml")
 
 
 def down(folder: StateFolder) -> int:
@@ -237,45 +387,70 @@ def down(folder: StateFolder) -> int:
 
 
 def status(folder: StateFolder) -> int:
-    """Prints a line for each daemon that is down, each switch and each node."""
+    """Prints a line for each daemon that is down, each switch, node and planted fault."""
     _require_programs(PACKAGES)
-    if not folder.is_marked() or not (folder / "topology.yaml").is_file():
-        raise CannotRunError(f"no testbed in {folder.path}: run 'testbed up'")
-    built = topology.load(folder / "topology.yaml")
+    built = _built(folder)
+    planted = planting.load(folder, built).planted
     daemons = Daemons(folder, built)
-    links = network.links(built)
+    links = cables.cables(built, planted)
+    seen = network.read(links)
     missing = daemons.missing()
     wrong = [f"{role}: not running" for role in missing]
     # Slurm's commands would try for a minute to reach a controller that is not there.
     reachable = not {"munged", "slurmctld"} & set(missing)
     states = daemons.node_states() if reachable else {}
     partitions = daemons.partition_states() if reachable else {}
-    wrong += network.faults(built, links)
+    wrong += cables.differences(links, seen)
+    wrong += planting.differences(folder, built, planted)
+    lines = {link.name: _cells(link, seen) for link in links}
     print(_line("", "address", "Mbit/s", "MTU", "Slurm"))
-    for switch in built.switches:
+    for number, switch in enumerate(built.with_switch_faults(planted).switches, 1):
         said = partitions.get(switch.name, "unknown")
         if reachable and said != "up":
             wrong.append(f"{switch.name}: Slurm calls the partition {said}")
         subnet = f"{switch.nodes[0].address.rpartition('.')[0]}.0/24"
         print(_line(switch.name, subnet, switch.link_mbps, switch.mtu, f"partition {said}"))
+        if switch.mgmt_mbps is not None:
+            subnet = f"{cables.mgmt_network(number)}0/24"
+            said = f"second management network, {cables.MGMT}"
+            print(_line("  " + cables.MGMT, subnet, switch.mgmt_mbps, cables.MGMT_MTU, said))
+        for leaf in switch.leaves:
+            said = f"uplink to {switch.spine}; {leaf.nodes[0].name} to {leaf.nodes[-1].name}"
+            print(_line(f"  {leaf.name}", *lines[leaf.name], said))
         for node in switch.nodes:
-            link, said = links[node.name], states.get(node.name, "unknown")
+            said = states.get(node.name, "unknown")
             if reachable and not usable(said):
                 wrong.append(f"{node.name}: Slurm calls it {said}")
-            rate = f"{link.mbps:g}" if link.mbps else None
-            print(_line(f"  {node.name}", link.address, rate, link.mtu, said))
+            print(_line(f"  {node.name}", *lines[node.name], said))
     for twin in built.twins:
-        one = links[twin.ends[0].name]
+        one = twin.ends[0]
         said = f"healthy twin of {twin.switch.name}, no nodes of Slurm's"
-        subnet = f"{twin.ends[0].address.rpartition('.')[0]}.0/24"
-        rate = f"{one.mbps:g}" if one.mbps else None
-        print(_line(twin.healthy.name, subnet, rate, one.mtu, said))
+        subnet = f"{one.address.rpartition('.')[0]}.0/24"
+        print(_line(twin.healthy.name, subnet, *lines[one.name][1:], said))
     if not wrong and not daemons.accounting_answers():
         wrong.append("slurmdbd: does not answer")
+    for place, keys in planted.items():
+        for line in faults.told(place, keys):
+            print(f"FAULT {line}")
     for sentence in wrong:
         print(f"DOWN {sentence}")
     print(f"SLURM_CONF={folder / state.CONF}")
     return 1 if wrong else 0
+
+
+def _cells(
+    link: cables.Cable, seen: Mapping[tuple[str, str], cables.Seen]
+) -> tuple[str | None, str | None, int | None]:
+    """Address, rate of the slower end in Mbit/s, and MTU, as the kernel has them."""
+    ends = [seen[end.place] for end in link.ends if end.place in seen]
+    near = seen.get(link.near.place)
+    rates = [end.bucket.mbps for end in ends if end.bucket]
+    on = near is not None and near.carrier
+    return (
+        near.address if near and on else None,
+        f"{min(rates):g}" if rates else None,
+        near.mtu if near and on else None,
+    )
 
 
 def _line(name: str, *cells: str | int | None) -> str:
@@ -286,9 +461,7 @@ def _line(name: str, *cells: str | int | None) -> str:
 def run_in_node(folder: StateFolder, name: str, command: list[str]) -> int:
     """Becomes ``command`` in the namespaces of the node ``name``; its exit status is ours."""
     _require_programs({"nsenter": PACKAGES["nsenter"]})
-    if not folder.is_marked() or not (folder / "topology.yaml").is_file():
-        raise CannotRunError(f"no testbed in {folder.path}: run 'testbed up'")
-    built = topology.load(folder / "topology.yaml")
+    built = _built(folder)
     daemon = Daemons(folder, built).slurmd(built.node(name))
     if daemon is None:
         raise CannotRunError(f"node {name} is down: run 'testbed up'")

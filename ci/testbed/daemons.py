@@ -94,7 +94,7 @@ class Daemons:
         command += [f"--pid-file={folder / 'pid'}", f"--seed-file={folder / 'seed'}"]
         for stale in ("socket", "pid", "socket.lock"):
             (folder / stale).unlink(missing_ok=True)
-        daemon = self._start("munged", command)
+        daemon = self.start("munged", command)
         self._wait("munged", daemon, lambda: _answers(where))
         return True
 
@@ -133,7 +133,7 @@ class Daemons:
         settings += ["--skip-grant-tables", f"--datadir={data}", f"--socket={where}"]
         # A transaction is in the system's hands when it ends: SIGKILL loses none.
         settings += ["--innodb-flush-log-at-trx-commit=2", f"--pid-file={folder / 'pid'}"]
-        daemon = self._start("mariadbd", settings)
+        daemon = self.start("mariadbd", settings)
         self._wait("mariadbd", daemon, lambda: _answers(where))
         return True
 
@@ -142,7 +142,7 @@ class Daemons:
         where = (CONTROLLER_ADDRESS, slurm.DATABASE_PORT)
         if self._is_up("slurmdbd", lambda: _answers(where)):
             return False
-        self._wait("slurmdbd", self._start("slurmdbd", ["slurmdbd", "-D"]), lambda: _answers(where))
+        self._wait("slurmdbd", self.start("slurmdbd", ["slurmdbd", "-D"]), lambda: _answers(where))
         return True
 
     def start_controller(self) -> bool:
@@ -150,25 +150,33 @@ class Daemons:
         if self._is_up("slurmctld", self._controller_answers):
             return False
         (self.state / "slurmctld").mkdir(mode=0o755, exist_ok=True)
-        daemon = self._start("slurmctld", ["slurmctld", "-D"])
+        daemon = self.start("slurmctld", ["slurmctld", "-D"])
         self._wait("slurmctld", daemon, self._controller_answers)
         return True
 
-    def start_node(self, node: Node) -> bool:
-        """Starts a node: slurmd in namespaces of its own, where it has a name and /dev/shm."""
-        role = f"slurmd:{node.name}"
-        if self.alive(role):
-            return False
-        self._clear(role)
-        home = self.state / "nodes" / node.name
-        for name in ("spool", "tmp", "sys"):
-            (home / name).mkdir(parents=True, exist_ok=True)
-        namespace = network.NAMED_NAMESPACES / network.namespace(node.name)
-        command = ["nsenter", f"--net={namespace}"]
-        command += ["unshare", "--uts", "--mount", "--ipc", "sh", "-c", NODE_SETUP]
-        command += ["sh", node.name, str(self.state / "hosts"), str(home / "sys")]
-        self._started_nodes[role] = self._start(role, command, processes.go_first)
-        return True
+    def start_nodes(self) -> bool:
+        """Starts the nodes that are down: slurmd in namespaces of its own, with a name, /dev/shm.
+
+        False if none was down.
+        """
+        running = processes.running()
+        down = {
+            f"slurmd:{node.name}": node
+            for node in self.topology.nodes
+            if not processes.daemon(running, self.state.path, f"slurmd:{node.name}", "slurmd")
+        }
+        if down:
+            self._clear(*down)
+        for role, node in down.items():
+            home = self.state / "nodes" / node.name
+            for name in ("spool", "tmp", "sys"):
+                (home / name).mkdir(parents=True, exist_ok=True)
+            namespace = network.NAMED_NAMESPACES / network.namespace(node.name)
+            command = ["nsenter", f"--net={namespace}"]
+            command += ["unshare", "--uts", "--mount", "--ipc", "sh", "-c", NODE_SETUP]
+            command += ["sh", node.name, str(self.state / "hosts"), str(home / "sys")]
+            self._started_nodes[role] = self.start(role, command, processes.go_first)
+        return bool(down)
 
     def wait_for_nodes(self) -> None:
         """Waits until Slurm calls every node idle, or in use."""
@@ -232,13 +240,13 @@ class Daemons:
         self._wait(role, None, ready)
         return True
 
-    def _clear(self, role: str) -> None:
-        """Kills what has the ``role`` and is no daemon; the steps of a dead slurmd may go on."""
+    def _clear(self, *roles: str) -> None:
+        """Kills what has the ``roles`` and is no daemon; the steps of a dead slurmd may go on."""
         processes.kill(
-            role,
+            ", ".join(roles),
             lambda process: (
                 process.state == str(self.state.path)
-                and process.role == role
+                and process.role in roles
                 and process.command != "slurmstepd"
             ),
         )
@@ -261,9 +269,10 @@ class Daemons:
         marks = {processes.STATE_VARIABLE: str(self.state.path), processes.ROLE_VARIABLE: role}
         return environment(self.state) | marks
 
-    def _start(
+    def start(
         self, role: str, command: list[str], prepare: Callable[[], None] | None = None
     ) -> subprocess.Popen[bytes]:
+        """Starts ``command`` as this testbed's ``role``; ``prepare`` runs in it before."""
         with self._log(role).open("ab") as log:
             return subprocess.Popen(
                 command,

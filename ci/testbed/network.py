@@ -11,40 +11,31 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from ci.testbed import cables
+from ci.testbed.cables import PREFIX, SWITCHES, TWINS, Bucket, Cable, Orders, Seen, namespace
 from ci.testbed.errors import CannotRunError, StepFailedError
-from ci.testbed.topology import CONTROLLER_ADDRESS, FRAME_OVERHEAD_BYTES, Node, Switch, Topology
+from ci.testbed.faults import Faults
+from ci.testbed.topology import CONTROLLER_ADDRESS, Topology
 
-PREFIX = "netproof-"
-SWITCHES = f"{PREFIX}switches"
-TWINS = f"{PREFIX}twins"
 HOST_INTERFACE = "netproof0"
-MANAGEMENT = "management"
+MANAGEMENT = "Management"
 MANAGEMENT_NETWORK = "198.18.0."
+MACHINE = "Machine"
 NAMED_NAMESPACES = Path("/run/netns")
+SETTLE_SECONDS = 20.0
+"""How long a carrier may take to come or go.
 
-
-@dataclass(frozen=True)
-class Link:
-    """A node's link to its switch as the kernel has it; None for what is not there."""
-
-    address: str | None
-    mtu: int | None
-    node_mbps: float | None
-    port_mbps: float | None
-
-    @property
-    def mbps(self) -> float | None:
-        """The slower of the two ends' rates in Mbit/s; None when neither is shaped."""
-        return min((r for r in (self.node_mbps, self.port_mbps) if r is not None), default=None)
-
-
-def namespace(node: str) -> str:
-    """The name of the network namespace of ``node``."""
-    return PREFIX + node
+The kernel gathers such changes for a second; on a busy machine looking takes longer than that.
+"""
+POLL_SECONDS = 0.05
+AT_ONCE = 2 * (os.cpu_count() or 1)
+"""Nodes that are set up, or looked at, at the same time."""
 
 
 def existing() -> list[str]:
@@ -59,6 +50,13 @@ def inodes() -> set[int]:
     own = os.stat("/proc/self/ns/net")
     stats = [os.stat(NAMED_NAMESPACES / name) for name in existing()]
     return {s.st_ino for s in stats if s.st_dev == own.st_dev and s.st_ino != own.st_ino}
+
+
+def by_inode() -> dict[int, str]:
+    """Which node, or what else, has the namespace of that number, of those on this machine."""
+    own = os.stat("/proc/self/ns/net")
+    stats = [(name, os.stat(NAMED_NAMESPACES / name)) for name in existing()]
+    return {s.st_ino: name.removeprefix(PREFIX) for name, s in stats if s.st_dev == own.st_dev}
 
 
 def built_for() -> str | None:
@@ -77,7 +75,7 @@ def probe() -> None:
         "bridges (CONFIG_BRIDGE)": ["ip", "link", "add", "name", "one", "type", "bridge"],
         "the tbf queueing discipline (CONFIG_NET_SCH_TBF)": [
             "tc",
-            *_bucket("lo", 1000, 6000, 10**5),
+            *f"qdisc replace dev lo root tbf rate 1gbit burst 6000 limit {10**5}".split(),
         ],
     }
     for what, command in tries.items():
@@ -99,56 +97,129 @@ def probe() -> None:
                 )
 
 
-def build(topology: Topology, alias: str) -> None:
-    """Makes all namespaces and links; ``alias`` goes on the machine's interface at the end."""
-    twins = [twin.healthy for twin in topology.twins]
-    made = [f"netns add {SWITCHES}", f"netns add {TWINS}"]
-    made += [f"netns add {namespace(node.name)}" for node in topology.nodes]
-    made += [f"netns add {namespace(end.name)}" for twin in twins for end in twin.nodes]
-    _batch(None, made)
-    inside = [_bridge(MANAGEMENT)]
-    inside += [_bridge(switch.name, switch.mtu) for switch in topology.switches]
-    _batch(SWITCHES, inside)
-    _batch(TWINS, [_bridge(twin.name, twin.mtu) for twin in twins])
-    host = f"name {HOST_INTERFACE} type veth peer name machine netns {SWITCHES}"
-    _batch(None, [f"link add {host}"])
-    ports = [f"link set dev machine master {MANAGEMENT} up"]
-    for index, node in enumerate(topology.nodes):
-        peer = namespace(node.name)
-        _batch(SWITCHES, [f"link add name m{index} type veth peer name eth0 netns {peer}"])
-        ports.append(f"link set dev m{index} master {MANAGEMENT} up")
-        up = [f"address add {node.management_address}/24 dev eth0", "link set dev eth0 up"]
-        _batch(peer, ["link set dev lo up", *up])
-    _batch(SWITCHES, ports)
-    for switch in topology.switches:
-        for node in switch.nodes:
-            _connect(SWITCHES, node.name, switch, node)
-    for twin in twins:
-        for number, end in enumerate(twin.nodes, 1):
-            _connect(TWINS, f"{twin.name}-{number}", twin, end)
-    _batch(
-        None,
+def probe_loss() -> None:
+    """CannotRunError when the kernel lacks what loses frames: clsact and its BPF classifier."""
+    lose = " && ".join(
         [
-            f"address add {CONTROLLER_ADDRESS}/24 dev {HOST_INTERFACE}",
-            f"link set dev {HOST_INTERFACE} up",
-        ],
+            "tc qdisc add dev lo clsact",
+            "tc filter add dev lo ingress bpf direct-action bytecode '1,6 0 0 0'",
+        ]
     )
+    tried = subprocess.run(["unshare", "--net", "sh", "-c", lose], capture_output=True, text=True)
+    if tried.returncode:
+        raise CannotRunError(
+            "this kernel cannot lose frames for us: boot one with CONFIG_NET_SCH_INGRESS and"
+            f" CONFIG_NET_CLS_BPF ('{lose}' said: {' '.join(tried.stderr.split())})"
+        )
+
+
+def build(topology: Topology, planted: Faults, alias: str) -> None:
+    """Makes all namespaces and links, with what is ``planted`` on them.
+
+    ``alias`` goes on the machine's interface at the end.
+    """
+    wanted = cables.cables(topology, planted)
+    nodes = [namespace(node.name) for node in topology.nodes]
+    names = dict.fromkeys(end.where for cable in wanted for end in cable.ends)
+    _run(["ip", "-batch", "-"], _lines(f"netns add {name}" for name in names))
+    ports = [f"M{index}" for index in range(len(nodes))]
+    peer = f"type veth peer name {MACHINE} netns {SWITCHES}"
+    own = f"address {cables.hardware_address(CONTROLLER_ADDRESS)}"
+    _run(["ip", "-batch", "-"], f"link add name {HOST_INTERFACE} {own} {peer}\n")
+    bridges = cables.bridges(topology, planted)
+    lines = [f"link add name {MANAGEMENT} up type bridge"]
+    managed = [node.management_address for node in topology.nodes]
+    lines += [
+        f"link add name {port} type veth peer name eth0 address {cables.hardware_address(address)}"
+        f" netns {node}"
+        for port, node, address in zip(ports, nodes, managed, strict=True)
+    ]
+    lines += [f"link set dev {port} master {MANAGEMENT} up" for port in (MACHINE, *ports)]
+    base = {SWITCHES: Orders(ip=lines), TWINS: Orders()}
+    for (where, name), mtu in bridges.items():
+        base[where].ip.append(_bridge(name, mtu))
+    for address, name in zip(managed, nodes, strict=True):
+        up = ["link set dev lo up", f"address add {address}/24 dev eth0", "link set dev eth0 up"]
+        others = [CONTROLLER_ADDRESS, *(other for other in managed if other != address)]
+        base[name] = Orders(ip=up + cables.knowing("eth0", others))
+    _make(wanted, base)
+    _wait_until_right(wanted)
+    host = [
+        f"address add {CONTROLLER_ADDRESS}/24 dev {HOST_INTERFACE}",
+        f"link set dev {HOST_INTERFACE} up",
+        *cables.knowing(HOST_INTERFACE, managed),
+    ]
+    _run(["ip", "-batch", "-"], _lines(host))
     _run(["ip", "link", "set", "dev", HOST_INTERFACE, "alias", alias])
 
 
-def _connect(where: str, port: str, switch: Switch, node: Node) -> None:
-    """Joins a node's eth1 to ``port`` of its switch, in namespace ``where``, and shapes both."""
-    peer = namespace(node.name)
-    veth = f"mtu {switch.mtu} type veth peer name eth1 mtu {switch.mtu} netns {peer}"
-    _batch(where, [f"link add name {port} {veth}", f"link set dev {port} master {switch.name} up"])
-    _batch(peer, [f"address add {node.address}/24 dev eth1", "link set dev eth1 up"])
-    rate, shape, limit = switch.link_mbps, switch.shape, switch.buffer
-    if shape.burst is not None:
-        _inside(peer, ["tc", *_bucket("eth1", rate, shape.burst, limit)])
-    if shape.port_burst is not None:
-        _inside(where, ["tc", *_bucket(port, rate, shape.port_burst, limit)])
-    if not shape.offload:
-        _inside(peer, ["ethtool", "-K", "eth1", "tso", "off", "gso", "off"])
+def mend(topology: Topology, planted: Faults) -> bool:
+    """Makes all links as they should be, with what is ``planted`` on them; False if they were.
+
+    Only what differs is touched. Raises StepFailedError where that cannot be done, as for a link
+    of which an end is gone.
+    """
+    wanted = cables.cables(topology, planted)
+    seen = read(wanted)
+    if not cables.differences(wanted, seen):
+        return False
+    missing = cables.missing(wanted, seen)
+    lost = [cable.name for cable in missing if cable.near.interface != cables.MGMT]
+    if lost:
+        raise StepFailedError(f"network: {', '.join(lost)}: an end of the link is gone")
+    orders = cables.orders(wanted, seen)
+    _at_once(lambda where: _carry_out(where, orders[where]), orders)
+    there = _interfaces(SWITCHES)
+    bridges = cables.bridges(topology, planted)
+    new = [
+        _bridge(name, mtu)
+        for (where, name), mtu in bridges.items()
+        if where == SWITCHES and name not in there
+    ]
+    _make(missing, {SWITCHES: Orders(ip=new)})
+    known = {end.place for cable in wanted for end in cable.ends} | set(bridges)
+    gone = cables.superfluous(known, [(SWITCHES, name) for name in there])
+    _carry_out(SWITCHES, Orders(ip=[f"link delete dev {name}" for _, name in gone]))
+    _wait_until_right(wanted)
+    return True
+
+
+def _make(new: Iterable[Cable], base: dict[str, Orders]) -> None:
+    """Makes links, after what ``base`` orders in their namespaces."""
+    first, then = cables.making(new)
+    shared = (SWITCHES, TWINS)
+    for where in shared:
+        bridges = base.get(where, Orders()).ip
+        _carry_out(where, Orders(ip=bridges + first.get(where, Orders()).ip))
+        _carry_out(where, then.get(where, Orders()))
+    inside = {
+        name: Orders(base.get(name, Orders()).ip + order.ip, order.tc, order.shell)
+        for name in {*base, *then}
+        for order in [then.get(name, Orders())]
+        if name not in shared
+    }
+    _at_once(lambda name: _carry_out(name, inside[name]), inside)
+
+
+def _carry_out(where: str, order: Orders) -> None:
+    if order.ip or order.tc or order.shell:
+        _inside(where, ["sh", "-s"], order.script())
+
+
+def _at_once(work: Callable[[str], Any], names: Iterable[str]) -> list[Any]:
+    """``work`` for all names, several at a time; its results in their order."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return list(pool.map(work, names))
+
+
+def _wait_until_right(wanted: Iterable[Cable]) -> None:
+    """Reads the links back until they are as ``wanted``; StepFailedError if they never are."""
+    todo = tuple(wanted)
+    deadline = time.monotonic() + SETTLE_SECONDS
+    while wrong := cables.differences(todo, read(todo)):
+        if time.monotonic() > deadline:
+            raise StepFailedError(f"network: the kernel has it otherwise: {'; '.join(wrong)}")
+        time.sleep(POLL_SECONDS)
 
 
 def remove() -> int:
@@ -161,10 +232,9 @@ def remove() -> int:
     if HOST_INTERFACE in present:
         _run(["ip", "link", "delete", "dev", HOST_INTERFACE])
         removed += 1
-    for name in existing():
-        _run(["ip", "netns", "delete", name])
-        removed += 1
-    return removed
+    names = existing()
+    _run(["ip", "-batch", "-"], _lines(f"netns delete {name}" for name in names))
+    return removed + len(names)
 
 
 def forget_namespace_folder() -> None:
@@ -178,83 +248,66 @@ def forget_namespace_folder() -> None:
         NAMED_NAMESPACES.rmdir()
 
 
-def links(topology: Topology) -> dict[str, Link]:
-    """What the kernel says of the link of each node, and of each twin's end, by its name."""
+def read(wanted: Iterable[Cable]) -> dict[tuple[str, str], Seen]:
+    """What the kernel says of every interface in the namespaces of these links."""
     present = set(existing())
-    ports = _rates(SWITCHES) if SWITCHES in present else {}
-    twins = _rates(TWINS) if TWINS in present else {}
-    found = {node.name: _link(node, present, ports.get(node.name)) for node in topology.nodes}
-    for twin in topology.twins:
-        for number, end in enumerate(twin.ends, 1):
-            port = f"{twin.healthy.name}-{number}"
-            found[end.name] = _link(end, present, twins.get(port))
-    return found
-
-
-def _link(node: Node, present: set[str], port_mbps: float | None) -> Link:
-    name = namespace(node.name)
-    address = mtu = node_mbps = None
-    if name in present:
-        for link in json.loads(_inside(name, ["ip", "-json", "address", "show"])):
-            if link["ifname"] == "eth1" and link["operstate"] == "UP":
-                mtu = link["mtu"]
-                locals_ = [a["local"] for a in link["addr_info"] if a["family"] == "inet"]
-                address = locals_[0] if locals_ else None
-        node_mbps = _rates(name).get("eth1")
-    return Link(address, mtu, node_mbps, port_mbps)
-
-
-def faults(topology: Topology, found: dict[str, Link]) -> list[str]:
-    """In which ways the links ``found`` are not those of the topology, a sentence each."""
-    wrong = []
-    for switch in (*topology.switches, *(twin.healthy for twin in topology.twins)):
-        want_node = switch.link_mbps if switch.shape.burst is not None else None
-        want_port = switch.link_mbps if switch.shape.port_burst is not None else None
-        for node in switch.nodes:
-            link = found[node.name]
-            wanted = {
-                "address": (link.address, node.address),
-                "MTU": (link.mtu, switch.mtu),
-                "rate of the node's end": (link.node_mbps, want_node),
-                "rate of the switch's end": (link.port_mbps, want_port),
-            }
-            wrong += [
-                f"{node.name}: {what} is {is_} and should be {should}"
-                for what, (is_, should) in wanted.items()
-                if is_ != should
-            ]
-    return wrong
-
-
-def _bridge(name: str, mtu: int | None = None) -> str:
-    # A bridge takes the least MTU of its ports unless it was given one.
-    return f"link add name {name} up{f' mtu {mtu}' if mtu else ''} type bridge"
-
-
-def _bucket(interface: str, rate_mbps: int, burst: int, limit: int) -> list[str]:
-    """tc's words for a token bucket with a queue of ``limit`` bytes."""
-    sizes = f"rate {rate_mbps}mbit burst {burst} limit {limit} overhead {FRAME_OVERHEAD_BYTES}"
-    return ["qdisc", "replace", "dev", interface, "root", "tbf", *sizes.split()]
-
-
-def _rates(name: str) -> dict[str, float]:
-    """Mbit/s of the tbf on each interface of the namespace ``name``."""
-    disciplines: list[dict[str, Any]] = json.loads(_inside(name, ["tc", "-json", "qdisc", "show"]))
+    named = dict.fromkeys(end.where for cable in wanted for end in cable.ends)
+    names = [name for name in named if name in present]
     return {
-        entry["dev"]: entry["options"]["rate"] * 8 / 1e6
-        for entry in disciplines
-        if entry["kind"] == "tbf"
+        (name, interface): seen
+        for name, of_it in zip(names, _at_once(_look, names), strict=True)
+        for interface, seen in of_it.items()
     }
 
 
-def _batch(name: str | None, commands: list[str]) -> None:
-    """Runs lines of ``ip`` in one go, in the namespace ``name`` or in the machine's own."""
-    text = "\n".join(commands) + "\n"
-    words = ["ip", "-batch", "-"]
-    if name is None:
-        _run(words, text)
-    else:
-        _inside(name, words, text)
+def _look(name: str) -> dict[str, Seen]:
+    """The interfaces of the namespace ``name``."""
+    told = _inside(name, ["sh", "-c", "ip -json address show && tc -json -raw qdisc show"])
+    # Each prints one list, the first on a line of its own.
+    links, disciplines = (json.loads(part) for part in told.split("\n", 1))
+    buckets = {
+        entry["dev"]: Bucket(*(int(entry["options"][key]) for key in ("rate", "burst", "limit")))
+        for entry in disciplines
+        if entry["kind"] == "tbf"
+    }
+    filtered = {entry["dev"] for entry in disciplines if entry["kind"] == "clsact"}
+    found = {}
+    for link in links:
+        interface = link["ifname"]
+        addresses = [a["local"] for a in link["addr_info"] if a["family"] == "inet"]
+        found[interface] = Seen(
+            mtu=link["mtu"],
+            up="UP" in link["flags"],
+            carrier=link["operstate"] == "UP",
+            address=addresses[0] if addresses else None,
+            bucket=buckets.get(interface),
+            drop=_drop(name, interface) if interface in filtered else 0,
+        )
+    return found
+
+
+def _drop(name: str, interface: str) -> int | None:
+    """Of 2³² frames so many are lost at an interface; None where other filters are at work."""
+    odds = set()
+    for way in ("ingress", "egress"):
+        told = _inside(name, ["tc", "-json", "filter", "show", "dev", interface, way])
+        filters = [entry["options"] for entry in json.loads(told or "[]") if "options" in entry]
+        odds |= {cables.odds(one.get("bytecode")) for one in filters} or {None}
+    return odds.pop() if len(odds) == 1 else None
+
+
+def _interfaces(name: str) -> set[str]:
+    told = _inside(name, ["ip", "-json", "link", "show"])
+    return {link["ifname"] for link in json.loads(told)}
+
+
+def _bridge(name: str, mtu: int) -> str:
+    # A bridge takes the least MTU of its ports unless it was given one.
+    return f"link add name {name} up mtu {mtu} type bridge"
+
+
+def _lines(lines: Iterable[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _inside(name: str, command: list[str], text: str | None = None) -> str:

@@ -13,6 +13,8 @@ TASK_PROLOG = "task-prolog"
 CGROUP_CONFIGURATION = "CgroupPlugin=cgroup/v1\n"
 """slurm.conf uses no control groups; of the plugins, only this one then needs none, nor systemd."""
 DATABASE_PORT = 16819
+UNKILLABLE_SECONDS = 600
+TOPOLOGY_CONF = "topology.conf"
 
 
 def configuration(topology: Topology, state: StateFolder, host: str, memory_mb: int) -> str:
@@ -49,6 +51,8 @@ def configuration(topology: Topology, state: StateFolder, host: str, memory_mb: 
         "ReturnToService=2",
         "JobRequeue=0",
         "KillWait=5",
+        # Steps of many ranks end slowly on few CPUs; a node that takes longer would be drained.
+        f"UnkillableStepTimeout={UNKILLABLE_SECONDS}",
         "MessageTimeout=30",
         "MaxJobCount=20000",
         "MailProg=/bin/true",
@@ -59,6 +63,8 @@ def configuration(topology: Topology, state: StateFolder, host: str, memory_mb: 
         # One of these is the whole machine: jobs that ask for it run one after another.
         "Licenses=machine:1",
     ]
+    if has_tree(topology):
+        lines.append("TopologyPlugin=topology/tree")
     for switch in topology.switches:
         lines += [
             f"NodeName={node.name} NodeAddr={node.management_address} CPUs={switch.cpus}"
@@ -70,6 +76,25 @@ def configuration(topology: Topology, state: StateFolder, host: str, memory_mb: 
             f"PartitionName={switch.name} Nodes={','.join(node.name for node in switch.nodes)}"
             f" Default={'YES' if number == 0 else 'NO'} MaxTime=INFINITE State=UP"
         )
+    return "\n".join(lines) + "\n"
+
+
+def has_tree(topology: Topology) -> bool:
+    """Whether Slurm has to know of switches: one of them has leaves."""
+    return any(switch.leaves for switch in topology.switches)
+
+
+def tree(topology: Topology) -> str:
+    """topology.conf for topology/tree: leaves and their spines; a switch without is a leaf."""
+    lines = []
+    for switch in topology.switches:
+        for name, nodes in [(leaf.name, leaf.nodes) for leaf in switch.leaves] or [
+            (switch.name, switch.nodes)
+        ]:
+            lines.append(f"SwitchName={name} Nodes={','.join(node.name for node in nodes)}")
+        if switch.leaves:
+            below = ",".join(leaf.name for leaf in switch.leaves)
+            lines.append(f"SwitchName={switch.spine} Switches={below}")
     return "\n".join(lines) + "\n"
 
 

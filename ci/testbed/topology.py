@@ -12,14 +12,18 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
+from ci.testbed import faults
+from ci.testbed.faults import FaultError, Faults
 from netproof.errors import NetproofError, shortened
-from netproof.intake import loading
+from netproof.intake import loading, yaml_reading
 
 CONTROLLER_ADDRESS = "198.18.0.254"
 """The machine's own end of the management network; 198.18.0.0/15 is RFC 2544's test range."""
 MAX_NODES = 200
 MAX_SWITCHES = 100
 MAX_INTERFACE_NAME = 15
+MOST_LEAVES = 32
+LEAST_NODES_OF_A_LEAF = 2
 ETHERNET_HEADER_BYTES = 14
 FRAME_OVERHEAD_BYTES = 24
 """What a frame costs on the wire beside what the kernel counts: preamble 8, FCS 4, gap 12."""
@@ -58,8 +62,20 @@ class Node:
 
 
 @dataclass(frozen=True)
+class Leaf:
+    """A leaf switch and its nodes; its uplink to the spine goes by the same name."""
+
+    name: str
+    nodes: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
 class Switch:
-    """A switch with its nodes: link rate in Mbit/s, MTU and buffer (queue) in bytes."""
+    """A switch with its nodes: link rate in Mbit/s, MTU and buffer (queue) in bytes.
+
+    With ``leaves`` it is several, with an uplink of ``uplink_mbps`` each to a spine.
+    ``mgmt_mbps``: rate of the nodes' links to a second management network; None: there is none.
+    """
 
     name: str
     link_mbps: int
@@ -68,6 +84,20 @@ class Switch:
     cpus: int
     shape: Shape
     nodes: tuple[Node, ...]
+    leaves: tuple[Leaf, ...] = ()
+    uplink_mbps: int | None = None
+    mgmt_mbps: int | None = None
+
+    @property
+    def spine(self) -> str:
+        """Name of the spine, if it has leaves."""
+        return f"{self.name}-spine"
+
+    @property
+    def uplink(self) -> Switch:
+        """A switch whose links are what the uplinks are: their rate, and a shape for it."""
+        mbps = self.uplink_mbps or self.link_mbps
+        return dataclasses.replace(self, link_mbps=mbps, shape=default_shape(mbps, self.mtu))
 
 
 @dataclass(frozen=True)
@@ -94,14 +124,21 @@ class Twin:
             buffer=max(self.switch.buffer, HEALTHY_BUFFER_BYTES),
             shape=default_shape(self.switch.link_mbps, self.switch.mtu),
             nodes=self.ends,
+            leaves=(),
+            uplink_mbps=None,
+            mgmt_mbps=None,
         )
 
 
 @dataclass(frozen=True)
 class Topology:
-    """All switches, in the order of the file; the first one is Slurm's default partition."""
+    """All switches, in the order of the file; the first one is Slurm's default partition.
+
+    ``faults``: those that ``up`` plants.
+    """
 
     switches: tuple[Switch, ...]
+    faults: Faults = dataclasses.field(default_factory=dict)
 
     @property
     def nodes(self) -> tuple[Node, ...]:
@@ -121,6 +158,60 @@ class Topology:
         names = " ".join(node.name for node in self.nodes)
         raise TopologyError(f"no node {name!r} in this testbed; its nodes are: {names}")
 
+    @property
+    def places(self) -> dict[str, tuple[str, Switch]]:
+        """Where faults can be: kind of place and switch, by the name of node, leaf or switch."""
+        found: dict[str, tuple[str, Switch]] = {}
+        for switch in self.switches:
+            found |= {node.name: (faults.NODE, switch) for node in switch.nodes}
+            found |= {leaf.name: (faults.LEAF, switch) for leaf in switch.leaves}
+            found[switch.name] = (faults.SWITCH, switch)
+        return found
+
+    def checked_fault(self, place: object, key: object, value: object) -> faults.Value:
+        """The value of a fault as it is kept; FaultError where it cannot be here."""
+        kind, switch = (
+            self.places.get(place, (None, None)) if isinstance(place, str) else (None,) * 2
+        )
+        if kind is None or switch is None:
+            raise FaultError(
+                f"{shortened(str(place), 80)}: no node, leaf or switch of this testbed; it has"
+                f" {shortened(' '.join(self.places))}"
+            )
+        found = faults.checked(kind, key, value)
+        least = switch.mtu + ETHERNET_HEADER_BYTES
+        if key == "mtu" and found == switch.mtu:
+            raise FaultError(f"mtu: {found} is the switch's own; write another")
+        if key == "buffer" and int(found) < least:
+            raise FaultError(
+                f"buffer: found {found}; write at least {least}, a frame of {switch.name}"
+            )
+        return found
+
+    def delays(self, planted: Faults) -> Faults:
+        """The faults.DELAYS of each node that has any: its switch's, changed by its own."""
+        found: Faults = {}
+        for switch in self.switches:
+            for node in switch.nodes:
+                keys = planted.get(switch.name, {}) | planted.get(node.name, {})
+                held = {key: keys[key] for key in faults.DELAYS if key in keys}
+                found |= {node.name: held} if held else {}
+        return found
+
+    def with_switch_faults(self, planted: Faults) -> Topology:
+        """This topology with what ``planted`` changes of whole switches."""
+        fields = {"buffer", "mgmt_mbps"}
+        return dataclasses.replace(
+            self,
+            switches=tuple(
+                dataclasses.replace(
+                    switch,
+                    **{k: v for k, v in planted.get(switch.name, {}).items() if k in fields},
+                )
+                for switch in self.switches
+            ),
+        )
+
 
 def load(path: Path) -> Topology:
     """The topology in the YAML file ``path``.
@@ -129,9 +220,9 @@ def load(path: Path) -> Topology:
     """
     try:
         text = loading.read_text(path)
-        loading.check_yaml(text, path)
+        yaml_reading.check_yaml(text, path)
         document = YAML(typ="rt").load(text)
-    except loading.NoYamlError as error:
+    except yaml_reading.NoYamlError as error:
         raise TopologyError(
             f"{path}:{error.line or 1}: not valid YAML: {shortened(error.reason)}"
         ) from error
@@ -174,19 +265,65 @@ class _Reader:
             self._refuse(document, "switches", f"holds more than {MAX_SWITCHES} switches")
         switches: list[Switch] = []
         owners: dict[str, str] = {}
+        nodes_before = 0
         for name in declared:
-            switch = self._switch(declared, name, len(switches) + 1, len(owners))
-            for node in switch.nodes:
-                if node.name in owners or node.name in declared:
-                    taken_by = owners.get(node.name, node.name)
+            switch = self._switch(declared, name, len(switches) + 1, nodes_before)
+            own = [("node", node.name) for node in switch.nodes]
+            own += [("leaf", leaf.name) for leaf in switch.leaves]
+            own += [("spine", switch.spine)] * bool(switch.leaves)
+            for what, of_it in own:
+                if of_it in owners or of_it in declared:
+                    taken_by = owners.get(of_it, of_it)
                     self._refuse(
-                        declared, name, f"its node {node.name} has the name that {taken_by} uses"
+                        declared, name, f"its {what} {of_it} has the name that {taken_by} uses"
                     )
-                owners[node.name] = switch.name
-            if len(owners) > MAX_NODES:
+                owners[of_it] = switch.name
+            nodes_before += len(switch.nodes)
+            if nodes_before > MAX_NODES:
                 self._refuse(declared, name, f"makes more than {MAX_NODES} nodes in all")
             switches.append(switch)
-        return Topology(tuple(switches))
+        built = Topology(tuple(switches))
+        planted = {
+            place: keys
+            for switch in switches
+            for place, keys in self._faults(declared[switch.name], switch, built).items()
+        }
+        return dataclasses.replace(built, faults=planted)
+
+    def _faults(self, entry: CommentedMap, switch: Switch, built: Topology) -> Faults:
+        """What ``faults:`` of a switch says, which may name nothing of another one."""
+        if "faults" not in entry:
+            return {}
+        declared = entry["faults"]
+        if not isinstance(declared, CommentedMap):
+            self._refuse(
+                entry, "faults", "must hold places, 'node, leaf or switch: {fault: value}'"
+            )
+        found: Faults = {}
+        for place in declared:
+            if not isinstance(place, str) or built.places.get(place, ("", None))[1] != switch:
+                own = [name for name, (_, of) in built.places.items() if of == switch]
+                self._refuse(
+                    declared, place, f"no node or leaf of {switch.name}; it has {' '.join(own)}"
+                )
+            keys = declared[place]
+            if not isinstance(keys, CommentedMap) or not keys:
+                self._refuse(declared, place, "must hold at least one fault, '{fault: value}'")
+            found[place] = {}
+            for key in keys:
+                try:
+                    found[place][key] = built.checked_fault(place, key, keys[key])
+                except FaultError as error:
+                    line = keys.lc.key(key)[0] + 1
+                    raise TopologyError(f"{self.path}:{line}: {place}: {error}") from error
+            excluded = faults.contradiction(found[place])
+            if excluded:
+                self._refuse(declared, place, excluded)
+        for node, held in built.delays(found).items():
+            useless = faults.nothing_waits(held)
+            if useless:
+                self._refuse(entry, "faults", f"{node}: {useless}")
+        return found
 
     def _switch(self, declared: CommentedMap, name: Any, number: int, nodes_before: int) -> Switch:
         if not isinstance(name, str) or not re.fullmatch(r"[a-z]([a-z0-9-]*[a-z0-9])?", name):
@@ -197,10 +334,11 @@ class _Reader:
         if not isinstance(entry, CommentedMap):
             self._refuse(declared, name, "must hold link_mbps, mtu, buffer, nodes and cpus")
         required = {"link_mbps", "mtu", "buffer", "nodes", "cpus"}
-        self._keys(entry, f"switch {name}", required, {"shape"})
-        link_mbps = self._integer(entry, "link_mbps", 1, 100_000)
-        mtu = self._integer(entry, "mtu", 576, 9000)
-        buffer = self._integer(entry, "buffer", mtu + ETHERNET_HEADER_BYTES, 2**30)
+        optional = {"shape", "leaves", "uplink_mbps", "mgmt_mbps", "faults"}
+        self._keys(entry, f"switch {name}", required, optional)
+        link_mbps = self._integer(entry, "link_mbps", 1, faults.MOST_MBPS)
+        mtu = self._integer(entry, "mtu", faults.LEAST_MTU, faults.MOST_MTU)
+        buffer = self._integer(entry, "buffer", mtu + ETHERNET_HEADER_BYTES, faults.MOST_BUFFER)
         count = self._integer(entry, "nodes", 2, 64)
         if len(f"{name}-{count}") > MAX_INTERFACE_NAME:
             self._refuse(
@@ -221,7 +359,43 @@ class _Reader:
             for index in range(1, count + 1)
         )
         cpus = self._integer(entry, "cpus", 1, 1024)
-        return Switch(name, link_mbps, mtu, buffer, cpus, shape, nodes)
+        leaves, uplink_mbps = self._leaves(entry, name, nodes)
+        mgmt_mbps = None
+        if "mgmt_mbps" in entry:
+            mgmt_mbps = self._integer(entry, "mgmt_mbps", 1, faults.MOST_MBPS)
+        return Switch(
+            *(name, link_mbps, mtu, buffer, cpus, shape, nodes), leaves, uplink_mbps, mgmt_mbps
+        )
+
+    def _leaves(
+        self, entry: CommentedMap, name: str, nodes: tuple[Node, ...]
+    ) -> tuple[tuple[Leaf, ...], int | None]:
+        """The leaves and the rate of their uplinks; nodes are spread over them in their order."""
+        if "leaves" not in entry:
+            if "uplink_mbps" in entry:
+                self._refuse(entry, "uplink_mbps", "there is no uplink without leaves; add leaves")
+            return (), None
+        most = min(MOST_LEAVES, len(nodes) // LEAST_NODES_OF_A_LEAF)
+        if most < 2:
+            least = 2 * LEAST_NODES_OF_A_LEAF
+            self._refuse(entry, "leaves", f"two leaves take at least {least} nodes")
+        count = self._integer(entry, "leaves", 2, most)
+        if "uplink_mbps" not in entry:
+            self._refuse(entry, "leaves", "uplink_mbps is missing, the rate of a leaf's uplink")
+        longest = f"{name}-leaf-{count}"
+        if len(longest) > MAX_INTERFACE_NAME:
+            self._refuse(
+                entry,
+                "leaves",
+                f"the leaf {longest} has a name longer than {MAX_INTERFACE_NAME} characters, more"
+                " than the kernel takes for a bridge; choose a shorter name for the switch",
+            )
+        ends = [len(nodes) * number // count for number in range(count + 1)]
+        leaves = tuple(
+            Leaf(f"{name}-leaf-{number}", nodes[ends[number - 1] : ends[number]])
+            for number in range(1, count + 1)
+        )
+        return leaves, self._integer(entry, "uplink_mbps", 1, faults.MOST_MBPS)
 
     def _shape(self, switch: CommentedMap, link_mbps: int, mtu: int) -> Shape:
         entry = switch["shape"]
@@ -235,7 +409,7 @@ class _Reader:
             value = (
                 None
                 if entry[key] is None
-                else self._integer(entry, key, mtu + ETHERNET_HEADER_BYTES, 2**30)
+                else self._integer(entry, key, mtu + ETHERNET_HEADER_BYTES, faults.MOST_BUFFER)
             )
             shape = dataclasses.replace(shape, **{key: value})
         if shape.burst is None and shape.port_burst is None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import altair as alt
 
 from netproof import criteria
-from netproof.benchmarks import netpipe
+from netproof.benchmarks import netpipe_reading
 from netproof.criteria import Bounds, Finding
 from netproof.measurement.curve import Curve
 from netproof.measurement.landmarks import landmarks
@@ -36,7 +36,7 @@ SHADES = {
 def recorded(name: str) -> Curve:
     """One recorded launch."""
     path = HERE / "curves" / f"{name}.np"
-    return netpipe.read_file(path.read_text(), str(path), bidirectional=False).curve()
+    return netpipe_reading.read_file(path.read_text(), str(path), bidirectional=False).curve()
 
 
 def launches(name: str) -> list[Curve]:
@@ -210,7 +210,9 @@ def landmark() -> None:
     """The landmarks of a curve, its eager limit marked, beside one that shows none."""
     sides = []
     loopback = HERE.parents[1] / "tests" / "data" / "curves" / "open-mpi-4.1-tcp-loopback.np"
-    eager = netpipe.read_file(loopback.read_text(), str(loopback), bidirectional=False).curve()
+    eager = netpipe_reading.read_file(
+        loopback.read_text(), str(loopback), bidirectional=False
+    ).curve()
     for label, curve in (("Open MPI in a node", eager), ("gige, TCP", recorded("gige-tcp-1"))):
         found = landmarks(curve, None)
         limit = found.eager_limit

@@ -8,6 +8,9 @@ from typing import NoReturn
 
 from netproof.errors import ParseError
 
+UNITS = {"sizes": "bytes", "time": "us", "bandwidth": "MB/s of 10^6 bytes"}
+"""Of the plain values that an output is given as."""
+
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 _NO_NUMBER = re.compile(r"-?(?:nan|inf)(?:inity)?", re.IGNORECASE)
 

@@ -1,309 +1,200 @@
-"""NetPIPE's output, the ``-o`` file and what it prints, of 3.7.2 and of 5.x.
-
-NetPIPE 3.7.2 counts 2²⁰ bits to its Mbps and prints times with two decimals of a µs: bandwidth
-is computed from bytes and time, and the Mbps only serve as a check of the row. NetPIPE 5.x
-prints its average Gbit/s (10⁹) and average µs, which are taken; its maximum rate is not, as
-the minimum time behind it is clamped at 1 µs.
-
-In bidirectional mode (``-2``) the ``-o`` file of 3.7.2 counts both directions in its bytes, so
-that a message is half of them, while the printed lines count one; the rate is that of both
-directions together in either. Here a size is always that of one message and a bandwidth that
-of one direction, ``both_ways_mb_s`` apart.
-"""
+"""NetPIPE over TCP and over MPI: its functions, sizes, names, and how much it sends."""
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, ClassVar
 
-from netproof.benchmarks.fixed import Lines, numbers
+from pydantic import Field, field_validator
+
+from netproof.benchmarks.interface import Benchmark, Function, KindOfCurve
+from netproof.benchmarks.message_sizes import ITS_OWN, MessageSizes
+from netproof.benchmarks.netpipe_reading import (
+    COLUMNS,
+    LOOP_5,
+    PRINTED_ROW,
+    NetpipeOutput,
+    read_file,
+    read_print,
+)
+from netproof.benchmarks.netpipe_reading import sizes as sizes_of
 from netproof.errors import NetproofError, ParseError
+from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
-from netproof.measurement.units import BITS_PER_BYTE, MEBI, bandwidth_mb_s, mb_s, us
+from netproof.measurement.payload import Payload
+from netproof.measurement.units import MEBI
 
-MOST_SAMPLES = 8000
-"""NetPIPE 3.7.2 stops when it has measured this many sizes, less 3."""
-MBIT_IN_GBIT = 1000
-MOST_LISTED = 5
-MOST_PERTURBATIONS = 8
-"""Of the steps between sizes, the most frequent are tried as the perturbation."""
-LEAST_DOUBLING = 8
-"""Sizes that double, so many or more, are those of another benchmark and lack none."""
-FILE_COLUMNS_3 = ("bytes", "Mbps", "seconds")
-FILE_COLUMNS_5 = ("bytes", "average Gbps", "minimum Gbps", "maximum Gbps", "average usec")
+PROTOCOLS = ("tcp", "mpi")
+
+PATHS = ("between", "inside")
+"""Between two nodes, and between two ranks of one node."""
+
+DIRECTIONS = ("oneway", "bidirectional")
+
+LEAST_TRIALS = 3
+"""How often NetPIPE 3.7.2 measures a size; 7 times where it was built with FINAL (netpipe.h)."""
 
 FIGURES = r"^ *[0-9]+ +[0-9]+\.[0-9]+ "
 """What a row of the ``-o`` file begins with, for ``grep -E``: that of a run that came so far."""
 
-_ROW = re.compile(
-    r" *([0-9]{1,15}): +([0-9]{1,15}) bytes +([0-9]{1,15}) times --> +(\S+) Mbps in +(\S+) usec"
-)
-_UNFINISHED = re.compile(r" *[0-9]{1,15}: +[0-9]{1,15} bytes +[0-9]{1,15} times --> ?")
-_LOOP = re.compile(r"Now starting the main loop")
-_BOTH_WAYS = re.compile(r"Passing data in both directions simultaneously\.")
-_PREAMBLE = re.compile(
-    r"|[0-9]{1,15}: \S+"
-    r"|Sending output to .+"
-    r"|Output is for the combined bandwidth\."
-    r"|Using (?:no perturbations|a perturbation value of [0-9]{1,15}|synchronous sends)"
-    r"|Preposting asynchronous receives"
-    r"|The socket buffer size limits the maximum test size\."
-    r"|The upper limit is being set to [0-9]{1,15} Bytes"
-    r"|due to socket buffer size limitations"
-    r"|Send and receive buffers are [0-9]{1,15} and [0-9]{1,15} bytes"
-    r"|\(A bug in Linux doubles the requested buffer sizes\)"
-    r"|MPI implementations do not have to guarantee message progress\."
-    r"|You may need to run using -a to avoid locking up\."
-)
+
+def subject(protocol: str, path: str, direction: str) -> str:
+    """Stem of the names of a variant's steps, ``tcp-between-oneway`` for instance."""
+    return f"{protocol}-{path}-{direction}"
 
 
-@dataclass(frozen=True)
-class Point:
-    """One size: bytes of a message, one-way µs, MB/s (10⁶) one way; ``line`` where it stands."""
+class PerturbedSizes(MessageSizes):
+    """``perturbation`` bytes below and above each of NetPIPE's sizes are measured too."""
 
-    line: int
-    size: int
-    time_us: float
-    bandwidth_mb_s: float
+    perturbation: Annotated[int, Field(ge=0)] = Field(
+        0, description="bytes below and above each size that are measured too (-p)"
+    )
+
+    @field_validator("perturbation")
+    @classmethod
+    def _is_measured(cls, value: int) -> int:
+        try:
+            sizes_of(1, MEBI, value)
+        except NetproofError:
+            raise ValueError(
+                f"with {value} NetPIPE's sizes would not increase from 1 byte on; they do with 3"
+            ) from None
+        return value
 
 
-@dataclass(frozen=True)
-class NetpipeOutput:
-    """A run of NetPIPE: ``release`` "3" or "5", its direction, and a point for every size.
+def perturbation_of(settings: MessageSizes) -> int:
+    """Bytes below and above each size that a site has measured too, 0 for none."""
+    return settings.perturbation if isinstance(settings, PerturbedSizes) else 0
 
-    ``preamble``: what was printed before by others, the MPI library or the launcher.
-    """
 
-    path: str
-    release: str
-    bidirectional: bool
-    points: tuple[Point, ...]
-    preamble: tuple[str, ...] = ()
+class Netpipe(Benchmark):
+    """NetPIPE over TCP (NPtcp) and over MPI (NPmpi)."""
 
-    @property
-    def both_ways_mb_s(self) -> tuple[float, ...] | None:
-        """MB/s (10⁶) of both directions together at each size; None for a one-way run."""
-        if not self.bidirectional:
-            return None
-        return tuple(2 * point.bandwidth_mb_s for point in self.points)
-
-    def curve(self) -> Curve:
-        """One-way times in µs and bandwidth each way in MB/s over the size of one message."""
-        return Curve(
-            sizes=tuple(point.size for point in self.points),
-            time_us=tuple(point.time_us for point in self.points),
-            bandwidth_mb_s=tuple(point.bandwidth_mb_s for point in self.points),
+    number = 1
+    name = "netpipe"
+    label = "NetPIPE"
+    output_of = "NetPIPE"
+    features: ClassVar[Mapping[str, str]] = {
+        "netpipe-tcp": "NetPIPE over TCP (NPtcp)",
+        "netpipe-mpi": "NetPIPE over MPI (NPmpi)",
+    }
+    figures = FIGURES
+    suffix = "np"
+    sizes = PerturbedSizes
+    by_protocol = True
+    functions = tuple(
+        Function(
+            "netpipe",
+            protocol,
+            pair=True,
+            default=True,
+            rated=True,
+            single=True,
+            ping_pong=protocol == "mpi",
         )
+        for protocol in PROTOCOLS
+    )
 
+    def cases(
+        self,
+        where: tuple[str, str, str],
+        rank_counts: Sequence[int],
+        ranks_per_node: int,
+        *,
+        all_functions: bool,
+    ) -> list[Case]:
+        """Each protocol on each path in each direction."""
+        return [
+            Case(*where, self.name, protocol, 2, 1 if path == "between" else 2, path, direction)
+            for protocol in PROTOCOLS
+            for path in PATHS
+            for direction in DIRECTIONS
+        ]
 
-def sizes(lower: int, upper: int, perturbation: int) -> tuple[int, ...]:
-    """Message sizes that NetPIPE 3.7.2 measures for ``-l``, ``-u`` and ``-p``, in bytes.
+    def job_what(self, ranks: int, *, default: bool) -> str:
+        """One job has all."""
+        return self.label
 
-    From ``lower`` on two equal steps follow each other, then the step doubles; around every
-    size whose step is above the perturbation plus one, the sizes that much smaller and larger
-    are measured too, the last of which may be past ``upper``. The sizes are those of a message,
-    with ``-2`` as without. A run that comes to a time of 1 s stops earlier, and TCP with ``-2``
-    at the sum of its socket buffers.
+    def title(self, function: str) -> str:
+        """``NetPIPE TCP``."""
+        return f"NetPIPE {function.upper()}"
 
-    Raises NetproofError where NetPIPE would refuse, or would visit sizes that do not increase
-    (it does for a perturbation near half of a step, as with ``-l 10 -p 3``).
-    """
-    if lower < 1 or upper < lower or perturbation < 0:
-        raise NetproofError(
-            f"NetPIPE has no sizes from {lower} to {upper} bytes with perturbation {perturbation}: "
-            "give 1 <= lower <= upper and a perturbation of 0 or more"
-        )
-    visited: list[int] = []
-    length, step = lower, max(lower // 2, 1)
-    turn = 1 if lower > 1 else 0
-    while length <= upper and len(visited) < MOST_SAMPLES - 3:
-        if turn > 2 and turn % 2:
-            step *= 2
-        if 0 < perturbation < step - 1:
-            visited += [length - perturbation, length, length + perturbation]
-        else:
-            visited.append(length)
-        length += step
-        turn += 1
-    if any(after <= before for before, after in pairwise(visited)):
-        raise NetproofError(
-            f"from {lower} bytes with perturbation {perturbation} NetPIPE's sizes do not increase: "
-            "start at a power of two, with perturbation 3 or 0"
-        )
-    return tuple(visited)
+    def words(self, case: Case) -> str:
+        """``NetPIPE TCP between oneway``."""
+        return f"{self.title(case.function)} {case.path} {case.direction}"
 
+    def what(self, case: Case) -> str:
+        """``NetPIPE tcp between oneway``."""
+        return f"NetPIPE {case.function} {case.path} {case.direction}"
 
-def missing_sizes(there: Sequence[int]) -> tuple[int, ...] | None:
-    """The sizes between the first and the last that NetPIPE 3.7.2 would have measured too.
+    def variant(self, case: Case) -> str:
+        """Its path and direction."""
+        direction = {"oneway": "one way", "bidirectional": "both ways at once"}
+        return f"{case.path}, {direction.get(case.direction, case.direction)}"
 
-    ``there``: in bytes, increasing. Where it starts and what perturbation it has is told from
-    them: of all that could have visited these sizes, the run that lacks fewest. Sizes that double
-    throughout are complete, being those of IMB, whose curves are exported in NetPIPE's columns.
-    None where no run visits them.
-    """
-    doubling = all(after == 2 * before for before, after in pairwise(there))
-    if len(there) < 3 or (doubling and len(there) >= LEAST_DOUBLING):
-        return ()
-    steps = Counter(after - before for before, after in pairwise(there))
-    perturbations = [0, *(step for step, _ in steps.most_common(MOST_PERTURBATIONS))]
-    fewest: list[int] | None = None
-    for perturbation in perturbations:
-        for lower in dict.fromkeys((there[0], there[0] + perturbation)):
-            try:
-                visited = sizes(lower, there[-1], perturbation)
-            except NetproofError:
-                continue
-            within = [size for size in visited if there[0] <= size <= there[-1]]
-            missing = sorted(set(within) - set(there))
-            foreign = set(there) - set(within)
-            if not foreign and (fewest is None or len(missing) < len(fewest)):
-                fewest = missing
-    return None if fewest is None else tuple(fewest)
+    def kind(self, printed: KindOfCurve, named: str) -> str:
+        """``NetPIPE tcp oneway``."""
+        return " ".join(filter(None, ("NetPIPE", named, printed.direction)))
 
+    def program(self, function: str) -> str:
+        """One for each protocol."""
+        return f"NP{function}"
 
-def read_file(text: str, path: str, *, bidirectional: bool) -> NetpipeOutput:
-    """Read the file that NetPIPE writes with ``-o``, of 3.7.2 (3 columns) or 5.x (5 columns).
+    def subject(self, case: Case) -> str:
+        """``tcp-between-oneway``."""
+        return subject(case.function, case.path, case.direction)
 
-    The file has neither header nor end: compare the sizes with those asked for (``sizes``) to
-    know that it is complete. Raises ParseError, with the line, for anything but such rows,
-    times that are not positive, sizes that do not increase, a rate that does not follow from
-    bytes and time, odd bytes in a 3.7.2 file called bidirectional, and, of 3.7.2, where sizes
-    between the first and the last are missing.
-    """
-    lines = Lines(text, path)
-    release = "5" if len((lines.peek() or "").split()) == len(FILE_COLUMNS_5) else "3"
-    read_row = _read_file_row_5 if release == "5" else _read_file_row_3
-    points: list[Point] = []
-    while lines.peek() is not None:
-        point = read_row(lines, lines.take("a row"), bidirectional)
-        _append(lines, points, point)
-    if release == "3":
-        there = [point.size for point in points]
-        missing = missing_sizes(there)
-        if missing is None:
-            lines.refuse("lines are missing: no run of NetPIPE 3.7.2 measures these sizes alone")
-        if missing:
-            after = next(point for point in points if point.size > missing[0])
-            listed = ", ".join(map(str, missing[:MOST_LISTED]))
-            more = len(missing) - MOST_LISTED
+    def asked(
+        self, case: Case, most_bytes: int, settings: MessageSizes = ITS_OWN
+    ) -> tuple[int, ...]:
+        """Its own sizes, and what a perturbation adds."""
+        return sizes_of(1, most_bytes, perturbation_of(settings))
+
+    def read_launch(self, text: str, path: Path, case: Case) -> Curve:
+        """What ``-o`` wrote."""
+        bidirectional = case.direction == "bidirectional"
+        return read_file(text, str(path), bidirectional=bidirectional).curve()
+
+    def least_run(self) -> list[str]:
+        """One round trip of a few sizes."""
+        return ["NPmpi", *shlex.split("-l 1 -u 8 -p 0 -n 1 -o /dev/null")]
+
+    def payload(self, case: Case, printed: str, said: str, nodes: Sequence[str]) -> Payload:
+        """Each size as often as its row says in every trial, there and back."""
+        if len(set(nodes)) == 1:
+            return Payload(0)
+        rows = [PRINTED_ROW.fullmatch(line) for line in said.splitlines()]
+        sent = [int(row[2]) * int(row[3]) for row in rows if row is not None]
+        if not sent:
+            return Payload(None, "NetPIPE printed no row that says how often it sent")
+        return Payload(2 * LEAST_TRIALS * sum(sent))
+
+    def is_one(self, text: str) -> bool:
+        """By its main loop, or by columns of figures from the first line on."""
+        if "Now starting the main loop" in text or LOOP_5.search(text):
+            return True
+        first = next((line for line in text.split("\n") if line.strip()), "")
+        return COLUMNS.fullmatch(first) is not None
+
+    def read(self, text: str, path: str, *, bidirectional: bool) -> NetpipeOutput:
+        """What 3.7.2 printed, or what ``-o`` wrote; ParseError for what 5.x printed."""
+        if found := LOOP_5.search(text):
             raise ParseError(
                 path,
-                after.line,
-                "",
-                f"lines are missing: NetPIPE 3.7.2 measures {listed}"
-                f"{f' and {more} more sizes' if more > 0 else ''} bytes before {after.size}"
-                f"{_twice(there) if not bidirectional else ''}",
+                text.count("\n", 0, found.start()) + 1,
+                found[0],
+                "is what NetPIPE 5.x prints, where sizes and rates are rounded: give the file that"
+                " it wrote, np.out unless -o names another",
             )
-    return NetpipeOutput(path, release, bidirectional, tuple(points))
+        if "Now starting the main loop" in text:
+            return read_print(text, path, bidirectional=bidirectional)
+        return read_file(text, path, bidirectional=bidirectional)
+
+    def compared_over_tcp(self, function: str) -> str | None:
+        """What MPI loses."""
+        return "tcp" if function == "mpi" else None
 
 
-def _twice(sizes: Sequence[int]) -> str:
-    """A remedy where all sizes are even, as in the file of a bidirectional run."""
-    even = all(size % 2 == 0 for size in sizes)
-    return "; a run with -2 counts both ways: say --bidirectional if it was one" if even else ""
-
-
-def read_print(text: str, path: str, *, bidirectional: bool) -> NetpipeOutput:
-    """Read what NetPIPE 3.7.2 prints: its standard error, or that and its standard output.
-
-    Raises ParseError as ``read_file`` does, and for a line behind its main loop that NetPIPE does
-    not print, rows whose numbers do not count up from 0, a size without its result, and a
-    direction that is not the one asked for. What others printed before its main loop is kept; it
-    has no last line of its own, so that nothing may follow.
-    """
-    lines = Lines(text, path)
-    preamble: list[str] = []
-    while not lines.match(_LOOP):
-        if lines.match(_BOTH_WAYS):
-            if not bidirectional:
-                lines.refuse("is a bidirectional run, read as one way")
-        elif lines.match(_ROW) or lines.match(_UNFINISHED):
-            lines.refuse("a row before NetPIPE's main loop")
-        elif not lines.match(_PREAMBLE):
-            preamble.append(lines.take("NetPIPE's main loop"))
-    points: list[Point] = []
-    while lines.peek() is not None:
-        line = lines.take("a row")
-        found = _ROW.fullmatch(line)
-        if _UNFINISHED.fullmatch(line):
-            lines.refuse("a size without its result: the run was cut short")
-        if not found:
-            lines.refuse("is no row as NetPIPE 3.7.2 prints them")
-        size, repetitions = int(found[2]), int(found[3])
-        rate, time_us = numbers(lines, [found[4], found[5]], ("Mbps", "usec"))
-        if line != (
-            f"{len(points):3d}: {size:7d} bytes {repetitions:6d} times --> "
-            f" {rate:8.2f} Mbps in {time_us:10.2f} usec"
-        ):
-            lines.refuse(f"is no row {len(points)} as NetPIPE 3.7.2 prints it")
-        _check_time(lines, time_us)
-        moved = size * 2 if bidirectional else size
-        _check_rate_3(lines, moved, rate, 0.005, time_us / 1e6, 0.005e-6)
-        _append(lines, points, Point(lines.number, size, time_us, bandwidth_mb_s(size, time_us)))
-    if not points:
-        lines.refuse("the run ends before its first size")
-    foreign = tuple(line for line in preamble if line.strip())
-    return NetpipeOutput(path, "3", bidirectional, tuple(points), foreign)
-
-
-def _append(lines: Lines, points: list[Point], point: Point) -> None:
-    if point.size < 1:
-        lines.refuse("a message of 0 bytes, which NetPIPE does not measure")
-    if points and point.size <= points[-1].size:
-        lines.refuse(f"{point.size} bytes after {points[-1].size}: sizes must increase")
-    points.append(point)
-
-
-def _check_time(lines: Lines, time: float) -> None:
-    if time <= 0:
-        lines.refuse("a time of 0, which no message takes")
-
-
-def _check_rate_3(
-    lines: Lines, moved: int, rate: float, rate_error: float, seconds: float, error: float
-) -> None:
-    """ParseError unless ``rate``, in 2²⁰ bit/s, is what ``moved`` bytes in ``seconds`` make."""
-    mebits = moved * BITS_PER_BYTE / MEBI
-    least = mebits / (seconds + error) - rate_error
-    most = mebits / (seconds - error) + rate_error if seconds > error else float("inf")
-    if not least * (1 - 1e-9) <= rate <= most * (1 + 1e-9):
-        lines.refuse(
-            f"the rate does not follow from bytes and time: {moved} bytes would be "
-            f"{mebits / seconds:.6g} Mbps of 2^20 bit/s"
-        )
-
-
-def _message_bytes(lines: Lines, moved: float, bidirectional: bool) -> int:
-    if moved != int(moved):
-        lines.refuse("a message of no whole number of bytes")
-    if bidirectional and moved % 2:
-        lines.refuse("an odd number of bytes is no two messages: the run was one way")
-    return int(moved) // 2 if bidirectional else int(moved)
-
-
-def _read_file_row_3(lines: Lines, line: str, bidirectional: bool) -> Point:
-    moved, rate, seconds = numbers(lines, line.split(), FILE_COLUMNS_3)
-    if line != f"{moved:8.0f} {rate:f} {seconds:12.8f}":
-        lines.refuse("is no row as NetPIPE 3.7.2 writes it: bytes, Mbps, seconds")
-    _check_time(lines, seconds)
-    _check_rate_3(lines, int(moved), rate, 0.5e-6, seconds, 0.5e-8)
-    size = _message_bytes(lines, moved, bidirectional)
-    time_us = round(us(seconds), 2)
-    return Point(lines.number, size, time_us, bandwidth_mb_s(size, time_us))
-
-
-def _read_file_row_5(lines: Lines, line: str, bidirectional: bool) -> Point:
-    moved, average, least, _, time_us = numbers(lines, line.split(), FILE_COLUMNS_5)
-    size = _message_bytes(lines, moved, bidirectional)
-    _check_time(lines, time_us)
-    if not least <= average:
-        lines.refuse("expected the minimum rate to be no more than the average")
-    rate = mb_s(average * MBIT_IN_GBIT)
-    # An average of rates need not be the rate of the average time, but columns in another
-    # order or unit are further apart than this.
-    if not 0.5 * rate <= bandwidth_mb_s(moved, time_us) <= 2 * rate:
-        lines.refuse("the average rate and the average time contradict each other")
-    return Point(lines.number, size, time_us, rate / 2 if bidirectional else rate)
+BENCHMARK = Netpipe()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
-from netproof.benchmarks import imb, netpipe
+from netproof.benchmarks import registry
+from netproof.benchmarks.interface import Benchmark, Output
 from netproof.errors import ParseError
 from netproof.intake import loading
-
-_COLUMNS = re.compile(r" *[0-9]+(?: +[-0-9.a-zA-Z]+){2,4} *")
 
 
 def text_of(path: Path) -> str:
@@ -23,21 +21,26 @@ def text_of(path: Path) -> str:
         raise ParseError(str(path), line, "", "is no plain text: benchmarks print ASCII") from fault
 
 
-def read(
-    text: str, path: str, *, bidirectional: bool = False
-) -> imb.ImbOutput | netpipe.NetpipeOutput:
-    """Read the output of IMB or NetPIPE; ``bidirectional`` says how NetPIPE was run.
+def recognised(text: str) -> Benchmark | None:
+    """The benchmark that printed the text, None where none is known to."""
+    # Those that print their name come before one that is told by its columns.
+    candidates = sorted(registry.BENCHMARKS, key=lambda one: one.by_protocol)
+    return next((one for one in candidates if one.is_one(text)), None)
 
-    Raises ParseError where it is neither, or is not what the benchmark prints.
+
+def read(text: str, path: str, *, bidirectional: bool = False) -> Output:
+    """Read the output of a benchmark; ``bidirectional`` says how NetPIPE was run.
+
+    What others printed before its header or after its end, the MPI library, the launcher or a
+    shell, is kept; within a table nothing foreign is. Raises ParseError where it is no
+    benchmark's output, or is not what the benchmark prints.
     """
+    found = recognised(text)
     first = next((line for line in text.split("\n") if line.strip()), "")
-    if imb.is_one(text) or first.startswith("#"):
-        if bidirectional:
-            raise ParseError(path, 1, first, "IMB's output has no direction: leave it out")
-        return imb.read(text, path)
-    if "Now starting the main loop" in text:
-        return netpipe.read_print(text, path, bidirectional=bidirectional)
-    if _COLUMNS.fullmatch(first):
-        return netpipe.read_file(text, path, bidirectional=bidirectional)
     place = text.split("\n").index(first) + 1 if first else 0
-    raise ParseError(path, place, first, "expected the output of IMB-MPI1 or of NetPIPE")
+    if found is None:
+        known = ", of ".join(one.output_of for one in registry.BENCHMARKS)
+        raise ParseError(path, place, first, f"expected the output of {known}")
+    if bidirectional and not found.by_protocol:
+        raise ParseError(path, 1, first, f"{found.label}'s output has no direction: leave it out")
+    return found.read(text, path, bidirectional=bidirectional)

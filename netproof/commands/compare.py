@@ -5,15 +5,17 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from netproof.comparison.comparison import Comparison, compare, sides
+from netproof.comparison.comparison import Comparison, compare
+from netproof.comparison.sides import sides
 from netproof.errors import NetproofError
 from netproof.present import documents, tables
-from netproof.present.compared import document, print_comparison
+from netproof.present.compared_documents import document
+from netproof.present.compared_tables import print_comparison
 from netproof.present.tables import say
 from netproof.session.session import Session
 from netproof.store import Store, questions
 from netproof.verdict import judging
-from netproof.verdict.verdict import CANNOT_JUDGE, PASSED
+from netproof.verdict.judged import CANNOT_JUDGE, PASSED
 
 
 def run(

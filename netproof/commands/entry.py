@@ -17,7 +17,7 @@ from typing import NoReturn
 import typer
 
 from netproof.errors import NetproofError, shortened
-from netproof.present.tables import visible
+from netproof.present.characters import visible
 
 DEBUG = "--debug"
 CANNOT = 2

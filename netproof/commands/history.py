@@ -2,51 +2,24 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
-from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
-from rich.text import Text
 
 from netproof.errors import NetproofError
-from netproof.history import accepted, judging, series
+from netproof.history import accepted, history_verdict, judging, series
 from netproof.history.accepted import Acceptance
-from netproof.history.culprits import Culprits, ProvenanceDifference
-from netproof.history.detection import ChangeKind
-from netproof.history.judging import Event, HistoryVerdict, Odd, SeriesState, Shift, confidence
+from netproof.history.history_verdict import HistoryVerdict
 from netproof.history.selection import Selection
-from netproof.history.series import Pool, Series
-from netproof.measurement.case import Case
 from netproof.present import documents, tables
-from netproof.present.sparkline import columns, readable, sparkline
-from netproof.present.tables import TableColumn, say
-from netproof.store import Store, StoredSession
-from netproof.verdict.verdict import CANNOT_JUDGE, PASSED
-
-SERIES_OF_EVENT = 6
-"""Single series of an event that its table has; ``--json`` has all of them."""
-
-BAD_NIGHTS_TOLD = 5
-"""Bad nights that are told, the latest."""
-
-CASES_BY_SESSION = 4
-"""Up to how many cases are shown session by session."""
-
-INCONCLUSIVE_TOLD = 5
-"""Cases that are inconclusive and told of, the latest; ``--json`` has all of them."""
-
-_LEAST_LINE, _LONGEST_LINE = 10, 60
-_WORSE, _BETTER, _ODD, _INCONCLUSIVE = "▼", "▲", "✗", "?"
-_STYLES = {_WORSE: "bold red", _BETTER: "green", _ODD: "yellow", _INCONCLUSIVE: "yellow"}
-_LEGEND = (
-    f"{_WORSE} worse, {_BETTER} better, {_ODD} one bad night; size: of the new level against the"
-    " old one; confidence: that it is not chance, of this series alone"
-)
+from netproof.present.history_documents import document
+from netproof.present.history_tables import print_overview, print_series, since_when
+from netproof.present.tables import say
+from netproof.store import Store
+from netproof.verdict.judged import CANNOT_JUDGE, PASSED
 
 
 def run(
@@ -55,7 +28,7 @@ def run(
     *,
     system: str | None,
     session: str | None,
-    last: int,
+    last: int | None,
     since: date | None,
     labels: Sequence[str],
     plot: Path | None,
@@ -86,6 +59,9 @@ def run(
         return _refused("cannot draw", f"{error.filename}: cannot be written: {error.strerror}")
     for sentence in shown.nights.unread:
         say(tables.console(stderr=True), sentence, "yellow")
+    if verdict.not_kept:
+        told = f"the next history takes as long as this one: {verdict.not_kept}"
+        say(tables.console(stderr=True), told, "yellow")
     if as_json:
         documents.write(document(shown, series=not selection.everything), sys.stdout)
         return shown.status
@@ -129,10 +105,11 @@ def accept(
         return _refused("not accepted", str(error))
     say(out, f"accepted: {acceptance}")
     count = len(covered.nights.series)
+    least = history_verdict.least_nights(verdict.settings)
     say(
         out,
         f"{count} series of {covered.system} begin anew with session {first.name}; each takes"
-        f" {judging.least_nights(verdict.settings)} nights until a change in it can be told again",
+        f" {least} nights until a change in it can be found again",
     )
     say(out, f"to take it back, remove {path}")
     after = judging.judge_with(verdict, opened, acceptance)
@@ -147,14 +124,14 @@ def _print_left(
     open_after = {shift.of for event in after.events for shift in event.shifts}
     for event in covered.events:
         later = event.session > acceptance.first
-        told = f"{_since(event)}, {len(event.shifts)} changes"
+        told = f"{since_when(event)}, {len(event.shifts)} changes"
         if any(shift.of in open_after for shift in event.shifts):
             say(out, f"stays open{', since it began later' * later}: {told}", "yellow")
         elif later:
             say(
                 out,
                 f"ENDS THOUGH IT BEGAN LATER: {told}: from {acceptance.session} to it there are too"
-                " few nights to hold it against. If it is not meant, take this back",
+                " few nights to compare it with. If it is not meant, take this back",
                 "bold red",
             )
         else:
@@ -165,447 +142,6 @@ def _print_left(
             "no change of these is open now: what is found later from there on is new",
             "yellow",
         )
-
-
-def print_overview(verdict: HistoryVerdict, out: Console) -> None:
-    """What is open, the worse first; bad nights; what else was found, as counts."""
-    say(out, _span(verdict))
-    if verdict.too_few:
-        say(out, verdict.too_few, "yellow")
-        _print_crashes(verdict, out)
-        _print_notes(verdict, out)
-        return
-    worse = [event for event in verdict.events if event.worse]
-    if worse:
-        places = {(event.partition, event.environment) for event in worse}
-        count = sum(shift.worse for event in worse for shift in event.single)
-        say(
-            out,
-            f"WORSE: {len(worse)} change{'s' if len(worse) > 1 else ''} in {len(places)}"
-            f" configuration{'s' if len(places) > 1 else ''}, {count} series",
-            "bold red",
-        )
-    else:
-        say(out, "nothing is worse", "bold green")
-    for event in verdict.events:
-        out.print()
-        _print_event(event, out)
-    if verdict.events:
-        out.print()
-        say(out, _LEGEND, "dim")
-    if any(not event.worse for event in verdict.events):
-        say(out, f"for the better: {judging.ACCEPT_BETTER} (netproof history accept)")
-    _print_bad_nights(verdict.bad_nights, out)
-    _print_inconclusive(verdict, out, [verdict.session])
-    _print_crashes(verdict, out)
-    _print_counts(verdict, out)
-    _print_notes(verdict, out)
-
-
-def _span(verdict: HistoryVerdict) -> str:
-    sessions = verdict.nights.sessions
-    return (
-        f"history of {verdict.system}: {len(sessions)} session{'s' if len(sessions) > 1 else ''}"
-        f" from {_date(sessions[0])} to {_date(sessions[-1])}"
-    )
-
-
-def _date(stored: StoredSession) -> str:
-    return f"{stored.start:%Y-%m-%d %H:%M}"
-
-
-def _since(event: Event) -> str:
-    return (
-        f"{event.partition} {event.environment} since {_date(event.session)}"
-        f" (session {event.session.name})"
-    )
-
-
-def _print_event(event: Event, out: Console) -> None:
-    mark = _WORSE if event.worse else _BETTER
-    say(out, f"{mark} {_since(event)}", _STYLES[mark])
-    shown = [*event.pooled, *event.single[:SERIES_OF_EVENT]]
-    _print_shifts(shown, out)
-    beyond = len(event.single) - SERIES_OF_EVENT
-    if beyond > 0:
-        say(out, f"  and {beyond} more series")
-    for sentence in event.changed():
-        say(out, f"  {sentence}")
-
-
-def _print_shifts(shifts: Sequence[Shift], out: Console) -> None:
-    marks = [_mark(shift) for shift in shifts]
-    tables.print_table(
-        [
-            TableColumn("", [Text(f"  {mark}", _STYLES[mark]) for mark in marks], right=False),
-            TableColumn("series", [shift.what for shift in shifts], right=False),
-            TableColumn("before", [_level(shift.of, shift.change.before) for shift in shifts]),
-            TableColumn("after", [_level(shift.of, shift.change.after) for shift in shifts]),
-            TableColumn("", [_unit(shift.of) for shift in shifts], right=False),
-            TableColumn("size", [f"{100 * shift.change.size:+.1f} %" for shift in shifts]),
-            TableColumn("confidence", [confidence(shift.change.p_value) for shift in shifts]),
-            TableColumn("", [_kind(shift) for shift in shifts], right=False),
-        ],
-        out,
-    )
-
-
-def _mark(shift: Shift) -> str:
-    if shift.change.kind is ChangeKind.BAD_NIGHT:
-        return _ODD
-    return _WORSE if shift.worse else _BETTER
-
-
-def _level(of: Series | Pool, value: float) -> str:
-    # What is pooled is relative to the level of each series.
-    return "-" if isinstance(of, Pool) else f"{value:.4g}"
-
-
-def _unit(of: Series | Pool) -> str:
-    return "" if isinstance(of, Pool) else of.quantity.unit
-
-
-def _kind(shift: Shift) -> str:
-    return "drift" if shift.change.kind is ChangeKind.DRIFT else ""
-
-
-def _print_bad_nights(bad_nights: Sequence[Odd], out: Console) -> None:
-    if not bad_nights:
-        return
-    out.print()
-    say(out, "single bad nights", "bold")
-    for odd in bad_nights[:BAD_NIGHTS_TOLD]:
-        say(out, f"{_ODD} {odd.sentence()}", _STYLES[_ODD])
-    beyond = len(bad_nights) - BAD_NIGHTS_TOLD
-    if beyond > 0:
-        say(out, f"  and {beyond} before")
-
-
-def _print_inconclusive(
-    verdict: HistoryVerdict, out: Console, sessions: Sequence[StoredSession]
-) -> None:
-    """What of these sessions counts in no series, and why; of the others how much."""
-    every = verdict.nights.inconclusive
-    if not every:
-        return
-    here = [one for one in every if one.session in sessions]
-    out.print()
-    count = len({one.session for one in every})
-    often = "once" if len(every) == 1 else f"{len(every)} times"
-    say(
-        out,
-        f"a case was inconclusive {often}, in {count} of"
-        f" {len(verdict.nights.sessions)} sessions: what was measured then counts in no series",
-        _STYLES[_INCONCLUSIVE],
-    )
-    for one in here[::-1][:INCONCLUSIVE_TOLD]:
-        say(out, f"{_INCONCLUSIVE} {_date(one.session)} {one.sentence()}", _STYLES[_INCONCLUSIVE])
-    beyond = len(here) - INCONCLUSIVE_TOLD
-    if beyond > 0:
-        say(out, f"  and {beyond} more")
-
-
-def _print_crashes(verdict: HistoryVerdict, out: Console) -> None:
-    """Of each configuration of which a launch crashed, how many did."""
-    told = [one for one in verdict.nights.crashes if any(one.crashed)]
-    if told:
-        out.print()
-        say(out, "launches that crashed", "bold")
-    for one in told:
-        say(out, one.sentence(), "yellow")
-
-
-def _print_counts(verdict: HistoryVerdict, out: Console) -> None:
-    counts = Counter(shift.state for shift in verdict.shifts)
-    out.print()
-    say(out, f"{verdict.control()}.")
-    told = [
-        f"{counts[state]} {words}"
-        for state, words in (
-            (SeriesState.SUSPECTED, "suspected, no more than chance brings among so many series"),
-            (SeriesState.BASELINE, "of scores that moved with the baseline"),
-            (SeriesState.ENDED, "ended, whether they ever stood out or not"),
-            (SeriesState.ACCEPTED, "accepted"),
-        )
-        if counts[state]
-    ]
-    if told:
-        say(out, f"Not open, of all changes found: {'; '.join(told)}.")
-
-
-def _print_notes(verdict: HistoryVerdict, out: Console) -> None:
-    nights = verdict.nights
-    if nights.baseline is None:
-        say(out, "No scores are followed: no session says what the baseline is.", "yellow")
-    if nights.left:
-        say(out, f"{nights.left} series are followed no longer: no recent session measured them.")
-    if nights.other_sizes:
-        say(
-            out,
-            f"{nights.other_sizes} values are left out, of other message sizes than the newest of"
-            " their case.",
-            "yellow",
-        )
-    for acceptance in verdict.acceptances:
-        say(out, f"accepted: {acceptance}")
-
-
-def print_series(verdict: HistoryVerdict, out: Console) -> None:
-    """The series of some cases: in a line each, what changed, and session by session."""
-    say(out, _span(verdict))
-    by_case: dict[Case, list[Series]] = defaultdict(list)
-    for one in verdict.nights.series:
-        by_case[one.case].append(one)
-    if verdict.too_few:
-        say(out, verdict.too_few, "yellow")
-    _print_lines(verdict, by_case, out)
-    if any(shift for shift in verdict.shifts):
-        _print_changes(verdict, out)
-    for event in verdict.events:
-        out.print()
-        say(out, _since(event), _STYLES[_WORSE if event.worse else _BETTER])
-        for sentence in event.changed():
-            say(out, f"  {sentence}")
-    _print_inconclusive(verdict, out, verdict.nights.sessions)
-    if len(by_case) > CASES_BY_SESSION:
-        out.print()
-        say(
-            out,
-            f"{len(by_case)} cases: session by session are shown up to {CASES_BY_SESSION}; say"
-            " more of the case to see them",
-        )
-        return
-    for case, several in by_case.items():
-        out.print()
-        say(out, f"{case.partition} {case.environment} {case.what()}", "bold")
-        _print_sessions(verdict, several, out)
-
-
-def _print_lines(
-    verdict: HistoryVerdict, by_case: Mapping[Case, Sequence[Series]], out: Console
-) -> None:
-    every = [one for several in by_case.values() for one in several]
-    found = [verdict.followed[one] for one in every]
-    kept = [
-        TableColumn("series", [one.quantity.title for one in every], right=False),
-        TableColumn("level", ["-" if f.level is None else f"{f.level:.4g}" for f in found]),
-        TableColumn("", [one.quantity.unit for one in every], right=False),
-        TableColumn("noise", ["-" if f.noise is None else f"{100 * f.noise:.1f} %" for f in found]),
-        TableColumn("nights", [str(sum(v is not None for v in one.values)) for one in every]),
-    ]
-    room = min(max(out.width - tables.width_of(kept), _LEAST_LINE), _LONGEST_LINE)
-    kept.append(TableColumn("from first to last", [_line(one, room) for one in every], right=False))
-    begin = 0
-    for case, several in by_case.items():
-        out.print()
-        say(out, f"{case.partition} {case.environment} {case.what()}", "bold")
-        tables.print_table(kept, out, range(begin, begin + len(several)))
-        begin += len(several)
-
-
-def _line(one: Series, room: int) -> str:
-    at = {night: value for night, value in enumerate(one.values) if value is not None}
-    values = readable(at.values())
-    if not values:
-        return ""
-    worst = max if one.quantity.rising_is_worse else min
-    nights = range(len(one.values))
-    return sparkline(at, columns(nights, room), (min(values), max(values)), worst)
-
-
-def _print_changes(verdict: HistoryVerdict, out: Console) -> None:
-    shown = sorted(verdict.shifts, key=lambda shift: -shift.change.index)
-    marks = [_mark(shift) for shift in shown]
-    out.print()
-    tables.print_table(
-        [
-            TableColumn("", [Text(mark, _STYLES[mark]) for mark in marks], right=False),
-            TableColumn(
-                "since",
-                [_date(verdict.nights.sessions[shift.change.index]) for shift in shown],
-                right=False,
-            ),
-            TableColumn("where", [" ".join(shift.of.where) for shift in shown], right=False),
-            TableColumn("series", [shift.what for shift in shown], right=False),
-            TableColumn("size", [f"{100 * shift.change.size:+.1f} %" for shift in shown]),
-            TableColumn("confidence", [confidence(shift.change.p_value) for shift in shown]),
-            TableColumn("", [_state(verdict, shift) for shift in shown], right=False),
-        ],
-        out,
-    )
-    say(out, _LEGEND, "dim")
-
-
-def _state(verdict: HistoryVerdict, shift: Shift) -> str:
-    drift = "drift, " if shift.change.kind is ChangeKind.DRIFT else ""
-    if shift.state is SeriesState.ENDED:
-        return f"{drift}{shift.state} {_date(verdict.nights.sessions[shift.change.ended])}"
-    return f"{drift}{shift.state}"
-
-
-def _print_sessions(verdict: HistoryVerdict, several: Sequence[Series], out: Console) -> None:
-    """A row for each session that measured the case; a mark where a level begins, or ``?``."""
-    marks: dict[tuple[Series | Pool, int], str] = {
-        (shift.of, shift.change.index): _mark(shift) for shift in verdict.shifts
-    }
-    nights = [
-        night
-        for night in range(len(verdict.nights.sessions))
-        if any(
-            line[night] is not None for one in several for line in (one.values, one.inconclusive)
-        )
-    ]
-    shown = [verdict.nights.sessions[night] for night in nights]
-    cells = []
-    for one in several:
-        column = []
-        for night in nights:
-            value, mark = one.values[night], marks.get((one, night), " ")
-            if value is None and one.inconclusive[night] is not None:
-                value, mark = one.inconclusive[night], _INCONCLUSIVE
-            text = "-" if value is None else f"{value:.4g}"
-            column.append(Text(f"{text} {mark}", _STYLES.get(mark, "")))
-        heading = f"{one.quantity.title}\n{one.quantity.unit}".rstrip("\n")
-        cells.append(TableColumn(heading.replace(" at ", "\nat "), column))
-    tables.print_table(
-        [
-            TableColumn("session", [stored.name for stored in shown], right=False),
-            TableColumn("began, UTC", [_date(stored) for stored in shown], right=False),
-            *cells,
-        ],
-        out,
-    )
-
-
-def document(verdict: HistoryVerdict, *, series: bool) -> dict[str, Any]:
-    """Plain values for ``json``, as docs/operation.md has them; ``series``: with all values."""
-    nights = verdict.nights
-    return {
-        "format": documents.FORMAT,
-        "system": verdict.system,
-        "unread": list(nights.unread),
-        "sessions": [
-            {"session": stored.name, "started": stored.start.isoformat()}
-            for stored in nights.sessions
-        ],
-        "verdict": "worse"
-        if verdict.status == judging.WORSE
-        else "not judged"
-        if verdict.too_few
-        else "not worse",
-        "too_few": verdict.too_few,
-        "tested": verdict.tested,
-        "followed": len(verdict.followed),
-        "false_alarms_a_month": verdict.false_alarms_a_month,
-        "baseline": None
-        if nights.baseline is None
-        else {"partition": nights.baseline.partition, "environment": nights.baseline.environment},
-        "left": nights.left,
-        "other_sizes": nights.other_sizes,
-        "crashes": [dataclasses.asdict(one) for one in nights.crashes],
-        "inconclusive": [
-            {
-                "session": one.session.name,
-                "case": documents.of_case(one.case),
-                "why": list(one.why),
-            }
-            for one in nights.inconclusive
-        ],
-        "events": [_event(verdict, event) for event in verdict.events],
-        "bad_nights": [
-            {
-                "partition": odd.partition,
-                "environment": odd.environment,
-                "session": odd.session.name,
-                "sentence": odd.sentence(),
-                "changes": [_shift(verdict, shift) for shift in odd.shifts],
-            }
-            for odd in verdict.bad_nights
-        ],
-        "changes": [_shift(verdict, shift) for shift in verdict.shifts],
-        "accepted": [
-            {
-                "session": one.session,
-                "reason": one.reason,
-                "name": one.name,
-                "at": one.at,
-                "covers": {
-                    "expressions": list(one.covers.cases),
-                    "partition": one.covers.partition,
-                    "environment": one.covers.environment,
-                    "quantity": one.covers.quantity,
-                },
-            }
-            for one in verdict.acceptances
-        ],
-        "series": [_series(verdict, one) for one in nights.series] if series else None,
-    }
-
-
-def _event(verdict: HistoryVerdict, event: Event) -> dict[str, Any]:
-    return {
-        "partition": event.partition,
-        "environment": event.environment,
-        "worse": event.worse,
-        "session": event.session.name,
-        "before_session": event.before.name,
-        "sentence": event.sentence(),
-        "changes": [_shift(verdict, shift) for shift in event.shifts],
-        "culprits": _culprits(event.culprits),
-        "beside": [_culprits(culprits) for culprits in event.beside],
-    }
-
-
-def _culprits(culprits: Culprits) -> dict[str, Any]:
-    return {
-        "from_session": culprits.before.name,
-        "to_session": culprits.after.name,
-        "differences": [_difference(one) for one in culprits.differences],
-        "unknown": dict(culprits.unknown),
-    }
-
-
-def _difference(one: ProvenanceDifference) -> dict[str, Any]:
-    return {
-        "what": one.what,
-        "before": one.before,
-        "after": one.after,
-        "nodes": list(one.nodes),
-        "of_configuration": one.own,
-    }
-
-
-def _shift(verdict: HistoryVerdict, shift: Shift) -> dict[str, Any]:
-    change, sessions = shift.change, verdict.nights.sessions
-    return {
-        "partition": shift.of.where[0],
-        "environment": shift.of.where[1],
-        "case": documents.of_case(shift.of.case) if isinstance(shift.of, Series) else None,
-        "pooled": len(shift.of.members) if isinstance(shift.of, Pool) else None,
-        "quantity": shift.of.quantity,
-        "kind": change.kind,
-        "state": shift.state,
-        "worse": shift.worse,
-        "session": sessions[change.index].name,
-        "found": sessions[change.found].name,
-        "ended": None if change.ended is None else sessions[change.ended].name,
-        "before": change.before,
-        "after": change.after,
-        "size": change.size,
-        "p_value": change.p_value,
-    }
-
-
-def _series(verdict: HistoryVerdict, one: Series) -> dict[str, Any]:
-    found = verdict.followed[one]
-    return {
-        "case": documents.of_case(one.case),
-        "quantity": one.quantity,
-        "values": list(one.values),
-        "inconclusive": list(one.inconclusive),
-        "level": found.level,
-        "noise": found.noise,
-    }
 
 
 def _plot(verdict: HistoryVerdict, path: Path) -> None:

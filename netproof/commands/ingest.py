@@ -10,16 +10,18 @@ from rich.console import Console
 from netproof.errors import NetproofError
 from netproof.present import tables
 from netproof.store.folder import Store
-from netproof.store.ingest import Ingested
-from netproof.verdict.keeping import ingest
+from netproof.verdict.keeping import KeptSession, ingest
 
 ALL_IN, REFUSED = 0, 2
 """Exit statuses of ``netproof ingest``."""
 
 
-def run(reports: Sequence[Path], folder: Path) -> int:
+def run(
+    reports: Sequence[Path], folder: Path, *, system: str | None = None, full: bool = False
+) -> int:
     """Ingest ``reports`` into the store in ``folder``, made if need be, and print each outcome.
 
+    ``system``, ``full``: what was to run, by which they are judged, as ``judging.judge_session``.
     Returns the exit status: 0 all are in, 2 some were refused and the others are in, or there is
     no store to bring them to.
     """
@@ -33,7 +35,7 @@ def run(reports: Sequence[Path], folder: Path) -> int:
     for number, report in enumerate(reports, 1):
         try:
             with tables.working(f"ingesting {report}, {number} of {len(reports)}"):
-                done = ingest(store, report)
+                done = ingest(store, report, system=system, full=full)
             _print(done, out)
         except NetproofError as error:
             refused += 1
@@ -43,7 +45,7 @@ def run(reports: Sequence[Path], folder: Path) -> int:
     return REFUSED if refused else ALL_IN
 
 
-def _print(done: Ingested, out: Console) -> None:
+def _print(done: KeptSession, out: Console) -> None:
     came = "ingested" if done.new else "there already"
     tables.say(
         out,
@@ -55,3 +57,5 @@ def _print(done: Ingested, out: Console) -> None:
     tables.print_differences(done.differences, out)
     if "nodes" in done.unknown:
         tables.say(out, f"nodes not known: {done.unknown['nodes']}", "yellow")
+    if done.not_judged:
+        tables.say(out, f"stored without a verdict: {done.not_judged}", "yellow")

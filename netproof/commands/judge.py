@@ -20,11 +20,13 @@ def run(
     link: str | None,
     mtu: int,
     baseline: str | None,
+    folder: Path | None = None,
     as_json: bool,
 ) -> int:
     """Judge the files and print what was found; return the exit status.
 
-    0 passed, 1 a curve failed, 2 something could not be read or judged.
+    ``folder``: for a page on them, None without one. 0 passed, 1 a curve failed, 2 something could
+    not be read, judged or written.
     """
     try:
         if pattern is not None and names is not None:
@@ -49,8 +51,23 @@ def run(
     except NetproofError as error:
         tables.say(tables.console(stderr=True), f"netproof: cannot judge: {error}", "red")
         return files.CANNOT_JUDGE
+    page = None
+    if folder is not None:
+        # Altair takes a second to load, and only this needs it.
+        from netproof.commands import report
+        from netproof.present.html import files as pages
+
+        try:
+            page = report.write_page(
+                folder, lambda scripts: pages.page(judged, scripts, compared=named is not None)
+            )
+        except NetproofError as error:
+            tables.say(tables.console(stderr=True), f"netproof: no report: {error}", "red")
+            return files.CANNOT_JUDGE
     if as_json:
         documents.write(judged_files.document(judged), sys.stdout)
     else:
         judged_files.print_files(judged, tables.console(), compared=named is not None)
+        if page is not None:
+            tables.say(tables.console(), f"report {page}")
     return judged.status

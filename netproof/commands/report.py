@@ -13,24 +13,28 @@ from pathlib import Path
 import altair as alt
 import vl_convert
 
-from netproof.comparison.against import against, new_partition
+from netproof.comparison.against import alone
 from netproof.comparison.comparison import Comparison
+from netproof.diagnosis import diagnosis
 from netproof.errors import NetproofError
 from netproof.present import tables
 from netproof.present.export import csv_cell
-from netproof.present.html import content, figures, sides
-from netproof.present.html.charts import ChartFigure, Looks
+from netproof.present.html import content, figures, pair_map, sides
+from netproof.present.html.charts import ChartFigure
 from netproof.present.html.folder import replacing
 from netproof.present.html.html import file_name
+from netproof.present.html.looks import Looks
 from netproof.present.html.material import MAIN, Report
 from netproof.present.html.page import pages
+from netproof.present.html.pair_map import PairMap
 from netproof.session.provenance import OfSession
 from netproof.studies import literature
-from netproof.studies.literature import Study
+from netproof.studies.session_figures import SessionBesideStudy
+from netproof.studies.study import Study
 from netproof.verdict import judging
-from netproof.verdict.beside import AlongsideOptions
+from netproof.verdict.judged import CANNOT_JUDGE
 from netproof.verdict.judging import JudgedSession
-from netproof.verdict.verdict import CANNOT_JUDGE
+from netproof.verdict.options import AlongsideOptions
 
 HTML, CSV = "html", "csv"
 FORMATS = (HTML, "png", "svg", "pdf", CSV)
@@ -50,6 +54,7 @@ def run(
     formats: str,
     asked: AlongsideOptions | None = None,
     switch: str | None = None,
+    power: bool = False,
 ) -> int:
     """Write the report on a session and return the exit status: 0 written, 2 it cannot be.
 
@@ -57,18 +62,20 @@ def run(
     for the verdict, which the report tells and its exit status does not; ``folder`` None writes
     beside the session's report, and of a stored session here; ``formats``: those of ``FORMATS``,
     with commas between; ``switch``: the partition that has a page against the others, else the
-    only one that was measured where others stand beside.
+    only one that was measured where others stand beside; ``power``: with what would have failed.
     """
     try:
         wanted = _formats(formats)
         with tables.working("judging the session"):
             judged = judging.judge_session(
-                judging.find(name, store), system=system, full=full, asked=asked
+                judging.find(name, store), system=system, full=full, asked=asked, store=store
             )
         target = folder or _beside(judged.session.path)
         again = _command(name or judged.session.path, store, system, full, formats, asked, switch)
+        if power:
+            again += " --power"
         with tables.working("gathering what the report shows"):
-            gathered = assemble(judged, wanted, again, switch)
+            gathered = assemble(judged, wanted, again, switch, power=power)
         write(gathered, target, wanted)
     except NetproofError as error:
         return _refused(str(error))
@@ -84,23 +91,24 @@ def assemble(
     formats: Sequence[str] = (HTML,),
     command: str = "",
     switch: str | None = None,
+    *,
+    power: bool = False,
 ) -> Report:
     """All that the pages and files show of a session that was judged.
 
-    ``switch`` as in ``run``. What cannot be had of studies and provenance is said in its place.
-    Raises NetproofError where two charts would have one name, and for a switch that is not there
-    or is the only one.
+    ``switch`` and ``power`` as in ``run``. What cannot be had of studies and provenance is said in
+    its place. Raises NetproofError where two charts would have one name, and for a switch that is
+    not there or is the only one.
     """
     groups = content.groups(judged.verdict)
     cases = [one.case for one in judged.verdict.cases]
     beside = () if judged.verdict.beside is None else judged.verdict.beside.cases
     stored = tuple(dict.fromkeys(content.switch(one) for one in beside))
-    held = switch or new_partition(judged.verdict)
     not_there: dict[str, str] = {}
     studies: tuple[Study, ...] = ()
     found: OfSession | None = None
     try:
-        literature.SessionBesideStudy(judged.session)
+        SessionBesideStudy(judged.session)
         studies = tuple(literature.load(name) for name in literature.names())
     except NetproofError as error:
         not_there["studies"] = str(error)
@@ -108,6 +116,10 @@ def assemble(
         found = judging.provenance_of(judged.session)
     except NetproofError as error:
         not_there["provenance"] = str(error)
+    maps: dict[str, tuple[PairMap, ...]] = {}
+    for one in judged.verdict.pairs:
+        partition = one.rounds.partition
+        maps[partition] = (*maps.get(partition, ()), *pair_map.of_rounds(one.rounds))
     return Report(
         judged=judged,
         groups=groups,
@@ -124,7 +136,10 @@ def assemble(
         files=tuple(name for name in formats if name != HTML),
         command=command,
         not_there=not_there,
-        against=None if held is None else against(judged.session, judged.verdict, held),
+        against=alone(judged.session, judged.verdict, switch),
+        diagnoses=diagnosis.diagnose(judged) if diagnosis.partitions_of(judged) else (),
+        maps=maps,
+        powers=tuple(judging.power_of(judged)) if power else (),
     )
 
 
@@ -161,12 +176,20 @@ def write_sides(
     ``comparisons`` and ``every`` as ``sides.page`` has them; returns the page's path. Raises
     NetproofError where the folder holds other things, or cannot be written.
     """
+    return write_page(folder, lambda scripts: sides.page(title, comparisons, scripts, every=every))
+
+
+def write_page(folder: Path, page: Callable[[Sequence[str]], str]) -> Path:
+    """Write one page into a folder, in the place of an earlier one, and return its path.
+
+    ``page``: makes it, of the names of the scripts beside it. Raises NetproofError where the
+    folder holds other things, or cannot be written.
+    """
     try:
         with replacing(folder) as new, tables.working("writing the page"):
             _write_assets(new / "assets", folder / "assets")
-            scripts = (_bundle_name(), "report.js")
-            page = sides.page(title, comparisons, scripts, every=every)
-            (new / MAIN).write_text(page, encoding="utf-8")
+            made = page((_bundle_name(), "report.js"))
+            (new / MAIN).write_text(made, encoding="utf-8")
     except OSError as error:
         raise NetproofError(f"{error.filename}: cannot be written: {error.strerror}") from error
     return folder / MAIN
@@ -234,25 +257,25 @@ def _write_assets(folder: Path, before: Path) -> None:
     (folder / bundle).write_text(f"(() => {{\n{made}\n}})();\n", encoding="utf-8")
 
 
-def _writers(looks: Looks) -> dict[str, Callable[[ChartFigure, Path], None]]:
-    def png(figure: ChartFigure, path: Path) -> None:
+def _writers(looks: Looks) -> dict[str, Callable[[ChartFigure | PairMap, Path], None]]:
+    def png(figure: ChartFigure | PairMap, path: Path) -> None:
         made = vl_convert.vegalite_to_png(
             figure.for_file(looks), vl_version=_VEGA_LITE, scale=_PIXELS
         )
         path.write_bytes(made)
 
-    def svg(figure: ChartFigure, path: Path) -> None:
+    def svg(figure: ChartFigure | PairMap, path: Path) -> None:
         made = vl_convert.vegalite_to_svg(figure.for_file(looks), vl_version=_VEGA_LITE)
         path.write_text(made, encoding="utf-8")
 
-    def pdf(figure: ChartFigure, path: Path) -> None:
+    def pdf(figure: ChartFigure | PairMap, path: Path) -> None:
         made = vl_convert.vegalite_to_pdf(figure.for_file(looks), vl_version=_VEGA_LITE)
         path.write_bytes(made)
 
     return {"png": png, "svg": svg, "pdf": pdf, CSV: _write_csv}
 
 
-def _write_csv(figure: ChartFigure, path: Path) -> None:
+def _write_csv(figure: ChartFigure | PairMap, path: Path) -> None:
     """The chart's points, with what was flagged at each, and the envelope beside them.
 
     What was measured again is in a file of its own.

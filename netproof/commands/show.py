@@ -10,22 +10,25 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from netproof.comparison.against import against, new_partition
+from netproof.comparison.against import alone
 from netproof.criteria import Level
 from netproof.errors import NetproofError
 from netproof.present import documents, tables
 from netproof.present.compared import summary
 from netproof.present.sparkline import columns, readable, sparkline
 from netproof.present.tables import TableColumn, benchmark_name, print_absences, say
-from netproof.site.site import ScoreBaseline
+from netproof.present.traffic import print_traffic, print_transports
+from netproof.present.wording import outcome
+from netproof.site.partition import ScoreBaseline
 from netproof.verdict import judging
-from netproof.verdict.beside import AlongsideOptions
+from netproof.verdict.comparing import group
+from netproof.verdict.counts import counts
 from netproof.verdict.crossover import Crossover, crossovers
 from netproof.verdict.failures import failures
-from netproof.verdict.judgement import group
+from netproof.verdict.judged import CANNOT_JUDGE, FAILED, PASSED, Borrowed, Judged, Verdict
 from netproof.verdict.judging import JudgedSession
+from netproof.verdict.options import AlongsideOptions
 from netproof.verdict.usual import Usual
-from netproof.verdict.verdict import CANNOT_JUDGE, FAILED, PASSED, Borrowed, Judged, Verdict
 
 MARKS = {Level.FAIL: "✗", Level.INCONCLUSIVE: "?", Level.WARN: "!", Level.PASS: " "}
 _STYLES = {
@@ -66,7 +69,7 @@ def run(
     try:
         with tables.working("judging the session"):
             judged = judging.judge_session(
-                judging.find(name, store), system=system, full=full, asked=asked
+                judging.find(name, store), system=system, full=full, asked=asked, store=store
             )
     except NetproofError as error:
         say(tables.console(stderr=True), f"netproof: cannot show: {error}", "red")
@@ -90,31 +93,22 @@ def print_session(judged: JudgedSession, out: Console) -> None:
         stated = ", ".join(f"{key}={value}" for key, value in labels.items())
         say(out, f"labels {' '.join(stated.split())}")
     _print_outcome(verdict, judged.usual, out)
-    tables.print_differences(judged.differences, out)
+    tables.print_differences(judged.beyond_nodes, out)
+    tables.print_nodes(verdict, out)
     tables.print_unread(judged.unread, out)
     tables.print_beside(verdict, out)
     _print_matrix(groups, judged.matrix.baseline, out)
     _print_crossovers(verdict, out)
     _print_against(judged, out)
     print_absences(verdict, out)
+    print_traffic(verdict.traffic, out)
+    print_transports(judged.session.results, out)
     _print_landmarks(groups, _legend(judged), out)
 
 
 def _print_outcome(verdict: Verdict, usual: Usual, out: Console) -> None:
-    failed = [one for one in verdict.cases if one.failed]
     inconclusive = [one for one in verdict.cases if one.level is Level.INCONCLUSIVE]
     warned = [one for one in verdict.cases if one.level is Level.WARN]
-    unmeasured = sum(one.measured is None for one in failed)
-    passed = sum(one.passed for one in verdict.cases)
-    parts = [f"{passed} of {len(verdict.cases)} cases passed"]
-    if warned:
-        parts.append(f"{len(warned)} of them with a warning")
-    if inconclusive:
-        parts.append(f"{len(inconclusive)} inconclusive")
-    if unmeasured:
-        parts.append(f"{unmeasured} of those that failed were not measured whole")
-    if verdict.left:
-        parts.append(f"{len(verdict.left)} more were left")
     words = {
         PASSED: ("PASSED", "bold green"),
         FAILED: ("FAILED", "bold red"),
@@ -123,7 +117,7 @@ def _print_outcome(verdict: Verdict, usual: Usual, out: Console) -> None:
     word, style = words[verdict.status]
     if verdict.inconclusive:
         word = "INCONCLUSIVE"
-    say(out, f"{word}: {', '.join(parts)}", style)
+    say(out, f"{word}: {outcome(counts(verdict))}", style)
     if verdict.crashes:
         say(out, verdict.crashes)
     out.print()
@@ -133,7 +127,10 @@ def _print_outcome(verdict: Verdict, usual: Usual, out: Console) -> None:
         if briefly:
             say(out, f"WARN {one.case}: {briefly}", "yellow")
     if warned:
-        say(out, "netproof verdict tells what was flagged in full, --json and the report all of it")
+        say(
+            out,
+            "netproof verdict reports in full what was flagged, --json and the report everything",
+        )
     for one in inconclusive:
         for reason in one.said(Level.INCONCLUSIVE):
             say(out, f"INCONCLUSIVE {reason}", "yellow")
@@ -179,14 +176,14 @@ def _print_matrix(
                 if place[0] == partition
             ]
             tables.print_parts([names, ranks], narrow, partition, out)
-    against = f"against {baseline}" if baseline else "undefined, there being no baseline"
+    against = f"against {baseline}" if baseline else "undefined without a score baseline"
     say(
         out,
         f"score {against}: above 1 is faster; {MARKS[Level.FAIL]} failed,"
         f" {MARKS[Level.INCONCLUSIVE]} inconclusive, {MARKS[Level.WARN]} warning, ~ of"
         " disturbed launches, - no score,"
         f" {_NOT_MEASURED}: not measured whole,"
-        " blank: not here, with a day: measured by another session",
+        " blank: not available, with a day: measured by another session",
         "dim",
     )
 
@@ -201,22 +198,20 @@ def _print_crossovers(verdict: Verdict, out: Console) -> None:
     out.print()
     say(out, "where functions break down", "bold")
     for place, several in by_place.items():
-        alike: dict[str, list[str]] = defaultdict(list)
+        alike: dict[tuple[str, bool], list[str]] = defaultdict(list)
         for one in several:
-            alike[one.sentence()].append(benchmark_name(one.case))
-        for sentence, names in alike.items():
-            style = "" if sentence.startswith("not") else "red"
-            say(out, f"{place} {', '.join(names)}: {sentence}", style)
+            alike[one.sentence(), bool(one.red)].append(benchmark_name(one.case))
+        for (sentence, red), names in alike.items():
+            say(out, f"{place} {', '.join(names)}: {sentence}", "red" if red else "")
 
 
 def _print_against(judged: JudgedSession, out: Console) -> None:
     """Of a switch that was measured alone, what it is against each one that stands beside."""
-    name = new_partition(judged.verdict)
-    if name is None:
+    found = alone(judged.session, judged.verdict)
+    if found is None:
         return
-    found = against(judged.session, judged.verdict, name)
     out.print()
-    say(out, f"{name} against the switches that are there", "bold")
+    say(out, f"{found.partition} compared with the other switches", "bold")
     for compared in found.comparisons:
         say(out, summary(compared))
     for why in found.alone:

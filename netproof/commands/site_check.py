@@ -18,21 +18,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from netproof.benchmarks import imb
-from netproof.benchmarks.catalogue import FEATURES, check_name
+from netproof.benchmarks import registry
+from netproof.benchmarks.registry import check_name
 from netproof.errors import NetproofError
 from netproof.measurement import twin
 from netproof.measurement.case import Case
+from netproof.measurement.landmark_table import LANDMARKS, RATES
 from netproof.present import documents, tables
 from netproof.present.tables import say
 from netproof.session import plan
 from netproof.session.measured import line_rate_mb_s
 from netproof.site import site, slurm
+from netproof.site.faults import SiteError
 from netproof.site.jobs import jobs, nodes_of
 from netproof.site.matrix import Matrix, matrix
-from netproof.site.site import Partition, SiteError
-from netproof.verdict import baseline, judging
-from netproof.verdict.references import VARIABLE_UNITS, NotThere, ReferenceFile
+from netproof.site.partition import Partition, time_limit_s
+from netproof.verdict import deriving, judging
+from netproof.verdict.references import NotThere, ReferenceFile
 
 RIGHT, WRONG = 0, 2
 """Exit statuses of ``netproof site check``, which says nothing of a network."""
@@ -190,9 +192,10 @@ def _environments(
                 SiteError(path, f"environment {name}", "extras['unusable']", unusable)
             )
         programs = [
-            meaning.rpartition("(")[2].rstrip(")")
-            for feature, meaning in FEATURES.items()
-            if feature in entry.get("features", [])
+            program
+            for benchmark in registry.STARTED
+            if set(benchmark.features) <= set(entry.get("features", []))
+            for program in benchmark.programs()
         ]
         modules = [
             module if isinstance(module, str) else module["name"]
@@ -222,7 +225,7 @@ def _reframe(checked: CheckedSite, path: Path, system: str) -> None:
         return
     said = " | ".join(line for line in (ran.stdout + ran.stderr).splitlines() if line.strip())
     if "could not find a sane" in said:
-        checked.unchecked.append(f"whether ReFrame can load modules: not here, {said}")
+        checked.unchecked.append(f"whether ReFrame can load modules: not available, {said}")
         return
     checked.faults.append(SiteError(path, f"system {system}", "ReFrame", f"refuses it: {said}"))
 
@@ -231,7 +234,7 @@ def _references(
     checked: CheckedSite, owed: Matrix, environments: Mapping[str, Mapping[str, Any]]
 ) -> None:
     """Whether every case that is owed has the references without which it would fail."""
-    path = baseline.reference_folder() / f"{checked.system}.yaml"
+    path = deriving.reference_folder() / f"{checked.system}.yaml"
     try:
         references = ReferenceFile(path)
     except NetproofError as error:
@@ -269,7 +272,7 @@ def _references(
                 check,
                 variable,
                 f"is not there for {_places(cases)}, and a landmark without an entry fails; add"
-                f" {variable}: [0, null, null, {VARIABLE_UNITS[variable]}] to show it unjudged",
+                f" {variable}: [0, null, null, {LANDMARKS[variable].unit}] to show it unjudged",
             )
         )
     if not (missing or lacking or broken):
@@ -290,7 +293,7 @@ def _missing(path: Path, several: list[tuple[Case, NotThere]]) -> SiteError:
             " $index and entries as in example.yaml",
         )
     key, beside = error.keys[-1], ", ".join(map(str, error.beside))
-    remedy = f"write {key}: beside {beside}" if beside else f"write {key}:"
+    remedy = f"write {key}: alongside {beside}" if beside else f"write {key}:"
     if isinstance(key, str):
         remedy += ", or make one of these an expression that fits it"
     return SiteError(
@@ -314,20 +317,15 @@ def _places(cases: Iterable[Case]) -> str:
 
 def _variables(case: Case, partition: Partition, mpi_over_tcp: bool) -> list[str]:
     """The landmarks that a case defines, and so has to have a reference for."""
-    rates = case.benchmark == "netpipe" or (
-        case.function in imb.POINT_TO_POINT or case.function in imb.MESSAGE_RATE
-    )
-    if not rates:
+    if not registry.function_of(case).rated:
         return ["latency_us"]
     left = set()
     if line_rate_mb_s(partition, case, mpi_over_tcp=mpi_over_tcp) is None:
         left.add("line_rate_share")
     if not plan.has_twin(partition, case.benchmark, case.path):
         left |= set(twin.NAMES)
-    for kib in (1, 4, 16, 64):
-        if kib * 1024 > partition.max_message_bytes:
-            left.add(f"rate_{kib}_kib_mb_s")
-    return [name for name in VARIABLE_UNITS if name not in left]
+    left |= {name for name, size in RATES.items() if size > partition.max_message_bytes}
+    return [name for name in LANDMARKS if name not in left]
 
 
 def _slurm(
@@ -381,7 +379,7 @@ def _slurm(
                 )
                 continue
             _fits(checked, path, place, entry, known[name], needed[entry["name"]])
-            seconds, limit = site.time_limit_s(entry), limits.get(name)
+            seconds, limit = time_limit_s(entry), limits.get(name)
             if seconds is not None and limit is not None and seconds > limit:
                 checked.faults.append(
                     SiteError(

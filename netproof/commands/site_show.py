@@ -13,18 +13,19 @@ from typing import Any
 
 from rich.console import Console
 
-from netproof.benchmarks.catalogue import FEATURES
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.present import documents, tables
 from netproof.present.tables import TableColumn, say
+from netproof.present.wording import not_available
 from netproof.site import site
 from netproof.site.jobs import PlannedJob, domain_of, jobs
 from netproof.site.matrix import Matrix, matrix
+from netproof.site.partition import Partition, pair_environments, time_limit_s
 from netproof.store import Store
 from netproof.store.durations import Expected, Past, expected_seconds, past, session_seconds
 from netproof.verdict import judging
-from netproof.verdict.verdict import CANNOT_JUDGE, PASSED
+from netproof.verdict.judged import CANNOT_JUDGE, PASSED
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,9 @@ class Shown:
     """The matrix of a system with the jobs that it takes, and how long each should take.
 
     ``mpi``: what the site says of each environment's library; ``limits_s``: how long a job of each
-    partition may last, None where there is no limit; ``unknown``: why no time is known
-    at all, None where a store was looked into; ``sessions``: how many it had.
+    partition may last, None where there is no limit; ``pairs_in``: the environments in which the
+    nodes of a partition are measured in pairs; ``unknown``: why no time is known at all, None where
+    a store was looked into; ``sessions``: how many it had.
     """
 
     system: str
@@ -43,6 +45,7 @@ class Shown:
     expected: dict[PlannedJob, Expected]
     mpi: dict[str, str]
     limits_s: dict[str, int | None]
+    pairs_in: dict[str, tuple[str, ...]]
     sessions: int
     unknown: str | None
 
@@ -102,25 +105,35 @@ def shown(asked: str | None, store: Path | None, *, full: bool) -> Shown:
             unknown = "; ".join(known.unread) or None
             if not known.sessions and unknown is None:
                 unknown = f"{store}: holds no session of {name}"
+    (entries,) = [one["partitions"] for one in configuration["systems"] if one["name"] == name]
+    environments = {
+        one["name"]: one for one in configuration["environments"] if name in one["target_systems"]
+    }
     return Shown(
         name,
         site.survey(folder).paths[name],
         owed,
         several,
         expected_seconds(several, known),
+        {one: entry["extras"]["mpi"] for one, entry in environments.items()},
+        {entry["name"]: time_limit_s(entry) for entry in entries},
         {
-            one["name"]: one["extras"]["mpi"]
-            for one in configuration["environments"]
-            if name in one["target_systems"]
-        },
-        {
-            entry["name"]: site.time_limit_s(entry)
-            for one in configuration["systems"]
-            if one["name"] == name
-            for entry in one["partitions"]
+            entry["name"]: _pairs_in(entry, owed.partitions[entry["name"]], environments)
+            for entry in entries
+            if entry["name"] in owed.partitions
         },
         known.sessions,
         unknown,
+    )
+
+
+def _pairs_in(
+    entry: dict[str, Any], partition: Partition, environments: dict[str, dict[str, Any]]
+) -> tuple[str, ...]:
+    there = [environments[name] for name in entry["environs"] if name in environments]
+    return pair_environments(
+        partition.pair_settings(),
+        [(one["name"], one.get("features", []), one["extras"]) for one in there],
     )
 
 
@@ -137,11 +150,8 @@ def document(found: Shown) -> dict[str, Any]:
         "partitions": [
             {
                 "partition": name,
-                **{
-                    key: value
-                    for key, value in dataclasses.asdict(partition).items()
-                    if key != "criteria"
-                },
+                **partition.model_dump(exclude={"baseline", "criteria", "retired"}),
+                "pairs_in": list(found.pairs_in[name]),
             }
             for name, partition in found.matrix.partitions.items()
         ],
@@ -172,12 +182,9 @@ def print_matrix(found: Shown, out: Console) -> None:
     _print_partitions(found, out)
     out.print()
     _print_jobs(found, out)
-    for absence in found.matrix.absences:
-        say(
-            out,
-            f"not here: {absence.partition} {absence.environment}"
-            f" {FEATURES[absence.benchmark]}: {absence.reason}",
-        )
+    _print_pairs(found, out)
+    for sentence in not_available(found.matrix.absences):
+        say(out, f"not available: {sentence}")
     out.print()
     _print_times(found, out)
 
@@ -237,6 +244,17 @@ def _cell(found: Shown, job: PlannedJob) -> str:
     return f"{cases}, {'' if expected.measured else '~'}{duration(expected.seconds)}"
 
 
+def _print_pairs(found: Shown, out: Console) -> None:
+    """Where all nodes are measured in pairs."""
+    by_names: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for partition, names in found.pairs_in.items():
+        by_names[names].append(partition)
+    for names, several in by_names.items():
+        where = ", ".join(several)
+        told = f"in {', '.join(names)}" if names else "none, since no environment there has IMB"
+        say(out, f"rounds of pairs on {where}: {told}")
+
+
 def _print_times(found: Shown, out: Console) -> None:
     if found.unknown:
         say(out, f"how long it should take is not known: {found.unknown}", "yellow")
@@ -267,7 +285,7 @@ def _print_times(found: Shown, out: Console) -> None:
     spoken = ""
     if len(domains) > 1:
         each = ", ".join(f"{name} {duration(seconds)}" for name, seconds in domains.items())
-        spoken = f", contention domains beside each other: {each}"
+        spoken = f", contention domains in parallel: {each}"
     sessions = f"{found.sessions} session{'' if found.sessions == 1 else 's'}"
     say(out, f"should take {duration(total)}, by {sessions}{spoken}", "bold")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from netproof.errors import NetproofError
 from netproof.present import tables
 from netproof.store import checksums, questions
-from netproof.store.columns import TABLES
 from netproof.store.folder import Store, StoredSession
+from netproof.verdict import kept
 
 SOUND, FAULTY = 0, 2
 """Exit statuses: all is what was written, or something is not, or cannot be told."""
@@ -28,12 +28,16 @@ def check(store: Store, stored: StoredSession) -> CheckedStore:
     """Read every file of a session, and hold it against its checksum where it has one."""
     folder = store.path(stored)
     try:
-        verified, found = checksums.faults(folder, [f"{name}.parquet" for name in TABLES])
+        verified, found = checksums.faults(folder, store.files(stored))
+    except checksums.Damaged as error:
+        return CheckedStore(stored, False, (str(error),))
     except OSError as error:
         return CheckedStore(stored, False, (f"{folder}: cannot be read: {error.strerror}",))
     if not found:
         try:
-            questions.opened(store, stored)
+            kept.of_session(questions.opened(store, stored), store, stored)
+        except kept.LaterFormat:
+            pass
         except NetproofError as error:
             return CheckedStore(stored, verified, (str(error),))
     return CheckedStore(stored, verified, tuple(map(str, found)))
@@ -64,7 +68,7 @@ def run(folder: Path) -> int:
         tables.say(
             out,
             f"{len(unverified)} sessions were stored before there were checksums: they can be read,"
-            f" and whether their values are what was written cannot be told: {_some(unverified)}",
+            f" but not checked against what was written: {_some(unverified)}",
             "yellow",
         )
     tables.say(

@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from netproof.comparison.comparison import ComparedSide, Comparison, Outcome, compare
+from netproof.comparison.compared_case import Outcome
+from netproof.comparison.comparison import Comparison, compare
+from netproof.comparison.sides import ComparedSide
 from netproof.errors import NetproofError
 from netproof.session.session import CheckResult, Session
-from netproof.verdict.verdict import Verdict
+from netproof.verdict.judged import Verdict
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,15 @@ def new_partition(verdict: Verdict) -> str | None:
     return name if others else None
 
 
+def alone(session: Session, verdict: Verdict, switch: str | None = None) -> Against | None:
+    """The switch that was measured alone, or ``switch``, against each other one.
+
+    None where no switch was measured alone and none is given. Raises NetproofError as ``against``.
+    """
+    partition = switch or new_partition(verdict)
+    return None if partition is None else against(session, verdict, partition)
+
+
 def against(
     session: Session,
     verdict: Verdict,
@@ -74,8 +85,8 @@ def against(
         )
     if len(results) == 1:
         raise NetproofError(
-            f"{session.path}: {partition} is the only partition, and there is none to hold it"
-            " against; --beside-stored takes others from the store"
+            f"{session.path}: {partition} is the only partition, so there is none to compare it"
+            " with; --beside-stored takes others from the store"
         )
 
     def side(name: str) -> ComparedSide:

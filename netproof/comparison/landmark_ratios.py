@@ -16,17 +16,16 @@ import numpy as np
 
 from netproof.criteria import ScoreSettings, percentile_interval, resampled_medians
 from netproof.errors import NetproofError
+from netproof.measurement import twin
 from netproof.measurement.interval import Interval, of_ratio
-from netproof.measurement.landmarks import ASYMPTOTIC, KIB, LandmarkSettings, landmarks
+from netproof.measurement.landmark_table import LANDMARKS, RATES, Better
+from netproof.measurement.landmarks import ASYMPTOTIC, landmarks
+from netproof.measurement.readings import LandmarkSettings
 from netproof.session.measured import Measured
 
-SMALLER_IS_BETTER = ("latency_us",)
-RATES = {f"rate_{kib}_kib_mb_s": kib * KIB for kib in (1, 4, 16, 64)}
-LARGER_IS_BETTER = ("peak_mb_s", *RATES, "asymptotic_mb_s", "line_rate_share")
-"""Landmarks that have a better end, and so a ratio."""
-
-SIZES = ("peak_size", "half_power_size", "half_performance_bytes")
-"""Landmarks that are a size in bytes: neither end is better."""
+_OWN = [one for one in LANDMARKS.values() if one.name not in twin.NAMES]
+COMPARED = sorted(_OWN, key=lambda one: one.better is Better.NEITHER)
+"""The landmarks of a case alone: first those that have a better end, and so a ratio."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +63,12 @@ def landmark_ratios(
             for one, peak_from in zip((first, second), peaks_from, strict=True)
         )
     found = {}
-    for name in (*SMALLER_IS_BETTER, *LARGER_IS_BETTER, *SIZES):
+    for landmark in COMPARED:
+        name, smaller = landmark.name, landmark.better is Better.SMALLER
         one, other = getattr(first.landmarks, name), getattr(second.landmarks, name)
-        if name in SIZES or not (one and other):
+        if landmark.better is Better.NEITHER or not (one and other):
             found[name] = LandmarkRatio(one, other)
             continue
-        smaller = name in SMALLER_IS_BETTER
         interval = difference_interval = None
         if name in ASYMPTOTIC:
             interval = _of_asymptotic(first, second, name)

@@ -5,6 +5,7 @@ and settings and returns findings. It raises nothing for a curve that it cannot 
 the level ``undefined`` with the reason, which no one may count as passed.
 """
 
+from netproof.criteria.agreements import AgreementSettings, agreement
 from netproof.criteria.confirming import (
     Confirmation,
     ConfirmSettings,
@@ -17,18 +18,31 @@ from netproof.criteria.crashes import CrashSettings, crash_share
 from netproof.criteria.dropouts import DropoutSettings, dropout
 from netproof.criteria.envelopes import Envelope, EnvelopeSettings, above_envelope, envelope
 from netproof.criteria.findings import Bounds, CommonSizes, Finding, Level
+from netproof.criteria.growths import GrowthSettings, growth
+from netproof.criteria.guidelines import GuidelineSettings, guidelines
 from netproof.criteria.inversions import InversionSettings, inversion
 from netproof.criteria.jumps import JumpSettings, jump
 from netproof.criteria.launch_spreads import LaunchSpreadSettings, launch_spread
 from netproof.criteria.line_rates import LineRateSettings, line_rate
-from netproof.criteria.mpi_losses import AT_EVERY_SIZE, MpiLossSettings, loss, losses, mpi_loss
+from netproof.criteria.mpi_losses import AT_A_SIZE, MpiLossSettings, loss, losses, mpi_loss
 from netproof.criteria.points import READABLE
+from netproof.criteria.refining import (
+    Place,
+    RefineSettings,
+    Region,
+    closer_sizes,
+    found_closer,
+    kinks,
+    measured_closer,
+    regions,
+)
 from netproof.criteria.scores import ScoreSettings, percentile_interval, resampled_medians, score
 from netproof.criteria.variation import RoughnessSettings, roughness
 
 __all__ = [
-    "AT_EVERY_SIZE",
+    "AT_A_SIZE",
     "READABLE",
+    "AgreementSettings",
     "Bounds",
     "CommonSizes",
     "ConfirmSettings",
@@ -39,30 +53,43 @@ __all__ = [
     "Envelope",
     "EnvelopeSettings",
     "Finding",
+    "GrowthSettings",
+    "GuidelineSettings",
     "InversionSettings",
     "JumpSettings",
     "LaunchSpreadSettings",
     "Level",
     "LineRateSettings",
     "MpiLossSettings",
+    "Place",
+    "RefineSettings",
+    "Region",
     "RoughnessSettings",
     "ScoreSettings",
     "above_envelope",
+    "agreement",
+    "closer_sizes",
     "confirm",
     "cpu_cost",
     "crash_share",
     "dense_sizes",
     "dropout",
     "envelope",
+    "found_closer",
+    "growth",
+    "guidelines",
     "inversion",
     "jump",
+    "kinks",
     "launch_spread",
     "line_rate",
     "loss",
     "losses",
+    "measured_closer",
     "mpi_loss",
     "needed_sizes",
     "percentile_interval",
+    "regions",
     "resampled_medians",
     "roughness",
     "score",

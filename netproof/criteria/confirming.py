@@ -52,14 +52,19 @@ class Confirmation:
 
     ``level`` is what most launches reached again; ``SHOWN`` where the flag is unconfirmed and
     ``UNDEFINED`` where too few launches could be used. ``flagged`` of ``launches`` usable ones
-    were flagged again.
+    were flagged again; ``reason``: one sentence.
     """
 
     finding: Finding
     level: Level
     flagged: int
     launches: int
-    why: str
+    reason: str
+
+    @property
+    def why(self) -> str:
+        """Where it was flagged, and what came of it."""
+        return f"{self.finding.where}: {self.reason}"
 
     @property
     def confirmed(self) -> bool:
@@ -145,8 +150,8 @@ def confirm(
     else:
         level = Level.FAIL if 2 * failed > len(levels) else Level.WARN
         told = f"confirmed: {counted}"
-    why = f"{flagged.where}: {flagged.criterion} at {size} bytes {told}{unused}"
-    return Confirmation(flagged, level, again, len(levels), why)
+    reason = f"{flagged.criterion} at {size} bytes {told}{unused}"
+    return Confirmation(flagged, level, again, len(levels), reason)
 
 
 def _level_again(

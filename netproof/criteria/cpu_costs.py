@@ -48,7 +48,7 @@ def cpu_cost(
                 "CPU cost",
                 level,
                 where,
-                f"{where}: node {node} spent {seconds:.3g} CPU s in {benchmark_seconds:.3g} s of "
+                f"node {node} spent {seconds:.3g} CPU s in {benchmark_seconds:.3g} s of "
                 f"benchmark, {value:.0%} of a core{bound_in_words(level, bound)}",
                 value=value,
                 bound=bound,

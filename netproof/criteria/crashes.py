@@ -44,7 +44,7 @@ def crash_share(
         "crashes",
         level,
         where,
-        f"{where}: {crashed} of {launches} launches crashed ({100 * value:.2g} %{held})",
+        f"{crashed} of {launches} launches crashed ({100 * value:.2g} %{held})",
         value=value,
         bound=bound,
     )

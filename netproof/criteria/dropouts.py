@@ -87,5 +87,7 @@ CRITERION = Criterion(
     {"dropout": DropoutSettings()},
     {"dropout": "dropout"},
     _judge,
-    again=AgainAtSizes(bandwidths_of, dropout_at_sizes),
+    again=AgainAtSizes(
+        bandwidths_of, dropout_at_sizes, "the bandwidth is {} of what both sides reach"
+    ),
 )

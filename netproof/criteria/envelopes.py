@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 from typing import ClassVar
 
 from netproof.criteria.findings import (
@@ -74,6 +75,7 @@ def above_envelope(
     *,
     launches: Mapping[str, Sequence[Curve]] | None = None,
     crossings: Mapping[str, Crossing] | None = None,
+    pairs: Mapping[tuple[str, str], Sequence[tuple[Curve, Curve]]] | None = None,
 ) -> tuple[Finding, ...]:
     """How many times as long as any other each configuration takes (criterion 1).
 
@@ -84,7 +86,9 @@ def above_envelope(
 
     ``curves`` as in ``envelope``; ``launches``: those that a curve is the median of, for the
     interval of the ratio, where both sides have two or more; ``crossings``: the link that a
-    configuration's messages cross, where they cross one. A size fails if the ratio to any
+    configuration's messages cross, where they cross one; ``pairs``: launches of the first and the
+    second configuration made next to each other, two or more, by which alone the two are then
+    compared: the median of the pairs' ratios, with its interval. A size fails if the ratio to any
     other fails with its whole interval; else the largest ratio decides.
     """
     all_sizes = replace(settings, least_size=1)
@@ -92,16 +96,18 @@ def above_envelope(
     sides = {}
     for where, curve in curves.items():
         crossing = (crossings or {}).get(where)
-        several = [
-            dict(zip(launch.sizes, launch.time_us, strict=True))
-            for launch in (launches or {}).get(where, ())
-        ]
+        several = [_by_size(launch) for launch in (launches or {}).get(where, ())]
         points = times_of(curve, settings)
         crossed = {}
         if crossing is not None and points.fault is None:
             # Latency is seen best at sizes that are not judged.
             crossed = links.messages(everything[where] or points.at, crossing)
-        sides[where] = _Side(where, points, several, crossing, crossed)
+        paired = {
+            other: [(_by_size(own), _by_size(theirs)) for own, theirs in together]
+            for (one, other), together in (pairs or {}).items()
+            if one == where and len(together) > 1
+        }
+        sides[where] = _Side(where, points, several, crossing, crossed, paired)
     findings = []
     for where, side in sides.items():
         if side.points.fault is not None:
@@ -120,7 +126,8 @@ def above_envelope(
 class _Side:
     """A configuration as the envelope compares it.
 
-    ``launches``: the time of each by size; ``crossed``: how many message sizes cross its link.
+    ``launches``: the time of each by size; ``crossed``: how many message sizes cross its link;
+    ``paired``: by the other configuration's label, its launches and the other's next to them.
     """
 
     label: str
@@ -128,6 +135,7 @@ class _Side:
     launches: Sequence[Mapping[int, float]]
     crossing: Crossing | None
     crossed: Mapping[int, float]
+    paired: Mapping[str, Sequence[tuple[Mapping[int, float], Mapping[int, float]]]]
 
     def times(self, size: int) -> list[float]:
         return [launch[size] for launch in self.launches if size in launch]
@@ -135,12 +143,19 @@ class _Side:
 
 @dataclass(frozen=True)
 class _Compared:
-    """The ratio of two configurations at a size; ``added_us`` explains what links differ in."""
+    """The ratio of two configurations at a size; ``added_us`` explains what links differ in.
+
+    ``own_us`` and ``other_us``: their times; ``pairs``: of how many launches next to each other
+    they come, 0 where of all launches of both.
+    """
 
     value: float
     interval: tuple[float, float] | None
     other: _Side
     added_us: float
+    own_us: float
+    other_us: float
+    pairs: int = 0
 
 
 def _why_no_envelope(where: str, others: Sequence[_Side], sides: Mapping[str, _Side]) -> str:
@@ -177,22 +192,37 @@ def _above(side: _Side, others: Sequence[_Side], settings: EnvelopeSettings) -> 
 
 
 def _compare(side: _Side, other: _Side, size: int, added_us: float) -> _Compared:
-    value = side.points.at[size] / (other.points.at[size] + added_us)
+    together = [
+        (own[size], theirs[size])
+        for own, theirs in side.paired.get(other.label, ())
+        if own.get(size, 0) > 0 and theirs.get(size, 0) > 0
+    ]
+    if len(together) > 1:
+        ratios = [own / (theirs + added_us) for own, theirs in together]
+        own_us, other_us = (median(times) for times in zip(*together, strict=True))
+        interval = intervals.of_median(ratios)
+        return _Compared(median(ratios), interval, other, added_us, own_us, other_us, len(together))
+    own_us, other_us = side.points.at[size], other.points.at[size]
     expected = [time + added_us for time in other.times(size)]
-    return _Compared(value, intervals.of_ratio(side.times(size), expected), other, added_us)
+    interval = intervals.of_ratio(side.times(size), expected)
+    return _Compared(own_us / (other_us + added_us), interval, other, added_us, own_us, other_us)
+
+
+def _by_size(curve: Curve) -> dict[int, float]:
+    return dict(zip(curve.sizes, curve.time_us, strict=True))
 
 
 def _held_against(
     side: _Side, size: int, compared: _Compared, common: CommonSizes, settings: EnvelopeSettings
 ) -> Finding:
-    time, other = side.points.at[size], compared.other
+    time, other = compared.own_us, compared.other
     level, bound = settings.level(compared.value, compared.interval)
     if compared.value < 1 and level is not Level.INCONCLUSIVE:
         level, bound = settings.level(1)
         told = f"{time:.4g} µs at {size} bytes is the least of all, compared {common}"
         nearest = finding_at("envelope", level, bound, side.label, AtSize(size, 1), told, "")
         return replace(nearest, common=common)
-    theirs = other.points.at[size]
+    theirs = compared.other_us
     whose = f"the {theirs:.4g} µs of {other.label}"
     if compared.added_us > 0 and side.crossing is not None and other.crossing is not None:
         whose = (
@@ -206,10 +236,16 @@ def _held_against(
         side.label,
         AtSize(size, compared.value),
         f"{time:.4g} µs at {size} bytes is {compared.value:.3g} times{_spoken(compared.interval)}"
-        f" {whose}, compared {common}",
+        f" {whose}{_how(compared)}, compared {common}",
         f"avoid or mend this configuration for messages of about {size} bytes",
     )
     return replace(found, common=common, interval=compared.interval, against=other.label)
+
+
+def _how(compared: _Compared) -> str:
+    if not compared.pairs:
+        return ""
+    return f", in {compared.pairs} pairs of launches next to each other"
 
 
 def _spoken(interval: tuple[float, float] | None) -> str:

@@ -50,17 +50,17 @@ class Finding:
 
     ``where``: the label of the configuration as the caller gave it; ``size``: bytes, None for
     a finding about the whole curve; ``value`` and the ``bound`` it was held against, in the
-    criterion's unit, None where undefined or not asserted; ``why``: one sentence;
+    criterion's unit, None where undefined or not asserted; ``reason``: one sentence;
     ``compared_sizes``: the other sizes that made the value; ``common``: where two curves met;
     ``interval``: low and high end of the confidence interval of the value; ``against``: the label
     of the configuration that it was compared with; ``disturbed``: what else the nodes did in
-    launches that the value rests on.
+    launches that the value rests on; ``node`` and ``interface``: whose counters it is about.
     """
 
     criterion: str
     level: Level
     where: str
-    why: str
+    reason: str
     size: int | None = None
     value: float | None = None
     bound: float | None = None
@@ -69,6 +69,13 @@ class Finding:
     interval: tuple[float, float] | None = None
     against: str | None = None
     disturbed: tuple[str, ...] = ()
+    node: str | None = None
+    interface: str | None = None
+
+    @property
+    def why(self) -> str:
+        """Where it was found, and what."""
+        return f"{self.where}: {self.reason}"
 
 
 @dataclass(frozen=True)
@@ -160,7 +167,7 @@ def finding_at(
         criterion,
         level,
         where,
-        f"{where}: {told}{bound_in_words(level, bound, below=below)}{advised}",
+        f"{told}{bound_in_words(level, bound, below=below)}{advised}",
         size=found.size,
         value=found.value,
         bound=bound,
@@ -178,7 +185,7 @@ def bound_in_words(level: Level, bound: float | None, *, below: bool = False) ->
 
 def undefined(criterion: str, where: str, reason: str) -> Finding:
     """A criterion that cannot judge, with the reason."""
-    return Finding(criterion, Level.UNDEFINED, where, f"{where}: {criterion} undefined: {reason}")
+    return Finding(criterion, Level.UNDEFINED, where, f"{criterion} undefined: {reason}")
 
 
 def rate_in_words(bandwidth_mb_s: float) -> str:

@@ -71,5 +71,7 @@ CRITERION = Criterion(
     {"inversion": InversionSettings()},
     {"inversion": "inversion"},
     _judge,
-    again=AgainAtSizes(times_of, inversion_at_sizes),
+    again=AgainAtSizes(
+        times_of, inversion_at_sizes, "a message took {} times as long as a larger one"
+    ),
 )

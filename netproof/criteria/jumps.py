@@ -67,5 +67,7 @@ CRITERION = Criterion(
     {"jump": JumpSettings()},
     {"jump": "jump"},
     _judge,
-    again=AgainAtSizes(times_of, jump_at_sizes),
+    again=AgainAtSizes(
+        times_of, jump_at_sizes, "time grew {} times more than the size from the one before"
+    ),
 )

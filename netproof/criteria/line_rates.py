@@ -19,7 +19,8 @@ from netproof.criteria.findings import (
 from netproof.criteria.interface import CaseCurves, Criterion
 from netproof.errors import NetproofError
 from netproof.measurement.interval import Interval
-from netproof.measurement.landmarks import Landmarks, line_rate_share
+from netproof.measurement.landmarks import Landmarks
+from netproof.measurement.units import line_rate_share
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ def line_rate(
         "line rate",
         level,
         where,
-        f"{where}: an asymptotic bandwidth of {rate_in_words(r_mb_s)} is {share:.1%} of the line"
+        f"an asymptotic bandwidth of {rate_in_words(r_mb_s)} is {share:.1%} of the line"
         f" rate of {rate_in_words(line_rate_mb_s)} ({spoken})"
         f"{bound_in_words(level, bound, below=below)}{advised}",
         value=share,

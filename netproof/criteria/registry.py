@@ -2,29 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-from pathlib import Path
-
 from netproof.criteria.interface import Criterion
+from netproof.declared import declared
 
-_NOT_ASKED = ("confirming", "registry", "settings")
-"""Modules that use what is found here."""
-
-
-def _declared() -> tuple[Criterion, ...]:
-    """What the modules of this room declare, by number."""
-    names = [one.name for one in pkgutil.iter_modules([str(Path(__file__).parent)])]
-    modules = [
-        importlib.import_module(f"netproof.criteria.{name}")
-        for name in names
-        if name not in _NOT_ASKED
-    ]
-    found = [module.CRITERION for module in modules if hasattr(module, "CRITERION")]
-    return tuple(sorted(found, key=lambda criterion: criterion.number))
-
-
-CRITERIA = _declared()
+# Those that are not asked use what is found here.
+CRITERIA: tuple[Criterion, ...] = declared(
+    "netproof.criteria", "CRITERION", not_asked=("confirming", "refining", "registry", "settings")
+)
 """Every criterion, in the order of docs/criteria.md."""
 
 BY_FINDING = {name: criterion for criterion in CRITERIA for name in criterion.findings}

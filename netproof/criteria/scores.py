@@ -97,7 +97,7 @@ def score(
         "score",
         level,
         where,
-        f"{where}: {value:.3g} times as fast as {baseline} {common} ({spoken}){held}{mark}",
+        f"{value:.3g} times as fast as {baseline} {common} ({spoken}){held}{mark}",
         value=value,
         bound=bound,
         common=common,

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping
 from dataclasses import make_dataclass
-from typing import Any
+from functools import cache
+from typing import Any, get_type_hints
+
+from pydantic import ValidationError, create_model
 
 from netproof.criteria.confirming import ConfirmSettings
 from netproof.criteria.mpi_losses import MpiLossSettings
+from netproof.criteria.refining import RefineSettings
 from netproof.criteria.registry import CRITERIA
 from netproof.errors import NetproofError
+from netproof.intake.models import Written, faults
 from netproof.measurement.disturbance import DisturbanceSettings
 
 _DEFAULTS = {
     name: default for criterion in CRITERIA for name, default in criterion.settings.items()
-} | {"confirm": ConfirmSettings(), "disturbance": DisturbanceSettings()}
+} | {
+    "confirm": ConfirmSettings(),
+    "disturbance": DisturbanceSettings(),
+    "refine": RefineSettings(),
+}
 
 _Fields = make_dataclass(
     "_Fields",
@@ -29,9 +37,9 @@ class Settings(_Fields):
     """The settings of every criterion by its keys, as a site may change them for a partition.
 
     ``mpi_loss_inside`` is for two ranks of one node, where MPI copies through shared memory and
-    TCP through the kernel: shown, and asserted only where a site asks for it. ``confirm`` and
-    ``disturbance`` are no criteria: how often is measured again, and from where on a launch counts
-    as disturbed.
+    TCP through the kernel: shown, and asserted only where a site asks for it. ``confirm``,
+    ``refine`` and ``disturbance`` are no criteria: how often is measured again, where at closer
+    sizes, and from where on a launch counts as disturbed.
     """
 
     @classmethod
@@ -53,27 +61,25 @@ class Settings(_Fields):
         known = [field.name for field in dataclasses.fields(self)]
         if name not in known:
             raise NetproofError(f"{name!r} is no criterion; those are {', '.join(known)}")
-        if not isinstance(values, Mapping):
+        if not isinstance(values, dict):
             raise NetproofError(f"{name!r} is {values!r}, and has to be a dictionary of settings")
         old = getattr(self, name)
-        names = {field.name: field for field in dataclasses.fields(old)}
-        for key, value in values.items():
-            if key not in names:
-                raise NetproofError(f"{name!r} has no setting {key!r}; it has {', '.join(names)}")
-            may_be_none = key in ("warn", "fail", "warn_below", "fail_below")
-            # Nothing passes a bound of NaN or infinity; None is how a site says that it has none.
-            number = (
-                isinstance(value, int | float)
-                and not isinstance(value, bool)
-                and math.isfinite(value)
-            )
-            whole = isinstance(getattr(old, key), int) and not may_be_none
-            if not (number or (value is None and may_be_none)) or (
-                whole and not isinstance(value, int)
-            ):
-                kind = "a whole number" if whole else "a number"
-                raise NetproofError(
-                    f"{name!r}: {key!r} is {value!r}, and has to be {kind}"
-                    f"{' or None' if may_be_none else ''}"
-                )
+        model = _model(type(old))
+        try:
+            model.model_validate(values)
+        except ValidationError as error:
+            fault = next(faults(model, error))
+            raise NetproofError(f"{name!r}: {fault.steps[0]!r}: {fault.reason}") from None
         return dataclasses.replace(self, **{name: dataclasses.replace(old, **values)})
+
+
+@cache
+def _model(settings: type) -> type[Written]:
+    """What a site may say of these settings: each, or none of them.
+
+    Nothing passes a bound of NaN or infinity; None is how a site says that it has none.
+    """
+    kinds = get_type_hints(settings)
+    names = [field.name for field in dataclasses.fields(settings)]
+    said = {name: (kinds[name], getattr(settings, name)) for name in names}
+    return create_model(settings.__name__, __base__=Written, **said)

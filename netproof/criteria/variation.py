@@ -43,7 +43,7 @@ def roughness(
         "roughness",
         level,
         where,
-        f"{where}: {told}{bound_in_words(level, bound)}",
+        f"{told}{bound_in_words(level, bound)}",
         size=deepest,
         value=value,
         bound=bound,

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Literal
+
+from pydantic import Field, ValidationError
 
 from netproof.errors import NetproofError
 from netproof.history.selection import Quantity, Selection
 from netproof.history.series import Pool, Series
-from netproof.intake import loading
+from netproof.intake import json_reading
+from netproof.intake.models import Written, faults
 from netproof.store import Store, StoredSession
 
 FORMAT = 1
@@ -100,43 +103,40 @@ def nights(
     return frozenset(found)
 
 
+class _Covers(Written):
+    cases: list[str]
+    partition: str | None
+    environment: str | None
+    quantity: Quantity | None = Field(strict=False, title=f"one of {', '.join(Quantity)}")
+
+
+class _Kept(Written):
+    format: Literal[1] = Field(title="1, the only format known here")
+    system: str
+    session: str
+    reason: str
+    name: str
+    at: str
+    covers: _Covers
+
+
 def _read(path: Path, system: str) -> Acceptance:
     try:
-        document = loading.json_file(path)
-        if document.pop("format") != FORMAT:
-            raise NetproofError(f"it is not of format {FORMAT}, the only one known here")
-        covers = _whole(document, Acceptance)["covers"]
-        quantity = _whole(covers, Selection)["quantity"]
-        selection = Selection(
-            **{
-                **covers,
-                "cases": tuple(covers["cases"]),
-                "quantity": None if quantity is None else Quantity(quantity),
-            }
-        )
-        found = Acceptance(**{**document, "covers": selection})
+        kept = _Kept.model_validate(json_reading.json_file(path))
+        values = kept.model_dump(exclude={"format", "covers"})
+        covers = kept.covers.model_dump() | {"cases": tuple(kept.covers.cases)}
+        found = Acceptance(**values, covers=Selection(**covers))
+    except ValidationError as error:
+        fault = next(faults(_Kept, error))
+        place = ".".join(map(str, fault.steps))
+        raise _damaged(path, f"{place}: {fault.reason}" if place else fault.reason) from None
     except NetproofError as error:
         raise _damaged(path, str(error)) from error
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError) as error:
         raise _damaged(path, repr(error)) from error
     if found.system != system or not path.name.startswith(f"{found.session}-"):
         raise _damaged(path, f"it is of session {found.session} of {found.system}")
     return found
-
-
-def _whole(values: Mapping[str, Any], kind: type) -> Mapping[str, Any]:
-    """The values, which have to be those of a class of these; NetproofError if not."""
-    odd = set(values) ^ {field.name for field in fields(kind)}
-    if odd:
-        raise NetproofError(f"its keys are not those of an acceptance: {', '.join(sorted(odd))}")
-    for key, value in values.items():
-        many = key == "cases"
-        if key == "covers":
-            continue
-        texts = value if many and isinstance(value, list) else [value]
-        if many != isinstance(value, list) or not all(isinstance(x, str | None) for x in texts):
-            raise NetproofError(f"{key} is {value!r} and has to be {'a list of ' * many}text")
-    return values
 
 
 def _damaged(path: Path, why: str) -> NetproofError:

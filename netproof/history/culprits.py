@@ -16,17 +16,18 @@ from pathlib import Path
 from typing import Any
 
 from netproof.comparison.comparison import NOT_MEASURED_BY
-from netproof.intake import loading
+from netproof.intake import json_reading
 from netproof.measurement.case import Case
-from netproof.session.provenance import Node
+from netproof.session.node_differences import OF_ITS_OWN
+from netproof.session.node_facts import ADDED, GROUPS, Node, reasons
 from netproof.store import Store, StoredSession, questions
 from netproof.store.columns import KEY
 
 NOT_KNOWN = "not known"
 
-NODE_MAPS = ("offloads", "coalescing", "sysctls", "programs")
+NODE_MAPS = GROUPS
 """What a node has many of, by name."""
-_NOT_COMPARED = ("node", "absent", *NODE_MAPS)
+_NOT_COMPARED = ({*OF_ITS_OWN} - {"bus"}) | {*NODE_MAPS}
 _OF_SESSION = ("netproof", "reframe", "slurm", "git_revision", "git_changed", "host")
 _SHOWN_HASH = 12
 
@@ -152,6 +153,9 @@ def _of_nodes(
         return
     were, are = {row["node"] for row in before}, {row["node"] for row in after}
     for key in sorted({*one, *other}, key=_weight):
+        group = key.partition(" ")[0]
+        if group in ADDED and not (_asked(before, group) and _asked(after, group)):
+            continue
         changed: dict[tuple[str, str], list[str]] = defaultdict(list)
         old, new = one.get(key, {}), other.get(key, {})
         for node in sorted(were & are):
@@ -165,6 +169,11 @@ def _of_nodes(
                 changed[known, value].append(node)
         for (was, now), nodes in changed.items():
             yield ProvenanceDifference(key, was, now, tuple(nodes), own=True)
+
+
+def _asked(rows: Sequence[Mapping[str, Any]], name: str) -> bool:
+    """Whether a session asked its nodes for something: one of before there was that did not."""
+    return any(row[name] or reasons(row["absent"], name) for row in rows)
 
 
 def _by_key(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, str]]:
@@ -185,7 +194,7 @@ def _values(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             continue
         yield field.name, str(row[field.name])
     for group in NODE_MAPS:
-        for key, value in row[group].items():
+        for key, value in (row[group] or {}).items():
             if group == "programs":
                 # SHA-256 and path; a checkout elsewhere has other paths and the same programs.
                 digest, _, path = value.partition(" ")
@@ -195,7 +204,10 @@ def _values(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _weight(key: str) -> tuple[int, str]:
     """Driver, MTU and what else is one thing before programs, sysctls and the many offloads."""
-    order = ("programs", "sysctls", "coalescing", "offloads")
+    order = (
+        *("programs", "sysctls", "memory", "pci", "rings", "mitigations", "coalescing"),
+        "offloads",
+    )
     group = key.partition(" ")[0]
     return (order.index(group) + 1 if group in order else 0, key)
 
@@ -239,7 +251,7 @@ def _of_cases(
 
 def _of_extras(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[ProvenanceDifference]:
     for column in ("partition_extras", "environment_extras"):
-        was, now = (loading.json_value(row[column], column) for row in (one, other))
+        was, now = (json_reading.json_value(row[column], column) for row in (one, other))
         for key in dict.fromkeys((*was, *now)):
             if key not in NOT_MEASURED_BY and was.get(key) != now.get(key):
                 name = f"{key} in the site's file"

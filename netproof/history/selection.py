@@ -10,13 +10,17 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from netproof.intake.loading import expression
+from netproof.measurement.landmark_table import LANDMARKS, Better
 
 if TYPE_CHECKING:
     from netproof.history.series import Pool, Series
 
 NEWEST_SESSIONS = 200
 """Sessions looked back on, where nobody says how many: what detection remembers and a few."""
+
+
+STRIDE = 50
+"""Nights for which the first of them stays the same, so that each adds its own values alone."""
 
 
 class Quantity(StrEnum):
@@ -35,12 +39,14 @@ class Quantity(StrEnum):
     @property
     def rising_is_worse(self) -> bool:
         """Whether more of it is worse: of a time, and not of a rate or a score."""
-        return self in (Quantity.LATENCY, Quantity.MEAN)
+        landmark = LANDMARKS.get(self)
+        return landmark.better is Better.SMALLER if landmark else self is Quantity.MEAN
 
     @property
     def title(self) -> str:
         """As it stands in a sentence."""
-        return _TITLES[self]
+        landmark = LANDMARKS.get(self)
+        return landmark.title if landmark else "mean time" if self is Quantity.MEAN else "score"
 
     @property
     def unit(self) -> str:
@@ -48,19 +54,6 @@ class Quantity(StrEnum):
         if self.endswith("_us"):
             return "µs"
         return "MB/s" if self.endswith("_mb_s") else ""
-
-
-_TITLES = {
-    Quantity.LATENCY: "latency",
-    Quantity.PEAK: "peak bandwidth",
-    Quantity.ASYMPTOTIC: "asymptotic bandwidth",
-    Quantity.RATE_1_KIB: "rate at 1 KiB",
-    Quantity.RATE_4_KIB: "rate at 4 KiB",
-    Quantity.RATE_16_KIB: "rate at 16 KiB",
-    Quantity.RATE_64_KIB: "rate at 64 KiB",
-    Quantity.MEAN: "mean time",
-    Quantity.SCORE: "score",
-}
 
 
 @dataclass(frozen=True)
@@ -78,6 +71,9 @@ class Selection:
     quantity: Quantity | None = None
 
     def __post_init__(self) -> None:
+        # The command line names a selection's defaults, and this takes a third of its start.
+        from netproof.intake.patterns import expression
+
         for text in self.cases:
             expression(text, search=True)
 

@@ -8,12 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
+import numpy as np
+from numpy.typing import NDArray
+
 from netproof.errors import NetproofError
-from netproof.history import detection
-from netproof.history.selection import NEWEST_SESSIONS, Quantity
-from netproof.intake import loading
+from netproof.history import pooling
+from netproof.history import values as night_values
+from netproof.history.selection import NEWEST_SESSIONS, STRIDE, Quantity
+from netproof.history.values import COUNTED, QUANTITIES, SIZES, Floats, NightValues
 from netproof.measurement.case import Case
-from netproof.site.site import ScoreBaseline
+from netproof.site.partition import ScoreBaseline
 from netproof.store import Store, StoredSession, questions
 from netproof.store.columns import KEY
 
@@ -22,10 +26,6 @@ STILL_MEASURED = 10
 
 LEAST_POOLED = 2
 """Series of one configuration that make a pooled one."""
-
-
-_SIZES = {Quantity.MEAN: "mean_sizes", Quantity.SCORE: "score_sizes"}
-"""Where the sizes stand that a value is a mean over."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class Inconclusive:
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """One quantity of several cases of a configuration, as ``detection.pooled`` makes it.
+    """One quantity of several cases of a configuration, as ``pooling.pooled`` makes it.
 
     ``values`` have no unit: they are relative to the level of each series. Compared by identity.
     """
@@ -109,13 +109,48 @@ class Crashes:
 
 
 @dataclass(frozen=True)
+class NodeCounted:
+    """What the network of a node counted: a sum over the launches of each session.
+
+    None where a session has none, where it is not known, or where the session is of before
+    counters were recorded.
+    """
+
+    partition: str
+    node: str
+    segments: tuple[int | None, ...]
+    again: tuple[int | None, ...]
+    errors: tuple[int | None, ...]
+    drops: tuple[int | None, ...]
+    carrier_changes: tuple[int | None, ...]
+
+    @property
+    def amiss(self) -> bool:
+        """Whether it had errors or carrier changes in any session."""
+        return any(self.errors) or any(self.carrier_changes)
+
+    def sentence(self) -> str:
+        """How often its carrier changed, and its errors, and in how many sessions."""
+        told = []
+        for words, counts in (
+            ("carrier changes", self.carrier_changes),
+            ("packets with errors", self.errors),
+        ):
+            known = [count for count in counts if count is not None]
+            if some := sum(map(bool, known)):
+                told.append(f"{sum(known):,} {words} in {some} of {len(known)} sessions")
+        return f"{self.partition} {self.node}: {'; '.join(told)}"
+
+
+@dataclass(frozen=True)
 class Nights:
     """Sessions of a system in order of their start, and every series over them.
 
     ``baseline``: what scores are against, None where no session says it; ``left``: series that
     are followed no longer, since none of the ``STILL_MEASURED`` newest sessions has them;
     ``other_sizes``: values left out, being means over other sizes than the newest of their series;
-    ``crashes``: of each configuration that counted them; ``inconclusive``: the cases whose figures
+    ``crashes``: of each configuration that counted them; ``counted``: what the network of each
+    node counted; ``inconclusive``: the cases whose figures
     are no values of their series, by session; ``unread``: sessions that are damaged and left out,
     a sentence each that names the file.
     """
@@ -130,6 +165,7 @@ class Nights:
     crashes: tuple[Crashes, ...] = ()
     inconclusive: tuple[Inconclusive, ...] = ()
     unread: tuple[str, ...] = ()
+    counted: tuple[NodeCounted, ...] = ()
 
 
 def chosen(
@@ -137,14 +173,16 @@ def chosen(
     system: str | None = None,
     session: str | None = None,
     *,
-    last: int = NEWEST_SESSIONS,
+    last: int | None = None,
     since: date | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> tuple[str, tuple[StoredSession, ...]]:
     """The system, and those of its sessions that are looked at, in order of their start.
 
     ``system`` None takes the only one that the store has; ``session``: the last one, as
-    ``Store.find`` knows it, the newest if None; ``last``: at most so many; ``since``: none that
+    ``Store.find`` knows it, the newest if None; ``last``: at most so many, None for at least the
+    newest ``NEWEST_SESSIONS``, from a session on that stays the first of them for ``STRIDE``
+    nights; ``since``: none that
     began before this day, UTC; ``labels``: only those that were given these. Raises NetproofError
     where there is no session, or several systems and none named.
     """
@@ -184,87 +222,104 @@ def chosen(
         found = [stored for stored in found if stored.start.date() >= since]
         if not found:
             raise NetproofError(f"{store.folder}: no session of {system} began on {since} or later")
+    if last is None:
+        older = max(len(found) - NEWEST_SESSIONS, 0)
+        return system, tuple(found[older // STRIDE * STRIDE :])
     return system, tuple(found[-last:])
 
 
-def read(store: Store, system: str, sessions: Sequence[StoredSession]) -> Nights:
+def read(
+    store: Store, system: str, sessions: Sequence[StoredSession], known: NightValues | None = None
+) -> tuple[Nights, NightValues]:
     """Every series over ``sessions``, which are of ``system`` and in order of their start.
 
-    What is damaged is left out and ``unread``. Raises NetproofError where nothing can be read.
+    ``known``: what was read before; returned with what is read now. What is damaged is left out
+    and ``unread``. Raises NetproofError where nothing can be read.
     """
-    baseline = _baseline(store, sessions)
-    table, faults = questions.nightly(store, sessions, baseline)
-    sessions = [stored for stored in sessions if stored not in faults]
-    columns = {name: table.column(name).to_pylist() for name in table.column_names}
-    night_of = {stored.name: night for night, stored in enumerate(sessions)}
-    rows: dict[tuple, dict[int, int]] = defaultdict(dict)
-    keys = zip(*(columns[name] for name in KEY), strict=True)
-    for row, (session, key) in enumerate(zip(columns["session"], keys, strict=True)):
-        rows[key][night_of[session]] = row
-    unsettled = {
-        key: {
-            night: why for night, row in by_night.items() if (why := columns["inconclusive"][row])
-        }
-        for key, by_night in rows.items()
-    }
-    series, inconclusive, left, other_sizes = [], [], 0, 0
-    for key, by_night in rows.items():
-        case = _case(system, key, columns["ranks_per_node"], by_night)
-        inconclusive += [
-            Inconclusive(case, sessions[night], tuple(why)) for night, why in unsettled[key].items()
-        ]
-        of_baseline = unsettled.get(_key_of_baseline(case, baseline), {})
-        for quantity in Quantity:
-            if quantity is Quantity.SCORE and _is(baseline, case):
-                # A score against itself is 1, whatever happens.
-                continue
-            out = unsettled[key].keys() | (of_baseline if quantity is Quantity.SCORE else {})
-            values = {night: columns[quantity][row] for night, row in by_night.items()}
-            shown = {night: values.pop(night) for night in out & values.keys()}
-            if quantity in _SIZES:
-                sizes = {night: columns[_SIZES[quantity]][row] for night, row in by_night.items()}
-                other_sizes += _leave_other_sizes(values, sizes, shown)
-            line, beside = (_line(found, len(sessions)) for found in (values, shown))
-            if not any(line):
-                continue
-            newest = max(
-                night for night, pair in enumerate(zip(line, beside, strict=True)) if any(pair)
-            )
-            if newest < len(sessions) - STILL_MEASURED:
-                left += 1
-                continue
-            series.append(Series(case, quantity, line, beside))
-    series.sort(key=lambda one: (one.case, list(Quantity).index(one.quantity)))
+    values, faults = night_values.gathered(store, sessions, known or NightValues())
+    sessions = tuple(stored for stored in sessions if stored not in faults)
+    cases = [night_values.case_of(system, values, number) for number in range(len(values.cases))]
+    series, left, other_sizes = _series(values, cases)
+    inconclusive = [
+        Inconclusive(cases[case], sessions[night], why)
+        for (case, night), why in values.inconclusive.items()
+    ]
     return Nights(
         system,
-        tuple(sessions),
+        sessions,
         tuple(series),
         _pools(series),
-        baseline,
+        values.baseline,
         left,
         other_sizes,
-        _crashes(store, sessions),
+        _crashes(values),
         tuple(sorted(inconclusive, key=lambda one: (one.session, one.case))),
         tuple(f"{stored.name} is left out: {why}" for stored, why in faults.items()),
-    )
+        _counted(values),
+    ), values
 
 
-def _line(values: Mapping[int, float | None], nights: int) -> tuple[float | None, ...]:
+def _series(values: NightValues, cases: Sequence[Case]) -> tuple[list[Series], int, int]:
+    """All series that are followed; how many no longer are, and values of other sizes."""
+    baseline, nights = values.baseline, len(values.sessions)
+    unsettled = np.zeros((len(cases), nights), dtype=bool)
+    for place in values.inconclusive:
+        unsettled[place] = True
+    number_of = {key: number for number, key in enumerate(values.cases)}
+    of_baseline = np.zeros_like(unsettled)
+    for number, case in enumerate(cases):
+        there = number_of.get(_key_of_baseline(case, baseline))
+        if there is not None:
+            of_baseline[number] = unsettled[there]
+    # A score against itself is 1, whatever happens.
+    scored = np.array([not _is(baseline, case) for case in cases], dtype=bool)
+    found, left, other_sizes = [], 0, 0
+    for number, quantity in enumerate(QUANTITIES):
+        score = quantity is Quantity.SCORE
+        out = unsettled | of_baseline if score else unsettled
+        line = np.where(out, np.nan, values.values[number])
+        beside = np.where(out, values.values[number], np.nan)
+        asked = scored if score else np.ones(len(cases), dtype=bool)
+        if quantity in SIZES:
+            other_sizes += _leave_other_sizes(
+                line, beside, values.sizes[list(SIZES).index(quantity)], asked
+            )
+        with np.errstate(invalid="ignore"):
+            has, shown = line > 0, beside > 0
+        newest = nights - 1 - np.argmax((has | shown)[:, ::-1], axis=1)
+        followed = asked & has.any(axis=1)
+        recent = newest >= nights - STILL_MEASURED
+        left += int((followed & ~recent).sum())
+        found += [
+            Series(
+                cases[one],
+                quantity,
+                _line(line[one], has[one]),
+                _line(beside[one], shown[one]),
+            )
+            for one in np.flatnonzero(followed & recent).tolist()
+        ]
+    order = {quantity: place for place, quantity in enumerate(QUANTITIES)}
+    found.sort(key=lambda one: (one.case, order[one.quantity]))
+    return found, left, other_sizes
+
+
+def _line(values: Floats, there: NDArray[np.bool_]) -> tuple[float | None, ...]:
     """A value for each night, None where there is none above 0."""
-    return tuple(
-        value if (value := values.get(night)) is not None and value > 0 else None
-        for night in range(nights)
-    )
+    if there.all():
+        return tuple(values.tolist())
+    if not there.any():
+        return (None,) * len(values)
+    pairs = zip(values.tolist(), there.tolist(), strict=True)
+    return tuple(value if known else None for value, known in pairs)
 
 
-def _crashes(store: Store, sessions: Sequence[StoredSession]) -> tuple[Crashes, ...]:
-    night_of = {stored.name: night for night, stored in enumerate(sessions)}
+def _crashes(values: NightValues) -> tuple[Crashes, ...]:
     rows: dict[tuple[str, str], dict[int, tuple[int, int]]] = defaultdict(dict)
-    table, _ = questions.each(store, lambda these: questions.crashes(store, these), sessions)
-    for row in table.to_pylist():
-        counts = (row["launches"], row["crashed"])
-        rows[row["partition"], row["environment"]][night_of[row["session"]]] = counts
-    nights = range(len(sessions))
+    for night, several in enumerate(values.crashes):
+        for partition, environment, launches, crashed in several:
+            rows[partition, environment][night] = (launches, crashed)
+    nights = range(len(values.sessions))
     return tuple(
         Crashes(
             *where,
@@ -272,6 +327,21 @@ def _crashes(store: Store, sessions: Sequence[StoredSession]) -> tuple[Crashes, 
                 tuple(by_night[night][which] if night in by_night else None for night in nights)
                 for which in (0, 1)
             ),
+        )
+        for where, by_night in sorted(rows.items())
+    )
+
+
+def _counted(values: NightValues) -> tuple[NodeCounted, ...]:
+    rows: dict[tuple[str, str], dict[int, list[int | None]]] = defaultdict(dict)
+    for night, several in enumerate(values.counted):
+        for partition, node, *counts in several:
+            rows[partition, node][night] = counts
+    nights, unknown = range(len(values.sessions)), [None] * len(COUNTED)
+    return tuple(
+        NodeCounted(
+            *where,
+            *zip(*(by_night.get(night, unknown) for night in nights), strict=True),
         )
         for where, by_night in sorted(rows.items())
     )
@@ -299,18 +369,6 @@ def _labels(store: Store, sessions: Sequence[StoredSession]) -> dict[str, dict[s
     return found
 
 
-def _baseline(store: Store, sessions: Sequence[StoredSession]) -> ScoreBaseline | None:
-    """The baseline of the site, as the newest session has it that says one."""
-    table, _ = questions.each(
-        store, lambda these: questions.partition_extras(store, these), sessions
-    )
-    for row in reversed(table.to_pylist()):
-        environment = loading.json_value(row["extras"], store.folder).get("baseline")
-        if environment:
-            return ScoreBaseline(row["partition"], environment)
-    return None
-
-
 def _is(baseline: ScoreBaseline | None, case: Case) -> bool:
     return (
         baseline is not None
@@ -327,33 +385,22 @@ def _key_of_baseline(case: Case, baseline: ScoreBaseline | None) -> tuple | None
     return tuple(getattr(there, name) for name in KEY)
 
 
-def _case(system: str, key: tuple, ranks_per_node: list, by_night: Mapping[int, int]) -> Case:
-    named = dict(zip(KEY, key, strict=True))
-    stated = [ranks_per_node[row] for _, row in sorted(by_night.items())]
-    # Null where ReFrame never came to the case; the newest that says it counts.
-    newest = next((count for count in reversed(stated) if count is not None), 0)
-    return Case(system=system, ranks_per_node=newest, **named)
-
-
 def _leave_other_sizes(
-    values: dict[int, float | None],
-    sizes: Mapping[int, list[int] | None],
-    shown: dict[int, float | None],
+    line: Floats, beside: Floats, sizes: NDArray[np.int32], asked: NDArray[np.bool_]
 ) -> int:
-    """Take out values that are means over other sizes than the newest; returns how many.
+    """Take out values that are means over other sizes than the newest of their case; how many.
 
-    What is only ``shown`` goes too, and does not count.
+    What is only shown, ``beside``, goes too, and does not count.
     """
-    present = [night for night, value in values.items() if value is not None]
-    if not present:
-        return 0
-    newest = sizes[max(present)]
-    others = [night for night in present if sizes[night] != newest]
-    for night in others:
-        del values[night]
-    for night in [night for night in shown if sizes[night] != newest]:
-        del shown[night]
-    return len(others)
+    present = ~np.isnan(line)
+    some = present.any(axis=1) & asked
+    newest = line.shape[1] - 1 - np.argmax(present[:, ::-1], axis=1)
+    other = sizes != np.take_along_axis(sizes, newest[:, np.newaxis], axis=1)
+    other &= some[:, np.newaxis]
+    count = int((present & other).sum())
+    line[other] = np.nan
+    beside[other] = np.nan
+    return count
 
 
 def _pools(series: Sequence[Series]) -> tuple[Pool, ...]:
@@ -361,7 +408,7 @@ def _pools(series: Sequence[Series]) -> tuple[Pool, ...]:
     for one in series:
         groups[(*one.where, one.quantity)].append(one)
     return tuple(
-        Pool(*key, tuple(members), tuple(detection.pooled([one.values for one in members])))
+        Pool(*key, tuple(members), tuple(pooling.pooled([one.values for one in members])))
         for key, members in groups.items()
         if len(members) >= LEAST_POOLED
     )

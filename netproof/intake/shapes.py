@@ -1,128 +1,132 @@
-"""Of what kind each value of a document has to be; the first that is of another is named."""
+"""Of what kind each value of a document has to be; the first that is of another is named.
+
+For documents that programs wrote and that are long, as reports of sessions are: pydantic's core
+goes through them without making anything of them. Nothing is coerced. Keys that a shape does not
+name are passed over, as later versions may have more of them.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any
+
+from pydantic_core import CoreSchema, SchemaValidator, ValidationError, core_schema
 
 from netproof.errors import NetproofError, shortened
 
 MOST_QUOTED = 60
 
+_CALLED = {
+    "string": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "finite": "a number",
+    "bool": "true or false",
+    "list": "a list",
+    "dict": "a mapping",
+}
+"""What is expected, by how the name of pydantic's error begins."""
 
-@dataclass(frozen=True)
-class Is:
-    """A single value: what it is called, and whether one is of that kind."""
 
-    called: str
-    holds: Callable[[Any], bool]
+class Shape:
+    """What a value has to be, made by the functions below."""
+
+    def __init__(self, schema: CoreSchema) -> None:
+        self.schema = schema
+
+    @cached_property
+    def validator(self) -> SchemaValidator:
+        """What goes through a value."""
+        return SchemaValidator(self.schema)
 
 
-@dataclass(frozen=True)
-class OrNone:
+TEXT = Shape(core_schema.str_schema(strict=True))
+WHOLE = Shape(core_schema.int_schema(strict=True))
+NUMBER = Shape(core_schema.float_schema(strict=True, allow_inf_nan=False))
+YES_OR_NO = Shape(core_schema.bool_schema(strict=True))
+
+
+def OrNone(shape: Shape) -> Shape:
     """As ``shape``, or None."""
+    return Shape(core_schema.nullable_schema(shape.schema))
 
-    shape: Shape
 
-
-@dataclass(frozen=True)
-class OrEmpty:
+def OrEmpty(shape: Shape) -> Shape:
     """As ``shape``, or None, or an empty mapping, which tells as little."""
+    said = core_schema.no_info_before_validator_function(
+        lambda value: None if value == {} else value, OrNone(shape).schema
+    )
+    return Shape(said)
 
-    shape: Shape
 
-
-@dataclass(frozen=True)
-class Each:
+def Each(shape: Shape) -> Shape:
     """A list of what has one shape."""
+    return Shape(core_schema.list_schema(shape.schema, fail_fast=True))
 
-    shape: Shape
 
-
-@dataclass(frozen=True)
-class RowOf:
+def RowOf(shapes: Iterable[Shape]) -> Shape:
     """A list of as many values as there are ``shapes``, each of its own."""
+    row = [one.schema for one in shapes]
+    of_length = core_schema.list_schema(min_length=len(row), max_length=len(row))
+    return Shape(core_schema.chain_schema([of_length, core_schema.tuple_schema(row)]))
 
-    shapes: tuple[Shape, ...]
+
+def ByName(shape: Shape, called: str) -> Shape:
+    """A mapping of any names to what has one shape, as an error calls it."""
+    several = core_schema.dict_schema(values_schema=shape.schema, fail_fast=True)
+    return Shape(core_schema.custom_error_schema(several, "named", custom_error_message=called))
 
 
-@dataclass(frozen=True)
-class Keys:
+TEXTS_BY_NAME = ByName(TEXT, "a mapping of texts")
+COUNTS_BY_NAME = ByName(WHOLE, "a mapping of whole numbers")
+
+
+class Keys(Shape):
     """A mapping that has the keys of ``needed`` and may have those of ``others``, and more."""
 
-    needed: Mapping[str, Shape] = field(default_factory=dict)
-    others: Mapping[str, Shape] = field(default_factory=dict)
+    def __init__(
+        self, needed: Mapping[str, Shape] | None = None, others: Mapping[str, Shape] | None = None
+    ) -> None:
+        self.needed, self.others = dict(needed or {}), dict(others or {})
+        fields = [(key, one, True) for key, one in self.needed.items()]
+        fields += [(key, one, False) for key, one in self.others.items()]
+        super().__init__(
+            core_schema.typed_dict_schema(
+                {
+                    key: core_schema.typed_dict_field(one.schema, required=required)
+                    for key, one, required in fields
+                }
+            )
+        )
+
+    def any_of(self) -> Keys:
+        """The same of which every key may be missing."""
+        return Keys(others={**self.needed, **self.others})
 
 
-Shape = Is | OrNone | OrEmpty | Each | RowOf | Keys
-
-
-def _finite(value: Any) -> bool:
-    return type(value) is float and math.isfinite(value)
-
-
-TEXT = Is("text", lambda value: isinstance(value, str))
-WHOLE = Is("a whole number", lambda value: type(value) is int)
-NUMBER = Is("a number", lambda value: _finite(value) or type(value) is int)
-YES_OR_NO = Is("true or false", lambda value: isinstance(value, bool))
-TEXTS_BY_NAME = Is(
-    "a mapping of texts",
-    lambda value: (
-        isinstance(value, Mapping) and all(isinstance(one, str) for one in value.values())
-    ),
-)
 MAPPING = Keys()
 
 
 def insist(value: Any, shape: Shape, place: str) -> None:
     """Raises NetproofError, which names the place, unless a value is of the shape."""
-    fault = _fault(value, shape)
-    if fault is not None:
-        steps, reason = fault
+    try:
+        shape.validator.validate_python(value)
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        steps, found = fault["loc"], shortened(repr(fault["input"]), MOST_QUOTED)
+        reason = f"found {found}, expected {_expected(fault)}"
+        if fault["type"] == "missing":
+            reason, steps = f"{steps[-1]!r} is missing", steps[:-1]
         path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
-        raise NetproofError(f"{place}{': ' if path else ''}{path.removeprefix('.')}: {reason}")
+        raise NetproofError(
+            f"{place}{': ' if path else ''}{path.removeprefix('.')}: {reason}"
+        ) from None
 
 
-Fault = tuple[tuple[str | int, ...], str]
-
-
-def _fault(value: Any, shape: Shape) -> Fault | None:
-    """Where below a value the first fault is, and what it is."""
-    if isinstance(shape, OrNone):
-        return None if value is None else _fault(value, shape.shape)
-    if isinstance(shape, OrEmpty):
-        return None if value is None or value == {} else _fault(value, shape.shape)
-    if isinstance(shape, Is):
-        return None if shape.holds(value) else ((), _expected(value, shape.called))
-    if isinstance(shape, Each):
-        if not isinstance(value, list | tuple):
-            return (), _expected(value, "a list")
-        return _first((place, one, shape.shape) for place, one in enumerate(value))
-    if isinstance(shape, RowOf):
-        if not isinstance(value, list | tuple) or len(value) != len(shape.shapes):
-            return (), _expected(value, f"a list of {len(shape.shapes)}")
-        return _first(
-            (place, one, below)
-            for place, (one, below) in enumerate(zip(value, shape.shapes, strict=True))
-        )
-    if not isinstance(value, Mapping):
-        return (), _expected(value, "a mapping")
-    missing = next((key for key in shape.needed if key not in value), None)
-    if missing is not None:
-        return (), f"{missing!r} is missing"
-    asked = {**shape.needed, **shape.others}
-    return _first((key, value[key], below) for key, below in asked.items() if key in value)
-
-
-def _first(children: Iterable[tuple[str | int, Any, Shape]]) -> Fault | None:
-    for step, value, shape in children:
-        fault = _fault(value, shape)
-        if fault is not None:
-            return (step, *fault[0]), fault[1]
-    return None
-
-
-def _expected(value: Any, called: str) -> str:
-    return f"found {shortened(repr(value), MOST_QUOTED)}, expected {called}"
+def _expected(fault: Mapping[str, Any]) -> str:
+    kind = fault["type"]
+    if kind in ("too_short", "too_long"):
+        limits = fault["ctx"]
+        return f"a list of {limits.get('min_length', limits.get('max_length'))}"
+    return _CALLED.get(kind.partition("_")[0], fault["msg"])

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+
+from netproof.errors import NetproofError
+
+WHAT: dict[str, Callable[[Case], str]] = {}
+"""What a case measures, in words, by benchmark; ``netproof.benchmarks.registry`` fills it."""
 
 
 @dataclass(frozen=True, order=True)
 class Case:
     """One (configuration, benchmark, function, ranks, ranks a node, path, direction).
 
-    ``partition`` is ReFrame's, without the system; ``benchmark`` is ``imb`` or ``netpipe``;
-    ``function`` an IMB function, or NetPIPE's protocol ``tcp`` or ``mpi``; ``path`` says
-    ``between`` nodes or ``inside`` one; ``direction`` is ``oneway`` or ``bidirectional`` for
-    NetPIPE, and ``oneway`` for IMB, whose functions define theirs.
+    ``partition`` is ReFrame's, without the system; ``benchmark`` is the name of one of
+    ``netproof.benchmarks``; ``function`` one of its functions, NetPIPE's being the protocols
+    ``tcp`` and ``mpi``; ``path`` says ``between`` nodes or ``inside`` one; ``direction`` is
+    ``oneway`` or ``bidirectional`` for NetPIPE, and ``oneway`` where functions define theirs.
     """
 
     system: str
@@ -29,10 +35,15 @@ class Case:
         return f"{self.system}:{self.partition} {self.environment} {self.what()}"
 
     def what(self) -> str:
-        """What is measured, whatever the configuration: ``IMB Alltoall 16 ranks``."""
-        if self.benchmark == "netpipe":
-            return f"NetPIPE {self.function} {self.path} {self.direction}"
-        return f"IMB {self.function} {self.ranks} ranks"
+        """What is measured, whatever the configuration: ``IMB Alltoall 16 ranks``.
+
+        Raises NetproofError for a benchmark that is not known.
+        """
+        if self.benchmark not in WHAT:
+            raise NetproofError(
+                f"{self.benchmark!r} is no benchmark; those are {', '.join(WHAT) or 'not loaded'}"
+            )
+        return WHAT[self.benchmark](self)
 
     def key(self) -> tuple[str, str, str, str, str, int, str, str]:
         """What tells cases of a session apart; the ranks a node follow from the partition."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from enum import StrEnum
+from functools import cache
 from statistics import median
 
 from scipy.special import bdtr, stdtrit
@@ -58,6 +59,51 @@ def of_median(values: Sequence[float]) -> Interval | None:
     while 2 * float(bdtr(left_out, count, 0.5)) <= 1 - CONFIDENCE:
         left_out += 1
     return ranked[left_out - 1], ranked[-left_out]
+
+
+def pseudomedian(values: Sequence[float]) -> float:
+    """The geometric middle of ratios: the median of the means of all pairs of their logarithms.
+
+    The estimate of Hodges and Lehmann (Annals of Mathematical Statistics 34, 1963). The ratio of
+    two alike things lies as often above its middle as below it by the same factor. Then this is
+    their median, and scatters less than that of the values. They are above 0 and finite.
+    """
+    return math.exp(median(_means_of_pairs(values)))
+
+
+def of_pseudomedian(values: Sequence[float]) -> Interval | None:
+    """The 95 % interval of ``pseudomedian``.
+
+    From six values on it is that of Wilcoxon's signed ranks, which holds for any distribution of
+    the logarithms that is symmetric. Of fewer, and where there is none, as ``of_median``.
+    """
+    if len(values) < FEWEST_RANKED:
+        return of_median(values)
+    means = _means_of_pairs(values)
+    left_out = _signed_ranks_left_out(len(values))
+    return math.exp(means[left_out - 1]), math.exp(means[-left_out])
+
+
+def _means_of_pairs(values: Sequence[float]) -> list[float]:
+    """Of the logarithms, each with itself too, in order (Walsh averages)."""
+    logs = [math.log(value) for value in values]
+    return sorted((one + other) / 2 for at, one in enumerate(logs) for other in logs[at:])
+
+
+@cache
+def _signed_ranks_left_out(count: int) -> int:
+    """How many means of pairs lie beyond each end of the interval of ``count`` values."""
+    ways = [1]
+    for rank in range(1, count + 1):
+        without = [*ways, *[0] * rank]
+        ways = [
+            stays + (ways[place - rank] if place >= rank else 0)
+            for place, stays in enumerate(without)
+        ]
+    beyond, left_out = 0, 0
+    while 2 * (beyond := beyond + ways[left_out]) <= (1 - CONFIDENCE) * 2**count:
+        left_out += 1
+    return left_out
 
 
 def of_ratio(values: Sequence[float], others: Sequence[float]) -> Interval | None:

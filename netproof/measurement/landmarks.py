@@ -16,60 +16,12 @@ from typing import Any
 
 from netproof.errors import NetproofError
 from netproof.measurement import twin
-from netproof.measurement.asymptotic import TOP, bend, r_interval, theil_sen, top
+from netproof.measurement.asymptotic import bend, r_interval, theil_sen, top
 from netproof.measurement.curve import Curve
+from netproof.measurement.eager_limit import EagerLimit, eager_limit
 from netproof.measurement.interval import Interval, of_median
-
-KIB = 1024
-
-
-@dataclass(frozen=True)
-class LandmarkSettings:
-    """Where landmarks are looked for.
-
-    ``latency_below``: messages of 1 byte to below this size make the latency.
-    ``peak_from``: the least size in bytes that can be the peak; above 0 only where a link is
-    emulated by a token bucket, which lets short messages pass faster than its rate.
-    ``eager_from``, ``eager_to``: sizes in bytes between which an eager limit may lie.
-    ``eager_step_latencies``, ``eager_step_share``: the least step in time at the limit, as a
-    multiple of the latency and as a share of the time below it; both have to be reached.
-    ``eager_slope_from``, ``eager_slope_to``: factors in size over which slopes are taken.
-    ``asymptotic_top``: the asymptotic bandwidth is that of the sizes from the largest over this
-    on; ``asymptotic_sizes``: the fewest of them; ``asymptotic_bend``: the share of the slope by
-    which it may differ between the lower and the upper half of them; ``asymptotic_rounding``: the
-    share by which bandwidth · time / size may differ between them, benchmarks printing few digits.
-    """
-
-    latency_below: int = 64
-    peak_from: int = 0
-    eager_from: int = 512
-    eager_to: int = 1024 * KIB
-    eager_step_latencies: float = 1.0
-    eager_step_share: float = 0.1
-    eager_slope_from: float = 1.4
-    eager_slope_to: float = 4.0
-    asymptotic_top: float = TOP
-    asymptotic_sizes: int = 4
-    asymptotic_bend: float = 0.1
-    asymptotic_rounding: float = 0.01
-
-
-@dataclass(frozen=True)
-class EagerLimit:
-    """The step where an MPI library changes from eager to rendezvous messages.
-
-    ``size_below`` is the largest size in bytes sent eagerly, ``size_above`` the next one
-    measured; times in µs, rates in MB/s (None where the curve has none); ``step_us`` is the
-    time that the change costs beyond what the larger message explains.
-    """
-
-    size_below: int
-    time_below_us: float
-    rate_below_mb_s: float | None
-    size_above: int
-    time_above_us: float
-    rate_above_mb_s: float | None
-    step_us: float
+from netproof.measurement.readings import SETTINGS, LandmarkSettings, readings
+from netproof.measurement.units import line_rate_share
 
 
 @dataclass(frozen=True)
@@ -161,7 +113,7 @@ def _known(landmark: str) -> None:
 def landmarks(
     curve: Curve,
     line_rate_mb_s: float | None,
-    settings: LandmarkSettings = LandmarkSettings(),
+    settings: LandmarkSettings = SETTINGS,
     *,
     launches: Sequence[Curve] = (),
 ) -> Landmarks:
@@ -187,12 +139,12 @@ def landmarks(
     for a line rate that is no positive number.
     """
     reasons = dict.fromkeys(twin.NAMES, twin.WITHOUT)
-    found = _figures(curve, settings, reasons)
+    found = readings(curve, settings, reasons)
     several = launches or (curve,)
     # The median of several launches' rates is not the rate of their median time.
     factor = _bandwidth_factor(several, settings)
     found |= _asymptotic(curve, several, factor, settings, reasons)
-    intervals = _intervals(found, [_figures(one, settings, {}) for one in launches])
+    intervals = _intervals(found, [readings(one, settings, {}) for one in launches])
     r_mb_s = found["asymptotic_mb_s"]
     if r_mb_s is not None:
         places = top(curve.sizes, settings.asymptotic_top)
@@ -237,24 +189,6 @@ def landmarks(
             if name in intervals
         ),
     )
-
-
-def _figures(
-    curve: Curve, settings: LandmarkSettings, reasons: dict[str, str]
-) -> dict[str, float | None]:
-    """What a curve shows of itself: latency, peak, rates."""
-    peak, peak_size, half_power_size = _peak(curve, settings, reasons)
-    return {
-        "latency_us": _latency_us(curve, settings, reasons),
-        "peak_mb_s": peak,
-        "peak_size": peak_size,
-        "half_power_size": half_power_size,
-        **{
-            name: _rate_at(curve, kib * KIB, name, reasons)
-            for kib in (1, 4, 16, 64)
-            for name in (f"rate_{kib}_kib_mb_s",)
-        },
-    }
 
 
 def _intervals(
@@ -346,146 +280,3 @@ def _asymptotic(
         )
         return {"asymptotic_mb_s": factor * line.r_mb_s, "half_performance_bytes": None}
     return {"asymptotic_mb_s": factor * line.r_mb_s, "half_performance_bytes": n_half}
-
-
-def line_rate_share(bandwidth_mb_s: float, line_rate_mb_s: float) -> float:
-    """A bandwidth over the line rate, both in MB/s, each way.
-
-    Raises NetproofError for a line rate that is not positive and finite.
-    """
-    if not (math.isfinite(line_rate_mb_s) and line_rate_mb_s > 0):
-        raise NetproofError(f"{line_rate_mb_s} MB/s is no line rate: it is above 0")
-    return bandwidth_mb_s / line_rate_mb_s
-
-
-def eager_limit(curve: Curve, settings: LandmarkSettings = LandmarkSettings()) -> EagerLimit | None:
-    """Where the curve shows the change from eager to rendezvous messages, or None.
-
-    A rendezvous asks before it sends: one round trip more, once, whatever the size. So the
-    limit is the step between neighbouring sizes with the largest time beyond what the bytes
-    added explain, if that excess is at least one latency (half the round trip) and a tenth of
-    the time below. A step that goes away again is a spike or a dip: at least half of it has
-    to stand between all smaller and all larger messages. The excess is the least of three: what
-    the step itself shows, what the line through the sizes below foresees for the size above,
-    and what the line through the sizes above says of the size below; a line's slope is the
-    median over sizes a factor 1.4 to 4 away, and never falls.
-    """
-    latency = _latency_us(curve, settings, {})
-    if latency is None:
-        return None
-    found = None
-    for below in range(len(curve.sizes) - 1):
-        limit = _step(curve, below, settings)
-        if (
-            limit is not None
-            and limit.step_us >= settings.eager_step_latencies * latency
-            and limit.step_us >= settings.eager_step_share * limit.time_below_us
-            and (found is None or limit.step_us > found.step_us)
-        ):
-            found = limit
-    return found
-
-
-def _step(curve: Curve, below: int, settings: LandmarkSettings) -> EagerLimit | None:
-    sizes, times, rates = curve.sizes, curve.time_us, curve.bandwidth_mb_s
-    above = below + 1
-    if not settings.eager_from <= sizes[below] <= settings.eager_to:
-        return None
-    before = _far_sizes(curve, below, settings, larger=False)
-    after = _far_sizes(curve, above, settings, larger=True)
-    if not before or not after:
-        return None
-    slope_below = _slope(curve, below, before)
-    slope_above = _slope(curve, above, after)
-    foot, head = before[-1], after[0]
-    before_foot = _far_sizes(curve, foot, settings, larger=False)
-    after_head = _far_sizes(curve, head, settings, larger=True)
-    if not before_foot or not after_head:
-        return None
-    added = sizes[above] - sizes[below]
-    foreseen = times[foot] + _slope(curve, foot, before_foot) * (sizes[above] - sizes[foot])
-    hindsight = times[head] - _slope(curve, head, after_head) * (sizes[head] - sizes[below])
-    step = min(
-        times[above] - times[below] - max(slope_below, slope_above) * added,
-        times[above] - foreseen,
-        hindsight - times[below],
-    )
-    is_dip = max(times[:below]) > times[below] + step / 2
-    is_spike = min(times[above:]) < times[above] - step / 2
-    if step <= 0 or is_dip or is_spike:
-        return None
-    return EagerLimit(
-        size_below=sizes[below],
-        time_below_us=times[below],
-        rate_below_mb_s=rates[below] if rates else None,
-        size_above=sizes[above],
-        time_above_us=times[above],
-        rate_above_mb_s=rates[above] if rates else None,
-        step_us=step,
-    )
-
-
-def _far_sizes(curve: Curve, index: int, settings: LandmarkSettings, *, larger: bool) -> list[int]:
-    """Indices of the sizes far enough from one for a slope, and near enough."""
-    size = curve.sizes[index]
-    span = range(index + 1, len(curve.sizes)) if larger else range(index)
-    return [
-        other
-        for other in span
-        if curve.sizes[other] > 0
-        and settings.eager_slope_from
-        <= max(curve.sizes[other] / size, size / curve.sizes[other])
-        <= settings.eager_slope_to
-    ]
-
-
-def _slope(curve: Curve, index: int, others: list[int]) -> float:
-    """Median slope in µs a byte between one size and others, at least 0."""
-    size, time = curve.sizes[index], curve.time_us[index]
-    slopes = [(curve.time_us[i] - time) / (curve.sizes[i] - size) for i in others]
-    return max(median(slopes), 0.0)
-
-
-def _latency_us(curve: Curve, settings: LandmarkSettings, reasons: dict[str, str]) -> float | None:
-    times = [
-        time
-        for size, time in zip(curve.sizes, curve.time_us, strict=True)
-        if (1 <= size < settings.latency_below or curve.sizes == (0,)) and time > 0
-    ]
-    if not times:
-        reasons["latency_us"] = (
-            f"no time above 0 for a message of 1 to {settings.latency_below - 1} bytes"
-        )
-        return None
-    return median(times)
-
-
-def _peak(
-    curve: Curve, settings: LandmarkSettings, reasons: dict[str, str]
-) -> tuple[float | None, int | None, int | None]:
-    names = ("peak_mb_s", "peak_size", "half_power_size")
-    if curve.bandwidth_mb_s is None:
-        reasons |= dict.fromkeys(names, "the benchmark defines no bandwidth")
-        return None, None, None
-    points = list(zip(curve.sizes, curve.bandwidth_mb_s, strict=True))
-    candidates = [(rate, size) for size, rate in points if size >= settings.peak_from]
-    if not candidates:
-        reason = f"no message of {settings.peak_from} bytes or more was measured"
-        reasons |= dict.fromkeys(names, reason)
-        return None, None, None
-    peak, peak_size = max(candidates, key=lambda point: (point[0], -point[1]))
-    if peak == 0:
-        reasons |= dict.fromkeys(names, "the bandwidth is 0 at every size")
-        return None, None, None
-    half = next(size for size, rate in points if rate >= peak / 2)
-    return peak, peak_size, half
-
-
-def _rate_at(curve: Curve, size: int, name: str, reasons: dict[str, str]) -> float | None:
-    if curve.bandwidth_mb_s is None:
-        reasons[name] = "the benchmark defines no bandwidth"
-        return None
-    if size not in curve.sizes:
-        reasons[name] = f"{size} bytes was not measured"
-        return None
-    return curve.bandwidth_mb_s[curve.sizes.index(size)]

@@ -19,10 +19,17 @@ from netproof.measurement.interval import Interval
 NAMES = ("twin_mb_s", "twin_share")
 """The landmarks that come of it."""
 
+VARIABLES = {
+    "twin_latency": "latency_us",
+    "twin_peak": "peak_mb_s",
+    **{f"twin_rate_{kib}_kib": f"rate_{kib}_kib_mb_s" for kib in (1, 4, 16, 64)},
+}
+"""And the performance variables: each the case's landmark over the twin's, launch by launch."""
+
 WITHOUT = "no healthy twin of the link was measured beside it"
 
 SIZES_OVER = 2
-"""The twin is measured from the largest size over this on: constant costs are small there."""
+"""Rates are compared from the largest size over this on: constant costs are small there."""
 
 HALF_RATE_SEEN = 0.625
 """Share of the line rate that the twin has to carry: a link at half rate then reads 80 % of it.
@@ -45,27 +52,29 @@ class Compared:
     share_interval: Interval | None
 
 
-def sizes_from(largest: int) -> int:
-    """The least size in bytes that the twin is measured at."""
-    return largest // SIZES_OVER
+def top(curve: Curve) -> list[tuple[int, float, float]]:
+    """The sizes at which rates are compared, in bytes, with time in µs and bandwidth in MB/s."""
+    least = curve.sizes[-1] // SIZES_OVER
+    rows = zip(curve.sizes, curve.time_us, curve.bandwidth_mb_s or (), strict=True)
+    return [(size, time, rate) for size, time, rate in rows if size >= least]
 
 
 def compared(launches: Sequence[tuple[Curve, Curve | None]]) -> Compared | None:
     """A case's launches, each a curve with that of the twin next to it, compared pair by pair.
 
-    Of each pair the median over the twin's sizes counts, so that one disturbed size does not. None
-    unless every launch has a twin with bandwidths at sizes of the launch.
+    Of each pair the median over the twin's largest sizes counts, so that one disturbed size does
+    not. None unless every launch has a twin with bandwidths at sizes of the launch.
     """
     shares, rates = [], []
     for curve, beside in launches:
         if beside is None or beside.bandwidth_mb_s is None or not min(beside.time_us, default=0):
             return None
         times = dict(zip(curve.sizes, curve.time_us, strict=True))
-        if not beside.sizes or any(not times.get(size) for size in beside.sizes):
+        if any(not times.get(size) for size in beside.sizes):
             return None
-        pairs = zip(beside.sizes, beside.time_us, strict=True)
-        shares.append(median(time / times[size] for size, time in pairs))
-        rates.append(median(beside.bandwidth_mb_s))
+        largest = top(beside)
+        shares.append(median(time / times[size] for size, time, _ in largest))
+        rates.append(median(rate for _, _, rate in largest))
     if not shares:
         return None
     return Compared(

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
+from netproof.errors import NetproofError
+
 BITS_PER_BYTE = 8
 MEBI = 2**20
 ETHERNET_OVERHEAD_BYTES = 38
@@ -37,3 +41,13 @@ def line_rate_mb_s(link_mbit_s: float, mtu_bytes: int) -> float:
     """
     payload = mtu_bytes - IP_TCP_HEADER_BYTES - TCP_TIMESTAMPS_BYTES
     return mb_s(link_mbit_s) * payload / (mtu_bytes + ETHERNET_OVERHEAD_BYTES)
+
+
+def line_rate_share(bandwidth_mb_s: float, line_rate_mb_s: float) -> float:
+    """A bandwidth over the line rate, both in MB/s, each way.
+
+    Raises NetproofError for a line rate that is not positive and finite.
+    """
+    if not (math.isfinite(line_rate_mb_s) and line_rate_mb_s > 0):
+        raise NetproofError(f"{line_rate_mb_s} MB/s is no line rate: it is above 0")
+    return bandwidth_mb_s / line_rate_mb_s

@@ -16,10 +16,7 @@ from netproof.session.measured import Measured
 from netproof.session.session import Session
 from netproof.site.matrix import Matrix
 from netproof.verdict.crossover import Crossover, crossovers, red_criteria, red_sizes
-from netproof.verdict.judgement import Ruling
-from netproof.verdict.judging import JudgedSession
-from netproof.verdict.usual import NOTHING, Usual
-from netproof.verdict.verdict import (
+from netproof.verdict.judged import (
     CANNOT_JUDGE,
     FAILED,
     PASSED,
@@ -28,6 +25,10 @@ from netproof.verdict.verdict import (
     Verdict,
     together,
 )
+from netproof.verdict.judging import JudgedSession
+from netproof.verdict.subject import Ruling
+from netproof.verdict.traffic import InterfaceTotals
+from netproof.verdict.usual import NOTHING, Usual
 
 FORMAT = 1
 """Of all documents; raised when a key changes its meaning or goes."""
@@ -55,8 +56,8 @@ def text(document: object, out: TextIO) -> str:
 
 
 def of_judged(judged: JudgedSession) -> dict[str, Any]:
-    """What ``of_verdict`` has of a session that was judged."""
-    return of_verdict(
+    """What ``of_verdict`` has of a session that was judged, and what is kept of that."""
+    document = of_verdict(
         judged.session,
         judged.matrix,
         judged.verdict,
@@ -64,6 +65,28 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
         judged.differences,
         judged.usual,
     )
+    changed = judged.changed
+    return {
+        **document,
+        "kept": None if judged.kept is None else dataclasses.asdict(judged.kept),
+        "changed": None
+        if changed is None
+        else {
+            "kept": dataclasses.asdict(changed.kept),
+            "cases": [
+                {
+                    **of_case(one.case),
+                    "was": one.was,
+                    "now": one.now,
+                    "gone": list(one.gone),
+                    "new": list(one.new),
+                }
+                for one in changed.cases
+            ],
+            "gone": list(changed.gone),
+            "new": list(changed.new),
+        },
+    }
 
 
 def of_verdict(
@@ -118,6 +141,20 @@ def of_verdict(
         "notes": list(verdict.notes),
         "not_compared": list(unread),
         "nodes_differ": list(differences),
+        "nodes": [
+            {**dataclasses.asdict(one), "environment": one.environment or None}
+            for one in verdict.nodes
+        ],
+        "coverage": [
+            {
+                **dataclasses.asdict(one),
+                "failed": one.failed,
+                "known": one.known,
+                "sentence": str(one),
+            }
+            for one in verdict.coverage
+        ],
+        "pairs": [one.as_json() for one in verdict.pairs],
         "left": [
             {
                 "partition": partition,
@@ -127,10 +164,22 @@ def of_verdict(
             }
             for (partition, environment, reason), cases in together(verdict.left).items()
         ],
+        "counters": [_traffic(one) for one in verdict.traffic],
         "absences": [dataclasses.asdict(absence) for absence in verdict.absences],
         "cases": [_case(one) for one in verdict.cases],
         "crossovers": [_crossover(one) for one in crossovers(verdict)],
         "beside": None if verdict.beside is None else _beside(verdict.beside),
+    }
+
+
+def _traffic(totals: InterfaceTotals) -> dict[str, Any]:
+    """What an interface counted over the session; null for what is not known."""
+    return {
+        **{name: getattr(totals, name) for name in ("partition", "node", "interface")},
+        "under_test": totals.rail,
+        **totals.counted,
+        "segments_sent": totals.again.of,
+        "segments_sent_again": totals.again.count,
     }
 
 
@@ -280,5 +329,7 @@ def _ruling(ruling: Ruling) -> dict[str, Any]:
         "bound": finding.bound,
         "interval": of_interval(finding.interval),
         "against": finding.against,
+        "node": finding.node,
+        "interface": finding.interface,
         "confirmed": None if confirmation is None else confirmation.confirmed,
     }

@@ -9,35 +9,25 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from netproof.benchmarks import registry
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.units import BITS_PER_BYTE, MEBI
 from netproof.present import tables
+from netproof.present.formats import Format
 from netproof.session.measured import Measured
 from netproof.store import Store, StoredSession, questions
 from netproof.store.reading import records
 
-LIKE_NETPIPE = ("PingPong", "PingPing")
-"""Functions of IMB whose rate, as NetPIPE's, is one message over its time."""
-
 _NAME = re.compile(r"[\w.+-]+")
 _US_PER_S = 1e6
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-
-
-class Format(StrEnum):
-    """What a session can be written as."""
-
-    CSV = "csv"
-    JSON = "json"
-    NETPIPE = "netpipe"
 
 
 def run(store: Path, name: str, form: Format, folder: Path) -> int:
@@ -185,7 +175,7 @@ def _netpipe(store: Store, stored: StoredSession) -> tuple[dict[str, str], int]:
         if result.case is None or result.measured is None:
             continue
         case = result.case
-        if case.benchmark != "netpipe" and case.function not in LIKE_NETPIPE:
+        if not registry.function_of(case).single:
             left_out += 1
             continue
         stem = _stem(case)
@@ -199,9 +189,10 @@ def _netpipe(store: Store, stored: StoredSession) -> tuple[dict[str, str], int]:
         line = f"{case.environment} {case.benchmark} {case.function}"
         medians[case.partition, case.path, case.direction][line] = f"{stem}.np"
     if not texts:
+        of_mpi = (one for several in registry.MPI_BENCHMARKS for one in several.functions)
+        like = [one.name for one in of_mpi if one.single]
         raise NetproofError(
-            f"session {stored.name}: has no case of NetPIPE, {' or '.join(LIKE_NETPIPE)} that is"
-            " complete"
+            f"session {stored.name}: has no case of NetPIPE, {' or '.join(like)} that is complete"
         )
     for group, curves in medians.items():
         texts |= _scripts(stored, group, curves)
@@ -235,7 +226,7 @@ def _scripts(
 
 def _stem(case: Case) -> str:
     parts = [case.partition, case.environment, case.benchmark, case.function]
-    if case.benchmark == "netpipe":
+    if registry.of(case).by_protocol:
         parts += [case.path, case.direction]
     stem = "-".join(parts)
     if not _NAME.fullmatch(stem):

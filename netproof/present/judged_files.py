@@ -28,8 +28,7 @@ _TOLD = (Level.WARN, Level.UNDEFINED, Level.INCONCLUSIVE, Level.FAIL)
 def print_files(judged: JudgedFiles, out: Console, *, compared: bool) -> None:
     """A line for each curve, then what was found, the worst last, and how many passed."""
     if judged.curves:
-        columns = _columns(judged.curves)
-        print_table(fitting(columns, out.width), out)
+        print_table(fitting(columns(judged.curves), out.width), out)
     for level in _TOLD:
         word, style = _STYLES[level]
         for one in judged.curves:
@@ -38,6 +37,11 @@ def print_files(judged: JudgedFiles, out: Console, *, compared: bool) -> None:
                     say(out, f"{word} {finding.why}", style)
     for fault in judged.faults:
         say(out, f"NOT READ {fault}", "bold yellow")
+    say(out, summary(judged, compared=compared), "bold")
+
+
+def summary(judged: JudgedFiles, *, compared: bool) -> str:
+    """How many curves passed, and what became of the others, in a sentence."""
     counts = {level: sum(one.level is level for one in judged.curves) for level in _STYLES}
     passed = counts[Level.PASS] + counts[Level.WARN]
     said = [f"{passed} of {len(judged.curves)} curves passed"]
@@ -55,7 +59,7 @@ def print_files(judged: JudgedFiles, out: Console, *, compared: bool) -> None:
         said.append(f"{len(judged.faults)} could not be read")
     if not compared:
         said.append("configurations were not compared: --as or --names says what is one")
-    say(out, "; ".join(said), "bold")
+    return "; ".join(said)
 
 
 def document(judged: JudgedFiles) -> dict[str, Any]:
@@ -69,9 +73,10 @@ def document(judged: JudgedFiles) -> dict[str, Any]:
 
 
 def _curve(one: JudgedCurve) -> dict[str, Any]:
+    kind = dataclasses.asdict(one.kind)
     return {
         "configuration": one.configuration,
-        **dataclasses.asdict(one.kind),
+        **{key: value for key, value in kind.items() if key != "remark" or value},
         "files": list(one.files),
         "launches": len(one.launches),
         "level": one.level,
@@ -98,7 +103,9 @@ def _finding(finding: Finding) -> dict[str, Any]:
     }
 
 
-def _columns(curves: Sequence[JudgedCurve]) -> list[TableColumn]:
+def columns(curves: Sequence[JudgedCurve]) -> list[TableColumn]:
+    """The columns of the table: a line for each curve."""
+
     def figures(name: str, scale: float = 1.0, form: str = ".1f") -> list[str]:
         values = [getattr(one.landmarks, name) for one in curves]
         return ["-" if value is None else f"{scale * value:{form}}" for value in values]
@@ -106,7 +113,7 @@ def _columns(curves: Sequence[JudgedCurve]) -> list[TableColumn]:
     scores = [
         next((f.value for f in one.findings if f.criterion == "score"), None) for one in curves
     ]
-    columns = [
+    found = [
         TableColumn("configuration", [one.configuration for one in curves], right=False),
         TableColumn("measured", [str(one.kind) for one in curves], right=False),
         TableColumn("launches", [str(len(one.launches)) for one in curves], 4),
@@ -116,6 +123,6 @@ def _columns(curves: Sequence[JudgedCurve]) -> list[TableColumn]:
         TableColumn("of line", figures("line_rate_share", 100, ".1f"), 3),
     ]
     if any(score is not None for score in scores):
-        columns.append(TableColumn("score", ["-" if v is None else f"{v:.2f}" for v in scores], 1))
+        found.append(TableColumn("score", ["-" if v is None else f"{v:.2f}" for v in scores], 1))
     words = [Text(*_STYLES[one.level]) for one in curves]
-    return [*columns, TableColumn("", words, right=False)]
+    return [*found, TableColumn("", words, right=False)]

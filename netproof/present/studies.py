@@ -10,23 +10,12 @@ from rich.table import Table
 from rich.text import Text
 
 from netproof.criteria import loss
-from netproof.measurement.landmarks import line_rate_share
-from netproof.measurement.units import mb_s, mbit_s
+from netproof.measurement.units import line_rate_share, mb_s, mbit_s
 from netproof.present import tables
 from netproof.session.session import Session
-from netproof.studies.literature import (
-    ABSENT,
-    DIRECTORY,
-    RATE_KIB,
-    RELATIONS,
-    Adapters,
-    Run,
-    SessionBesideStudy,
-    Study,
-    load,
-    named,
-    names,
-)
+from netproof.studies.literature import DIRECTORY, load, names
+from netproof.studies.session_figures import ABSENT, SessionBesideStudy, named
+from netproof.studies.study import RATE_KIB, RELATIONS, Adapters, Run, Study
 
 TABLES_WIDTH = 132
 """Columns that the widest table takes; on a narrower terminal lines wrap, and no number is cut."""
@@ -57,7 +46,7 @@ def _print(study: Study, console: Console, beside: SessionBesideStudy | None) ->
         console.print(Text(note))
     if beside:
         console.print()
-        tables.say(console, f"beside it, {beside.path}", "bold")
+        tables.say(console, f"alongside it, {beside.path}", "bold")
         for table in tables_beside(study, beside):
             console.print(table)
         for reason in beside.reasons():

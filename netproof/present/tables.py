@@ -14,14 +14,17 @@ from rich.progress import track
 from rich.table import Table
 from rich.text import Text
 
-from netproof.benchmarks.catalogue import FEATURES
+from netproof.benchmarks import registry
 from netproof.criteria import Level
 from netproof.measurement.case import Case
 from netproof.measurement.units import mbit_s
+from netproof.present.characters import visible
+from netproof.present.wording import not_available, outcome
+from netproof.verdict.counts import counts
 from netproof.verdict.failures import Failure, failures
+from netproof.verdict.judged import Borrowed, Judged, Verdict, sentences_of_left
 from netproof.verdict.usual import NOTHING, Usual
 from netproof.verdict.usual import sentence as usual_sentence
-from netproof.verdict.verdict import Borrowed, Judged, Verdict, sentences_of_left
 
 MOST_DIFFERENCES = 10
 """Differences between nodes that are printed; the store and the report have all of them."""
@@ -29,14 +32,6 @@ MOST_DIFFERENCES = 10
 _WIDTH_OFF_TERMINAL = 140
 _BETWEEN_COLUMNS = 2
 _BETWEEN_CASES = 3
-
-_TURNING = (0x061C, 0x200E, 0x200F, 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
-"""What reverses the text that follows it on a screen, or ends its line."""
-_VISIBLE = {
-    **{code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) != "\n"},
-    **{code: f"\\u{code:04x}" for code in _TURNING},
-}
-"""Control characters to what is printed for them."""
 
 T = TypeVar("T")
 
@@ -145,19 +140,13 @@ def _cell(cell: str | Text) -> Text:
 
 def benchmark_name(case: Case) -> str:
     """What was measured, without the configuration: ``NetPIPE TCP between oneway``."""
-    if case.benchmark == "netpipe":
-        return f"NetPIPE {case.function.upper()} {case.path} {case.direction}"
-    return f"IMB {case.function}"
+    return registry.of(case).words(case)
 
 
 def print_absences(verdict: Verdict, out: Console) -> None:
     """What the site says is absent, what was left, and what the criteria could not say."""
-    for absence in verdict.absences:
-        say(
-            out,
-            f"not here: {absence.partition} {absence.environment}"
-            f" {FEATURES[absence.benchmark]}: {absence.reason}",
-        )
+    for sentence in not_available(verdict.absences):
+        say(out, f"not available: {sentence}")
     for sentence in sentences_of_left(verdict.left):
         say(out, sentence, "yellow")
     for note in verdict.notes:
@@ -184,6 +173,16 @@ def print_differences(differences: Sequence[str], out: Console) -> None:
         say(out, f"nodes differ in {beyond} more, which netproof report has", "yellow")
 
 
+def print_nodes(verdict: Verdict, out: Console) -> None:
+    """What was measured of each partition, and warnings on its nodes; what fails is a failure."""
+    for one in verdict.coverage:
+        say(out, f"coverage: {one}")
+    for one in verdict.pairs:
+        say(out, f"pairs: {one}")
+    for sentence in verdict.node_warnings:
+        say(out, f"WARN {sentence}", "yellow")
+
+
 def print_unread(unread: Sequence[str], out: Console) -> None:
     """Why earlier sessions could not be looked into."""
     for reason in unread:
@@ -202,7 +201,7 @@ def print_verdict(
 
     After notes come warnings, then what is inconclusive, then the failures, of which the worst
     stands last, and the count. ``usual``: the warnings that are one line, since earlier sessions
-    had them; ``differences``: in what nodes differ; ``unread``: why earlier sessions could not be
+    had them; ``differences``: in what jobs differ; ``unread``: why earlier sessions could not be
     looked into.
     """
     _print_cases(verdict, out)
@@ -211,13 +210,16 @@ def print_verdict(
     print_differences(differences, out)
     print_unread(unread, out)
     _print_flags(verdict, usual, out)
+    print_nodes(verdict, out)
     for judged in verdict.cases:
         for reason in judged.said(Level.INCONCLUSIVE):
             say(out, f"INCONCLUSIVE {reason}", "yellow")
+    for reason in verdict.undecided:
+        say(out, f"INCONCLUSIVE {reason}", "yellow")
     print_failures(failures(verdict), out)
     if verdict.crashes:
         say(out, verdict.crashes)
-    say(out, counted(verdict), "bold")
+    say(out, outcome(counts(verdict)), "bold")
 
 
 def print_usual(usual: Usual, out: Console) -> None:
@@ -236,26 +238,6 @@ def print_failures(several: Sequence[Failure], out: Console) -> None:
         say(out, f"FAIL {one}", "red")
         if one.judged is not None and last[id(one.judged)] == number:
             _print_both_curves(one.judged, out)
-
-
-def counted(verdict: Verdict) -> str:
-    """How many cases passed, warned, are inconclusive and failed, and what there is besides."""
-    levels = [judged.level for judged in verdict.cases]
-    parts = [
-        f"{count} {word}"
-        for count, word in (
-            (levels.count(Level.WARN), "of them with a warning"),
-            (levels.count(Level.INCONCLUSIVE), "inconclusive"),
-            (levels.count(Level.FAIL), "failed"),
-        )
-        if count
-    ]
-    passed = sum(judged.passed for judged in verdict.cases)
-    told = ", ".join([f"{passed} of {len(levels)} cases passed", *parts])
-    beyond = len(verdict.faults)
-    faults = f"; {beyond} {'fault' if beyond == 1 else 'faults'} beyond single cases"
-    left = f"; {len(verdict.left)} more were left" if verdict.left else ""
-    return f"{told}{faults if beyond else ''}{left}"
 
 
 def _print_cases(verdict: Verdict, out: Console) -> None:
@@ -304,9 +286,7 @@ def _print_flags(verdict: Verdict, usual: Usual, out: Console) -> None:
     """What was flagged and did not fail, notes first; both curves of what was measured again."""
     for judged in verdict.cases:
         for ruling in judged.rulings:
-            if ruling.level is Level.SHOWN and (
-                ruling.confirmation is not None or "; known: " in ruling.why
-            ):
+            if ruling.forgiven:
                 say(out, f"note: {ruling.why}")
         if {ruling.level for ruling in judged.flags()} <= {Level.SHOWN}:
             _print_both_curves(judged, out)
@@ -364,11 +344,6 @@ def _word(judged: Judged | Borrowed) -> Text:
     return Text(judged.expected or "pass", "green")
 
 
-def visible(text: str) -> str:
-    """The text with its control characters as what they are, for what obeys or refuses them."""
-    return text.translate(_VISIBLE)
-
-
 def say(out: Console, sentence: str, style: str = "") -> None:
     """Print a sentence on a line of its own, which the terminal may wrap.
 
@@ -378,13 +353,10 @@ def say(out: Console, sentence: str, style: str = "") -> None:
 
 
 def _figures(judged: Judged | Borrowed) -> tuple[str, str, str, str]:
-    measured = judged.result.measured if judged.result else None
-    if not measured:
+    if judged.measured is None:
         return "-", "-", "-", "-"
-    landmarks = measured["landmarks"]
-    latency, peak, share = (
-        landmarks[name] for name in ("latency_us", "peak_mb_s", "line_rate_share")
-    )
+    found = judged.measured.landmarks
+    latency, peak, share = found.latency_us, found.peak_mb_s, found.line_rate_share
     return (
         "-" if latency is None else f"{latency:.1f}",
         "-" if peak is None else f"{peak:.1f}",

@@ -15,10 +15,11 @@ from netproof.intake.shapes import insist
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import DisturbanceSettings, NodeLoad, disturbed, others_share
-from netproof.session import measured, provenance
-from netproof.session.measured import Crash, Incomplete, Launch, StepRecord
+from netproof.session import job_files, measured, measured_shapes, node_facts
+from netproof.session.job_files import Incomplete, StepRecord
+from netproof.session.measured import Crash, Launch
+from netproof.session.node_facts import ProvenanceError
 from netproof.session.plan import Sweep
-from netproof.session.provenance import ProvenanceError
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class MeasuredAgain:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> MeasuredAgain:
         """The case of plain values that ``as_json`` gave; NetproofError where it is none."""
-        insist(values, measured.AGAIN_SHAPE, "what was measured again cannot be read")
+        insist(values, measured_shapes.AGAIN_SHAPE, "what was measured again cannot be read")
         if values.get("loads") and len(values["loads"]) != len(values["launches"]):
             raise NetproofError(
                 f"what was measured again cannot be read: {len(values['launches'])} launches, and"
@@ -85,19 +86,31 @@ class MeasuredAgain:
             raise NetproofError(f"what was measured again cannot be read: {error!r}") from error
 
 
-def netpipe_sweeps(findings: Sequence[Finding], settings: ConfirmSettings) -> tuple[Sweep, ...]:
-    """The calls of NetPIPE that measure what several flags of one case need.
+def netpipe_sweeps(
+    findings: Sequence[Finding],
+    settings: ConfirmSettings,
+    closer: Sequence[Sequence[int]] = (),
+) -> tuple[Sweep, ...]:
+    """The calls of NetPIPE that measure what several flags of one case need, and closer sizes.
 
     NetPIPE takes no list of sizes. From a power of two on, with a perturbation of 1, it goes
     through its usual sizes and both neighbours of each; a size that this leaves out, as it does
-    below 8 bytes, has a call of its own.
+    below 8 bytes, has a call of its own. ``closer``: the sizes of each region that is measured
+    closer, a call without perturbation for each, and one for each size that this leaves out.
     """
     needs = [criteria.needed_sizes(finding, settings) for finding in findings]
-    first = min(window[0] for window, _ in needs)
-    last = max(window[-1] for window, _ in needs)
-    sweep = Sweep(1 << (max(first, 1).bit_length() - 1), last, 1)
-    covered = set(sweep.sizes())
-    alone: set[int] = set()
+    sweeps: list[Sweep] = []
+    if needs:
+        first = min(window[0] for window, _ in needs)
+        last = max(window[-1] for window, _ in needs)
+        sweeps.append(Sweep(_doubled(first), last, 1))
+    for sizes in closer:
+        sweep = Sweep(_doubled(min(sizes)), max(sizes), 0)
+        # A step is named by where its sweep begins.
+        if sweep.lower not in {one.lower for one in sweeps}:
+            sweeps.append(sweep)
+    covered = {size for sweep in sweeps for size in sweep.sizes()}
+    alone = {size for sizes in closer for size in sizes} - covered
     for finding, (window, needed) in zip(findings, needs, strict=True):
         alone |= needed - covered
         wanted = min(settings.sizes, len(window))
@@ -105,7 +118,12 @@ def netpipe_sweeps(findings: Sequence[Finding], settings: ConfirmSettings) -> tu
             if len([s for s in covered | alone if s in window]) >= wanted:
                 break
             alone |= {size} - covered
-    return (sweep, *(Sweep(size, size, 0) for size in sorted(alone)))
+    return (*sweeps, *(Sweep(size, size, 0) for size in sorted(alone)))
+
+
+def _doubled(size: int) -> int:
+    """The largest power of two up to a size."""
+    return 1 << (max(size, 1).bit_length() - 1)
 
 
 def read(
@@ -128,15 +146,15 @@ def read(
     crashed: list[Crash] = []
     nodes: tuple[str, ...] = ()
     try:
-        nodes = provenance.nodes_of_job(folder, jobid)
-        recorded = measured.records(folder)
+        nodes = node_facts.nodes_of_job(folder, jobid)
+        recorded = job_files.records(folder)
     except Incomplete as error:
         return MeasuredAgain(case, (), error.reasons, nodes, jobid)
     except ProvenanceError as error:
         return MeasuredAgain(case, (), (str(error),), (), jobid)
     for number in launches:
         for step in (f"{subject}.{number}" for subject, _ in parts):
-            before = measured.crashes(folder, step, number, recorded)
+            before = job_files.crashes(folder, step, number, recorded)
             crashed += before
             made += len(before) + (step in recorded)
         try:
@@ -161,7 +179,7 @@ def _parts(
     reader: Callable[[str], Curve],
 ) -> list[Launch]:
     return [
-        measured.read_launch(folder, f"{subject}.{number}", number, recorded, case, sizes, reader)
+        job_files.read_launch(folder, f"{subject}.{number}", number, recorded, case, sizes, reader)
         for subject, sizes in parts
     ]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from netproof.errors import NetproofError
-from netproof.intake import loading, trust
+from netproof.intake import json_reading, trust
 from netproof.measurement.case import Case
 
 VARIABLE = "NETPROOF_LEFT"
@@ -61,7 +61,7 @@ def read(path: Path) -> dict[tuple[Any, ...], Left]:
     """
     trust.insist(path, f"{VARIABLE}'s file")
     try:
-        entries = loading.json_file(path)
+        entries = json_reading.json_file(path)
         return {tuple(entry["case"]): Left.from_json(entry) for entry in entries}
     except (NetproofError, OSError, ValueError, KeyError, TypeError) as error:
         raise NetproofError(

@@ -1,173 +1,31 @@
-"""From a job's files to the curves of a case: complete, or failed with every reason."""
+"""What was measured of a case: launches, curve, landmarks; computed again where it is read."""
 
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from netproof.benchmarks import imb, netpipe
-from netproof.benchmarks.catalogue import ImbFunction, imb_function, imb_sizes, link_factor
-from netproof.benchmarks.outputs import text_of
-from netproof.errors import NetproofError, ParseError, shortened
-from netproof.intake.shapes import NUMBER, TEXT, WHOLE, YES_OR_NO, Each, Keys, OrNone, RowOf, insist
-from netproof.measurement import disturbance, twin, units
+from netproof.benchmarks import registry
+from netproof.errors import NetproofError
+from netproof.intake.shapes import insist
+from netproof.measurement import twin, units
 from netproof.measurement.case import Case
+from netproof.measurement.counters import Counters
 from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import NodeLoad, Scheduled
-from netproof.measurement.landmarks import (
-    ASYMPTOTIC,
-    LANDMARK_NAMES,
-    EagerLimit,
-    Landmarks,
-    LandmarkSettings,
-    landmarks,
-)
+from netproof.measurement.eager_limit import EagerLimit
+from netproof.measurement.landmarks import ASYMPTOTIC, LANDMARK_NAMES, Landmarks, landmarks
 from netproof.measurement.launches import median_curve, spread
-from netproof.session import plan
-from netproof.site.site import Partition
+from netproof.measurement.payload import Payload
+from netproof.measurement.readings import LandmarkSettings
+from netproof.session.measured_shapes import LANDMARKS_SHAPE, RANGE, SHAPE
+from netproof.site.partition import Partition
 
-LAUNCHES_FILE = "launches.tsv"
-JOB_ERRORS = "rfm_job.err"
-LAUNCHES_HEADER = "step\tstart\tend\tstatus\tlimit_s"
-TIMED_OUT_STATUS = (124, 137)
-"""Exit statuses of ``timeout``: ended in time, or only by SIGKILL.
-
-A rank that the kernel killed leaves 137 as well, so the step has to have lasted its limit too.
-"""
-
-RANGE = ("time_min_us", "time_avg_us")
-"""A curve's columns that the report has only of benchmarks which print them."""
-
-NOT_ALWAYS = (*RANGE, "scheduled", "loads", "twin")
+NOT_ALWAYS = (*RANGE, "scheduled", "loads", "twin", "peers", "counters", "payload")
 """And other fields that are left out where nothing is known."""
-
-_NUMBERS = Each(NUMBER)
-_REASONS = Each(RowOf((TEXT, TEXT)))
-CURVE_SHAPE = Keys(
-    {"sizes": Each(WHOLE), "time_us": _NUMBERS, "bandwidth_mb_s": OrNone(_NUMBERS)},
-    dict.fromkeys(RANGE, _NUMBERS),
-)
-CASE_SHAPE = Keys(
-    {
-        **dict.fromkeys(("system", "partition", "environment", "benchmark", "function"), TEXT),
-        **dict.fromkeys(("ranks", "ranks_per_node"), WHOLE),
-        **dict.fromkeys(("path", "direction"), TEXT),
-    }
-)
-_SCHEDULED_SHAPE = Keys(
-    {
-        **dict.fromkeys(("voluntary", "involuntary"), OrNone(WHOLE)),
-        "waited_s": OrNone(NUMBER),
-        "absent": _REASONS,
-    }
-)
-_LOAD_SHAPE = Keys(
-    {
-        **dict.fromkeys((field.name for field in dataclasses.fields(NodeLoad)), OrNone(NUMBER)),
-        "node": TEXT,
-        "machine": OrNone(TEXT),
-        "cpus": OrNone(WHOLE),
-        "absent": _REASONS,
-    }
-)
-_RANK_SHAPE = Keys(
-    {"rank": WHOLE, "node": TEXT, "wall_s": NUMBER, "cpu_s": NUMBER},
-    {"scheduled": OrNone(_SCHEDULED_SHAPE)},
-)
-LAUNCH_SHAPE = Keys(
-    {
-        **dict.fromkeys(("number", "order"), WHOLE),
-        **dict.fromkeys(("start", "wall_s"), NUMBER),
-        "ranks": Each(_RANK_SHAPE),
-        "curve": CURVE_SHAPE,
-    },
-    {"loads": Each(_LOAD_SHAPE), "further": YES_OR_NO, "twin": CURVE_SHAPE},
-)
-CRASH_SHAPE = Keys(
-    {
-        **dict.fromkeys(("launch", "attempt", "order", "status"), WHOLE),
-        "nodes": Each(TEXT),
-        "said": TEXT,
-    }
-)
-_SIZES = ("peak_size", "half_power_size")
-_EAGER_SHAPE = Keys(
-    {
-        field.name: OrNone(NUMBER) if field.name.startswith("rate") else NUMBER
-        for field in dataclasses.fields(EagerLimit)
-    }
-)
-_LANDMARKS = {
-    **{name: OrNone(WHOLE if name in _SIZES else NUMBER) for name in LANDMARK_NAMES},
-    "eager_limit": OrNone(_EAGER_SHAPE),
-    "undefined": _REASONS,
-    "intervals": Each(RowOf((TEXT, NUMBER, OrNone(NUMBER)))),
-}
-_SINCE_FORMAT_3 = ("asymptotic_mb_s", "half_performance_bytes", "intervals")
-"""Landmarks' keys that earlier formats do not have; see ``with_landmarks``."""
-_WITH_TWIN = {name: _LANDMARKS.pop(name) for name in twin.NAMES}
-"""And those that a session has only from when twins were measured on."""
-_LANDMARKS_SHAPE = Keys(
-    {name: shape for name, shape in _LANDMARKS.items() if name not in _SINCE_FORMAT_3},
-    {**{name: _LANDMARKS[name] for name in _SINCE_FORMAT_3}, **_WITH_TWIN},
-)
-SHAPE = Keys(
-    {
-        "case": CASE_SHAPE,
-        "launches": Each(LAUNCH_SHAPE),
-        "curve": CURVE_SHAPE,
-        "mad_us": _NUMBERS,
-        "line_rate_mb_s": OrNone(NUMBER),
-        "landmarks": _LANDMARKS_SHAPE,
-    },
-    {
-        "peak_from": WHOLE,
-        "crashes": Each(CRASH_SHAPE),
-        "partition_extras": Keys(others={"line_rate_from_bytes": WHOLE}),
-    },
-)
-"""Of what kind each value of ``Measured.as_json`` is, of this format and of those before."""
-AGAIN_SHAPE = Keys(
-    {
-        "case": CASE_SHAPE,
-        "launches": Each(CURVE_SHAPE),
-        "faults": Each(TEXT),
-        "nodes": Each(TEXT),
-        "jobid": OrNone(TEXT),
-    },
-    {"loads": Each(Each(_LOAD_SHAPE)), "made": WHOLE, "crashes": Each(CRASH_SHAPE)},
-)
-"""And each of ``again.MeasuredAgain.as_json``."""
-
-_RANK_LINE = re.compile(
-    r"netproof rank (\d+) on (\S+): ([\d.]+) s wall, ([\d.]+) s user, ([\d.]+) s system"
-)
-
-_RECORD = re.compile(r"netproof (rank \d+ on|scheduled|load on) ")
-"""Beginnings of what the job's own scripts say on a step's standard error."""
-
-_DIED = re.compile(r"srun: error: (\S+): tasks? [\d,-]+: ")
-"""srun on ranks that ended badly, and the node."""
-
-_AFTERMATH = re.compile(
-    r"_step_signal: Terminating|\*\*\* STEP \S+ ON \S+ CANCELLED"
-    r"|task \S+: Terminated|Force Terminated"
-)
-"""What Slurm says while it ends the other ranks of a step, which are not the cause."""
-
-
-class Incomplete(NetproofError):
-    """A case that was not measured as asked; ``reasons`` has a sentence for each fault."""
-
-    def __init__(self, reasons: Sequence[str]) -> None:
-        self.reasons = tuple(reasons)
-        super().__init__("; ".join(self.reasons))
 
 
 @dataclass(frozen=True)
@@ -189,46 +47,6 @@ class RankUse:
         told = values.get("scheduled")
         scheduled = None if told is None else Scheduled.from_json(told)
         return cls(**{**values, "scheduled": scheduled})
-
-
-@dataclass(frozen=True)
-class Launch:
-    """One launch as it went: its place in the job's order (from 1), when, where, and its curve.
-
-    ``start`` in seconds since the epoch, ``wall_s`` with starting and ending the job step.
-    ``loads``: what else its nodes did, none of sessions before that was recorded; ``further``:
-    made since the first launches left a judged quantity undecided; ``twin``: the largest sizes over
-    the link's healthy twin, next to the launch, where the partition has one.
-    """
-
-    number: int
-    order: int
-    start: float
-    wall_s: float
-    ranks: tuple[RankUse, ...]
-    curve: Curve
-    loads: tuple[NodeLoad, ...] = ()
-    further: bool = False
-    twin: Curve | None = None
-
-    @classmethod
-    def from_json(cls, values: dict[str, Any]) -> Launch:
-        """The launch of plain values with its fields' names; KeyError where one is missing."""
-        return cls(
-            values["number"],
-            values["order"],
-            values["start"],
-            values["wall_s"],
-            tuple(map(RankUse.from_json, values["ranks"])),
-            curve_from_json(values["curve"]),
-            tuple(map(NodeLoad.from_json, values.get("loads", ()))),
-            values.get("further", False),
-            curve_from_json(values["twin"]) if "twin" in values else None,
-        )
-
-    def nodes(self) -> tuple[str, ...]:
-        """The nodes it ran on, in rank order, each once."""
-        return tuple(dict.fromkeys(use.node for use in self.ranks))
 
 
 @dataclass(frozen=True)
@@ -259,6 +77,74 @@ class Crash:
             f"launch {self.launch} crashed{on} before its first figure (attempt {self.attempt},"
             f" status {self.status}) and was launched again{said}"
         )
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A launch of the same case in another environment, made next to a launch on its nodes.
+
+    A machine changes its pace for seconds: only launches next to each other had the same one.
+    ``crashes``: attempts at it that crashed.
+    """
+
+    environment: str
+    curve: Curve
+    crashes: tuple[Crash, ...] = ()
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Peer:
+        """The peer of plain values with its fields' names; KeyError where one is missing."""
+        crashes = tuple(map(Crash.from_json, values.get("crashes", ())))
+        return cls(values["environment"], curve_from_json(values["curve"]), crashes)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch as it went: its place in the job's order (from 1), when, where, and its curve.
+
+    ``start`` in seconds since the epoch, ``wall_s`` with starting and ending the job step.
+    ``loads``: what else its nodes did, none of sessions before that was recorded; ``further``:
+    made since the first launches left a judged quantity undecided; ``twin``: the largest sizes over
+    the link's healthy twin, next to the launch, where the partition has one; ``peers``: launches
+    in other environments next to it, whose ``loads`` are among its own. ``counters``: what the
+    network of its nodes counted, None of sessions before that was recorded; ``payload``: what it
+    had to send between its nodes, known or not wherever there are counters.
+    """
+
+    number: int
+    order: int
+    start: float
+    wall_s: float
+    ranks: tuple[RankUse, ...]
+    curve: Curve
+    loads: tuple[NodeLoad, ...] = ()
+    further: bool = False
+    twin: Curve | None = None
+    peers: tuple[Peer, ...] = ()
+    counters: Counters | None = None
+    payload: Payload | None = None
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> Launch:
+        """The launch of plain values with its fields' names; KeyError where one is missing."""
+        return cls(
+            values["number"],
+            values["order"],
+            values["start"],
+            values["wall_s"],
+            tuple(map(RankUse.from_json, values["ranks"])),
+            curve_from_json(values["curve"]),
+            tuple(map(NodeLoad.from_json, values.get("loads", ()))),
+            values.get("further", False),
+            curve_from_json(values["twin"]) if "twin" in values else None,
+            tuple(map(Peer.from_json, values.get("peers", ()))),
+            Counters.from_json(values["counters"]) if "counters" in values else None,
+            Payload(**values["payload"]) if "payload" in values else None,
+        )
+
+    def nodes(self) -> tuple[str, ...]:
+        """The nodes it ran on, in rank order, each once."""
+        return tuple(dict.fromkeys(use.node for use in self.ranks))
 
 
 @dataclass(frozen=True)
@@ -337,7 +223,7 @@ def with_landmarks(values: dict[str, Any]) -> dict[str, Any]:
         stored = {**stored, **dict.fromkeys(twin.NAMES), "undefined": undefined}
         values = {**values, "landmarks": stored}
     if "intervals" in stored or values.get("format", 0) >= 3:
-        insist(stored, Keys(_LANDMARKS, _WITH_TWIN), "landmarks")
+        insist(stored, LANDMARKS_SHAPE, "landmarks")
         return values
     line_rate = values["line_rate_mb_s"]
     found = landmarks(
@@ -441,17 +327,6 @@ def curve_from_json(values: dict[str, Any]) -> Curve:
     )
 
 
-@dataclass(frozen=True)
-class StepRecord:
-    """What a job noted of one step: its place (from 1), start, seconds, exit status, limit."""
-
-    order: int
-    start: float
-    wall_s: float
-    status: int
-    limit_s: int
-
-
 def line_rate_mb_s(partition: Partition, case: Case, *, mpi_over_tcp: bool) -> float | None:
     """The most that a case's bandwidth can be in MB/s.
 
@@ -463,140 +338,8 @@ def line_rate_mb_s(partition: Partition, case: Case, *, mpi_over_tcp: bool) -> f
 def _line_rate(link_mbit_s: float, mtu: int, case: Case, *, mpi_over_tcp: bool) -> float | None:
     if case.path == "inside" or not (mpi_over_tcp or case.function == "tcp"):
         return None
-    factor = 1.0
-    if case.benchmark == "imb":
-        factor = link_factor(imb_function(case.function), case.ranks, case.ranks_per_node)
+    factor = registry.function_of(case).over_link(case.ranks, case.ranks_per_node)
     return factor * units.line_rate_mb_s(link_mbit_s, mtu)
-
-
-def imb_reader(folder: Path, case: Case) -> Callable[[str], Curve]:
-    """Reads the curve that a step of an IMB function left in ``folder``, of this case only."""
-
-    def read(step: str) -> Curve:
-        path = folder / f"{step}.out"
-        output = imb.read(text_of(path), str(path))
-        if len(output.tables) != 1:
-            found = ", ".join(f"{table.function} on {table.ranks}" for table in output.tables)
-            raise ParseError(
-                str(path), 0, "", f"one table was asked for, and there are: {found or 'none'}"
-            )
-        table = output.tables[0]
-        if (table.function, table.ranks) != (case.function, case.ranks):
-            raise ParseError(
-                str(path),
-                table.first_line,
-                f"{table.function} on {table.ranks} ranks",
-                f"{case.function} on {case.ranks} ranks was asked for",
-            )
-        return table.curve()
-
-    return read
-
-
-def netpipe_reader(folder: Path, case: Case) -> Callable[[str], Curve]:
-    """Reads the curve that a step of a NetPIPE variant left in ``folder``."""
-    bidirectional = case.direction == "bidirectional"
-
-    def read(step: str) -> Curve:
-        path = folder / f"{step}.np"
-        return netpipe.read_file(text_of(path), str(path), bidirectional=bidirectional).curve()
-
-    return read
-
-
-def imb_case(
-    folder: Path,
-    case: Case,
-    function: ImbFunction,
-    partition: Partition,
-    launches: int,
-    *,
-    mpi_over_tcp: bool,
-) -> Measured:
-    """Read the launches of an IMB function from a job's folder.
-
-    Raises Incomplete where a launch, a size or a value is missing or wrong.
-    """
-    asked = imb_sizes(function, partition.max_message_bytes)
-    line_rate = line_rate_mb_s(partition, case, mpi_over_tcp=mpi_over_tcp)
-    read = imb_reader(folder, case)
-    return _measured(folder, case, case.function, partition, launches, asked, read, line_rate)
-
-
-def netpipe_case(
-    folder: Path,
-    case: Case,
-    subject: str,
-    partition: Partition,
-    launches: int,
-    *,
-    mpi_over_tcp: bool,
-) -> Measured:
-    """Read the launches of a NetPIPE variant from a job's folder.
-
-    Raises Incomplete where a launch, a size or a value is missing or wrong.
-    """
-    asked = netpipe.sizes(1, partition.max_message_bytes, 0)
-    line_rate = line_rate_mb_s(partition, case, mpi_over_tcp=mpi_over_tcp)
-    read = netpipe_reader(folder, case)
-    return _measured(folder, case, subject, partition, launches, asked, read, line_rate)
-
-
-def with_twin(
-    launch: Launch, folder: Path, step: str, case: Case, partition: Partition, recorded: Mapping
-) -> Launch:
-    """A launch, read of ``step``, with the twin's that was made next to it, where one had to be.
-
-    Raises Incomplete where it is missing or did not end well, ParseError and OSError.
-    """
-    if not plan.has_twin(partition, case.benchmark, case.path):
-        return launch
-    sweep = plan.twin_sweep(partition)
-    name = plan.twin_name(step)
-    entry, errors = recorded.get(name), folder / f"{name}.err"
-    if entry is None:
-        raise Incomplete([f"{folder / LAUNCHES_FILE}: {name}, over the healthy twin, did not run"])
-    if entry.status != 0:
-        raise Incomplete(
-            [
-                f"{errors}: {name}, over the healthy twin, ended with status {entry.status}"
-                f"{_last_words(errors)}"
-            ]
-        )
-    curve = netpipe_reader(folder, case)(name)
-    faults = _faults(name, curve, sweep.sizes())
-    if faults:
-        raise Incomplete(faults)
-    return dataclasses.replace(launch, twin=curve)
-
-
-def _measured(
-    folder: Path,
-    case: Case,
-    subject: str,
-    partition: Partition,
-    launches: int,
-    asked: tuple[int, ...],
-    read: Callable[[str], Curve],
-    line_rate: float | None,
-) -> Measured:
-    recorded = records(folder)
-    done, crashed, reasons = [], [], []
-    for number in range(1, launches + 1):
-        step = f"{subject}.{number}"
-        crashed += crashes(folder, step, number, recorded)
-        try:
-            launch = read_launch(folder, step, number, recorded, case, asked, read)
-            done.append(with_twin(launch, folder, step, case, partition, recorded))
-        except Incomplete as error:
-            reasons += error.reasons
-        except (NetproofError, OSError) as error:
-            reasons.append(str(error))
-    if reasons:
-        raise Incomplete(reasons)
-    # Short bursts over an emulated link are no peak.
-    peak_from = partition.line_rate_from_bytes if line_rate else 0
-    return made(case, done, line_rate, peak_from, crashed)
 
 
 def made(
@@ -606,11 +349,16 @@ def made(
     peak_from: int,
     crashed: Sequence[Crash] = (),
 ) -> Measured:
-    """A case of complete launches over the same sizes; the last arguments as ``Measured``'s."""
+    """A case of complete launches over the same sizes; the last arguments as ``Measured``'s.
+
+    Raises NetproofError where launches, or those next to them, differ in their sizes.
+    """
     curves = [launch.curve for launch in launches]
     median = median_curve(curves)
     settings = LandmarkSettings(peak_from=peak_from)
     found = landmarks(median, line_rate, settings, launches=curves)
+    for launch in launches:
+        _insist_on_peers(case, launch)
     beside = twin.compared([(launch.curve, launch.twin) for launch in launches])
     if beside is not None:
         found = found.with_twin(beside)
@@ -624,6 +372,18 @@ def made(
         peak_from,
         tuple(crashed),
     )
+
+
+def _insist_on_peers(case: Case, launch: Launch) -> None:
+    """Peers are of other environments, each once, over the launch's sizes."""
+    names = [case.environment, *(peer.environment for peer in launch.peers)]
+    if len(set(names)) != len(names):
+        raise NetproofError(f"launch {launch.number} has peers of {', '.join(names[1:])}")
+    for peer in launch.peers:
+        if peer.curve.sizes != launch.curve.sizes:
+            raise NetproofError(
+                f"launch {launch.number} and that of {peer.environment} next to it have other sizes"
+            )
 
 
 def extended(
@@ -650,191 +410,3 @@ def _peak_from(values: dict[str, Any]) -> int:
     if "peak_from" in values or values["line_rate_mb_s"] is None:
         return values.get("peak_from", 0)
     return values.get("partition_extras", {}).get("line_rate_from_bytes", 0)
-
-
-def crashes(
-    folder: Path, step: str, number: int, recorded: Mapping[str, StepRecord]
-) -> tuple[Crash, ...]:
-    """The attempts at launch ``number``, whose last one is ``step``, that crashed before it.
-
-    ``run/shell/steps.sh`` has their records and files under the step's name with ~1, ~2, … behind.
-    """
-    found = []
-    for attempt in itertools.count(1):
-        entry = recorded.get(f"{step}~{attempt}")
-        if entry is None:
-            return tuple(found)
-        errors = folder / f"{step}~{attempt}.err"
-        said = _said(errors)
-        died = dict.fromkeys(
-            found[1] for line in said for found in [_DIED.search(line)] if found is not None
-        )
-        said += _printed(folder / f"{step}~{attempt}.out") if not said else []
-        words = " | ".join(said)
-        found.append(Crash(number, attempt, entry.order, entry.status, tuple(died), words))
-    raise AssertionError("the count has no end")
-
-
-def read_launch(
-    folder: Path,
-    step: str,
-    number: int,
-    recorded: dict[str, StepRecord],
-    case: Case,
-    asked: tuple[int, ...],
-    read: Callable[[str], Curve],
-) -> Launch:
-    """One step of a job as launch ``number``: it ended well, where it should, with all sizes.
-
-    ``recorded``: what ``records`` says of the job; ``asked``: the sizes in bytes that it has to
-    have, and no others. Raises Incomplete with every reason, ParseError and OSError.
-    """
-    entry = recorded.get(step)
-    if entry is None:
-        raise Incomplete(
-            [
-                f"{folder / LAUNCHES_FILE}: {step} did not run; the job ended before it"
-                f"{_last_words(folder / JOB_ERRORS)}"
-            ]
-        )
-    errors = folder / f"{step}.err"
-    before = len(crashes(folder, step, number, recorded))
-    tried = f", in the last of {before + 1} attempts of which each crashed" if before else ""
-    if entry.status in TIMED_OUT_STATUS and entry.wall_s >= entry.limit_s:
-        raise Incomplete(
-            [
-                f"{errors}: {step} was ended at its limit of {entry.limit_s} s (the partition's"
-                f" step_limit_s){_last_words(errors)}"
-            ]
-        )
-    if entry.status != 0:
-        raise Incomplete(
-            [
-                f"{errors}: {step} ended with status {entry.status}{tried}{_last_words(errors)}"
-                f"{_last_line(folder / f'{step}.out')}"
-            ]
-        )
-    curve = read(step)
-    faults = _faults(step, curve, asked)
-    said = errors.read_text(errors="replace")
-    ranks = _rank_uses(errors, said)
-    if len(ranks) != case.ranks:
-        faults.append(f"{errors}: {len(ranks)} of {case.ranks} ranks reported their end")
-    nodes = len({use.node for use in ranks})
-    if nodes != case.ranks // case.ranks_per_node:
-        faults.append(
-            f"{errors}: {step} ran on {nodes} nodes and not on {case.ranks // case.ranks_per_node}"
-        )
-    if faults:
-        raise Incomplete(faults)
-    loads = disturbance.loads(errors, said, cpu_by_node(said))
-    return Launch(number, entry.order, entry.start, entry.wall_s, ranks, curve, loads)
-
-
-def _faults(step: str, curve: Curve, asked: tuple[int, ...]) -> list[str]:
-    faults = []
-    missing = sorted(set(asked) - set(curve.sizes))
-    extra = sorted(set(curve.sizes) - set(asked))
-    if missing:
-        faults.append(f"{step}: sizes {_listed(missing)} bytes were asked for and are missing")
-    if extra:
-        faults.append(f"{step}: sizes {_listed(extra)} bytes were not asked for")
-    if curve.bandwidth_mb_s is not None:
-        faults += [
-            f"{step}: a bandwidth of 0 at {size} bytes"
-            for size, bandwidth in zip(curve.sizes, curve.bandwidth_mb_s, strict=True)
-            if size > 0 and bandwidth == 0
-        ]
-    return faults
-
-
-def _listed(sizes: Sequence[int]) -> str:
-    shown = ", ".join(map(str, sizes[:5]))
-    return shown if len(sizes) <= 5 else f"{shown} and {len(sizes) - 5} more"
-
-
-def _last_words(errors: Path) -> str:
-    said = _said(errors)
-    return f"; it said: {' | '.join(said)}" if said else ""
-
-
-def _said(errors: Path) -> list[str]:
-    """What a step said at its end, without what Slurm says while it ends the other ranks."""
-    try:
-        lines = [line for line in errors.read_text(errors="replace").splitlines() if line.strip()]
-    except OSError:
-        return []
-    said = [line.strip()[:200] for line in lines if not _RECORD.search(line)]
-    said = [line for line in said if not _AFTERMATH.search(line)] or said
-    if len(said) > 5:
-        # An error stack has its cause at the end, and srun then names the node.
-        said = [*said[:2], "…", *said[-3:]]
-    return said
-
-
-def _last_line(output: Path) -> str:
-    """What a program printed last: NetPIPE tells its troubles on its standard output."""
-    return "".join(f"; {output.name} ends: {line}" for line in _printed(output))
-
-
-def _printed(output: Path) -> list[str]:
-    """The last line that a program printed, if any."""
-    try:
-        lines = [line for line in output.read_text(errors="replace").splitlines() if line.strip()]
-    except OSError:
-        return []
-    return [line.strip()[:200] for line in lines[-1:]]
-
-
-def _rank_uses(errors: Path, said: str) -> tuple[RankUse, ...]:
-    told = disturbance.scheduled(errors, said)
-    uses = [
-        RankUse(
-            int(found[1]),
-            found[2],
-            float(found[3]),
-            float(found[4]) + float(found[5]),
-            told.get(int(found[1])),
-        )
-        for found in _RANK_LINE.finditer(said)
-    ]
-    if told and sorted(told) != sorted(use.rank for use in uses):
-        raise ParseError(
-            str(errors), 0, "", "the ranks that reported their end are not those that were watched"
-        )
-    return tuple(sorted(uses, key=lambda use: use.rank))
-
-
-def cpu_by_node(said: str) -> dict[str, tuple[float, float]]:
-    """User and system CPU seconds of the ranks by node."""
-    taken: dict[str, tuple[float, float]] = {}
-    for found in _RANK_LINE.finditer(said):
-        user_s, system_s = taken.get(found[2], (0.0, 0.0))
-        taken[found[2]] = (user_s + float(found[4]), system_s + float(found[5]))
-    return taken
-
-
-def records(folder: Path) -> dict[str, StepRecord]:
-    """The steps that a job ran, by name, from its ``launches.tsv``.
-
-    Raises Incomplete where the record is missing or a line of it is none.
-    """
-    path = folder / LAUNCHES_FILE
-    try:
-        lines = path.read_text().splitlines()
-    except OSError as error:
-        raise Incomplete([f"{path}: the job left no record of its launches: {error}"]) from error
-    if not lines or lines[0] != LAUNCHES_HEADER:
-        raise Incomplete([f"{path}:1: the header {LAUNCHES_HEADER!r} is missing"])
-    recorded = {}
-    for number, line in enumerate(lines[1:], 2):
-        try:
-            step, start, end, status, limit = line.split("\t")
-            recorded[step] = StepRecord(
-                number - 1, float(start), float(end) - float(start), int(status), int(limit)
-            )
-        except ValueError as error:
-            raise Incomplete(
-                [f"{path}:{number}: {shortened(repr(line))} is no launch: {shortened(str(error))}"]
-            ) from error
-    return recorded

@@ -6,26 +6,24 @@ import hashlib
 import random
 import re
 import shlex
+import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from netproof.benchmarks import imb, netpipe
-from netproof.benchmarks.catalogue import (
-    NETPIPE_DIRECTIONS,
-    NETPIPE_PATHS,
-    NETPIPE_PROTOCOLS,
-    ImbFunction,
-)
-from netproof.measurement import twin
-from netproof.session import provenance
-from netproof.site.site import Partition
+from netproof.benchmarks import netpipe, netpipe_reading, registry
+from netproof.benchmarks.interface import Function
+from netproof.session import node_facts
+from netproof.site.partition import Partition
 
 SHELL_FILES = tuple(sorted((Path(__file__).parents[1] / "run" / "shell").glob("*.sh")))
 """What a job script sources and starts; copied beside it."""
 
 SIZE_FILES = "sizes-*.txt"
 """The files beside it that list the message sizes asked for."""
+
+PEER_FILES = "peer-*.sh"
+"""The files beside it that set up the environments which launches are compared with."""
 
 RANK = ("bash", "./rank.sh")
 NPTCP = ("bash", "./nptcp.sh")
@@ -35,7 +33,7 @@ NPTCP = ("bash", "./nptcp.sh")
 class Step:
     """One launch of one benchmark: a job step with output files of its own.
 
-    ``subject`` names what is measured (an IMB function, a NetPIPE variant), ``launch`` counts
+    ``subject`` names what is measured (a function, a NetPIPE variant), ``launch`` counts
     from 1, ``command`` is shell text. Its files are ``name`` with .out, .err and, for NetPIPE,
     .np.
     """
@@ -62,11 +60,6 @@ def job_name(contention_domain: str) -> str:
     return f"netproof-{plain}"
 
 
-def netpipe_subject(protocol: str, path: str, direction: str) -> str:
-    """Name of a NetPIPE variant, ``tcp-between-oneway`` for instance."""
-    return f"{protocol}-{path}-{direction}"
-
-
 @dataclass(frozen=True)
 class Sweep:
     """One call of NetPIPE: from ``lower`` to ``upper`` bytes, around each size ``perturbation``."""
@@ -77,55 +70,57 @@ class Sweep:
 
     def sizes(self) -> tuple[int, ...]:
         """The message sizes in bytes that NetPIPE measures for it."""
-        return netpipe.sizes(self.lower, self.upper, self.perturbation)
+        return netpipe_reading.sizes(self.lower, self.upper, self.perturbation)
 
 
-def imb_size_file(function: str) -> str:
-    """Name of the file that lists a function's message sizes for IMB's ``-msglen``."""
+def size_file(function: str) -> str:
+    """Name of the file that lists a function's message sizes, as IMB's ``-msglen`` takes it."""
     return f"sizes-{function}.txt"
 
 
-def imb_size_files(sizes: Mapping[str, Sequence[int]]) -> dict[str, str]:
+def size_files(sizes: Mapping[str, Sequence[int]]) -> dict[str, str]:
     """Name to text of the lists of message sizes, from function to its sizes."""
     return {
-        imb_size_file(function): "".join(f"{size}\n" for size in listed)
+        size_file(function): "".join(f"{size}\n" for size in listed)
         for function, listed in sizes.items()
     }
 
 
-def imb_steps(
-    functions: Sequence[ImbFunction],
+def sizes_asked(function: Function, partition: Partition) -> tuple[int, ...]:
+    """Message sizes in bytes of a function's whole curve; (0,) without any."""
+    settings = partition.sizes_of(function.benchmark)
+    return function.sizes(partition.max_message_bytes, settings)
+
+
+def function_steps(
+    functions: Sequence[Function],
     ranks: int,
     launches: int,
     partition: Partition,
     srun: Sequence[str],
     seed: int,
     suffix: str = "",
+    sizes: Sequence[int] | None = None,
 ) -> tuple[Step, ...]:
     """Every launch of ``functions`` on ``ranks`` ranks, shuffled by ``seed``.
 
     Functions for two ranks run on one rank of each of two nodes. ``suffix``: what the names of
-    steps and lists of sizes have behind the function's.
+    steps and lists of sizes have behind the function's; ``sizes``: of the messages in bytes, by
+    default those of a whole curve.
     """
     steps = []
     for function in functions:
         count, per_node = (2, 1) if function.pair else (ranks, partition.ranks_per_node)
-        sized = function.least_bytes is not None
         subject = function.name + suffix
-        sizes = ("-msglen", imb_size_file(subject)) if sized else ()
-        command = shlex.join(
-            [
-                *srun,
-                *_placement(count, per_node),
-                *RANK,
-                "IMB-MPI1",
-                "-npmin",
-                str(count),
-                *sizes,
-                *partition.imb_arguments,
-                function.name,
-            ]
+        benchmark = registry.mpi(function.benchmark)
+        program = benchmark.command(
+            function,
+            count,
+            sizes_asked(function, partition) if sizes is None else sizes,
+            size_file(subject),
+            partition.arguments.get(benchmark.name, ()),
         )
+        command = shlex.join([*srun, *_placement(count, per_node), *RANK, *program])
         steps += [Step(subject, launch, command) for launch in range(1, launches + 1)]
     random.Random(seed).shuffle(steps)
     return tuple(steps)
@@ -143,6 +138,12 @@ def netpipe_arguments(
     return tuple(arguments)
 
 
+def whole_sweep(partition: Partition) -> Sweep:
+    """What NetPIPE measures of a whole curve."""
+    perturbation = netpipe.perturbation_of(partition.sizes_of("netpipe"))
+    return Sweep(1, partition.max_message_bytes, perturbation)
+
+
 def netpipe_steps(
     launches: int, partition: Partition, srun: Sequence[str], seed: int
 ) -> tuple[Step, ...]:
@@ -151,14 +152,14 @@ def netpipe_steps(
     The variants' order is shuffled by ``seed``; within one, TCP and MPI take turns, so that
     their ratio is of the same minutes and the same nodes.
     """
-    variants = [(path, direction) for path in NETPIPE_PATHS for direction in NETPIPE_DIRECTIONS]
+    variants = [(path, direction) for path in netpipe.PATHS for direction in netpipe.DIRECTIONS]
     random.Random(seed).shuffle(variants)
-    whole = Sweep(1, partition.max_message_bytes, 0)
+    whole = whole_sweep(partition)
     steps: list[Step] = []
     for path, direction in variants:
         for launch in range(1, launches + 1):
-            for protocol in NETPIPE_PROTOCOLS:
-                subject = netpipe_subject(protocol, path, direction)
+            for protocol in netpipe.PROTOCOLS:
+                subject = netpipe.subject(protocol, path, direction)
                 variant = (protocol, path, direction)
                 step = netpipe_step(subject, launch, variant, whole, len(steps), partition, srun)
                 steps.append(step)
@@ -169,7 +170,8 @@ def netpipe_steps(
 
 def has_twin(partition: Partition, benchmark: str, path: str) -> bool:
     """Whether each launch has one over the link's healthy twin next to it."""
-    return bool(partition.twin) and (benchmark, path) == ("netpipe", "between")
+    by_protocol = registry.named(benchmark).by_protocol
+    return bool(partition.twin) and by_protocol and path == "between"
 
 
 def twin_name(step: str) -> str:
@@ -179,9 +181,8 @@ def twin_name(step: str) -> str:
 
 
 def twin_sweep(partition: Partition) -> Sweep:
-    """What is measured over the healthy twin."""
-    largest = partition.max_message_bytes
-    return Sweep(twin.sizes_from(largest), largest, 0)
+    """What is measured over the healthy twin: the whole curve, without perturbation."""
+    return Sweep(1, partition.max_message_bytes, 0)
 
 
 def twin_step(step: Step, direction: str, partition: Partition) -> Step:
@@ -191,6 +192,45 @@ def twin_step(step: Step, direction: str, partition: Partition) -> Step:
     arguments = [*netpipe_arguments(partition, "tcp", "between", sweep), "-o", f"{name}.np"]
     arguments = [*_tcp_mode(direction, partition), *arguments]
     return Step(name.rpartition(".")[0], step.launch, shlex.join([*partition.twin, *arguments]))
+
+
+@dataclass(frozen=True)
+class PeerEnvironment:
+    """Another environment that a job's launches can be compared with next to each other.
+
+    ``srun``: the launcher's command for its steps; ``place``: its number among those of the job;
+    ``commands``: shell text that sets it up.
+    """
+
+    name: str
+    place: int
+    srun: tuple[str, ...]
+    commands: tuple[str, ...]
+
+    @property
+    def file(self) -> str:
+        """Name of the file beside the job's script that sets it up."""
+        return f"peer-{self.place}.sh"
+
+    @property
+    def suffix(self) -> str:
+        """What its steps have behind the subject of those that they stand next to."""
+        return peer_suffix(self.place)
+
+    def text(self) -> str:
+        """What the file holds."""
+        return "".join(f"{command}\n" for command in self.commands)
+
+    def step(self, step: Step) -> Step:
+        """A step that ``srun`` starts, in this environment."""
+        return replace(
+            step, command=shlex.join(["bash", "./peer.sh", f"./{self.file}"]) + f" {step.command}"
+        )
+
+
+def peer_suffix(place: int) -> str:
+    """What the steps of a job's peer environment have behind the subject of its own."""
+    return f"-peer-{place}"
 
 
 def sweep_subject(subject: str, sweep: Sweep) -> str:
@@ -242,7 +282,7 @@ def _tcp_mode(direction: str, partition: Partition) -> list[str]:
         return []
     # It stops at the sum of its socket buffers in this mode, and -b asks for half of what Linux
     # then gives.
-    return ["-2", "-b", str(2 * partition.max_message_bytes)]
+    return ["-2", "-b", str(2 * max(whole_sweep(partition).sizes()))]
 
 
 def _on_nodes(path: str, srun: Sequence[str], command: Sequence[str]) -> str:
@@ -260,16 +300,24 @@ def _placement(ranks: int, per_node: int) -> tuple[str, ...]:
 
 
 def script(
-    steps: Sequence[Step], partition: Partition, *, over_tcp: bool, describe_nodes: bool
+    steps: Sequence[Step],
+    partition: Partition,
+    *,
+    over_tcp: bool,
+    describe_nodes: bool,
+    ask: str = "",
 ) -> str:
     """Text of the shell script that runs ``steps`` in their order inside a job.
 
     ``over_tcp``: find the first node's address on the partition's interface and a free port
     for each step before the first. ``describe_nodes``: have every node say what it is.
-    A launch that crashes is started again, on a port of its own; see ``run/shell/steps.sh``.
+    ``ask``: shell text of ``transport.step``, by which the MPI library is asked for its transport
+    after the last step. A launch that crashes is started again, on a port of its own; see
+    ``run/shell/steps.sh``.
     """
-    lines = _head(partition, len(steps), over_tcp=over_tcp, describe_nodes=describe_nodes)
-    lines += [_line(step, partition) for step in steps]
+    lines = head(partition, len(steps), over_tcp=over_tcp, describe_nodes=describe_nodes)
+    lines += [line(step, partition) for step in steps]
+    lines += [ask] if ask else []
     return "\n".join(lines) + "\n"
 
 
@@ -286,11 +334,11 @@ def further_script(
     the number (from 1) of the round after which it is run.
     """
     count = sum(map(len, rounds))
-    lines = _head(partition, count, over_tcp=over_tcp, describe_nodes=False)
+    lines = head(partition, count, over_tcp=over_tcp, describe_nodes=False)
     for number, steps in enumerate(rounds, 1):
         lines.append("made=")
         lines += [
-            f"if wanted {quoted(label)}; then {_line(step, partition)}; made=1; fi"
+            f"if wanted {quoted(label)}; then {line(step, partition)}; made=1; fi"
             for label, step in steps
         ]
         lines.append('[ -n "$made" ] || exit 0')
@@ -299,27 +347,44 @@ def further_script(
     return "\n".join(lines) + "\n"
 
 
+def decider(module: str, folder: Path) -> str:
+    """Shell text that starts what answers ``decide``: a module of this Python, told the folder."""
+    return shlex.join(["decider", sys.executable, "-m", module, str(folder)])
+
+
 def quoted(text: str) -> str:
     """A word of shell text."""
     return shlex.quote(text)
 
 
-def _line(step: Step, partition: Partition) -> str:
+def line(step: Step, partition: Partition) -> str:
+    """Shell text that launches a step within the partition's limit."""
     return f"step {step.name} {partition.step_limit_s} {step.command}"
 
 
-def _head(partition: Partition, count: int, *, over_tcp: bool, describe_nodes: bool) -> list[str]:
-    """What a job's script does before its first step; ``count``: how many ports it needs."""
+def head(
+    partition: Partition, count: int, *, over_tcp: bool, describe_nodes: bool, decider: str = ""
+) -> list[str]:
+    """What a job's script does before its first step; ``count``: how many ports it needs.
+
+    ``decider``: shell text that starts what decides, while nothing is measured yet.
+    """
     lines = [
         "#!/bin/bash",
         ". ./steps.sh",
+        # See peer.sh.
+        "export netproof_job_script=$PPID",
+        # See counters.sh.
+        f"export netproof_rails={shlex.quote(' '.join(partition.rails_or_interface()))}",
+        f"export netproof_driver_counters={int(partition.driver_counters)}",
         f"crash_retries={partition.crash_retries}",
-        f"figures_np={shlex.quote(netpipe.FIGURES)}",
-        f"figures_out={shlex.quote(imb.FIGURES)}",
-        f"job_nodes {provenance.JOB_NODES_FILE} || exit 3",
+        f"figures_np={shlex.quote(registry.figures('np'))}",
+        f"figures_out={shlex.quote(registry.figures('out'))}",
+        f"job_nodes {node_facts.JOB_NODES_FILE} || exit 3",
     ]
+    lines += [decider] if decider else []
     if describe_nodes:
-        lines.append(provenance.node_step(partition.interface))
+        lines.append(node_facts.node_step(partition.interface))
     if over_tcp:
         ask = shlex.join(["srun", "--mpi=none", "--nodes=1", "--ntasks=1", "--ntasks-per-node=1"])
         listen = shlex.join([*NPTCP, "listen-on", partition.interface])

@@ -30,7 +30,8 @@ def as_json(variable: str, finding: Finding) -> dict[str, Any]:
 
     JSON has no infinite numbers: an interval without an upper end has None there.
     """
-    values = {"variable": variable, **dataclasses.asdict(finding)}
+    values = {"variable": variable, **dataclasses.asdict(finding), "why": finding.why}
+    del values["reason"]
     if finding.interval is not None:
         low, high = finding.interval
         values["interval"] = [low, high if math.isfinite(high) else None]
@@ -49,7 +50,8 @@ def from_json(values: Mapping[str, Any]) -> Finding:
             CRITERION,
             Level(values["level"]),
             values["where"],
-            values["why"],
+            # A report keeps the sentence as it is printed, with the case at its head.
+            values["why"].removeprefix(f"{values['where']}: "),
             value=values["value"],
             bound=values["bound"],
             interval=None if ends is None else (ends[0], math.inf if ends[1] is None else ends[1]),

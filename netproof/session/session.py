@@ -11,22 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from netproof.errors import NetproofError
-from netproof.intake import loading, trust
-from netproof.intake.loading import NoJsonError
+from netproof.intake import json_reading, trust
+from netproof.intake.json_reading import NoJsonError
 from netproof.intake.shapes import MAPPING, NUMBER, TEXT, WHOLE, Each, Keys, OrEmpty, OrNone, insist
 from netproof.measurement.case import Case
-from netproof.session import reference_findings
+from netproof.session import pair_rounds, reference_findings, transport
 from netproof.session.left import Left
-from netproof.session.measured import (
-    AGAIN_SHAPE,
-    CASE_SHAPE,
-    CRASH_SHAPE,
-    LAUNCH_SHAPE,
-    extended,
-    insist_on_whole,
-    with_landmarks,
-)
-from netproof.session.measured import SHAPE as MEASURED_SHAPE
+from netproof.session.measured import extended, insist_on_whole, with_landmarks
+from netproof.session.measured_shapes import AGAIN_SHAPE, CASE_SHAPE, CRASH_SHAPE, LAUNCH_SHAPE
+from netproof.session.measured_shapes import SHAPE as MEASURED_SHAPE
 
 MEASURED_FORMAT = 3
 """Format of what a check stores of a case in the report; raised when its keys change.
@@ -59,7 +52,10 @@ class CheckResult:
     name of the test of the same configuration that failed, so that this one did not run
     (fail_deps); None where the report does not tell. ``contradiction``: in what the parts of what
     was measured contradict each other, so that it was not: ``measured`` is None then, or lacks its
-    launches; None where they do not.
+    launches; None where they do not. ``pairs``: the plain values of ``pair_rounds.PairRounds``
+    with the partition's extras, None of a test that read no rounds of pairs. ``transport``: of a
+    job, the plain values of ``transport.of_job``, what its MPI library says of its transport; None
+    where it was not asked.
     """
 
     name: str
@@ -80,6 +76,8 @@ class CheckResult:
     references: tuple[dict[str, Any], ...] | None = None
     failed_job: str | None = None
     contradiction: str | None = None
+    pairs: dict[str, Any] | None = None
+    transport: dict[str, Any] | None = None
 
 
 _REFRAME_KEYS = {
@@ -113,13 +111,18 @@ _TEST = Keys(
         "netproof_measured": OrEmpty(Keys(_OF_FORMAT | {"case": Keys({"ranks_per_node": WHOLE})})),
         "netproof_again": OrEmpty(Keys(_OF_FORMAT | {"cases": Each(MAPPING)})),
         "netproof_further": OrEmpty(Keys(_OF_FORMAT | {"cases": Each(MAPPING)})),
+        "netproof_transport": OrEmpty(transport.SHAPE),
         "netproof_references": OrNone(Each(reference_findings.SHAPE)),
+        "netproof_pairs": OrEmpty(Keys({**pair_rounds.SHAPE.needed, "partition_extras": MAPPING})),
     },
 )
 _FURTHER = Keys(
     {"case": CASE_SHAPE, "launches": Each(LAUNCH_SHAPE), "crashes": Each(CRASH_SHAPE)},
     {"faults": _TEXTS},
 )
+_ALL_FURTHER, _ALL_AGAIN = Each(_FURTHER), Each(AGAIN_SHAPE)
+_MEASURED = MEASURED_SHAPE.any_of()
+"""What is missing is for those to tell who need it."""
 _SHAPE = Keys(
     {
         "session_info": MAPPING,
@@ -208,7 +211,7 @@ def document_of(path: Path) -> dict[str, Any]:
     """
     trust.insist(path, "the report", data=True)
     try:
-        document = loading.json_file(path)
+        document = json_reading.json_file(path)
     except FileNotFoundError as error:
         raise NetproofError(
             f"{path}: is not there; ReFrame leaves no report where no test ran, and prints why"
@@ -271,7 +274,7 @@ def _further(
             continue
         _insist_on_format(test, document)
         place = f"{test['display_name']}: what was launched further"
-        insist(document["cases"], Each(_FURTHER), place)
+        insist(document["cases"], _ALL_FURTHER, place)
         for values in document["cases"]:
             launches, crashes = found.setdefault(Case(**values["case"]).key(), ([], []))
             launches += values["launches"]
@@ -317,15 +320,14 @@ def _result(
             _insist_on_format(test, document)
     name = test["display_name"]
     if measured:
-        # What is missing is for those to tell who need it.
         place = f"{name}: what was measured"
-        insist(measured, Keys(others={**MEASURED_SHAPE.needed, **MEASURED_SHAPE.others}), place)
+        insist(measured, _MEASURED, place)
         try:
             measured = with_landmarks(measured)
         except NetproofError as error:
             raise NetproofError(f"{place}: {error}") from error
     if again:
-        insist(again["cases"], Each(AGAIN_SHAPE), f"{name}: what was measured again")
+        insist(again["cases"], _ALL_AGAIN, f"{name}: what was measured again")
     case = None
     if described:
         # Ranks a node are the partition's, known where the test came that far.
@@ -379,4 +381,17 @@ def _result(
         references=tuple(test.get("netproof_references") or ()) or None,
         failed_job=failed_jobs[0] if failed_jobs else None,
         contradiction=contradiction,
+        pairs=_pairs(test),
+        transport=test.get("netproof_transport") or None,
     )
+
+
+def _pairs(test: dict[str, Any]) -> dict[str, Any] | None:
+    """The rounds of pairs that a test read; NetproofError where they contradict each other."""
+    values = test.get("netproof_pairs") or None
+    if values:
+        try:
+            pair_rounds.PairRounds.from_json(values)
+        except NetproofError as error:
+            raise NetproofError(f"{test['display_name']}: {error}") from None
+    return values

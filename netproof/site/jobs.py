@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from netproof.benchmarks.catalogue import imb_function
+from netproof.benchmarks import registry
 from netproof.measurement.case import Case
 from netproof.site.matrix import Matrix
 
@@ -13,9 +13,9 @@ from netproof.site.matrix import Matrix
 class PlannedJob:
     """One job of ``netproof.run.rfm``, by what it measures.
 
-    ``benchmark``: ``netpipe`` or ``imb``. ``ranks``: of the job; the functions for two ranks go
+    ``benchmark``: its name. ``ranks``: of the job; the functions for two ranks go
     with the least count. ``default``: whether its functions are those of a plain run; the others
-    of IMB have a job of their own.
+    have a job of their own.
     """
 
     partition: str
@@ -29,19 +29,17 @@ class PlannedJob:
 
     def what(self) -> str:
         """What is measured, whatever the configuration: ``IMB on 16 ranks``."""
-        if self.benchmark == "netpipe":
-            return "NetPIPE"
-        return f"{'IMB' if self.default else 'other functions of IMB'} on {self.ranks} ranks"
+        return registry.named(self.benchmark).job_what(self.ranks, default=self.default)
 
 
 def job_of(case: Case, fewest_ranks: int) -> PlannedJob:
     """The job that measures a case; ``fewest_ranks``: the least rank count of its partition."""
     where = (case.partition, case.environment)
-    if case.benchmark == "netpipe":
-        return PlannedJob(*where, "netpipe", 2)
-    function = imb_function(case.function)
+    if registry.of(case).by_protocol:
+        return PlannedJob(*where, case.benchmark, 2)
+    function = registry.function_of(case)
     ranks = fewest_ranks if function.pair else case.ranks
-    return PlannedJob(*where, "imb", ranks, function.default)
+    return PlannedJob(*where, case.benchmark, ranks, function.default)
 
 
 def jobs(matrix: Matrix) -> dict[PlannedJob, tuple[Case, ...]]:
@@ -55,7 +53,7 @@ def jobs(matrix: Matrix) -> dict[PlannedJob, tuple[Case, ...]]:
 
 def nodes_of(job: PlannedJob, matrix: Matrix) -> int:
     """How many nodes the job asks Slurm for."""
-    if job.benchmark == "netpipe":
+    if registry.named(job.benchmark).by_protocol:
         return 2
     return job.ranks // matrix.partitions[job.partition].ranks_per_node
 

@@ -6,15 +6,11 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from netproof.benchmarks.catalogue import (
-    IMB_FUNCTIONS,
-    NETPIPE_DIRECTIONS,
-    NETPIPE_PATHS,
-    NETPIPE_PROTOCOLS,
-)
+from netproof.benchmarks import registry
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
-from netproof.site.site import JUDGE_ENVIRONMENT, Partition, ScoreBaseline, absences, score_baseline
+from netproof.site.partition import Partition, ScoreBaseline, absences, score_baseline
+from netproof.site.site_file import JUDGE_ENVIRONMENT
 
 
 @dataclass(frozen=True, order=True)
@@ -59,7 +55,7 @@ def matrix(
 ) -> Matrix:
     """What a run on ``system`` owes, from the configuration that ``site.gather`` returns.
 
-    ``partitions``: only these, or all where it is empty. ``all_functions``: every IMB function
+    ``partitions``: only these, or all where it is empty. ``all_functions``: every function
     and not just those of a plain run. Raises NetproofError for a system or a partition that
     the configuration does not have.
     """
@@ -83,7 +79,7 @@ def matrix(
     absent: list[Absence] = []
     asked = {name: entry for name, entry in entries.items() if not partitions or name in partitions}
     for name, entry in asked.items():
-        partition = Partition.from_extras(entry["extras"])
+        partition = Partition.model_validate(entry["extras"])
         for environment in entry["environs"]:
             if environment == JUDGE_ENVIRONMENT:
                 continue
@@ -93,45 +89,22 @@ def matrix(
                 for benchmark, reason in absences(environments[environment]["extras"]).items()
             ]
             where = (system, name, environment)
-            if {"netpipe-tcp", "netpipe-mpi"} <= set(features):
-                cases += _netpipe_cases(where)
-            if "imb" in features:
-                cases += _imb_cases(where, partition, all_functions=all_functions)
+            for benchmark in registry.STARTED:
+                if set(benchmark.features) <= set(features):
+                    cases += benchmark.cases(
+                        where,
+                        partition.rank_counts,
+                        partition.ranks_per_node,
+                        all_functions=all_functions,
+                    )
     return Matrix(
         tuple(cases),
         tuple(absent),
         not partitions,
-        {name: Partition.from_extras(entry["extras"]) for name, entry in asked.items()},
+        {name: Partition.model_validate(entry["extras"]) for name, entry in asked.items()},
         {name: entry["extras"]["known"] for name, entry in environments.items()},
         score_baseline(list(asked.values())),
         frozenset(
             (name, gone) for name, entry in asked.items() for gone in entry["extras"]["retired"]
         ),
     )
-
-
-def _netpipe_cases(where: tuple[str, str, str]) -> list[Case]:
-    return [
-        Case(*where, "netpipe", protocol, 2, 1 if path == "between" else 2, path, direction)
-        for protocol in NETPIPE_PROTOCOLS
-        for path in NETPIPE_PATHS
-        for direction in NETPIPE_DIRECTIONS
-    ]
-
-
-def _imb_cases(
-    where: tuple[str, str, str], partition: Partition, *, all_functions: bool
-) -> list[Case]:
-    cases = []
-    for function in IMB_FUNCTIONS:
-        if not (function.default or all_functions):
-            continue
-        if function.pair:
-            cases.append(Case(*where, "imb", function.name, 2, 1))
-            continue
-        cases += [
-            Case(*where, "imb", function.name, ranks, partition.ranks_per_node)
-            for ranks in partition.rank_counts
-            if not (function.pairs and ranks % 2)
-        ]
-    return cases

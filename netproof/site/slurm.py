@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from netproof.errors import NetproofError
+from netproof.errors import NetproofError, shortened
 from netproof.intake import trust
 
 ANSWER_S = 60
 """Seconds that a command of Slurm's gets to answer."""
 
 _USABLE = frozenset({"allocated", "completing", "idle", "mixed", "planned"})
+_FLAT = frozenset({"(null)", "topology/default", "topology/flat", "topology/none"})
+"""Plugins that know of no switches, by their names in Slurm 22 to 25."""
+_SWITCH = re.compile(
+    r"SwitchName=(?P<name>\S+) Level=(?P<level>\d+) LinkSpeed=\d+"
+    r"(?: Nodes=(?P<nodes>\S+))?(?: Switches=(?P<switches>\S+))?\s*"
+)
+_BLOCK = re.compile(
+    r"(?P<kind>BlockName|AggregatedBlock)=(?P<name>\S+) BlockIndex=\d+"
+    r"(?: Nodes=(?P<nodes>\S+))? BlockSize=(?P<size>\d+)\s*"
+)
+_HOSTS = re.compile(r"(?:[A-Za-z0-9_.-]*\[[^\[\]]*\])+|[A-Za-z0-9_.-]+")
+_RANGE = re.compile(r"([0-9]{1,12})(?:-([0-9]{1,12}))?")
+MOST_HOSTS = 100_000
+"""More names than any cluster has: a damaged list is refused, and not expanded."""
+_CHOOSING_OPTION = re.compile(
+    r"(?<!\S)(?:--(?:nodelist|exclude|constraint|nodefile|reservation)\b|-[wxCF])"
+)
 _PARTITION_OPTION = re.compile(r"(?<!\S)(?:--partition[= ]|-p[= ]?)\s*(\S+)")
 
 
@@ -59,6 +78,60 @@ class SlurmPartition:
         )
 
 
+@dataclass(frozen=True)
+class SlurmSwitch:
+    """A switch of Slurm's topology: ``level`` 0 is a leaf, to which nodes are connected.
+
+    ``nodes``: all below it; ``switches``: those directly below it, none for a leaf. A block of
+    topology/block counts as a leaf, and blocks that Slurm aggregates as a switch above them.
+    """
+
+    name: str
+    level: int
+    nodes: tuple[str, ...]
+    switches: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SlurmTopology:
+    """Slurm's switches, in the order in which it lists them."""
+
+    switches: tuple[SlurmSwitch, ...]
+
+    @property
+    def leaves(self) -> tuple[SlurmSwitch, ...]:
+        """The switches with nodes of their own."""
+        return tuple(switch for switch in self.switches if switch.level == 0)
+
+    @property
+    def spines(self) -> tuple[SlurmSwitch, ...]:
+        """The switches above others."""
+        return tuple(switch for switch in self.switches if switch.level > 0)
+
+    def leaf_of(self, node: str) -> str | None:
+        """Name of the leaf that ``node`` is on; None for a node that is on none."""
+        return next((s.name for s in self._above(node) if s.level == 0), None)
+
+    def distance(self, one: str, other: str) -> int | None:
+        """Level of the lowest switch above both nodes: 0 on the same leaf.
+
+        None where no switch is above both.
+        """
+        shared = {switch.name for switch in self._above(other)}
+        return min((s.level for s in self._above(one) if s.name in shared), default=None)
+
+    def _above(self, node: str) -> list[SlurmSwitch]:
+        return self._switches_above.get(node, [])
+
+    @cached_property
+    def _switches_above(self) -> dict[str, list[SlurmSwitch]]:
+        found: dict[str, list[SlurmSwitch]] = {}
+        for switch in self.switches:
+            for node in switch.nodes:
+                found.setdefault(node, []).append(switch)
+        return found
+
+
 def answers() -> None:
     """Return where slurmctld answers; else raise NetproofError with what was said instead."""
     said = _ask("scontrol", "ping")
@@ -74,6 +147,11 @@ def names_in(access: Sequence[str]) -> list[str]:
         for found in _PARTITION_OPTION.findall(option)
         for name in found.split(",")
     ]
+
+
+def choosing_in(access: Sequence[str]) -> list[str]:
+    """Those of ReFrame's ``access`` options that choose among a partition's nodes."""
+    return [option for option in access if _CHOOSING_OPTION.search(option)]
 
 
 def partitions() -> dict[str, SlurmPartition]:
@@ -93,6 +171,122 @@ def partitions_of(states: Mapping[str, str], listed: str) -> dict[str, SlurmPart
             SlurmNode(name, state.lower(), "" if reason == "none" else reason)
         )
     return {name: SlurmPartition(name, state, tuple(nodes[name])) for name, state in states.items()}
+
+
+def topology() -> SlurmTopology | None:
+    """The switches that Slurm knows; None where its plugin knows of none, as topology/flat.
+
+    Raises NetproofError where Slurm does not answer, or says what is not understood.
+    """
+    told = _ask("scontrol", "show", "config")
+    found = re.search(r"(?m)^TopologyPlugin\s*=\s*(\S+)\s*$", told)
+    if not found:
+        raise NetproofError("scontrol show config names no TopologyPlugin")
+    if found[1] in _FLAT:
+        return None
+    listed = _ask("scontrol", "show", "topology")
+    if not listed.strip():
+        raise NetproofError(f"scontrol show topology says nothing, and the plugin is {found[1]}")
+    return topology_of(listed)
+
+
+def topology_of(listed: str) -> SlurmTopology:
+    """The switches that ``scontrol show topology`` listed, of topology/tree or topology/block.
+
+    Raises NetproofError for a line of another form, a switch that is listed twice or named by one
+    above it and not listed, and a node on two leaves.
+    """
+    lines = [line for line in listed.splitlines() if line.strip()]
+    sizes = sorted({int(found["size"]) for line in lines if (found := _BLOCK.fullmatch(line))})
+    switches = tuple(_switch(line, sizes) for line in lines)
+    names = [switch.name for switch in switches]
+    for name in names:
+        if names.count(name) > 1:
+            raise NetproofError(f"scontrol show topology lists {name} {names.count(name)} times")
+    leaf_of: dict[str, str] = {}
+    for switch in switches:
+        unknown = sorted(set(switch.switches) - set(names))
+        if unknown:
+            raise NetproofError(
+                f"scontrol show topology has {', '.join(unknown)} below {switch.name}, and no line"
+                " for it"
+            )
+        for node in switch.nodes if switch.level == 0 else ():
+            if leaf_of.setdefault(node, switch.name) != switch.name:
+                raise NetproofError(
+                    f"scontrol show topology has {node} on {leaf_of[node]} and on {switch.name}"
+                )
+    return SlurmTopology(switches)
+
+
+def _switch(line: str, sizes: Sequence[int]) -> SlurmSwitch:
+    """The switch, or block, that a line tells of; ``sizes``: of all blocks, smallest first."""
+    if found := _SWITCH.fullmatch(line):
+        level = int(found["level"])
+        switches = hostnames(found["switches"]) if found["switches"] else ()
+    elif found := _BLOCK.fullmatch(line):
+        aggregated = found["kind"] == "AggregatedBlock"
+        level = sizes.index(int(found["size"])) if aggregated else 0
+        switches = hostnames(found["name"]) if aggregated else ()
+    else:
+        raise NetproofError(
+            f"scontrol show topology: {shortened(repr(line))} is no line of a tree or of blocks"
+        )
+    nodes = hostnames(found["nodes"]) if found["nodes"] else ()
+    return SlurmSwitch(found["name"], level, nodes, switches)
+
+
+def hostnames(text: str) -> tuple[str, ...]:
+    """The names of a list of hosts as Slurm writes it: ``wide-[1-3,7],login`` are five.
+
+    Raises NetproofError for what is no such list, or has more than MOST_HOSTS names.
+    """
+    names: list[str] = []
+    at = 0
+    while True:
+        found = _HOSTS.match(text, at)
+        if not found:
+            raise _no_list(text, f"a name is missing at its character {at + 1}")
+        names += _expanded(found[0], text, MOST_HOSTS - len(names))
+        at = found.end()
+        if at == len(text):
+            return tuple(names)
+        if text[at] != ",":
+            raise _no_list(text, f"it has {text[at]!r} between names")
+        at += 1
+
+
+def _expanded(part: str, text: str, most: int) -> list[str]:
+    """``rack[1-2]n[01-02]``: rack1n01, rack1n02, rack2n01, rack2n02."""
+    pieces: list[list[str]] = []
+    number = 1
+    for at, piece in enumerate(re.split(r"\[([^\[\]]*)\]", part)):
+        # Every second piece was between brackets.
+        pieces.append(_numbers(piece, text, most) if at % 2 else [piece])
+        number *= len(pieces[-1])
+        if number > most:
+            raise _no_list(text, f"it has more than {MOST_HOSTS} names")
+    return ["".join(words) for words in itertools.product(*pieces)]
+
+
+def _numbers(ranges: str, text: str, most: int) -> list[str]:
+    """``01-03,7``: 01, 02, 03, 7."""
+    numbers: list[str] = []
+    for part in ranges.split(","):
+        found = _RANGE.fullmatch(part)
+        if not found:
+            raise _no_list(text, f"[{shortened(ranges, 40)}] are no ranges of numbers")
+        low, high = int(found[1]), int(found[2] or found[1])
+        if high < low:
+            raise _no_list(text, f"{part} ends before it begins")
+        if high - low >= most - len(numbers):
+            raise _no_list(text, f"it has more than {MOST_HOSTS} names")
+        numbers += [f"{number:0{len(found[1])}}" for number in range(low, high + 1)]
+    return numbers
+
+
+def _no_list(text: str, reason: str) -> NetproofError:
+    return NetproofError(f"{shortened(repr(text), 80)} is no list of Slurm's hosts: {reason}")
 
 
 def time_limits_s() -> dict[str, int | None]:

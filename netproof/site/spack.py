@@ -9,12 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from netproof.errors import NetproofError
-from netproof.intake import loading, trust
+from netproof.intake import json_reading, trust
 from netproof.site.spack_files import SpackFileError, includes, load, parsed
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -149,8 +150,23 @@ def build_folder(combination: Combination, folder: Path = FOLDER) -> Path:
 
 
 def view(combination: Combination, folder: Path = FOLDER) -> Path:
-    """The environment's view, in whose bin/ its programs are."""
+    """The environment's view, in whose bin/ most of its programs are."""
     return build_folder(combination, folder) / "view"
+
+
+def program_folders(combination: Combination, folder: Path = FOLDER) -> list[Path]:
+    """Folders of the environment's programs: the view's bin/, and those that packages name."""
+    own = view(combination, folder)
+    return [own / "bin", *(own / name for name in benchmarks(folder)["folders"])]
+
+
+def missing_program(combination: Combination, folder: Path = FOLDER) -> str:
+    """The first program that is in none of these folders, and where it should be; or empty."""
+    places = program_folders(combination, folder)
+    for name in benchmarks(folder)["programs"]:
+        if shutil.which(name, path=os.pathsep.join(map(str, places))) is None:
+            return f"{name} in {' or '.join(map(str, places))}"
+    return ""
 
 
 def chosen_site(folder: Path = FOLDER) -> str:
@@ -206,13 +222,13 @@ def in_project(text: str) -> str:
 def benchmarks(folder: Path = FOLDER) -> dict[str, list[str]]:
     """Features that each environment's benchmarks give it, and the programs that have to be there.
 
-    The keys are ``features`` and ``programs``.
+    The keys are ``features``, ``programs`` and ``folders``, of the view, which have some of them.
     """
     packages = load(folder / "common.yaml", "common")["packages"]
     attributes = [entry.get("package_attributes", {}) for entry in packages.values()]
     return {
         what: [name for entry in attributes for name in entry.get(f"netproof_{what}", [])]
-        for what in ("features", "programs")
+        for what in ("features", "programs", "folders")
     }
 
 
@@ -261,7 +277,7 @@ def state(combination: Combination, folder: Path = FOLDER, site: str | None = No
     own = build_folder(combination, folder)
     failed = own / RECORDS / "failed.json"
     if failed.exists():
-        failure = loading.json_file(failed)
+        failure = json_reading.json_file(failed)
         return BuildState(
             "failed",
             f"failed {failure['when']}: {failure['error']} (log: {failure['log']})",
@@ -286,7 +302,7 @@ def attempted(folder: Path = FOLDER) -> list[str]:
 def environments(folder: Path = FOLDER) -> list[dict[str, Any]]:
     """One ReFrame environment for each combination of the table, whether it is built or not.
 
-    One that is not built, or stale, says so in its ``extras['unusable']``: its cases are owed,
+    One that is not built, or stale, says so in its ``extras['unusable']``: its cases are expected,
     and fail for that reason. Raises SpackFileError for files that cannot be used, and NetproofError
     where others can write the folder: what is in it becomes part of jobs' PATH.
     """
@@ -324,7 +340,7 @@ def _environment(
         "name": combination.name,
         "features": ["mpi", library.kind, *offered["features"]],
         "env_vars": [
-            ["PATH", f"{view(combination, folder)}/bin:$PATH"],
+            ["PATH", ":".join([*map(str, program_folders(combination, folder)), "$PATH"])],
             *([name, value] for name, value in library.env_vars),
         ],
         "extras": {"mpi": label, "pmi": library.pmi, "built": built, "unusable": unusable},
@@ -337,7 +353,7 @@ def _record(own: Path) -> BuildRecord | None:
         return None
     remedy = f"run ci/spack-envs clean {own.name}, and build it again"
     try:
-        content = loading.json_file(path)
+        content = json_reading.json_file(path)
         if content.pop("format", None) != RECORD_FORMAT:
             raise SpackFileError(path, "format", f"is not {RECORD_FORMAT}; {remedy}")
         return BuildRecord(**content)
@@ -356,10 +372,8 @@ def _stale(combination: Combination, folder: Path, record: BuildRecord, site: st
     lock = build_folder(combination, folder) / "spack.lock"
     if not lock.exists() or sha256(lock) != record.lock:
         return "its spack.lock is not the one that was built"
-    for program in benchmarks(folder)["programs"]:
-        path = view(combination, folder) / "bin" / program
-        if not os.access(path, os.X_OK):
-            return f"{path} is not there any more"
+    if missing := missing_program(combination, folder):
+        return f"there is no {missing} any more"
     for package in record.packages.values():
         if not Path(package.get("external", "")).exists():
             return f"{package['spec']} is not in {package['external']} any more"

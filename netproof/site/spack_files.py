@@ -15,7 +15,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from netproof.errors import NetproofError, shortened
-from netproof.intake import loading
+from netproof.intake import loading, yaml_reading
 
 
 class SpackFileError(NetproofError):
@@ -54,6 +54,7 @@ _ATTRIBUTES = _object(
         "netproof_env_vars": _named(_TEXT, "^[A-Za-z_][A-Za-z0-9_]*$"),
         "netproof_features": _TEXTS,
         "netproof_programs": _TEXTS,
+        "netproof_folders": _TEXTS,
     }
 )
 _EXTERNAL = _object(
@@ -158,7 +159,7 @@ def parsed(path: Path) -> Any:
     """A file's content, whatever it is. Raises SpackFileError."""
     try:
         text = loading.read_text(path)
-        loading.check_yaml(text, path)
+        yaml_reading.check_yaml(text, path)
         return YAML(typ="safe", pure=True).load(text)
     except NetproofError as error:
         raise SpackFileError(path, "", str(error).removeprefix(f"{path}:").strip()) from error

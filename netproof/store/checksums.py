@@ -2,10 +2,8 @@
 
 A session's ``checksums`` has a line for each file, which begins with the CRC-32 of the rest of
 the line: the file's name, and the parts that the file is made of, one after the other, in JSON.
-A part is ``[end, crc32]`` or ``[end, crc32, ranges]``: the offset of its end in bytes, the CRC-32
-of its bytes in hexadecimal, and the least and the largest value of each column of the key in it.
-The parts are row groups, and the footer last, so that a question about one case verifies what it
-reads and no more.
+A part is ``[end, crc32]``: the offset of its end in bytes, and the CRC-32 of its bytes in
+hexadecimal. A file is one part; sessions of before have one for each row group, and its ranges.
 """
 
 from __future__ import annotations
@@ -21,10 +19,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from netproof.errors import NetproofError
-from netproof.store.columns import KEY
 
 NAME = "checksums"
 """The file's name in the directory of a session."""
+
+PARQUET = ".parquet"
 
 MARK = {b"netproof.checksums": b"1"}
 """In the footer of a file whose session has checksums: one that lost them is not an older one."""
@@ -42,56 +41,18 @@ class Damaged(NetproofError):
 
 
 def of(files: Mapping[str, bytes]) -> bytes:
-    """The content of ``checksums`` for Parquet files by their names."""
+    """The content of ``checksums`` for files by their names."""
     lines = []
     for name, content in files.items():
-        parts, start = [], 0
-        for end, *ranges in _parts(content):
-            parts.append([end, f"{zlib.crc32(content[start:end]):08x}", *ranges])
-            start = end
+        parts = [[len(content), f"{zlib.crc32(content):08x}"]]
         line = f"{name} {json.dumps(parts, separators=(',', ':'))}"
         lines.append(f"{zlib.crc32(line.encode()):08x} {line}\n")
     return "".join(lines).encode()
 
 
-def _parts(content: bytes) -> list[list[Any]]:
-    """Where the parts of a Parquet file end, with the ranges of those that have them."""
-    read = pq.read_metadata(pa.BufferReader(content))
-    if read.num_row_groups < 2:
-        return [[len(content)]]
-    groups = [read.row_group(number) for number in range(read.num_row_groups)]
-    starts = [_start(group) for group in groups]
-    last = groups[-1]
-    columns = [last.column(number) for number in range(last.num_columns)]
-    ends = [*starts[1:], max(_first(one) + one.total_compressed_size for one in columns)]
-    ranges = map(_ranges, groups)
-    return [*([end, *one] for end, one in zip(ends, ranges, strict=True)), [len(content)]]
-
-
-def _first(column: Any) -> int:
-    """Offset of a column's first page in a row group."""
-    if column.has_dictionary_page:
-        return min(column.dictionary_page_offset, column.data_page_offset)
-    return column.data_page_offset
-
-
-def _start(group: Any) -> int:
-    return min(_first(group.column(number)) for number in range(group.num_columns))
-
-
-def _ranges(group: Any) -> list[list[list[Any]]]:
-    """Least and largest value of each column of the key; nothing where they are not known."""
-    columns = (group.column(number) for number in range(group.num_columns))
-    told = {one.path_in_schema: one.statistics for one in columns if one.path_in_schema in KEY}
-    if set(told) != set(KEY) or not all(one and one.has_min_max for one in told.values()):
-        return []
-    return [[[told[name].min, told[name].max] for name in KEY]]
-
-
-def verify(folder: Path, name: str, key: Sequence[Any] | None = None) -> bool:
+def verify(folder: Path, name: str) -> bool:
     """Whether a file of a session is what was written; False where the session has no checksums.
 
-    ``key``: values of ``columns.KEY``: only what a reader of this case's rows reads is verified.
     Raises Damaged.
     """
     sums = folder / NAME
@@ -101,7 +62,19 @@ def verify(folder: Path, name: str, key: Sequence[Any] | None = None) -> bool:
         return False
     except OSError as error:
         raise Damaged(sums, error) from error
-    return _verify(folder, name, _read(sums, lines, name), key)
+    return _verify(folder, name, _read(sums, lines, name))
+
+
+def lists(folder: Path, name: str) -> bool:
+    """Whether a file was written with a session, by its checksums, or is there; raises Damaged."""
+    sums, path = folder / NAME, folder / name
+    try:
+        content = _content(sums)
+    except FileNotFoundError:
+        return path.exists()
+    except OSError as error:
+        raise Damaged(sums, error) from error
+    return f" {name} ".encode() in content or path.exists()
 
 
 def _read(sums: Path, lines: Iterable[bytes], name: str) -> list[list[Any]]:
@@ -115,7 +88,7 @@ def _read(sums: Path, lines: Iterable[bytes], name: str) -> list[list[Any]]:
     raise Damaged(sums, f"it has no line on {name}")
 
 
-def _verify(folder: Path, name: str, parts: list[list[Any]], key: Sequence[Any] | None) -> bool:
+def _verify(folder: Path, name: str, parts: list[list[Any]]) -> bool:
     path = folder / name
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -124,25 +97,20 @@ def _verify(folder: Path, name: str, parts: list[list[Any]], key: Sequence[Any] 
             if size != parts[-1][0]:
                 raise Damaged(path, f"it has {size} bytes, and {parts[-1][0]} were written")
             start = 0
-            for end, crc, *ranges in parts:
-                if key is None or not ranges or _within(key, ranges[0]):
-                    found = f"{zlib.crc32(_bytes(descriptor, start, end)):08x}"
-                    if found != crc:
-                        raise Damaged(
-                            path,
-                            f"the checksum of its bytes {start} to {end - 1} is {found}, and {crc}"
-                            " was written",
-                        )
+            for end, crc, *_ in parts:
+                found = f"{zlib.crc32(_bytes(descriptor, start, end)):08x}"
+                if found != crc:
+                    raise Damaged(
+                        path,
+                        f"the checksum of its bytes {start} to {end - 1} is {found}, and {crc}"
+                        " was written",
+                    )
                 start = end
         finally:
             os.close(descriptor)
     except OSError as error:
         raise Damaged(path, error.strerror) from error
     return True
-
-
-def _within(key: Sequence[Any], ranges: list[list[Any]]) -> bool:
-    return all(low <= value <= high for value, (low, high) in zip(key, ranges, strict=True))
 
 
 def _bytes(descriptor: int, start: int, end: int) -> bytes:
@@ -190,6 +158,10 @@ def faults(folder: Path, names: Sequence[str]) -> tuple[bool, list[Damaged]]:
     for name in names:
         try:
             verify(folder, name)
+            if not name.endswith(PARQUET):
+                if NAME not in there:
+                    found.append(Damaged(folder / name, "it was written without checksums"))
+                continue
             read = pq.read_table(folder / name, partitioning=None)
             if NAME not in there:
                 insist_on_none(folder, read.schema)

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from netproof.measurement import twin
+from netproof.measurement.landmark_table import LANDMARKS, Landmark
+
 FORMAT = 1
 """Format of the store; raised when a column is renamed, dropped or changes its meaning.
 
@@ -59,8 +62,8 @@ class StoreTable:
 
 
 KEY = {
-    "benchmark": StoreColumn(_TEXT, "`imb` or `netpipe`"),
-    "function": StoreColumn(_TEXT, "function of IMB, or `tcp` or `mpi`"),
+    "benchmark": StoreColumn(_TEXT, "the benchmark: `netpipe`, `imb`, …"),
+    "function": StoreColumn(_TEXT, "function of the benchmark; of NetPIPE `tcp` or `mpi`"),
     "ranks": StoreColumn(_COUNT, "ranks"),
     "path": StoreColumn(_TEXT, "`between` nodes or `inside` one"),
     "direction": StoreColumn(_TEXT, "`oneway` or `bidirectional`"),
@@ -149,6 +152,49 @@ _TWIN = {
     )
 }
 
+_COUNTS = pa.map_(pa.string(), pa.int64())
+
+_COUNTERS = {
+    "counters": StoreColumn(
+        pa.list_(
+            pa.struct(
+                [
+                    ("node", _TEXT),
+                    (
+                        "sources",
+                        pa.list_(
+                            pa.struct(
+                                [
+                                    ("kind", _TEXT),
+                                    ("name", _TEXT),
+                                    ("counted", _COUNTS),
+                                    ("read", _COUNT),
+                                    ("absent", _MAP),
+                                    ("layer", _TEXT),
+                                    ("interfaces", _TEXTS),
+                                ]
+                            )
+                        ),
+                    ),
+                    ("absent", _MAP),
+                    ("took_s", _NUMBER),
+                ]
+            )
+        ),
+        "each node: what its network counted, by source (interface, tcp, softnet, driver,"
+        " infiniband): what was added to each counter that changed; `read`: which of"
+        " `counter_names`, from 0, has all that were read; `absent`: what is not known, and why",
+        True,
+    ),
+    "counter_names": StoreColumn(
+        pa.list_(_TEXTS), "sets of counters that a source in `counters` was read for", True
+    ),
+    "payload_bytes": StoreColumn(
+        _BYTES, "what the launch had to send between its nodes at least; null: not known", True
+    ),
+    "payload_why": StoreColumn(_TEXT, "why that is not known; empty where it is", True),
+}
+
 _AGAIN_LOADS = {
     "loads": StoreColumn(_TEXT, "of each launch, `loads` as `launches` has them, JSON", True),
 }
@@ -169,6 +215,22 @@ _CRASHES = {
         ),
         "attempts at its launches that crashed before their first figure; null where the report"
         " is of before these were launched again",
+        True,
+    )
+}
+
+_PEERS = {
+    "peers": StoreColumn(
+        pa.list_(
+            pa.struct(
+                [
+                    ("environment", _TEXT),
+                    ("points", _TWIN["twin"].type),
+                    ("crashes", _CRASHES["crashes"].type),
+                ]
+            )
+        ),
+        "the launches next to it in other environments, as `twin` and `crashes`; null without",
         True,
     )
 }
@@ -194,10 +256,59 @@ _INCONCLUSIVE = {
     )
 }
 
+_FACTS = {
+    "state": StoreColumn(_TEXT, "the interface: `up`, `down` or `no carrier`", True),
+    "address": StoreColumn(_TEXT, "its IPv4 address", True),
+    "duplex": StoreColumn(_TEXT, "of the link, `Full` or `Half`", True),
+    "autonegotiation": StoreColumn(_TEXT, "of the link, `on` or `off`", True),
+    "governor": StoreColumn(_TEXT, "by which the kernel sets the CPUs' frequencies", True),
+    "microcode": StoreColumn(_TEXT, "revision of the CPU's microcode", True),
+    "memory": StoreColumn(_MAP, "KiB, of all and of each NUMA node", True),
+    "rings": StoreColumn(_MAP, "`ethtool -g`", True),
+    "pci": StoreColumn(_MAP, "speed and width of the card's link, as it is and at most", True),
+    "hugepages": StoreColumn(_TEXT, "transparent hugepages: `always`, `madvise`, `never`", True),
+    "mitigations": StoreColumn(_MAP, "of the CPU's flaws, as the kernel has them", True),
+    "clock_source": StoreColumn(_TEXT, "what the kernel reads the time from", True),
+    "clock_s": StoreColumn(_NUMBER, "the node's clock then, s since 1970", True),
+    "clock_ntp_offset_s": StoreColumn(_NUMBER, "its offset by chrony or ntpd, s", True),
+    "clock_ahead_from_s": StoreColumn(
+        _NUMBER, "it is at least so far ahead of the clock of the job's first node, s", True
+    ),
+    "clock_ahead_to_s": StoreColumn(_NUMBER, "and at most so far, s", True),
+    "path_to": StoreColumn(_TEXT, "the job's next node", True),
+    "path_asked_bytes": StoreColumn(_COUNT, "packets of the MTU, bytes", True),
+    "path_passed_bytes": StoreColumn(
+        _COUNT, "packets that came unfragmented to it: of the MTU, or the least tried, bytes", True
+    ),
+}
+
+_SLURM = {
+    "slurm_nodes": StoreColumn(
+        pa.list_(
+            pa.struct(
+                [
+                    ("partition", pa.string()),
+                    ("node", pa.string()),
+                    ("state", pa.string()),
+                    ("reason", pa.string()),
+                ]
+            )
+        ),
+        "nodes of each partition when the run began, and Slurm's state of them; null where it was"
+        " not asked",
+        True,
+    ),
+    "slurm_unknown": StoreColumn(
+        _MAP, "partitions of which the nodes are not known, each with the reason", True
+    ),
+}
+
 ADDED = {
+    "sessions": tuple(_SLURM),
+    "nodes": tuple(_FACTS),
     "curves": tuple(_RANGE),
     "again_curves": tuple(_RANGE),
-    "launches": (*_SCHEDULED, *_FURTHER, *_TWIN),
+    "launches": (*_SCHEDULED, *_FURTHER, *_TWIN, *_PEERS, *_COUNTERS),
     "again": (*_AGAIN_LOADS, *_AGAIN_CRASHES),
     "cases": (
         *(*_CRASHES, *_INCONCLUSIVE, "asymptotic_mb_s", "half_performance_bytes", "intervals"),
@@ -226,29 +337,26 @@ _INTERVALS = pa.list_(
     pa.struct([("landmark", pa.string()), ("low", pa.float64()), ("high", pa.float64())])
 )
 
-LANDMARKS = {
-    "latency_us": StoreColumn(_NUMBER, "median one-way time of short messages, µs", True),
-    "peak_mb_s": StoreColumn(_NUMBER, "largest bandwidth, MB/s", True),
-    "peak_size": StoreColumn(_BYTES, "size at which it is reached, bytes", True),
-    "half_power_size": StoreColumn(_BYTES, "least size with half of it, bytes", True),
-    "rate_1_kib_mb_s": StoreColumn(_NUMBER, "bandwidth at 1 KiB, MB/s", True),
-    "rate_4_kib_mb_s": StoreColumn(_NUMBER, "bandwidth at 4 KiB, MB/s", True),
-    "rate_16_kib_mb_s": StoreColumn(_NUMBER, "bandwidth at 16 KiB, MB/s", True),
-    "rate_64_kib_mb_s": StoreColumn(_NUMBER, "bandwidth at 64 KiB, MB/s", True),
-    "asymptotic_mb_s": StoreColumn(_NUMBER, "r∞, what the largest messages tend to, MB/s", True),
-    "half_performance_bytes": StoreColumn(
-        _NUMBER, "n½, the message that has half of it, bytes", True
-    ),
-    "line_rate_share": StoreColumn(
-        _NUMBER, "r∞ over the line rate, 1 is all of it; where `intervals` is null, the peak", True
-    ),
+_IN_UNIT = {"us": ", µs", "MB/s": ", MB/s", "B": ", bytes", "%": ""}
+_OF_OLD = {"line_rate_share": "; where `intervals` is null, the peak"}
+
+
+def _number(landmark: Landmark) -> StoreColumn:
+    meaning = landmark.how + _IN_UNIT[landmark.unit]
+    meaning += _OF_OLD.get(landmark.name, "")
+    return StoreColumn(_BYTES if landmark.whole else _NUMBER, meaning, True)
+
+
+_NUMBERS = {name: _number(one) for name, one in LANDMARKS.items()}
+
+LANDMARK_COLUMNS = {
+    **{name: column for name, column in _NUMBERS.items() if name not in twin.NAMES},
     "eager_limit": StoreColumn(
         _EAGER_LIMIT, "both sides of the eager limit; µs, MB/s, bytes", True
     ),
     "undefined": StoreColumn(_MAP, "landmarks that are not defined, each with the reason", True),
     "intervals": StoreColumn(_INTERVALS, "landmarks with a 95 % interval, in their units", True),
-    "twin_mb_s": StoreColumn(_NUMBER, "bandwidth of the link's healthy twin, MB/s", True),
-    "twin_share": StoreColumn(_NUMBER, "what the link carries of that, 1 is as much", True),
+    **{name: _NUMBERS[name] for name in twin.NAMES},
 }
 
 TABLES: dict[str, StoreTable] = {
@@ -277,6 +385,7 @@ TABLES: dict[str, StoreTable] = {
                 _TEXTS, "in what nodes of one partition differ, in sentences"
             ),
             "unknown": StoreColumn(_MAP, "provenance that could not be had, each with the reason"),
+            **_SLURM,
             "report": StoreColumn(_TEXT, "path of the report when it was ingested"),
             "report_sha256": StoreColumn(_TEXT, "SHA-256 of the report"),
             "session_info": StoreColumn(_TEXT, "what ReFrame's report says of the session, JSON"),
@@ -303,7 +412,7 @@ TABLES: dict[str, StoreTable] = {
             "mtu": StoreColumn(_COUNT, "MTU, bytes", True),
             "mpi": StoreColumn(_TEXT, "the MPI library as the site names it", True),
             "line_rate_mb_s": StoreColumn(_NUMBER, "most that the bandwidth can be, MB/s", True),
-            **LANDMARKS,
+            **LANDMARK_COLUMNS,
             "partition_extras": StoreColumn(
                 _TEXT, "all that the site says of the partition, JSON", True
             ),
@@ -338,6 +447,8 @@ TABLES: dict[str, StoreTable] = {
             **_SCHEDULED,
             **_FURTHER,
             **_TWIN,
+            **_PEERS,
+            **_COUNTERS,
         },
     ),
     "curves": StoreTable(
@@ -366,13 +477,13 @@ TABLES: dict[str, StoreTable] = {
             "environment": KEY["environment"],
             **_OUTCOME,
             "measures_again": StoreColumn(
-                pa.bool_(), "whether it came to measure flagged cases again"
+                pa.bool_(), "whether it came to measure cases again around or between sizes"
             ),
             "further": StoreColumn(_TEXT, "what else the report has of the test, JSON"),
         },
     ),
     "again": StoreTable(
-        "a case that was measured again, by a test of kind `further`, for its flagged sizes",
+        "a case that was measured again, by a test of kind `further`, around or between sizes",
         {
             **KEY,
             "ranks_per_node": StoreColumn(_COUNT, "ranks on each node"),
@@ -423,6 +534,7 @@ TABLES: dict[str, StoreTable] = {
             "sysctls": StoreColumn(_MAP, "of TCP and of sockets"),
             "programs": StoreColumn(_MAP, "benchmarks and MPI libraries: SHA-256 and path"),
             "absent": StoreColumn(_MAP, "what could not be had, each with the reason"),
+            **_FACTS,
         },
     ),
 }

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from netproof.errors import NetproofError
-from netproof.intake import loading, trust
+from netproof.intake import json_reading, loading, trust
 from netproof.store import checksums
 from netproof.store.columns import FORMAT, TABLES
 
@@ -30,8 +30,14 @@ MARKER = "netproof-store.json"
 INCOMING = ".incoming"
 """Where sessions are written before they are put in place; readers do not look into it."""
 
+VERDICT = "verdict.json.gz"
+"""The file in a session's directory that has the verdict on it, where one was kept."""
+
 ACCEPTED = "accepted"
 """Where changes that are intended are recorded, a folder for each system."""
+
+FOLLOWED = "followed"
+"""Where what histories followed is kept, a file for each system; it can be made anew."""
 
 ROW_GROUP = 8192
 """Rows of a row group: a reader that wants one case skips all groups but its own."""
@@ -91,7 +97,7 @@ class Store:
         marker = self.folder / MARKER
         trust.insist(marker, "the store", data=True)
         try:
-            found = loading.json_file(marker)["format"]
+            found = json_reading.json_file(marker)["format"]
         except FileNotFoundError:
             raise NetproofError(
                 f"{self.folder}: is no store, it has no {MARKER}; 'netproof ingest' makes one"
@@ -149,11 +155,14 @@ class Store:
         """The session's directory, whether it is there or not."""
         return self.folder / stored.place
 
-    def put(self, stored: StoredSession, tables: Mapping[str, pa.Table]) -> bool:
+    def put(
+        self, stored: StoredSession, tables: Mapping[str, pa.Table], verdict: bytes | None = None
+    ) -> bool:
         """Put a session in place, whole or not at all; False where it is there already.
 
-        ``tables``: one for each of ``columns.TABLES``. When it returns, the session is on disk.
-        Raises NetproofError where the file system refuses, with the store as it was.
+        ``tables``: one for each of ``columns.TABLES``; ``verdict``: what ``VERDICT`` is to hold.
+        When it returns, the session is on disk. Raises NetproofError where the file system
+        refuses, with the store as it was.
         """
         target = self.path(stored)
         if target.exists():
@@ -166,6 +175,8 @@ class Store:
                     f"{name}.parquet": _parquet(tables[name], table.schema())
                     for name, table in TABLES.items()
                 }
+                if verdict is not None:
+                    files[VERDICT] = verdict
                 for name, content in (*files.items(), (checksums.NAME, checksums.of(files))):
                     _write(incoming / name, content)
                 _sync_folder(incoming)
@@ -179,6 +190,31 @@ class Store:
         except OSError as error:
             raise _failure(self.folder, error) from error
 
+    def files(self, stored: StoredSession) -> tuple[str, ...]:
+        """Names of the files that a session was written with, besides its checksums.
+
+        Raises Damaged where they cannot be told.
+        """
+        tables = tuple(f"{name}{checksums.PARQUET}" for name in TABLES)
+        kept = checksums.lists(self.path(stored), VERDICT)
+        return (*tables, VERDICT) if kept else tables
+
+    def verdict(self, stored: StoredSession) -> bytes | None:
+        """What was written of the verdict on a session; None where none was kept.
+
+        Raises Damaged where it is not what was written.
+        """
+        folder = self.path(stored)
+        if not checksums.lists(folder, VERDICT):
+            return None
+        path = folder / VERDICT
+        if not checksums.verify(folder, VERDICT):
+            raise checksums.Damaged(folder / checksums.NAME, "it was written with the verdict")
+        try:
+            return loading.read_bytes(path)
+        except OSError as error:
+            raise checksums.Damaged(path, error.strerror) from error
+
     def acceptances(self, system: str) -> tuple[Path, ...]:
         """The files of all acceptances of a system, by name."""
         return tuple(sorted((self.folder / ACCEPTED / system).glob("*")))
@@ -189,21 +225,36 @@ class Store:
         Returns its file. Raises NetproofError where the file system refuses.
         """
         target = self.folder / ACCEPTED / system / name
+        self._replace(target, content, "accept")
+        return target
+
+    def followed(self, system: str) -> Path:
+        """The file that has what histories of a system followed, whether it is there or not."""
+        return self.folder / FOLLOWED / system
+
+    def keep_followed(self, system: str, content: bytes) -> None:
+        """Keep what a history followed in the place of what was kept, whole or not at all.
+
+        Raises NetproofError where the file system refuses.
+        """
+        self._replace(self.followed(system), content, "follow")
+
+    def _replace(self, target: Path, content: bytes, again: str) -> None:
+        """Put a file in place, whole or not at all; NetproofError where that is refused."""
         try:
             incoming = _incoming(self.folder)
             try:
-                _write(incoming / name, content)
-                for parent in (target.parents[1], target.parents[0]):
-                    if not parent.exists():
-                        parent.mkdir(exist_ok=True)
-                        _sync_folder(parent.parent)
-                os.replace(incoming / name, target)
+                _write(incoming / target.name, content)
+                for parent in reversed(target.relative_to(self.folder).parents[:-1]):
+                    if not (self.folder / parent).exists():
+                        (self.folder / parent).mkdir(exist_ok=True)
+                        _sync_folder((self.folder / parent).parent)
+                os.replace(incoming / target.name, target)
                 _sync_folder(target.parent)
             finally:
                 shutil.rmtree(incoming, ignore_errors=True)
         except OSError as error:
-            raise _failure(self.folder, error, "accept") from error
-        return target
+            raise _failure(self.folder, error, again) from error
 
     def sessions(self, system: str | None = None) -> tuple[StoredSession, ...]:
         """All sessions, of one system or of all, in order of their start."""

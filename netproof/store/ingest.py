@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from netproof.errors import NetproofError
-from netproof.intake import loading
+from netproof.intake import json_reading, loading
 from netproof.session import session
 from netproof.session.session import Session
 from netproof.store import checksums, rows
@@ -35,30 +35,29 @@ class Ingested:
     unknown: dict[str, str]
 
 
-def ingest(store: Store, report: Path, left_open: Callable[[Session], LeftOpen]) -> Ingested:
+def ingest(
+    store: Store,
+    report: Path,
+    left_open: Callable[[Session], LeftOpen],
+    verdict: Callable[[Session, str], bytes | None] = lambda session, sha256: None,
+) -> Ingested:
     """Put a session's report into the store; again changes nothing.
 
-    ``left_open``: says of a session what its cases leave open. Raises NetproofError, with the
-    store as it was, where the report is damaged, is still being written, or is another than the
-    one that the store has of this session.
+    ``left_open``: says of a session what its cases leave open; ``verdict``: makes what is kept of
+    the verdict on it, with the SHA-256 of its report, None for nothing. Raises NetproofError, with
+    the store as it was, where the report is damaged, is still being written, or is another than
+    the one that the store has of this session.
     """
-    stored, tables, sha256 = _read(report, left_open)
-    new = store.put(stored, tables)
+    read, stored, tables, sha256 = _read(report, left_open)
+    there = store.path(stored).exists()
+    new = not there and store.put(stored, tables, verdict(read, sha256))
     (header,) = tables["sessions"].to_pylist(maps_as_pydicts="strict")
     if not new:
-        place = store.path(stored) / "sessions.parquet"
-        checksums.verify(place.parent, place.name)
-        try:
-            (there,) = pq.read_table(place, columns=["report_sha256"]).to_pylist()
-        except (OSError, ValueError, pa.ArrowException) as error:
-            raise NetproofError(
-                f"{place}: is damaged: {error}; move {place.parent} out of the store and ingest"
-                " again"
-            ) from error
-        if there["report_sha256"] != sha256:
+        known = report_sha256(store, stored)
+        if known != sha256:
             raise NetproofError(
                 f"{report}: the store has session {stored.name} from another report"
-                f" (SHA-256 {there['report_sha256'][:12]}…, this one has {sha256[:12]}…), and a"
+                f" (SHA-256 {known[:12]}…, this one has {sha256[:12]}…), and a"
                 " stored session never changes"
             )
     return Ingested(
@@ -71,18 +70,30 @@ def ingest(store: Store, report: Path, left_open: Callable[[Session], LeftOpen])
     )
 
 
+def report_sha256(store: Store, stored: StoredSession) -> str:
+    """SHA-256 of the report that a session was stored from; Damaged where it cannot be read."""
+    place = store.path(stored) / "sessions.parquet"
+    checksums.verify(place.parent, place.name)
+    try:
+        with pq.ParquetFile(place) as file:
+            (row,) = file.read(columns=["report_sha256"], use_threads=False).to_pylist()
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise checksums.Damaged(place, error) from error
+    return row["report_sha256"]
+
+
 def _read(
     report: Path, left_open: Callable[[Session], LeftOpen]
-) -> tuple[StoredSession, dict[str, pa.Table], str]:
+) -> tuple[Session, StoredSession, dict[str, pa.Table], str]:
     try:
         read = session.load(report)
         content = loading.read_bytes(report)
         sha256 = hashlib.sha256(content).hexdigest()
-        document = loading.json_value(content.decode(), report)
+        document = json_reading.json_value(content.decode(), report)
         if document["session_info"] != read.info:
             raise NetproofError(f"{report}: changes while it is read; ingest it again")
         stored = rows.place(read)
-        return stored, rows.tables(read, document, sha256, left_open(read)), sha256
+        return read, stored, rows.tables(read, document, sha256, left_open(read)), sha256
     except NetproofError as error:
         # A fault within the report is named by its case or column.
         named = str(error) if str(error).startswith(f"{report}:") else f"{report}: {error}"

@@ -10,7 +10,7 @@ import dataclasses
 import glob
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +18,14 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from netproof.criteria import READABLE, ScoreSettings
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.session.measured import insist_on_whole
 from netproof.session.provenance import OfSession
 from netproof.session.session import GOOD_RESULTS, Session
-from netproof.site.site import ScoreBaseline
 from netproof.store import checksums, reading
 from netproof.store.checksums import Damaged
-from netproof.store.columns import ADDED, KEY, LANDMARKS, PATH_COLUMNS, TABLES
+from netproof.store.columns import ADDED, KEY, PATH_COLUMNS, TABLES
 from netproof.store.folder import Store, StoredSession
 
 MEMORY_LIMIT = "768MB"
@@ -41,36 +39,17 @@ def connect(
     store: Store,
     sessions: Sequence[StoredSession] | None = None,
     *,
-    system: str | None = None,
     only: Iterable[str] = tuple(TABLES),
 ) -> duckdb.DuckDBPyConnection:
     """A connection that has tables of the store as views of their names.
 
-    ``sessions``: only these, else all, or all of ``system``; ``only``: these tables. Raises
-    NetproofError where there is no session, and where a file cannot be read; later, when a
-    question is put to it, such a file is a ``duckdb.Error``.
-    """
-    return _connect(store, sessions, system=system, only=only, added=True)
-
-
-def _connect(
-    store: Store,
-    sessions: Sequence[StoredSession] | None = None,
-    *,
-    system: str | None = None,
-    only: Iterable[str],
-    added: bool = False,
-    case: Case | None = None,
-) -> duckdb.DuckDBPyConnection:
-    """As ``connect``; ``added``: with the columns of ``columns.ADDED``.
-
-    They are found by reading the columns of every file, which takes half as long again as a
-    question that needs none of them. ``case``: what is asked is about its rows alone, so that
-    only these have to be what was written.
+    ``sessions``: only these, else all; ``only``: these tables. Raises NetproofError where there is
+    no session, and where a file cannot be read; later, when a question is put to it, such a file
+    is a ``duckdb.Error``.
     """
     if sessions is None:
         folder = glob.escape(str(store.folder))
-        places = sorted(glob.glob(f"{folder}/system={system or '*'}/month=*/session=*"))
+        places = sorted(glob.glob(f"{folder}/system=*/month=*/session=*"))
         if not places:
             raise NetproofError(f"{store.folder}: holds no session; 'netproof ingest' brings one")
     else:
@@ -85,13 +64,14 @@ def _connect(
             "autoload_known_extensions": False,
         }
     )
+    # Where Python runs no file, DuckDB shows one amid what is printed.
+    connection.execute("set enable_progress_bar = false")
     types = ", ".join(f"'{column}': VARCHAR" for column in PATH_COLUMNS)
-    key = None if case is None else _values(case)
     for table in only:
         for place in places:
-            checksums.verify(Path(place), f"{table}.parquet", key)
+            checksums.verify(Path(place), f"{table}.parquet")
         files = ", ".join(_quoted(f"{place}/{table}.parquet") for place in places)
-        grown = added and table in ADDED
+        grown = table in ADDED
         also = ""
         if grown:
             # Where none of the files has them, they are there all the same.
@@ -99,7 +79,7 @@ def _connect(
             fields = pa.schema([schema.field(name) for name in ADDED[table]])
             connection.register(f"_{table}_added", fields.empty_table())
             also = f" union all by name select * from _{table}_added"
-        _read(
+        answered(
             connection.execute,
             f"create view {table} as select * from read_parquet([{files}],"
             f" union_by_name = {'true' if grown else 'false'},"
@@ -301,56 +281,6 @@ def passed(store: Store, stored: StoredSession) -> set[tuple[Any, ...]]:
     }
 
 
-def curves(store: Store, stored: StoredSession) -> pa.Table:
-    """Every case's curve in one session: medians over its launches.
-
-    Columns: those of the key, ``size_bytes``, ``time_us``, ``mad_us``, ``bandwidth_mb_s``,
-    ``launches``; sorted by key and size. Times in µs, bandwidths in MB/s.
-    """
-    key = ", ".join(KEY)
-    return _ask(
-        _connect(store, [stored], only=["curves"]),
-        f"select {key}, size_bytes, {_MEDIANS} from curves"
-        f" group by {key}, size_bytes order by {key}, size_bytes",
-    )
-
-
-def history(store: Store, case: Case) -> pa.Table:
-    """One case's curve in every session of its system: medians over the launches of each.
-
-    Columns: ``session``, ``size_bytes``, ``time_us``, ``mad_us``, ``bandwidth_mb_s``,
-    ``launches``; sorted by session, which is by time, and size.
-    """
-    return _ask(
-        _connect(store, system=case.system, only=["curves"], case=case),
-        f"select session, size_bytes, {_MEDIANS} from curves where {_SAME_CASE}"
-        " group by session, size_bytes order by session, size_bytes",
-        _values(case),
-    )
-
-
-def landmarks(
-    store: Store, system: str, names: Sequence[str], case: Case | None = None
-) -> pa.Table:
-    """Some landmarks of one case, or of all, in every session of a system.
-
-    ``names``: those of ``columns.LANDMARKS`` that are wanted; each is read at its price. Columns:
-    ``session``, those of the key, ``result``, and the landmarks; in order of the sessions, which
-    is by time. A case that was not complete has a row, and no landmarks. Raises NetproofError
-    for a name that is no landmark.
-    """
-    for name in names:
-        if name not in LANDMARKS:
-            raise NetproofError(f"{name!r} is no landmark; those are {', '.join(LANDMARKS)}")
-    columns = ", ".join(["session", *KEY, "result", *names])
-    where = f" where {_SAME_CASE}" if case else ""
-    return _ask(
-        _connect(store, system=system, only=["cases"], added=bool({*names} & {*ADDED["cases"]})),
-        f"select {columns} from cases{where} order by session",
-        _values(case) if case else [],
-    )
-
-
 def seconds(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
     """What every case took in some sessions.
 
@@ -370,111 +300,6 @@ def seconds(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
         from cases join sessions using (session) left join run using (session, {key})
         """,
     )
-
-
-def scores(store: Store, stored: StoredSession, baseline: ScoreBaseline) -> pa.Table:
-    """Each case's score in one session against the ``baseline``.
-
-    The value of criterion 2, as ``criteria.score`` has it, without the interval: the geometric
-    mean over the common sizes of baseline over case. Columns: those of the key, ``score``, null
-    where it is not defined, ``sizes``, ``least_bytes`` and ``largest_bytes``: the count and the
-    ends of the common sizes.
-    """
-    key = ", ".join(KEY)
-    matched = ("benchmark", "function", "ranks", "path", "direction")
-    on = " and ".join(f"it.{name} = base.{name}" for name in matched)
-    return _ask(
-        _connect(store, [stored], only=["cases", "curves"]),
-        f"""
-        with medians as (
-            select {key}, size_bytes, median(time_us) as time_us,
-                bool_and(time_us between $shortest and $longest) as judged
-            from curves where size_bytes >= $least group by {key}, size_bytes
-        ), fit as (
-            select {key}, bool_and(judged) as fit from medians group by {key}
-        ), pairs as (
-            select it.*, base.time_us as base_us
-            from medians it
-            join fit using ({key})
-            join medians base on {on} and it.size_bytes = base.size_bytes
-                and base.partition = $partition and base.environment = $environment
-            join fit base_fit on {on.replace("it.", "base_fit.")}
-                and base_fit.partition = $partition and base_fit.environment = $environment
-            where fit.fit and base_fit.fit
-        )
-        select {", ".join(f"cases.{name}" for name in KEY)},
-            exp(avg(ln(base_us / time_us))) as score, count(size_bytes) as sizes,
-            min(size_bytes) as least_bytes, max(size_bytes) as largest_bytes
-        from cases left join pairs using ({key})
-        group by all order by all
-        """,
-        {
-            "least": ScoreSettings().least_size,
-            "shortest": READABLE[0],
-            "longest": READABLE[1],
-            "partition": baseline.partition,
-            "environment": baseline.environment,
-        },
-    )
-
-
-NIGHTLY = (
-    *("latency_us", "peak_mb_s", "asymptotic_mb_s"),
-    *("rate_1_kib_mb_s", "rate_4_kib_mb_s", "rate_16_kib_mb_s", "rate_64_kib_mb_s"),
-)
-"""The landmarks of ``nightly``."""
-
-
-def nightly(
-    store: Store, sessions: Sequence[StoredSession], baseline: ScoreBaseline | None
-) -> tuple[pa.Table, dict[StoredSession, str]]:
-    """What is followed from session to session: every case of each, with a value or without.
-
-    Columns: ``session``, those of the key, ``ranks_per_node``, the landmarks of ``NIGHTLY``;
-    ``mean_us``, the geometric mean over the sizes that a score is over, in µs, and ``mean_sizes``,
-    their count and ends in a list; ``score`` against the ``baseline`` as ``scores`` has it, and
-    ``score_sizes``; ``inconclusive`` as in the table. Null is what a case does not have, and what
-    was not measured. In order of ``sessions``, which are of one system. Sessions are read one
-    after the other, each in the same time and memory. Beside them the sessions that are damaged,
-    and why; NetproofError where all are.
-    """
-    read: list[pa.Table] = []
-    faults: dict[StoredSession, str] = {}
-    given = dataclasses.asdict(baseline) if baseline else _NO_BASELINE
-    for stored in sessions:
-        try:
-            with connect(store, [stored], only=["cases", "curves"]) as connection:
-                medians = f"create temp table medians as {_LOG_MEDIANS}"
-                _read(connection.execute, medians, _SCORED | given)
-                read.append(_read(lambda asked=connection: asked.sql(_NIGHTLY).to_arrow_table()))
-        except NetproofError as error:
-            faults[stored] = fault_of(store, stored) or str(error)
-    if not read:
-        raise NetproofError("; ".join(faults.values()))
-    return pa.concat_tables(read), faults
-
-
-def crashes(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
-    """Launches that each configuration of each session made, and those of them that crashed.
-
-    Those around flagged sizes are among them. Columns: ``session``, ``partition``,
-    ``environment``, ``launches``, ``crashed``; a row for each that has a complete case whose
-    crashes were recorded.
-    """
-    key = ", ".join(("session", *KEY))
-    query = f"""
-        with around as (
-            select {key}, made, len(crashes) as crashed from again where made is not null
-            qualify row_number() over (partition by {key} order by test_number desc) = 1
-        )
-        select session, partition, environment,
-            sum(launches + len(crashes) + coalesce(made, 0))::integer as launches,
-            sum(len(crashes) + coalesce(crashed, 0))::integer as crashed
-        from cases left join around using ({key})
-        where crashes is not null group by all order by all
-    """
-    with connect(store, sessions, only=["cases", "again"]) as connection:
-        return _read(lambda: connection.sql(query).to_arrow_table())
 
 
 def ask(
@@ -505,60 +330,15 @@ def partition_extras(store: Store, sessions: Sequence[StoredSession]) -> pa.Tabl
     )
 
 
-_MEDIANS = (
-    "median(time_us) as time_us, mad(time_us) as mad_us,"
-    " median(bandwidth_mb_s) as bandwidth_mb_s, count(*)::integer as launches"
-)
-_SCORED = {
-    "least": ScoreSettings().least_size,
-    "shortest": READABLE[0],
-    "longest": READABLE[1],
-}
-"""Sizes and times that count for a score; a case with another time among them has none."""
-
-_NO_BASELINE = {"partition": None, "environment": None}
-_MATCHED = ("benchmark", "function", "ranks", "path", "direction")
-# Numbers stand for keys of seven columns, which take most of the time to group and to join.
-_LOG_MEDIANS = f"""
-    select hash({", ".join(KEY)}) as key, hash({", ".join(_MATCHED)}) as matched,
-        partition = $partition and environment = $environment as of_baseline,
-        size_bytes, ln(median(time_us)) as log_us
-    from curves
-    where size_bytes >= $least
-    group by key, matched, of_baseline, size_bytes
-    qualify bool_and(bool_and(time_us between $shortest and $longest)) over (partition by key)
-"""
-_NIGHTLY = f"""
-    with means as (
-        select key, exp(avg(log_us)) as mean_us,
-            [count(*), min(size_bytes), max(size_bytes)] as mean_sizes
-        from medians group by key
-    ), scores as (
-        select it.key, exp(avg(base.log_us - it.log_us)) as score,
-            [count(*), min(size_bytes), max(size_bytes)] as score_sizes
-        from medians it join medians base using (matched, size_bytes)
-        where base.of_baseline
-        group by it.key
-    )
-    select session, {", ".join(KEY)}, ranks_per_node, {", ".join(NIGHTLY)},
-        mean_us, mean_sizes, score, score_sizes, inconclusive
-    from (select *, hash({", ".join(KEY)}) as key from cases)
-        left join means using (key) left join scores using (key)
-    order by {", ".join(KEY)}
-"""
-_SAME_CASE = " and ".join(f"{name} = ?" for name in KEY)
-
-
-def _values(case: Case) -> list[object]:
-    return [getattr(case, name) for name in KEY]
-
-
-def _ask(connection: duckdb.DuckDBPyConnection, query: str, parameters: object = None) -> pa.Table:
+def _ask(
+    connection: duckdb.DuckDBPyConnection, query: str, values: Mapping[str, Any] | None = None
+) -> pa.Table:
     with connection:
-        return _read(lambda: connection.sql(query, params=parameters).to_arrow_table())
+        return answered(lambda: connection.sql(query, params=values).to_arrow_table())
 
 
-def _read(ask: Callable[..., Any], *arguments: object) -> Any:
+def answered(ask: Callable[..., Any], *arguments: object) -> Any:
+    """What DuckDB answers; NetproofError, with the remedy, where it cannot."""
     try:
         return ask(*arguments)
     except duckdb.Error as error:

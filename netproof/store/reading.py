@@ -13,14 +13,19 @@ import numpy as np
 import pyarrow as pa
 
 from netproof.errors import NetproofError
-from netproof.intake import loading
+from netproof.intake import json_reading
 from netproof.measurement import launches
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
-from netproof.session.measured import RANGE, curve_from_json, plain, with_landmarks
-from netproof.session.provenance import File, Node, NodeInJob, OfSession, Software
+from netproof.session.measured import curve_from_json, plain, with_landmarks
+from netproof.session.measured_shapes import RANGE
+from netproof.session.node_differences import NodeInJob
+from netproof.session.node_facts import GROUPS, Node
+from netproof.session.provenance import File, OfSession, Software
 from netproof.session.session import CheckResult, Session
-from netproof.store.columns import KEY, LANDMARKS
+from netproof.session.slurm_nodes import PartitionNodes
+from netproof.site.slurm import SlurmNode
+from netproof.store.columns import KEY, LANDMARK_COLUMNS
 from netproof.store.rows import KIND_OF_CASES
 
 _SOFTWARE = ("netproof", "reframe", "slurm", "git_revision", "git_changed")
@@ -65,7 +70,7 @@ def session(folder: Path, read: Mapping[str, pa.Table]) -> Session:
     _insist_on_none(ran, "launches", "cases")
     _insist_on_none(curves, "curves", "cases")
     ordered = tuple(result for _, result in sorted(numbered, key=lambda entry: entry[0]))
-    return Session(folder, loading.json_value(header["session_info"], folder), ordered)
+    return Session(folder, json_reading.json_value(header["session_info"], folder), ordered)
 
 
 def _insist_on_none(left: Mapping[tuple[Any, ...], Any], table: str, of: str) -> None:
@@ -98,11 +103,24 @@ def provenance(read: Mapping[str, pa.Table]) -> OfSession:
     nodes = tuple(
         NodeInJob(
             **{name: row.pop(name) for name in ("partition", "environment", "job", "jobid")},
-            node=Node(**row),
+            # Groups that a session of before did not ask for are empty.
+            node=Node(**{name: row[name] or {} if name in GROUPS else row[name] for name in row}),
         )
         for row in records(read["nodes"])
     )
-    return OfSession(software, nodes, tuple(header["differences"]), unknown)
+    return OfSession(software, nodes, tuple(header["differences"]), unknown, tuple(_slurm(header)))
+
+
+def _slurm(header: Mapping[str, Any]) -> Iterator[PartitionNodes]:
+    """What the partitions had when the run began; nothing where it was not asked."""
+    unknown = header["slurm_unknown"] or {}
+    several: dict[str, list[SlurmNode]] = {}
+    for row in header["slurm_nodes"] or ():
+        several.setdefault(row["partition"], []).append(
+            SlurmNode(row["node"], row["state"], row["reason"])
+        )
+    for name in sorted({*several, *unknown}):
+        yield PartitionNodes(name, tuple(several.get(name, ())), unknown.get(name, ""))
 
 
 def records(table: pa.Table) -> Iterator[dict[str, Any]]:
@@ -202,7 +220,7 @@ def _result(
         measured=measured,
         kind=kind,
         again=again,
-        **loading.json_value(row["further"], "further").get("result", {}),
+        **json_reading.json_value(row["further"], "further").get("result", {}),
     )
 
 
@@ -234,17 +252,34 @@ def _again_values(
         "faults": row["faults"],
         "nodes": row["nodes"],
         "jobid": row["jobid"],
-        **({"loads": loading.json_value(row["loads"], "loads")} if row["loads"] else {}),
+        **({"loads": json_reading.json_value(row["loads"], "loads")} if row["loads"] else {}),
         **({} if row["made"] is None else {"made": row["made"], "crashes": row["crashes"]}),
     }
 
 
-def _twin(launch: Mapping[str, Any]) -> dict[str, Any]:
-    """The curve of the launch next to it, as the report has it; nothing where there is none."""
-    if launch["twin"] is None:
-        return {}
+def _beside(launch: Mapping[str, Any]) -> dict[str, Any]:
+    """Curves of the launches next to it, as the report has them; nothing where there are none."""
+    found: dict[str, Any] = {}
+    if launch["twin"] is not None:
+        found["twin"] = _of_points(launch["twin"])
+    if launch["peers"] is not None:
+        found["peers"] = [
+            {
+                "environment": peer["environment"],
+                "curve": _of_points(peer["points"]),
+                "crashes": peer["crashes"],
+            }
+            for peer in launch["peers"]
+        ]
+    return found
+
+
+def _of_points(points: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     names = {"sizes": "size_bytes", "time_us": "time_us", "bandwidth_mb_s": "bandwidth_mb_s"}
-    return {"twin": {key: [point[name] for point in launch["twin"]] for key, name in names.items()}}
+    curve = {key: [point[name] for point in points] for key, name in names.items()}
+    if None in curve["bandwidth_mb_s"]:
+        curve["bandwidth_mb_s"] = None
+    return curve
 
 
 def _measured(
@@ -263,12 +298,13 @@ def _measured(
             "curve": curves[launch["launch"]],
             **_loads(launch),
             **({"further": True} if launch["further"] else {}),
-            **_twin(launch),
+            **_beside(launch),
+            **_counted(launch),
         }
         for launch in ran
     ]
     read = [curve_from_json(launch["curve"]) for launch in done]
-    landmarks = {name: row[name] for name in LANDMARKS}
+    landmarks = {name: row[name] for name in LANDMARK_COLUMNS}
     landmarks["undefined"] = [list(item) for item in row["undefined"].items()]
     if row["intervals"] is None:
         del landmarks["intervals"]
@@ -282,12 +318,14 @@ def _measured(
         "mad_us": list(launches.spread(read)),
         "line_rate_mb_s": row["line_rate_mb_s"],
         "landmarks": landmarks,
-        "partition_extras": loading.json_value(row["partition_extras"], "partition_extras"),
-        "environment_extras": loading.json_value(row["environment_extras"], "environment_extras"),
+        "partition_extras": json_reading.json_value(row["partition_extras"], "partition_extras"),
+        "environment_extras": json_reading.json_value(
+            row["environment_extras"], "environment_extras"
+        ),
         "seed": row["seed"],
         "jobid": row["jobid"],
         **({} if row["crashes"] is None else {"crashes": row["crashes"]}),
-        **loading.json_value(row["further"], "further").get("measured", {}),
+        **json_reading.json_value(row["further"], "further").get("measured", {}),
     }
     return with_landmarks(values)
 
@@ -304,6 +342,16 @@ def _ranks(launch: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _loads(launch: Mapping[str, Any]) -> dict[str, Any]:
     return {"loads": [_pairs(load) for load in launch["loads"]]} if launch["loads"] else {}
+
+
+def _counted(launch: Mapping[str, Any]) -> dict[str, Any]:
+    """The counters and the payload of a launch, as the report has them."""
+    found: dict[str, Any] = {}
+    if launch["counters"] is not None:
+        found["counters"] = {"nodes": launch["counters"], "names": launch["counter_names"]}
+    if launch["payload_why"] is not None:
+        found["payload"] = {"bytes": launch["payload_bytes"], "why": launch["payload_why"]}
+    return found
 
 
 def _pairs(record: Mapping[str, Any]) -> dict[str, Any]:

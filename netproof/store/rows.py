@@ -16,11 +16,11 @@ import pyarrow as pa
 from netproof.errors import NetproofError
 from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import NodeLoad, Scheduled
-from netproof.session import provenance
+from netproof.session import node_differences, provenance
 from netproof.session.again import MeasuredAgain
 from netproof.session.measured import Launch, Measured, insist_on_whole
 from netproof.session.session import CheckResult, Session
-from netproof.store.columns import KEY, LANDMARKS, TABLES
+from netproof.store.columns import KEY, LANDMARK_COLUMNS, TABLES
 from netproof.store.folder import StoredSession
 
 Rows = dict[str, list[dict[str, Any]]]
@@ -156,6 +156,21 @@ def _session(
         "files": [dataclasses.asdict(file) for file in software.files] if software else [],
         "differences": list(gathered.differences),
         "unknown": dict(gathered.unknown),
+        "slurm_nodes": [
+            {
+                "partition": one.partition,
+                "node": node.name,
+                "state": node.state,
+                "reason": node.reason,
+            }
+            for one in gathered.slurm
+            for node in one.nodes
+        ]
+        if gathered.slurm
+        else None,
+        "slurm_unknown": {one.partition: one.why for one in gathered.slurm if not one.nodes}
+        if gathered.slurm
+        else None,
         "report": str(stored.path.resolve()),
         "report_sha256": sha256,
         "session_info": json.dumps(info),
@@ -228,7 +243,7 @@ def _again(rows: Rows, number: int, values: Mapping[str, Any]) -> None:
         rows["again_curves"] += _points({**same, "launch": launch}, curve)
 
 
-def _node(entry: provenance.NodeInJob) -> dict[str, Any]:
+def _node(entry: node_differences.NodeInJob) -> dict[str, Any]:
     return {
         "partition": entry.partition,
         "environment": entry.environment,
@@ -281,7 +296,7 @@ def _measured_columns(measured: Measured, values: Mapping[str, Any]) -> dict[str
         **{name: extras[name] for name in _PARTITION_COLUMNS},
         "mpi": environment["mpi"],
         "line_rate_mb_s": measured.line_rate_mb_s,
-        **{name: landmarks[name] for name in LANDMARKS},
+        **{name: landmarks[name] for name in LANDMARK_COLUMNS},
         "undefined": dict(landmarks["undefined"]),
         "intervals": [
             {"landmark": name, "low": low, "high": high}
@@ -313,16 +328,39 @@ def _launch(rows: Rows, key: Mapping[str, Any], ranks_per_node: int, launch: Lau
             or None,
             "loads": [_with_absent(load) for load in launch.loads] or None,
             "further": launch.further,
-            "twin": None if launch.twin is None else _twin(launch.twin),
+            "twin": None if launch.twin is None else _beside(launch.twin),
+            "peers": [
+                {
+                    "environment": peer.environment,
+                    "points": _beside(peer.curve),
+                    "crashes": [dataclasses.asdict(crash) for crash in peer.crashes],
+                }
+                for peer in launch.peers
+            ]
+            or None,
+            **_counted(launch),
         }
     )
     same = {**key, "ranks_per_node": ranks_per_node, "launch": launch.number}
     rows["curves"] += _points(same, launch.curve)
 
 
-def _twin(curve: Curve) -> list[dict[str, float]]:
+def _counted(launch: Launch) -> dict[str, Any]:
+    """What the network of its nodes counted, and what it had to send; null where not recorded."""
+    counters, payload = launch.counters, launch.payload
+    return {
+        "counters": counters and [dataclasses.asdict(node) for node in counters.nodes],
+        "counter_names": counters and [list(names) for names in counters.names],
+        "payload_bytes": payload and payload.bytes,
+        "payload_why": payload and payload.why,
+    }
+
+
+def _beside(curve: Curve) -> list[dict[str, float | None]]:
+    """The points of a launch next to another."""
     names = ("size_bytes", "time_us", "bandwidth_mb_s")
-    columns = (curve.sizes, curve.time_us, curve.bandwidth_mb_s)
+    without = (None,) * len(curve.sizes)
+    columns = (curve.sizes, curve.time_us, curve.bandwidth_mb_s or without)
     return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
 
 

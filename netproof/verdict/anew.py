@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from netproof.benchmarks.catalogue import check_name
+from netproof.benchmarks.registry import check_name
 from netproof.criteria import Level
 from netproof.measurement.case import Case
 from netproof.session.session import CheckResult
 from netproof.verdict import judgement, limits
-from netproof.verdict.judgement import Ruling, Subject
 from netproof.verdict.limits import TIME_AT, Limits
 from netproof.verdict.references import XFAIL, NotThere, ReferenceFile
+from netproof.verdict.subject import Ruling, Subject
 
 Entries = Callable[[Case], Mapping[str, Any]]
 """A case's entries in a file of references by variable; raises NotThere, and NetproofError."""
@@ -105,7 +105,7 @@ def judge(subject: Subject, entries: Entries) -> Anew:
     rulings = []
     for finding in judgement.references(subject, limits.of_references(found)).values():
         level = Level.FAIL if finding.level is Level.UNDEFINED else finding.level
-        rulings.append(Ruling(finding, level, finding.why))
+        rulings.append(Ruling(finding, level, finding.reason))
     expected = []
     for name, entry in found.items():
         value, unit = known.get(name, (None, ""))

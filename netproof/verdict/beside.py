@@ -9,20 +9,22 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC
-from pathlib import Path
 from typing import Any
 
+from netproof.benchmarks import registry
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
-from netproof.session.provenance import NodeInJob, OfSession
+from netproof.session.node_differences import NodeInJob
+from netproof.session.provenance import OfSession
 from netproof.session.session import CheckResult, Session
 from netproof.site.matrix import Matrix, matrix
 from netproof.store import Store, StoredSession, questions, rows
-from netproof.verdict.judgement import disturbances, group, other_protocol
-from netproof.verdict.verdict import AGAINST, Alongside, Borrowed, left_by, rulings_along, subject
-
-MAX_AGE_DAYS = 30.0
-"""Days between two sessions beyond which the stored one is marked, unless told otherwise."""
+from netproof.verdict.comparing import group
+from netproof.verdict.disturbing import disturbances
+from netproof.verdict.judged import Alongside, Borrowed
+from netproof.verdict.judgement import companion_keys
+from netproof.verdict.options import AlongsideOptions
+from netproof.verdict.verdict import AGAINST, left_by, rulings_along, subject
 
 MOST_SESSIONS = 400
 """How many sessions of a store are looked into, the newest first: a year of nights."""
@@ -37,24 +39,10 @@ PARTITION_KEYS = (
     "ranks_per_node",
     "netpipe_repeats",
     "netpipe_mpi_inside_repeats",
-    "imb_arguments",
+    *(one.arguments_key for one in registry.MPI_BENCHMARKS),
 )
 ENVIRONMENT_KEYS = ("mpi", "pmi", "mpi_over_tcp", "built")
 """What a site says of a partition and of an environment without which figures are others."""
-
-
-@dataclass(frozen=True)
-class AlongsideOptions:
-    """Which sessions of a store may stand beside.
-
-    ``max_age_days``: beyond which one is marked; ``leave_out_marked``: whether what is marked,
-    for its age or its versions, stays out. Then an older result without a mark takes its place,
-    where there is one.
-    """
-
-    store: Path
-    max_age_days: float = MAX_AGE_DAYS
-    leave_out_marked: bool = False
 
 
 def beside(
@@ -135,12 +123,12 @@ def _good(
     }
     day = f"{stored.start:%Y-%m-%d}"
     here = {key: subject(result, site, day) for key, result in results.items() if key in passed}
-    twins = {
+    compared = {
         key: subject(results[key], site, day)
-        for key in {other_protocol(one.case) for one in here.values()} - here.keys()
+        for key in {key for one in here.values() for key in companion_keys(one.case)} - here.keys()
         if key in results
     }
-    ruled = rulings_along([*here.values(), *twins.values()], session)
+    ruled = rulings_along([*here.values(), *compared.values()], session)
     made = questions.provenance(store, stored)
     for key, one in here.items():
         if any(ruling.level in AGAINST for ruling in ruled[key]):
@@ -242,7 +230,7 @@ def _drivers(nodes: Iterable[NodeInJob]) -> dict[str, set[str]]:
 
 def _programs(case: Case, nodes: Iterable[NodeInJob]) -> dict[str, set[str]]:
     """SHA-256 of the case's program and of what it loads, by their names."""
-    program = "IMB-MPI1" if case.benchmark == "imb" else f"NP{case.function}"
+    program = registry.of(case).program(case.function)
     sums: dict[str, set[str]] = {}
     for found in nodes:
         if found.environment != case.environment:

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 
 from netproof import criteria
 from netproof.criteria import Confirmation, Finding, Level
-from netproof.measurement.disturbance import disturbed, others_share
 from netproof.session.again import MeasuredAgain
-from netproof.verdict.judgement import Ruling, Subject, bounds_of, flagged, rule
+from netproof.verdict import refining
+from netproof.verdict.disturbing import worst_of
+from netproof.verdict.judgement import bounds_of, flagged, rule
+from netproof.verdict.subject import Ruling, Subject
 
 
 def settled(
@@ -72,28 +74,32 @@ def confirmation(
         settings=settings,
     )
     where = f" on {', '.join(again.nodes)}, job {again.jobid}"
-    why = [confirmed.why + where, *again.faults]
+    why = [confirmed.reason + where, *again.faults]
     level = confirmed.level
     if not enough and len(calm) < len(again.launches):
-        noise = disturbed(max(again.loads, key=others_share), subject.settings.disturbance)
+        noise = worst_of(again.loads, subject.settings.disturbance)
         why.append(f"the machine was disturbed: {'; '.join(noise)}")
         if level in (Level.FAIL, Level.UNDEFINED):
             level = Level.INCONCLUSIVE
-    return dataclasses.replace(confirmed, level=level, why="; ".join(why))
+    return dataclasses.replace(confirmed, level=level, reason="; ".join(why))
 
 
 def rule_all(
     subject: Subject, findings: Sequence[Finding], again: MeasuredAgain | None
 ) -> tuple[Ruling, ...]:
-    """What the verdict makes of the findings along a curve, with what was measured again."""
+    """What the verdict makes of the findings along a curve, with what was measured again.
+
+    Behind them stands what sizes between those of the curve show, see ``refining``.
+    """
     flags = flagged(findings)
     rulings = tuple(
         rule(subject, finding, confirmation(subject, finding, again) if finding in flags else None)
         for finding in findings
     )
+    rulings += refining.rulings(subject, again)
     if again is None or not again.crashes:
         return rulings
     where = str(subject)
-    why = f"{where}: around flagged sizes {'; '.join(map(str, again.crashes))}"
+    why = f"around flagged sizes {'; '.join(map(str, again.crashes))}"
     crashes = Finding("crashes", Level.WARN, where, why, value=len(again.crashes))
     return (*rulings, rule(subject, crashes, None))

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from netproof.criteria import Level
 from netproof.measurement.case import Case
-from netproof.verdict.verdict import Judged, Verdict
+from netproof.verdict.judged import Judged, Verdict
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from enum import IntEnum
 
 from netproof.criteria import Finding, Level
 from netproof.measurement.case import Case
-from netproof.verdict.verdict import FailedTest, Judged, Verdict
+from netproof.verdict.judged import FailedTest, Judged, Verdict
 
 NAMED = 3
 """How many cases or tests that share a reason are named; the others are counted."""
@@ -153,7 +153,7 @@ def _of_case(judged: Judged) -> list[Failure]:
             Failure(
                 FailureKind.BOUND,
                 ruling.why,
-                ruling.why.removeprefix(f"{ruling.finding.where}: "),
+                ruling.reason,
                 (judged.case,),
                 excess=excess(ruling.finding),
                 judged=more,

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from netproof import criteria
-from netproof.benchmarks import imb, outputs
-from netproof.benchmarks.catalogue import LINK_FACTORS
+from netproof.benchmarks import outputs, registry
+from netproof.benchmarks.interface import Printed
 from netproof.criteria import Finding, Level
 from netproof.criteria.interface import CaseCurves
 from netproof.criteria.registry import CONFIRMED_BY_MEASURING, CRITERIA
@@ -44,25 +44,35 @@ class CurveKind:
 
     ``named``: what the user calls the benchmark, where that is said: a file of NetPIPE does not
     tell TCP from MPI. ``groups``: of IMB's ``-multi``, how many ran at once, and of which this is,
-    else 1 and None.
+    else 1 and None. ``ranks``: None where the benchmark does not print them; ``remark``: what else
+    tells its curves from others of the function.
     """
 
     benchmark: str
     function: str
-    ranks: int
+    ranks: int | None
     direction: str
     groups: int = 1
     group: int | None = None
     named: str = ""
+    remark: str = ""
 
     def __str__(self) -> str:
         """As it stands in a sentence."""
-        if self.benchmark == "netpipe":
-            return " ".join(filter(None, ("NetPIPE", self.named, self.direction)))
-        several = "" if self.groups == 1 else f" in {self.groups} groups"
-        which = "" if self.group is None else f", group {self.group}"
-        called = f" ({self.named})" if self.named else ""
-        return f"IMB {self.function} {self.ranks} ranks{several}{which}{called}"
+        return registry.named(self.benchmark).kind(self, self.named)
+
+    @classmethod
+    def of(cls, benchmark: str, printed: Printed) -> CurveKind:
+        """What a curve of an output is of."""
+        return cls(
+            benchmark,
+            printed.function,
+            printed.ranks,
+            printed.direction,
+            printed.groups,
+            printed.group,
+            remark=printed.remark,
+        )
 
 
 @dataclass(frozen=True)
@@ -248,15 +258,14 @@ def judge(
 def _curves(path: Path, *, bidirectional: bool) -> list[tuple[CurveKind, Curve | NetproofError]]:
     """The curves of a file; in the place of one that failed, why."""
     text = outputs.text_of(path)
-    output = outputs.read(text, str(path), bidirectional=bidirectional and not imb.is_one(text))
-    if not isinstance(output, imb.ImbOutput):
-        direction = "bidirectional" if output.bidirectional else "oneway"
-        return [(CurveKind("netpipe", "netpipe", 2, direction), output.curve())]
+    benchmark = outputs.recognised(text)
+    both_ways = bidirectional and benchmark is not None and benchmark.by_protocol
+    output = outputs.read(text, str(path), bidirectional=both_ways)
     found: list[tuple[CurveKind, Curve | NetproofError]] = []
-    for table in output.tables:
-        kind = CurveKind("imb", table.function, table.ranks, "oneway", table.groups, table.group)
+    for one in output.printed():
+        kind = CurveKind.of(output.benchmark, one)
         try:
-            found.append((kind, table.curve()))
+            found.append((kind, one.curve()))
         except NetproofError as error:
             found.append((kind, error))
     return found
@@ -274,7 +283,9 @@ def _judged(
     line_rate = None
     # Of more ranks it is not known which messages crossed the link.
     if link is not None and kind.ranks == 2 and kind.groups == 1:
-        line_rate = LINK_FACTORS.get(kind.function, 1.0) * line_rate_mb_s(link.mbit_s, link.mtu)
+        line_rate = registry.link_factor(kind.benchmark, kind.function) * line_rate_mb_s(
+            link.mbit_s, link.mtu
+        )
     marks = landmarks(curve, line_rate, launches=launches if len(launches) > 1 else ())
     one = JudgedCurve(
         configuration, kind, tuple(file for file, _ in several), launches, curve, marks
@@ -301,7 +312,7 @@ def _not_again(finding: Finding) -> Finding:
     flagged = finding.level in (Level.WARN, Level.FAIL)
     if not flagged or finding.criterion not in CONFIRMED_BY_MEASURING:
         return finding
-    return replace(finding, why=f"{finding.why}; it was not measured again")
+    return replace(finding, reason=f"{finding.reason}; it was not measured again")
 
 
 def _compared(

@@ -1,8 +1,9 @@
-"""What the criteria say of measured cases: along each curve, and across configurations.
+"""What the criteria say of measured cases along each curve.
 
 The same functions judge inside a run and over a stored session. ``along`` needs one case, and
-for the loss of MPI its twin over TCP; ``across`` needs every configuration that ran a function.
-``rule`` turns a finding, and what measuring again said of it, into what the verdict makes of it.
+those of the same job that it is compared with; ``comparing.across`` needs every configuration that
+ran a function. ``rule`` turns a finding, and what measuring again said of it, into what the verdict
+makes of it.
 """
 
 from __future__ import annotations
@@ -11,127 +12,37 @@ import dataclasses
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from netproof import criteria
-from netproof.benchmarks.catalogue import imb_function, messages_on_link
-from netproof.criteria import Bounds, Confirmation, ConfirmSettings, Finding, Level
-from netproof.criteria.interface import CaseCurves
+from netproof.benchmarks import registry
+from netproof.criteria import Bounds, Confirmation, Finding, Level
+from netproof.criteria.interface import CaseCurves, Companion, CountedLaunch
 from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING, CRITERIA
 from netproof.criteria.settings import Settings
-from netproof.intake.loading import expression
 from netproof.measurement.case import Case
-from netproof.measurement.disturbance import disturbed, others_share
-from netproof.measurement.links import Crossing, Link
-from netproof.session.measured import Crash, Measured
+from netproof.measurement.disturbance import disturbed
+from netproof.measurement.payload import Payload
+from netproof.session.measured import Crash, Peer
 from netproof.session.reference_findings import CRITERION
-from netproof.site.site import ScoreBaseline
 from netproof.verdict import limits
+from netproof.verdict.disturbing import disturbances, undisturbed, without_noise
 from netproof.verdict.limits import Limits
+from netproof.verdict.subject import FLAGS, Ruling, Subject
 
-FLAGS = (Level.WARN, Level.FAIL)
+Job = Mapping[tuple, Subject]
+"""The complete cases that were measured together, by their keys."""
 
 
-@dataclass(frozen=True, eq=False)
-class Subject:
-    """A complete case with what its site says of it.
+def along(subject: Subject, job: Job | None = None) -> tuple[Finding, ...]:
+    """What the criteria on one case find, 3 to 6, 8, 9, 11, 13 and 17, and crashes.
 
-    ``switch``: its name; ``settings``: of the criteria; ``known``: flaws of the environment, from
-    an expression for whole cases as ``what`` has them to the reason; ``measured_on``: the day, of
-    a case that another session measured; ``link``: of each of its nodes, None where it is not
-    known. Compared by identity.
+    And what those on the counters of its nodes find, 15 and 16.
+
+    ``job``: the cases among which those are looked for that it is compared with: for NetPIPE over
+    MPI that over TCP, for a collective other functions. A function without message sizes has no
+    curve to follow, and a path inside a node no line rate.
     """
-
-    measured: Measured
-    switch: str
-    settings: Settings
-    known: Mapping[str, str]
-    measured_on: str = ""
-    link: Link | None = None
-
-    @classmethod
-    def of_extras(
-        cls,
-        measured: Measured,
-        extras: Mapping[str, Any],
-        known: Mapping[str, str],
-        measured_on: str = "",
-    ) -> Subject:
-        """A case with what a report keeps of its partition, ``extras``."""
-        settings = Settings.of_site(extras.get("criteria", {}), extras["line_rate_from_bytes"])
-        link = Link(extras["link_mbit_s"], extras["mtu"])
-        return cls(measured, extras["switch"], settings, known, measured_on, link)
-
-    @property
-    def case(self) -> Case:
-        """The case that was measured."""
-        return self.measured.case
-
-    def __str__(self) -> str:
-        """The case and the switch, as they stand at the head of every sentence."""
-        day = f", of {self.measured_on}" if self.measured_on else ""
-        return f"{self.case} (switch {self.switch}{day})"
-
-    def known_flaw(self) -> str | None:
-        """The reason why flags of this case are expected, None where they are not."""
-        what = self.case.what()
-        return next(
-            (why for text, why in self.known.items() if expression(text).fullmatch(what)), None
-        )
-
-    def crossing(self) -> Crossing | None:
-        """What its messages cross: None inside a node, and where its link is not known.
-
-        An MPI that does not go over TCP has the same link, with fewer bytes of headers.
-        """
-        case = self.case
-        if self.link is None or case.path == "inside":
-            return None
-        if case.benchmark != "imb":
-            return Crossing(self.link, 1, 1)
-        function = imb_function(case.function)
-        least, most = messages_on_link(function, case.ranks, case.ranks_per_node)
-        return Crossing(self.link, least, most)
-
-    def confirm_settings(self) -> ConfirmSettings:
-        """How its flagged sizes are measured again; reductions go by elements of 4 bytes."""
-        most = max(self.measured.curve.sizes)
-        settings = dataclasses.replace(self.settings.confirm, most_bytes=max(most, 8))
-        if self.case.benchmark != "imb":
-            return settings
-        least = imb_function(self.case.function).least_bytes or 1
-        return dataclasses.replace(settings, element_bytes=least)
-
-
-@dataclass(frozen=True)
-class Ruling:
-    """What the verdict makes of one finding.
-
-    ``level``: fail makes the case red, warn orange; shown and pass leave it as it is. ``why``:
-    the sentence to print. ``others``: the sizes in bytes at which the like was found and that
-    have no ruling of their own.
-    """
-
-    finding: Finding
-    level: Level
-    why: str
-    confirmation: Confirmation | None = None
-    others: tuple[int, ...] = ()
-
-    def sizes(self) -> tuple[int, ...]:
-        """All sizes in bytes that it speaks of, increasing."""
-        own = () if self.finding.size is None else (self.finding.size,)
-        return tuple(sorted({*own, *self.others}))
-
-
-def along(subject: Subject, tcp: Subject | None = None) -> tuple[Finding, ...]:
-    """What the criteria along a curve find, 3 to 6, 8, 9 and 11 of docs/criteria.md, and crashes.
-
-    ``tcp``: for NetPIPE over MPI, the case over TCP of the same job, path and direction; None
-    where it was not complete. A function without message sizes has no curve to follow, and a
-    path inside a node no line rate.
-    """
-    return (*smoothness(subject), *rates(subject, tcp))
+    return (*smoothness(subject), *rates(subject, job), *counted(subject))
 
 
 def smoothness(subject: Subject) -> tuple[Finding, ...]:
@@ -144,47 +55,60 @@ def smoothness(subject: Subject) -> tuple[Finding, ...]:
     return _judged(case, subject, of_launches=False)
 
 
-def rates(subject: Subject, tcp: Subject | None = None) -> tuple[Finding, ...]:
-    """What is judged of a case as a whole, by its intervals: 8, 9 and 11 of docs/criteria.md.
+def rates(subject: Subject, job: Job | None = None) -> tuple[Finding, ...]:
+    """What is judged of a case as a whole, by its intervals: 8, 9, 11, 13 and 17.
 
-    ``tcp`` as ``along`` has it. Disturbed launches have no part in it where enough others are
+    ``job`` as ``along`` has it. Disturbed launches have no part in it where enough others are
     there; else what fails is inconclusive.
     """
-    calm, calm_tcp = undisturbed(subject), None if tcp is None else undisturbed(tcp)
-    findings = _rates(calm, calm_tcp)
-    noise = (*disturbances(subject), *(() if tcp is None else disturbances(tcp)))
-    return tuple(without_noise(finding, noise) for finding in findings)
+    beside = companions(subject, job or {})
+    calm = {operation: undisturbed(other) for operation, other in beside.items()}
+    findings = _rates(undisturbed(subject), calm)
+    told = []
+    for finding in findings:
+        sides = (subject, *(beside[one] for one in _rests_on(subject, finding) if one in beside))
+        noise = dict.fromkeys(text for side in sides for text in disturbances(side))
+        told.append(without_noise(finding, tuple(noise)))
+    return tuple(told)
 
 
-def undisturbed(subject: Subject) -> Subject:
-    """The case of its undisturbed launches, if it has enough of them; else as it is."""
-    launches, settings = subject.measured.launches, subject.settings.disturbance
-    calm = [one for one in launches if not disturbed(one.loads, settings)]
-    if len(calm) == len(launches) or len(calm) < subject.settings.confirm.launches:
-        return subject
-    return dataclasses.replace(subject, measured=subject.measured.with_launches(calm))
+def companion_keys(case: Case) -> dict[tuple, str]:
+    """The keys of the cases of a job that criteria compare this one with, each its operation."""
+    own = registry.function_of(case).operation
+    wanted = {one for criterion in CRITERIA for one in criterion.others(own)}
+    functions = registry.of(case).functions if wanted else ()
+    return {
+        dataclasses.replace(case, function=function.name).key(): function.operation
+        for function in functions
+        if function.operation in wanted
+    }
 
 
-def never_calm(subject: Subject) -> bool:
-    """Whether something else ran on the nodes in every one of its launches."""
-    settings = subject.settings.disturbance
-    return all(disturbed(one.loads, settings) for one in subject.measured.launches)
+def companions(subject: Subject, job: Job) -> dict[str, Subject]:
+    """Those of them that a job has, by operation."""
+    keys = companion_keys(subject.case)
+    return {operation: job[key] for key, operation in keys.items() if key in job}
 
 
-def disturbances(subject: Subject) -> tuple[str, ...]:
-    """What else the nodes did in the launches that ``undisturbed`` had to keep, of the worst."""
-    settings = subject.settings.disturbance
-    kept = [one.loads for one in undisturbed(subject).measured.launches]
-    several = [loads for loads in kept if disturbed(loads, settings)]
-    return disturbed(max(several, key=others_share), settings) if several else ()
+def rests_on(subject: Subject, finding: Finding, job: Job) -> tuple[Subject, ...]:
+    """The other cases of a job that a finding on this one rests on."""
+    beside = companions(subject, job)
+    return tuple(beside[one] for one in _rests_on(subject, finding) if one in beside)
 
 
-def without_noise(finding: Finding, noise: Sequence[str]) -> Finding:
-    """A finding that rests on disturbed launches: what fails by them has not been shown to."""
-    if not noise or finding.level not in (Level.FAIL, Level.INCONCLUSIVE):
-        return finding
-    why = f"{finding.why}; the machine was disturbed: {'; '.join(noise)}"
-    return dataclasses.replace(finding, level=Level.INCONCLUSIVE, why=why)
+def _rests_on(subject: Subject, finding: Finding) -> tuple[str, ...]:
+    criterion = BY_FINDING.get(finding.criterion)
+    if criterion is None:
+        return ()
+    return tuple(criterion.rests_on(registry.function_of(subject.case).operation, finding))
+
+
+def counted(subject: Subject) -> tuple[Finding, ...]:
+    """What the nodes' own counters say of a case: 15 and 16 of docs/criteria.md.
+
+    Over all of its launches: a carrier that went is no noise.
+    """
+    return _judged(_curves(subject), subject, of_counters=True)
 
 
 def references(subject: Subject, bounds: Mapping[str, Limits]) -> dict[str, Finding]:
@@ -200,22 +124,38 @@ def references(subject: Subject, bounds: Mapping[str, Limits]) -> dict[str, Find
     return found
 
 
-def _rates(subject: Subject, tcp: Subject | None) -> tuple[Finding, ...]:
-    case = dataclasses.replace(_curves(subject), tcp=None if tcp is None else _curves(tcp))
+def _rates(subject: Subject, beside: Mapping[str, Subject]) -> tuple[Finding, ...]:
+    others = {operation: companion(other) for operation, other in beside.items()}
+    case = dataclasses.replace(_curves(subject), others=others)
     findings = _judged(case, subject, of_launches=True)
-    crashes = subject.measured.crashes
+    crashes = [str(crash) for crash in subject.measured.crashes]
+    crashes += [
+        f"{peer.environment}, next to it: {crash}"
+        for launch in subject.measured.launches
+        for peer in launch.peers
+        for crash in peer.crashes
+    ]
     if not crashes:
         return findings
-    why = f"{subject}: {'; '.join(map(str, crashes))}"
-    return (*findings, Finding("crashes", Level.WARN, str(subject), why, value=len(crashes)))
+    reason = "; ".join(crashes)
+    return (*findings, Finding("crashes", Level.WARN, str(subject), reason, value=len(crashes)))
 
 
-def _judged(case: CaseCurves, subject: Subject, *, of_launches: bool) -> tuple[Finding, ...]:
-    """What the criteria on one case find, those of all launches or those of the first ones."""
+def companion(subject: Subject) -> Companion:
+    """A case as others of its job are compared with it."""
+    launches = tuple(launch.curve for launch in subject.measured.launches)
+    return Companion(subject.measured.curve, launches)
+
+
+def _judged(
+    case: CaseCurves, subject: Subject, *, of_launches: bool = False, of_counters: bool = False
+) -> tuple[Finding, ...]:
+    """What the criteria on one case find: of all launches, of the first ones, or of counters."""
     return tuple(
         finding
         for criterion in CRITERIA
-        if criterion.judge is not None and criterion.of_launches is of_launches
+        if criterion.judge is not None
+        and (criterion.of_launches, criterion.of_counters) == (of_launches, of_counters)
         for finding in criterion.judge(case, subject.settings)
     )
 
@@ -236,26 +176,37 @@ def _curves(subject: Subject) -> CaseCurves:
         measured.landmarks,
         measured.line_rate_mb_s,
         inside=case.path == "inside",
-        over_tcp=(case.benchmark, case.function) == ("netpipe", "mpi"),
+        over_tcp=registry.of(case).compared_over_tcp(case.function) is not None,
         cpu_seconds=used,
         seconds=seconds,
+        counted=tuple(
+            CountedLaunch(
+                launch.number,
+                launch.counters,
+                launch.payload or Payload(None, "it was not recorded"),
+                not disturbed(launch.loads, subject.settings.disturbance),
+            )
+            for launch in measured.launches
+            if launch.counters is not None
+        ),
+        rails=subject.rails,
+        operation=registry.function_of(case).operation,
+        ranks=case.ranks,
     )
 
 
 def along_all(subjects: Sequence[Subject]) -> dict[Subject, tuple[Finding, ...]]:
-    """What ``along`` finds of each case, those over TCP being the twins of those over MPI."""
-    by_key = {subject.case.key(): subject for subject in subjects}
-    return {
-        subject: along(subject, by_key.get(other_protocol(subject.case))) for subject in subjects
-    }
+    """What ``along`` finds of each case, each being compared with others of these."""
+    job = {subject.case.key(): subject for subject in subjects}
+    return {subject: along(subject, job) for subject in subjects}
 
 
 @dataclass(frozen=True)
 class LaunchCount:
     """Launches of a configuration's complete cases, and how many of them crashed.
 
-    ``launches``: with those that crashed, and those around flagged sizes; ``finding``: of their
-    share, see ``criteria.crash_share``.
+    ``launches``: with those that crashed, those around flagged sizes, and those next to another
+    configuration's; ``finding``: of their share, see ``criteria.crash_share``.
     """
 
     partition: str
@@ -273,8 +224,11 @@ def launched(
     ``around``: by the case's key, as ``again.starts`` has them, those around flagged sizes.
     """
     by_place: dict[tuple[str, str], list[Subject]] = defaultdict(list)
+    peers: dict[tuple[str, str], list[Peer]] = defaultdict(list)
     for subject in subjects:
         by_place[subject.case.partition, subject.case.environment].append(subject)
+        for peer in (peer for launch in subject.measured.launches for peer in launch.peers):
+            peers[subject.case.partition, peer.environment].append(peer)
     found = []
     for (partition, environment), several in by_place.items():
         again = [around[key] for one in several if (key := one.case.key()) in around]
@@ -282,19 +236,17 @@ def launched(
         count = len(crashes) + sum(len(one.measured.launches) for one in several)
         count += sum(made for made, _ in again)
         crashes += [crash for _, these in again for crash in these]
+        next_to = [crash for peer in peers[partition, environment] for crash in peer.crashes]
+        count += len(peers[partition, environment]) + len(next_to)
+        crashes += next_to
         crashed = len(crashes)
         settings, where = several[0].settings.crash, f"{partition} {environment}"
         finding = criteria.crash_share(crashed, count, where=where, settings=settings)
         words = " | ".join(dict.fromkeys(crash.said for crash in crashes))
         if finding.level in FLAGS:
-            finding = dataclasses.replace(finding, why=f"{finding.why}: {words}")
+            finding = dataclasses.replace(finding, reason=f"{finding.reason}: {words}")
         found.append(LaunchCount(partition, environment, count, crashed, finding))
     return tuple(found)
-
-
-def other_protocol(case: Case) -> tuple:
-    """The key of the case over TCP that a NetPIPE case over MPI is held against."""
-    return dataclasses.replace(case, function="tcp").key()
 
 
 def flagged(findings: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -338,14 +290,14 @@ def rule(subject: Subject, finding: Finding, confirmation: Confirmation | None) 
         return ruling
     if finding.level is Level.UNDEFINED:
         return ruling
-    why = f"{ruling.why}; known: {flaw}"
-    return dataclasses.replace(ruling, level=Level.SHOWN, why=why)
+    reason = f"{ruling.reason}; known: {flaw}"
+    return dataclasses.replace(ruling, level=Level.SHOWN, reason=reason, known=flaw)
 
 
 def _rule(subject: Subject, finding: Finding, confirmation: Confirmation | None) -> Ruling:
     if finding.level is Level.UNDEFINED:
         if finding.criterion == CRITERION:
-            return Ruling(finding, Level.FAIL, finding.why)
+            return Ruling(finding, Level.FAIL, finding.reason)
         bounds = bounds_of(
             finding.criterion, subject.settings, inside=subject.case.path == "inside"
         )
@@ -354,155 +306,21 @@ def _rule(subject: Subject, finding: Finding, confirmation: Confirmation | None)
             # The top of a healthy network's curve may be no line, where a library changes its
             # protocol; whoever needs the share asks for it by a reference.
             asserted = False
-        return Ruling(finding, Level.FAIL if asserted else Level.SHOWN, finding.why)
+        if BY_FINDING[finding.criterion].of_counters:
+            asserted = bool(bounds.not_known)
+        return Ruling(finding, Level.FAIL if asserted else Level.SHOWN, finding.reason)
     if finding not in flagged([finding]):
-        return Ruling(finding, finding.level, finding.why)
+        return Ruling(finding, finding.level, finding.reason)
     if confirmation is None:
-        return Ruling(finding, finding.level, f"{finding.why}; it was not measured again")
+        return Ruling(finding, finding.level, f"{finding.reason}; it was not measured again")
     if confirmation.level is Level.UNDEFINED:
-        return Ruling(finding, finding.level, f"{finding.why}; {confirmation.why}", confirmation)
+        reason = f"{finding.reason}; {confirmation.why}"
+        return Ruling(finding, finding.level, reason, confirmation)
+    reason = f"{finding.reason}; {confirmation.reason}"
     if confirmation.level is Level.INCONCLUSIVE:
         level = Level.INCONCLUSIVE if finding.level is Level.FAIL else Level.SHOWN
-        why = f"{finding.why}; {_without(confirmation.why, finding.where)}"
-        return Ruling(finding, level, why, confirmation)
-    why = f"{finding.why}; {_without(confirmation.why, finding.where)}"
+        return Ruling(finding, level, reason, confirmation)
     # Closer steps may show worse than what was flagged; that is not what was to be confirmed.
     milder = Level.WARN if Level.WARN in (finding.level, confirmation.level) else finding.level
     level = milder if confirmation.confirmed else Level.SHOWN
-    return Ruling(finding, level, why, confirmation)
-
-
-def _without(sentence: str, where: str) -> str:
-    return sentence.removeprefix(f"{where}: ")
-
-
-def group(case: Case) -> tuple:
-    """What configurations have in common whose curves are compared: function, ranks, path."""
-    return (case.benchmark, case.function, case.ranks, case.path, case.direction)
-
-
-def across(
-    subjects: Sequence[Subject], baseline: ScoreBaseline | None
-) -> dict[tuple, tuple[Ruling, ...]]:
-    """What the criteria across configurations make of each case, by its key: 1 and 2.
-
-    ``baseline``: None where it is no part of what was to run; then there is no score. A lone
-    configuration has no envelope: that is undefined, and red only if another one was owed and
-    did not run, which is for the matrix to tell.
-    """
-    by_group: dict[tuple, list[Subject]] = defaultdict(list)
-    for subject in subjects:
-        if subject.measured.curve.sizes != (0,):
-            by_group[group(subject.case)].append(subject)
-    rulings: dict[tuple, tuple[Ruling, ...]] = {}
-    for members in by_group.values():
-        for subject, found in envelopes(members).items():
-            red = [
-                ruling.finding.size
-                for ruling in found
-                if ruling.level is Level.FAIL and ruling.finding.size is not None
-            ]
-            score = _score(subject, members, baseline, red)
-            rulings[subject.case.key()] = (*_folded(found), score)
-    return rulings
-
-
-def envelopes(members: Sequence[Subject]) -> dict[Subject, list[Ruling]]:
-    """Of cases of one group, the rulings on each size that the envelope flags."""
-    calm = {str(member): undisturbed(member).measured for member in members}
-    noise = {str(member): disturbances(member) for member in members}
-    curves = {label: measured.curve for label, measured in calm.items()}
-    launches = {
-        label: [launch.curve for launch in measured.launches] for label, measured in calm.items()
-    }
-    crossings = {
-        str(member): crossing for member in members if (crossing := member.crossing()) is not None
-    }
-    # Partitions may have bounds of their own; mostly they have the same.
-    found = {
-        settings: criteria.above_envelope(curves, settings, launches=launches, crossings=crossings)
-        for settings in {member.settings.envelope for member in members}
-    }
-
-    def ruled(member: Subject, finding: Finding) -> Ruling:
-        if len(members) == 1 and finding.level is Level.UNDEFINED:
-            return Ruling(finding, Level.SHOWN, finding.why)
-        both = (*noise[finding.where], *noise.get(finding.against or "", ()))
-        return rule(member, without_noise(finding, tuple(dict.fromkeys(both))), None)
-
-    rulings: dict[Subject, list[Ruling]] = {}
-    for member in members:
-        rulings[member] = [
-            ruled(member, finding)
-            for finding in found[member.settings.envelope]
-            if finding.where == str(member)
-        ]
-    return rulings
-
-
-def _folded(rulings: Sequence[Ruling]) -> list[Ruling]:
-    """One ruling a level: that on the size that is furthest off, with the other sizes named."""
-    folded = []
-    for level in dict.fromkeys(ruling.level for ruling in rulings):
-        several = [ruling for ruling in rulings if ruling.level is level]
-        worst = max(several, key=lambda ruling: ruling.finding.value or 0)
-        others = tuple(
-            ruling.finding.size
-            for ruling in several
-            if ruling is not worst and ruling.finding.size is not None
-        )
-        sizes = ", ".join(str(ruling.finding.size) for ruling in several)
-        more = f"; so it is at {len(several)} sizes: {sizes} bytes" if len(several) > 1 else ""
-        folded.append(dataclasses.replace(worst, why=worst.why + more, others=others))
-    return folded
-
-
-def _score(
-    subject: Subject, members: Sequence[Subject], baseline: ScoreBaseline | None, red: Sequence[int]
-) -> Ruling:
-    settings, where = subject.settings.score, str(subject)
-    if baseline is None:
-        finding = Finding(
-            "score",
-            Level.UNDEFINED,
-            where,
-            f"{where}: score undefined: the baseline is no part of this run",
-        )
-        return rule(subject, finding, None)
-    of_baseline = [
-        member
-        for member in members
-        if (member.case.partition, member.case.environment)
-        == (baseline.partition, baseline.environment)
-    ]
-    calm = [undisturbed(member).measured for member in of_baseline]
-    finding = criteria.score(
-        [launch.curve for launch in undisturbed(subject).measured.launches],
-        [launch.curve for measured in calm for launch in measured.launches],
-        where=where,
-        baseline=_baseline_name(of_baseline[0]) if of_baseline else str(baseline),
-        red_sizes=red,
-        settings=settings,
-    )
-    if of_baseline:
-        finding = dataclasses.replace(finding, against=str(of_baseline[0]))
-    noise = [text for member in (subject, *of_baseline) for text in disturbances(member)]
-    finding = _marked(finding, tuple(dict.fromkeys(noise)))
-    return rule(subject, finding, None)
-
-
-def _marked(score: Finding, noise: tuple[str, ...]) -> Finding:
-    """A score that rests on disturbed launches, its own or the baseline's: it says so, always."""
-    if not noise or score.value is None:
-        return score
-    told = without_noise(score, noise)
-    if told is score:
-        told = dataclasses.replace(
-            score, why=f"{score.why}; the machine was disturbed: {'; '.join(noise)}"
-        )
-    return dataclasses.replace(told, disturbed=noise)
-
-
-def _baseline_name(subject: Subject) -> str:
-    day = f" of {subject.measured_on}" if subject.measured_on else ""
-    return f"{subject.case}{day}"
+    return Ruling(finding, level, reason, confirmation)

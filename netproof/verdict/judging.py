@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from netproof.criteria import Level
 from netproof.errors import NetproofError
+from netproof.intake import loading
 from netproof.session import provenance, session
 from netproof.session.provenance import OfSession
 from netproof.site import site
 from netproof.site.matrix import Matrix, matrix
-from netproof.store import Store, questions
-from netproof.verdict import anew
-from netproof.verdict.beside import AlongsideOptions, beside
-from netproof.verdict.usual import NOTHING, SESSIONS, Usual, usual
-from netproof.verdict.verdict import Verdict, judge
-
-EARLIER_SESSIONS = 10
-"""How many earlier sessions a configuration is remembered for once it is gone."""
+from netproof.store import Store, StoredSession, questions, rows
+from netproof.store.folder import MARKER
+from netproof.store.ingest import report_sha256
+from netproof.verdict import anew, kept, kept_changes, power
+from netproof.verdict.beside import beside
+from netproof.verdict.judged import Verdict
+from netproof.verdict.kept import Kept, LaterFormat
+from netproof.verdict.kept_changes import ChangedCase
+from netproof.verdict.options import EARLIER_SESSIONS, SESSIONS, AlongsideOptions
+from netproof.verdict.usual import NOTHING, Earlier, Usual, usual
+from netproof.verdict.verdict import judge
 
 
 @dataclass(frozen=True)
@@ -29,8 +35,11 @@ class JudgedSession:
     """A session with the matrix that it owed and the verdict on it.
 
     ``unread``: why an earlier session could not be looked into, a sentence each;
-    ``differences``: in what nodes or jobs differ, or why that cannot be told, a sentence each;
-    ``usual``: the warnings that the sessions before it had too.
+    ``differences``: in what nodes or jobs differ, or why that cannot be told, a sentence each,
+    ``beyond_nodes``: those of them that the verdict on nodes does not tell; ``usual``: the
+    warnings that the sessions before it had too; ``provenance``: None where it cannot be read;
+    ``kept``: when and by what it was judged, None where it was judged just now; ``changed``: what
+    is said otherwise than by the verdict that was kept, None where it was not compared with one.
     """
 
     session: session.Session
@@ -39,6 +48,45 @@ class JudgedSession:
     unread: tuple[str, ...]
     differences: tuple[str, ...] = ()
     usual: Usual = NOTHING
+    beyond_nodes: tuple[str, ...] = ()
+    provenance: OfSession | None = None
+    kept: KeptVerdict | None = None
+    changed: ChangedVerdict | None = None
+
+
+@dataclass(frozen=True)
+class KeptVerdict:
+    """That a verdict was kept: when it was judged, UTC, by which netproof, and what is otherwise.
+
+    ``differs``: in what today's bounds are not those that it was judged by, a few words each.
+    """
+
+    at: str
+    netproof: str
+    differs: tuple[str, ...]
+
+    def sentence(self) -> str:
+        """That today's bounds are others."""
+        return (
+            f"judged {self.at}, and today's bounds differ: {'; '.join(self.differs)};"
+            " 'netproof verdict --again' judges by them"
+        )
+
+
+@dataclass(frozen=True)
+class ChangedVerdict:
+    """What a verdict of now says otherwise than the one that was kept.
+
+    ``gone``, ``new``: faults beyond cases that only the one or the other has.
+    """
+
+    kept: KeptVerdict
+    cases: tuple[ChangedCase, ...]
+    gone: tuple[str, ...]
+    new: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.cases or self.gone or self.new)
 
 
 def find(name: Path | None, store: Path | None = None) -> session.Session:
@@ -49,7 +97,7 @@ def find(name: Path | None, store: Path | None = None) -> session.Session:
     does. Raises NetproofError where there is none.
     """
     if name is None:
-        return session.load(session.newest(_reports()))
+        return session.load(session.newest(reports_folder()))
     if store is None or name.suffix == ".json" or os.path.isfile(name):
         return session.load(name)
     opened = Store(store)
@@ -63,51 +111,242 @@ def judge_session(
     full: bool = False,
     asked: AlongsideOptions | None = None,
     fold: int = SESSIONS,
+    store: Path | None = None,
+    again: bool = False,
 ) -> JudgedSession:
-    """Judge a session by the configuration and references of now.
+    """The verdict on a session: the one that its store keeps, or else judged now.
 
-    RFM_CONFIG_PATH and RFM_REFERENCE_PREFIX name their folders.
+    Judged now is by the configuration and references of now, whose folders RFM_CONFIG_PATH and
+    RFM_REFERENCE_PREFIX name. So is what asks for more than is kept: another ``system`` or
+    ``full``, or ``asked``. Where today's bounds are not those of a kept verdict, a note says so.
 
-    ``system`` None takes the session's own, or ``SYSTEM:PARTITION`` for what was to run on one
-    partition; ``full``: with the tests of ``checks/full``; ``asked``: what of a store is to stand
-    beside, None for nothing; ``fold``: how many earlier sessions have to have had a warning for it
-    to be folded. Raises NetproofError where it cannot be judged.
+    ``system`` None takes the session's own, or that of the kept verdict; or ``SYSTEM:PARTITION``
+    for what was to run on one partition; ``full``: with the tests of ``checks/full``; ``asked``:
+    what of a store is to stand beside, None for nothing; ``fold``: how many earlier sessions have
+    to have had a warning for it to be folded; ``store``: where the session of a report may be;
+    ``again``: judge now whatever is kept, and tell what differs from that. Raises NetproofError
+    where it cannot be judged, and where the verdict that a stored session has is damaged.
+    """
+    found, fault = _kept(stored, store) if asked is None else (None, "")
+    if found is not None and system is None and not full:
+        bounds = found[0].bounds
+        system, full = _asked(found[0].system, bounds.partition), bounds.full
+    name, _, partition = (system or _system_of(stored)).partition(":")
+    if found is not None and not found[0].is_of(name, partition, full):
+        found = None
+    configuration = site.gather(site_folder())
+    owed = matrix(configuration, name, [partition] if partition else [], all_functions=full)
+    folder = Path(_setting("RFM_REFERENCE_PREFIX"))
+    when = None if found is None else _when(found[0], owed, folder)
+    if found is not None and not again:
+        return _as_kept(stored, *found, when, owed, fold)
+    judged = _judged(stored, name, owed, configuration, folder, asked, fold)
+    if fault:
+        verdict = judged.verdict
+        notes = (*verdict.notes, f"judged now, since the verdict that is kept is not read: {fault}")
+        judged = dataclasses.replace(judged, verdict=dataclasses.replace(verdict, notes=notes))
+    if found is None:
+        return judged
+    then, now = found[1], judged.verdict
+    changed = ChangedVerdict(
+        when,
+        kept_changes.changed(then, now),
+        tuple(one for one in then.faults if one not in now.faults),
+        tuple(one for one in now.faults if one not in then.faults),
+    )
+    return dataclasses.replace(judged, changed=changed)
+
+
+def power_of(judged: JudgedSession) -> list[power.CasePower]:
+    """What the session would have called a failure, by today's references, case by case.
+
+    Raises NetproofError where the references cannot be read.
+    """
+    entries = references_of(judged.matrix)
+    return list(power.Examined(judged.session, judged.matrix, entries).powers())
+
+
+def references_of(owed: Matrix) -> anew.Entries:
+    """Today's references of the system of a matrix; NetproofError where they cannot be read."""
+    return anew.of_file(Path(_setting("RFM_REFERENCE_PREFIX")), owed.cases[0].system)
+
+
+def to_keep(
+    stored: session.Session, report_sha256: str, *, system: str | None = None, full: bool = False
+) -> bytes:
+    """The verdict on a session as its store is to keep it; ``system`` and ``full`` as above.
+
+    Raises NetproofError where it cannot be judged.
     """
     name, _, partition = (system or _system_of(stored)).partition(":")
     configuration = site.gather(site_folder())
-    owed = matrix(
-        configuration,
-        name,
-        [partition] if partition else [],
-        all_functions=full,
+    owed = matrix(configuration, name, [partition] if partition else [], all_functions=full)
+    folder = Path(_setting("RFM_REFERENCE_PREFIX"))
+    # What folds warnings is other sessions, and they are looked at by whoever reads it.
+    judged = _judged(stored, name, owed, configuration, folder, None, fold=0)
+    return kept.made(
+        judged.verdict,
+        owed,
+        folder,
+        partition=partition,
+        full=full,
+        unread=judged.unread,
+        report_sha256=report_sha256,
     )
-    earlier, unread = _earlier(stored, name)
-    made, differences = None, ()
+
+
+def _asked(system: str, partition: str) -> str:
+    return f"{system}:{partition}" if partition else system
+
+
+def _kept(stored: session.Session, store: Path | None) -> tuple[tuple[Kept, Verdict] | None, str]:
+    """The verdict that is kept of a session, None where none is; and why one is not read.
+
+    Of a session in a store a damaged one is an error; of a report it is a reason to judge now.
+    """
+    if stored.path.is_dir():
+        try:
+            return kept.of_session(stored, *Store.holding(stored.path)), ""
+        except LaterFormat as error:
+            return None, str(error)
+    if store is None or not os.path.exists(store / MARKER):
+        return None, ""
     try:
-        made = provenance_of(stored)
-        differences = made.differences
-    except NetproofError as error:
-        differences = (f"whether they differ cannot be told: {error}",)
+        place = rows.place(stored)
+    except NetproofError:
+        # No store has such a session.
+        return None, ""
+    try:
+        opened = Store(store)
+        if not opened.path(place).exists():
+            return None, ""
+        content = loading.read_bytes(stored.path)
+        if hashlib.sha256(content).hexdigest() != report_sha256(opened, place):
+            return None, ""
+        return kept.of_session(stored, opened, place), ""
+    except (NetproofError, OSError) as error:
+        return None, str(error)
+
+
+def _when(found: Kept, owed: Matrix, references: Path) -> KeptVerdict:
+    at = f"{found.at[:10]} {found.at[11:16]} UTC"
+    return KeptVerdict(at, found.bounds.netproof, found.differences(owed, references))
+
+
+def _as_kept(
+    stored: session.Session,
+    found: Kept,
+    verdict: Verdict,
+    when: KeptVerdict,
+    today: Matrix,
+    fold: int,
+) -> JudgedSession:
+    """What the store keeps, with the warnings folded that the sessions before it had too."""
+    if when.differs:
+        verdict = dataclasses.replace(verdict, notes=(*verdict.notes, when.sentence()))
+    owed = found.bounds.matrix
+    unread, earlier = list(found.unread), []
+    warned = any(one.said(Level.WARN) for one in verdict.cases)
+    if warned and fold and not stored.path.is_dir():
+        earlier, unread = _earlier(stored, found.system)
+    had, not_told = _usual(stored, verdict, owed, today, earlier, unread, fold)
+    origin = _origin(stored)
+    verdict = _with(verdict, origin)
+    return JudgedSession(
+        stored,
+        owed,
+        verdict,
+        (*unread, *not_told),
+        origin.differences,
+        had,
+        origin.beyond_nodes,
+        origin.made,
+        kept=when,
+    )
+
+
+def _judged(
+    stored: session.Session,
+    name: str,
+    owed: Matrix,
+    configuration: dict[str, Any],
+    references: Path,
+    asked: AlongsideOptions | None,
+    fold: int,
+) -> JudgedSession:
+    """A session judged now, against what the system ``name`` owed."""
+    earlier, unread = _earlier(stored, name)
+    origin = _origin(stored)
     untold: Sequence[str] = ()
     others = None
     if asked is not None:
         # The baseline may be in the store.
         owed = dataclasses.replace(owed, baseline=matrix(configuration, name).baseline)
-        if made is None:
-            untold = [f"versions cannot be compared: {differences[0]}"]
-        others, not_found = beside(asked, stored, owed, configuration, made)
+        if origin.made is None:
+            untold = [f"versions cannot be compared: {origin.untold[0]}"]
+        others, not_found = beside(asked, stored, owed, configuration, origin.made)
         untold = [*untold, *not_found]
-    references = anew.of_file(Path(_setting("RFM_REFERENCE_PREFIX")), name)
-    judged = judge(owed, stored, earlier, others, references)
-    had = NOTHING
+    entries = anew.of_file(references, name)
+    verdict = _with(judge(owed, stored, earlier, others, entries, origin.made), origin)
+    had, not_told = _usual(stored, verdict, owed, owed, earlier, unread, fold)
+    return JudgedSession(
+        stored,
+        owed,
+        verdict,
+        (*unread, *not_told, *untold),
+        origin.differences,
+        had,
+        origin.beyond_nodes,
+        origin.made,
+    )
+
+
+@dataclass(frozen=True)
+class _Origin:
+    """What a session was made with, and in what nodes or jobs differ, as ``JudgedSession`` has it.
+
+    ``made``: None where that cannot be read; ``untold``: then why, a sentence.
+    """
+
+    made: OfSession | None
+    differences: tuple[str, ...]
+    beyond_nodes: tuple[str, ...] = ()
+    untold: tuple[str, ...] = ()
+
+
+def _origin(stored: session.Session) -> _Origin:
+    try:
+        made = provenance_of(stored)
+        return _Origin(made, made.differences, made.beyond_nodes())
+    except NetproofError as error:
+        untold = (f"whether nodes differ cannot be told: {error}",)
+        return _Origin(None, untold, untold=untold)
+
+
+def _with(verdict: Verdict, origin: _Origin) -> Verdict:
+    """A verdict that also fails where the nodes cannot be compared."""
+    untold = tuple(one for one in origin.untold if one not in verdict.faults)
+    return dataclasses.replace(verdict, faults=(*verdict.faults, *untold))
+
+
+def _usual(
+    stored: session.Session,
+    verdict: Verdict,
+    owed: Matrix,
+    today: Matrix,
+    earlier: Sequence[session.Session],
+    unread: Sequence[str],
+    fold: int,
+) -> tuple[Usual, list[str]]:
+    """Which warnings the sessions before it had too, and why that cannot be told."""
+    if not fold or not any(one.said(Level.WARN) for one in verdict.cases):
+        return NOTHING, []
     # A session that cannot be read is not known to have warned, so that nothing is folded then.
-    if fold and any(one.said(Level.WARN) for one in judged.cases):
-        try:
-            before = _before(stored, name, [] if unread else earlier)
-            had = usual(judged.cases, owed, before, fold)
-        except NetproofError as error:
-            unread.append(str(error))
-    return JudgedSession(stored, owed, judged, (*unread, *untold), differences, had)
+    try:
+        before = _before(stored, owed, today, [] if unread else earlier)
+        return usual(verdict.cases, owed, before, fold), []
+    except NetproofError as error:
+        return NOTHING, [str(error)]
 
 
 def provenance_of(stored: session.Session) -> OfSession:
@@ -143,24 +382,40 @@ def _earlier(stored: session.Session, system: str) -> tuple[list[session.Session
 
 
 def _before(
-    stored: session.Session, system: str, earlier: Sequence[session.Session]
-) -> list[session.Session]:
+    stored: session.Session, owed: Matrix, today: Matrix, earlier: Sequence[session.Session]
+) -> list[Earlier]:
     """The sessions of the system that began before this one, the newest first.
 
-    Those of ``earlier``, which are reports; of a session in a store, those that the store has.
-    Raises NetproofError where one of them cannot be read.
+    Those of ``earlier``, which are reports; of a session in a store, those that the store has: the
+    verdict that it keeps of one where that was judged by the criteria of ``owed``, which judged
+    this one, and of ``today``, else the session, to be judged anew. Raises NetproofError where one
+    of them cannot be read.
     """
     if stored.path.is_dir():
         store, this = Store.holding(stored.path)
-        before = [one for one in store.sessions(system) if one.start < this.start]
-        return [questions.load(store, one) for one in reversed(before[-EARLIER_SESSIONS:])]
+        before = [one for one in store.sessions(this.system) if one.start < this.start]
+        found: list[Earlier] = []
+        for one in reversed(before[-EARLIER_SESSIONS:]):
+            told = _told(store, one)
+            alike = told is not None and told.judges_as(owed) and told.judges_as(today)
+            found.append(told.warnings() if alike else questions.load(store, one))
+        return found
     began = stored.info.get("time_start_unix")
     if began is None:
         return []
     return [one for one in earlier if one.info.get("time_start_unix", began) < began]
 
 
-def _reports() -> Path:
+def _told(store: Store, stored: StoredSession) -> Kept | None:
+    """What is kept of the verdict on an earlier session, where this netproof can read it."""
+    try:
+        return kept.read(store, stored)
+    except LaterFormat:
+        return None
+
+
+def reports_folder() -> Path:
+    """Folder of the reports, which RFM_REPORT_FILE names; NetproofError without."""
     return Path(_setting("RFM_REPORT_FILE")).parent
 
 

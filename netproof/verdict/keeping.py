@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from netproof.errors import NetproofError
@@ -10,16 +11,39 @@ from netproof.store import Store
 from netproof.store import ingest as storing
 from netproof.store.ingest import Ingested
 from netproof.store.rows import LeftOpen
-from netproof.verdict import unsettled
+from netproof.verdict import judging, unsettled
 
 
-def ingest(store: Store, report: Path) -> Ingested:
-    """Put a session's report into the store; again changes nothing.
+@dataclass(frozen=True)
+class KeptSession(Ingested):
+    """What came of a report; ``not_judged``: why the store keeps no verdict on a new session."""
 
-    Raises NetproofError, with the store as it was, where the report is damaged, is still being
-    written, or is another than the one that the store has of this session.
+    not_judged: str = ""
+
+
+def ingest(
+    store: Store, report: Path, *, system: str | None = None, full: bool = False
+) -> KeptSession:
+    """Put a session's report into the store, with the verdict on it; again changes nothing.
+
+    ``system``, ``full``: what was to run, as ``judging.judge_session`` has it. A session that
+    cannot be judged, for want of its site's configuration for instance, is stored without a
+    verdict: whoever reads it judges it. Raises NetproofError, with the store as it was, where the
+    report is damaged, is still being written, or is another than the one that the store has of
+    this session.
     """
-    return storing.ingest(store, report, left_open)
+    why = ""
+
+    def verdict(session: Session, sha256: str) -> bytes | None:
+        nonlocal why
+        try:
+            return judging.to_keep(session, sha256, system=system, full=full)
+        except NetproofError as error:
+            why = str(error)
+            return None
+
+    done = storing.ingest(store, report, left_open, verdict)
+    return KeptSession(**vars(done), not_judged=why)
 
 
 def left_open(session: Session) -> LeftOpen:

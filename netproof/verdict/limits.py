@@ -7,20 +7,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from netproof.benchmarks.catalogue import check_name
+from netproof.benchmarks.registry import check_name
 from netproof.criteria import Finding, Level
 from netproof.measurement import interval, twin
 from netproof.measurement.case import Case
 from netproof.measurement.interval import Interval, Side
+from netproof.measurement.landmark_table import LANDMARKS
+from netproof.measurement.landmarks import ASYMPTOTIC
+from netproof.measurement.readings import LandmarkSettings, readings
 from netproof.session.measured import Measured
 from netproof.session.reference_findings import CRITERION
-from netproof.verdict.references import VARIABLE_UNITS, XFAIL, NotThere, ReferenceFile
+from netproof.verdict.references import XFAIL, NotThere, ReferenceFile
 
 TIME_AT = "time_us_"
 """What the name of the time at a size begins with; its size in bytes follows."""
-
-IN_PER_CENT = ("line_rate_share", "twin_share")
-"""Landmarks that are a share, and whose variable is in per cent."""
 
 
 @dataclass(frozen=True)
@@ -82,13 +82,35 @@ def of_case(references: ReferenceFile, case: Case) -> dict[str, Limits]:
 def variables(measured: Measured) -> dict[str, tuple[float | None, str]]:
     """Every performance variable of a case: value (None where it is undefined) and unit."""
     found: dict[str, tuple[float | None, str]] = {}
-    for name, unit in VARIABLE_UNITS.items():
+    for name, landmark in LANDMARKS.items():
         value = getattr(measured.landmarks, name)
-        if value is not None and name in IN_PER_CENT:
+        if value is not None and landmark.per_cent:
             value = round(100 * value, 2)
-        found[name] = (value, unit)
+        found[name] = (value, landmark.unit)
+    for name, ratios in of_twin(measured).items():
+        found[name] = (round(100 * interval.pseudomedian(ratios), 2), "%")
     for size, time in zip(measured.curve.sizes, measured.curve.time_us, strict=True):
         found[f"{TIME_AT}{size}"] = (time, "us")
+    return found
+
+
+def of_twin(measured: Measured) -> dict[str, list[float]]:
+    """Each launch's landmarks over those of the healthy twin next to it, by the variable's name.
+
+    Those only that all launches and twins define; none of a case without twins, nor of sessions in
+    which these had large messages alone.
+    """
+    settings = LandmarkSettings(peak_from=measured.peak_from)
+    pairs = []
+    for launch in measured.launches:
+        if launch.twin is None or launch.twin.sizes[0] > launch.curve.sizes[0]:
+            return {}
+        pairs.append([readings(one, settings, {}) for one in (launch.curve, launch.twin)])
+    found = {}
+    for name, landmark in twin.VARIABLES.items():
+        values = [(own[landmark], beside[landmark]) for own, beside in pairs]
+        if all(own and beside for own, beside in values):
+            found[name] = [own / beside for own, beside in values]
     return found
 
 
@@ -97,8 +119,11 @@ def interval_of(measured: Measured, variable: str) -> Interval | None:
     if variable.startswith(TIME_AT):
         place = measured.curve.sizes.index(int(variable.removeprefix(TIME_AT)))
         return interval.of_median([one.curve.time_us[place] for one in measured.launches])
+    if variable in twin.VARIABLES:
+        ends = interval.of_pseudomedian(of_twin(measured)[variable])
+        return None if ends is None else (100 * ends[0], 100 * ends[1])
     ends = measured.landmarks.interval(variable)
-    if ends is None or variable not in IN_PER_CENT:
+    if ends is None or not LANDMARKS[variable].per_cent:
         return ends
     return 100 * ends[0], 100 * ends[1]
 
@@ -123,7 +148,7 @@ def judge(measured: Measured, limits: Mapping[str, Limits], where: str) -> dict[
         elif not _asked_in_vain(measured, name):
             why = measured.landmarks.why(name)
             told = f"{name} has a reference ({limit} {unit}) and is undefined: {why}"
-            findings[name] = Finding(CRITERION, Level.UNDEFINED, where, f"{where}: {told}")
+            findings[name] = Finding(CRITERION, Level.UNDEFINED, where, told)
     return findings
 
 
@@ -141,6 +166,11 @@ def _compared(
     if name == "twin_share":
         more, enough = _of_the_twin(measured)
         level = level if enough else Level.INCONCLUSIVE
+    elif name in twin.VARIABLES:
+        more = (
+            "; that is relative to the healthy twin of this link, measured next to each launch:"
+            " look at the nodes, ports and settings of the link itself"
+        )
     count = len(measured.launches)
     over = f"{count} {'launch' if count == 1 else 'launches'}"
     spoken = f"{over}, no interval"
@@ -150,8 +180,7 @@ def _compared(
         CRITERION,
         level,
         where,
-        f"{where}: {name} is {value:.5g} {unit} ({spoken}), and the reference is {limit} {unit}"
-        f"{more}",
+        f"{name} is {value:.5g} {unit} ({spoken}), and the reference is {limit} {unit}{more}",
         value=value,
         bound=limit.low if value < limit.low or not math.isfinite(limit.high) else limit.high,
         interval=ends,
@@ -189,3 +218,26 @@ def _asked_in_vain(measured: Measured, name: str) -> bool:
     if name == "line_rate_share" and measured.line_rate_mb_s is None:
         return True
     return measured.curve.bandwidth_mb_s is None and name != "latency_us"
+
+
+def not_defined(bounds: Mapping[str, Any], measured: Measured) -> str:
+    """Why a case fails of which a reference asks for r∞, n½ or a share, and it has none.
+
+    ``bounds``: the case's references by variable, as ReFrame has them, which wraps what is expected
+    to fail. Empty where all of them are there, where no bound asks, and of what nobody can ask
+    for: a benchmark without bandwidth, a path without a line rate.
+    """
+    for name in (*ASYMPTOTIC, *twin.NAMES):
+        entry = bounds.get(name)
+        if (
+            entry is None
+            or getattr(measured.landmarks, name) is not None
+            or measured.curve.bandwidth_mb_s is None
+            or (name == "line_rate_share" and measured.line_rate_mb_s is None)
+        ):
+            continue
+        _, lower, upper, *_ = getattr(entry, "data", entry)
+        if (lower, upper) != (None, None):
+            why = measured.landmarks.why(name)
+            return f"the references ask for {name}, which is not defined: {why}"
+    return ""

@@ -13,9 +13,9 @@ from netproof.criteria import Level
 from netproof.errors import NetproofError
 from netproof.session.measured import Measured
 from netproof.session.session import CheckResult, Session
-from netproof.site.site import ScoreBaseline
-from netproof.verdict import judgement
-from netproof.verdict.judgement import Ruling, Subject
+from netproof.site.partition import ScoreBaseline
+from netproof.verdict import comparing, disturbing
+from netproof.verdict.subject import Subject
 from netproof.verdict.verdict import AGAINST, faults_of, of_references, rulings_along
 
 
@@ -60,15 +60,15 @@ def of_session(session: Session) -> dict[tuple, Unsettled]:
     subjects = {key: _subject(session, result) for key, result in ran.items()}
     several = list(subjects.values())
     along = rulings_along(several, session)
-    across = judgement.across(several, _baseline(ran.values()))
+    across = comparing.across(several, _baseline(ran.values()))
     found = {}
     for key, result in ran.items():
         of_values = of_references(result)
         rulings = (*of_values, *along[key], *across.get(key, ()))
         faults = () if any(one.level in AGAINST for one in of_values) else faults_of(result)[0]
         found[key] = Unsettled(
-            tuple(_said(one) for one in rulings if one.level is Level.INCONCLUSIVE),
-            judgement.disturbances(subjects[key]),
+            tuple(one.reason for one in rulings if one.level is Level.INCONCLUSIVE),
+            disturbing.disturbances(subjects[key]),
             bool(faults) or any(one.level is Level.FAIL for one in rulings),
         )
     return found
@@ -93,7 +93,3 @@ def _baseline(results: Iterable[CheckResult]) -> ScoreBaseline | None:
         if environment:
             return ScoreBaseline(result.partition, environment)
     return None
-
-
-def _said(ruling: Ruling) -> str:
-    return ruling.why.removeprefix(f"{ruling.finding.where}: ")

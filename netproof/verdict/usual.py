@@ -3,7 +3,7 @@
 A warning that comes with every session is no news, and hides one that is. It counts as had before
 where the same criterion warned of the same case at the same size in each of the last sessions that
 ran the case, and there were ``LEAST`` of them at least. What an earlier session says is judged
-anew from its curves, by the settings that the site has now.
+anew from its curves, by the settings that the site has now, unless a verdict by these is kept.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from netproof.criteria import Level
 from netproof.measurement.case import Case
 from netproof.session.session import Session
 from netproof.site.matrix import Matrix
-from netproof.verdict.judgement import Ruling, other_protocol
-from netproof.verdict.verdict import Judged, rulings_along, subject
+from netproof.verdict.judged import Judged
+from netproof.verdict.judgement import companion_keys
+from netproof.verdict.options import SESSIONS
+from netproof.verdict.subject import Ruling
+from netproof.verdict.verdict import rulings_along, subject
 
-SESSIONS = 10
-"""How many earlier sessions have to have had a warning, fewer where there are fewer."""
 LEAST = 3
 """The fewest that will do."""
 NEAR = 2.0
@@ -50,9 +51,15 @@ class Usual:
 
 NOTHING = Usual(0, ())
 
+Warnings = Mapping[tuple, Sequence[Ruling]]
+"""The warnings along the curves of a session's cases, by their keys."""
+
+Earlier = Session | Warnings
+"""An earlier session, to be judged anew, or what a kept verdict on it says."""
+
 
 def usual(
-    cases: Sequence[Judged], matrix: Matrix, earlier: Sequence[Session], most: int = SESSIONS
+    cases: Sequence[Judged], matrix: Matrix, earlier: Sequence[Earlier], most: int = SESSIONS
 ) -> Usual:
     """Those warnings that each of the earlier sessions which ran the case had too.
 
@@ -69,8 +76,11 @@ def usual(
     if not warned:
         return NOTHING
     keys = {judged.case.key() for judged, _ in warned}
-    twins = {other_protocol(judged.case) for judged, _ in warned}
-    told = [_warnings(session, matrix, keys, keys | twins) for session in earlier[:most]]
+    beside = {key for judged, _ in warned for key in companion_keys(judged.case)}
+    told = [
+        _warnings(one, matrix, keys, keys | beside) if isinstance(one, Session) else one
+        for one in earlier[:most]
+    ]
     found, fewest = [], most
     for judged, ruling in warned:
         having = [several[key] for several in told if (key := judged.case.key()) in several]
@@ -82,9 +92,7 @@ def usual(
     return Usual(fewest, tuple(found)) if found else NOTHING
 
 
-def _warnings(
-    session: Session, matrix: Matrix, keys: set[tuple], needed: set[tuple]
-) -> Mapping[tuple, Sequence[Ruling]]:
+def _warnings(session: Session, matrix: Matrix, keys: set[tuple], needed: set[tuple]) -> Warnings:
     """The warnings along the curves of those cases that the session has, by their keys."""
     # A case that ReFrame ran again stands as it ended.
     ran = {r.case.key(): r for r in session.results if r.case is not None}

@@ -13,6 +13,9 @@ from netproof.session import session
 from netproof.site import site, spack
 from netproof.site.matrix import matrix
 
+# Each test runs ReFrame as a whole.
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 ELIGIBLE = Path(__file__).with_name("eligible.txt")
 CHECKS = ("reframe", "--system", "testbed", "-c", str(ROOT / "checks"), "-R")

@@ -14,6 +14,9 @@ from netproof.site.jobs import PlannedJob, job_of
 from netproof.site.matrix import matrix
 from netproof.verdict.verdict import judge
 
+# Each test runs ReFrame as a whole.
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 DRY = (
     "reframe",
@@ -93,3 +96,13 @@ def test_a_list_that_cannot_be_read_fails_every_job(run, tmp_path):
     failed = [r for r in session.load(tmp_path / "run-0.json").results if r.result == "fail"]
     assert failed
     assert all("does not tell what to leave" in result.reason for result in failed)
+
+
+def test_nodes_are_measured_in_pairs_unless_all_that_measures_them_is_left(run, tmp_path, owed):
+    imb = [case for case in owed.cases if case.benchmark == "imb"]
+    here = [case for case in imb if case.environment == "mpich"]
+    for cases, result in ((here, "pass"), (imb, "skip")):
+        # Both, of which it is measured in one.
+        stored = leaves(run, tmp_path / result, cases, "-p", "intelmpi")
+        (job,) = [one for one in stored.results if one.name.startswith("PairJob")]
+        assert (job.environment, job.result) == ("mpich", result)

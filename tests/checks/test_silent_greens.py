@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+# Each test runs ReFrame as a whole.
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 GIGE = ("reframe", "--system", "testbed:gige", "-c")
 VERDICT = ("netproof", "verdict", "run-0.json", "--system", "testbed:gige")
@@ -34,9 +37,9 @@ def test_a_check_file_with_an_import_error_is_not_passed(run, tmp_path):
     checks = tmp_path / "checks"
     checks.mkdir()
     text = (ROOT / "checks" / "imb.py").read_text()
-    (checks / "imb.py").write_text(text.replace("ImbCheck", "ImbChek", 1))
+    (checks / "imb.py").write_text(text.replace("MpiCheck", "MpiChek", 1))
     ran = run(tmp_path, *GIGE, str(checks), "-r")
-    assert "cannot import name 'ImbChek'" in ran.stdout + ran.stderr
+    assert "cannot import name 'MpiChek'" in ran.stdout + ran.stderr
     judged = run(tmp_path, *VERDICT)
     assert judged.returncode == 2
     assert "ReFrame leaves no report where no test ran" in unwrapped(judged.stderr)
@@ -95,8 +98,8 @@ HOOKS = (
     "import reframe as rfm\nfrom reframe.core.builtins import run_after\n",
 )
 SKIPPED = (
-    "    functions = DEFAULT_IMB\n",
-    """    functions = DEFAULT_IMB
+    '    functions = registry.named("imb").names(default=True)\n',
+    """    functions = registry.named("imb").names(default=True)
 
     @run_after("setup")
     def maintain(self):

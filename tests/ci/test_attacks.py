@@ -105,7 +105,7 @@ def test_a_value_that_stands_nowhere_is_wrong(known):
     text = path.read_text()
     assert attacks.outcome(known["NetPIPE file"], attacks.Input(text, str(path))) == attacks.RIGHT
     # A reader that took another line's time.
-    read = attacks.netpipe.read_file
+    read = attacks.netpipe_reading.read_file
 
     def lying(text, path, *, bidirectional):
         output = read(text, path, bidirectional=bidirectional)

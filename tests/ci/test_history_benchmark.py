@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from ci import history_benchmark as benchmark
+from ci import store_benchmark
 from ci.history_benchmark import AFTER, BEFORE, CUSUM, NETPROOF, NORMAL, REAL, Noise, Size
 
 SIZE = Size(150, 200, 300)
@@ -74,3 +75,13 @@ def test_the_tables_have_a_row_for_each_job():
     text = benchmark.tables(list(zip(rows, cells, strict=True)))
     assert text.count("| x |") == len(rows)
     assert {row.table for row in rows} == set(benchmark.HEADS)
+
+
+@pytest.mark.slow
+def test_a_night_more_says_what_all_nights_say_and_the_store_stays_as_it_is(tmp_path):
+    folder = tmp_path / "store"
+    store_benchmark.make(folder, 3, math.inf)
+    before = sorted(path for path in folder.rglob("*") if path.is_file())
+    found = benchmark.added_night(folder)
+    assert len({one.document for one in found.values()}) == 1
+    assert sorted(path for path in folder.rglob("*") if path.is_file()) == before

@@ -140,6 +140,7 @@ def test_a_folder_that_others_could_have_filled_is_refused(tmp_path):
             os.chown(place, 0, -1)
 
 
+@as_root
 def test_a_sticky_parent_is_safe_and_a_shared_one_is_not(tmp_path):
     tmp_path.chmod(0o1777)
     release.refuse_unsafe(tmp_path / "one")
@@ -215,6 +216,7 @@ def test_a_node_s_namespaces_can_be_made_inside_and_given_folders_are_only_read(
         (tmp_path / name).symlink_to(f"usr/{name}")
     within = """set -e
     unshare --net --uts --mount --ipc true
+    unshare --user --map-root-user true
     test ! -e /srv
     touch /run/here /dev/shm/here /written
     ! touch /usr/here 2>/dev/null
@@ -225,6 +227,76 @@ def test_a_node_s_namespaces_can_be_made_inside_and_given_folders_are_only_read(
     assert (tmp_path / "written").exists()
     assert not list((tmp_path / "run").iterdir())
     assert str(tmp_path) not in Path("/proc/mounts").read_text()
+
+
+@as_root
+def test_what_runs_in_the_release_has_no_way_back_to_the_machine_s_files(tmp_path):
+    for name in ("proc", "sys", "dev", "run", "usr"):
+        (tmp_path / name).mkdir()
+    for name in ("bin", "lib", "lib64"):
+        (tmp_path / name).symlink_to(f"usr/{name}")
+    within = "! nsenter --mount=/proc/self/ns/mnt test -e /srv"
+    enter = ["sh", "-c", release.ENTER, "sh", str(tmp_path), "/usr"]
+    environment = {**release.passed_on(os.environ), "WITHIN": within}
+    assert release.contained(enter, environment) == 0
+
+
+@pytest.fixture
+def inside(tmp_path):
+    """Runs what runs in the release, where what it starts are stand-ins: status, and what ran."""
+    (tmp_path / ".venv/bin").mkdir(parents=True)
+    (tmp_path / "ci").mkdir()
+    (tmp_path / "ci" / "activate").write_text("")
+    script = release.WITHIN.replace(f"cd /{release.CHECKOUT}", f"cd {tmp_path}")
+    started = tmp_path / "started"
+
+    def run(all_tests: str, pytest: int = 0, quickstart: int = 0) -> tuple[int, list[str]]:
+        started.write_text("")
+        for name, status in {
+            "ci/setup": 0,
+            ".venv/bin/pip": 0,
+            "dpkg": 0,
+            "dpkg-query": 0,
+            "pytest": pytest,
+            "ci/quickstart": quickstart,
+        }.items():
+            path = tmp_path / name
+            told = f'echo "{path.name} $*" >>{started}'
+            path.write_text(f"#!/bin/bash\n{told}\nexit {status}\n")
+            path.chmod(0o755)
+        environment = release.passed_on(os.environ) | {"ALL_TESTS": all_tests}
+        environment["PATH"] = f"{tmp_path}:{environment['PATH']}"
+        ran = subprocess.run(["bash", "-c", script], env=environment)
+        words = ("setup", "pytest", "quickstart")
+        return ran.returncode, [
+            line for line in started.read_text().splitlines() if line.startswith(words)
+        ]
+
+    return run
+
+
+@as_root
+def test_all_tests_are_run_before_the_smoke_run_where_that_is_asked_for(inside):
+    tests, smoke = "pytest -q -m not testbed", "quickstart --smoke"
+    assert inside("yes") == (0, ["setup --test", tests, smoke])
+    assert inside("yes", quickstart=100) == (100, ["setup --test", tests, smoke])
+
+
+@as_root
+@pytest.mark.parametrize("status", [1, 2, 5])
+def test_one_that_fails_there_fails_the_try_and_nothing_is_measured(inside, status):
+    assert inside("yes", pytest=status) == (1, ["setup --test", "pytest -q -m not testbed"])
+    status, ran = inside("", pytest=status)
+    assert (status, [line.split()[0] for line in ran]) == (1, ["setup", "pytest"])
+
+
+@as_root
+def test_else_only_what_reads_and_keeps_is_tested(inside):
+    status, ran = inside("")
+    assert status == 0
+    assert ran[0] == "setup "
+    assert ran[1].startswith("pytest -q tests/netproof/benchmarks/test_parse_")
+    assert ran[2] == "quickstart --smoke"
 
 
 @as_root
@@ -277,7 +349,9 @@ def whole(tmp_path):
     shutil.copy(ROOT / "ci" / "test", tmp_path / "ci")
     (tmp_path / "ci" / "activate").write_text(f"PATH={tmp_path}:$PATH\n")
 
-    def run(*arguments: str, pytest: int = 0, other: int = 0) -> tuple[int, list[str]]:
+    def run(
+        *arguments: str, pytest: int = 0, system: int | None = None, other: int = 0
+    ) -> tuple[int, list[str]]:
         started = tmp_path / "started"
         started.write_text("")
         for name, status in {
@@ -290,6 +364,11 @@ def whole(tmp_path):
             path = tmp_path / name
             path.write_text(f'#!/bin/bash\necho "{path.name} $*" >>{started}\nexit {status}\n')
             path.chmod(0o755)
+        if system is not None:
+            (tmp_path / "pytest").write_text(
+                f'#!/bin/bash\necho "pytest $*" >>{started}\n'
+                f"case $* in *system*) exit {system} ;; esac\nexit {pytest}\n"
+            )
         (tmp_path / "ci" / "release.py").write_text(
             "import sys\n"
             f"open({str(started)!r}, 'a').write('release ' + ' '.join(sys.argv[1:]))\n"
@@ -307,9 +386,15 @@ OWN = [
 ]
 
 
+def parts(*arguments: str) -> list[str]:
+    """How pytest is started, for the two parts of the tests."""
+    first, second = ("pytest --part unit --numprocesses auto", "pytest --part system")
+    return [" ".join([part, *arguments]) for part in (first, second)]
+
+
 def test_what_ci_runs_ends_with_a_try_of_the_other_release(whole):
-    assert whole() == (0, [*OWN, "pytest ", "release other"])
-    assert whole("-k", "verdict")[1] == [*OWN, "pytest -k verdict", "release other"]
+    assert whole() == (0, [*OWN, *parts(), "release other"])
+    assert whole("-k", "verdict")[1] == [*OWN, *parts("-k", "verdict"), "release other"]
     assert "ci/test\n" in (ROOT / ".ci" / "run").read_text()
 
 
@@ -319,17 +404,36 @@ def test_a_try_that_cannot_be_made_or_fails_fails_the_whole(whole, status):
 
 
 def test_the_other_release_waits_for_the_tests_to_pass(whole):
-    assert whole(pytest=1) == (1, [*OWN, "pytest "])
+    assert whole(pytest=1) == (1, [*OWN, *parts()])
+    assert whole(pytest=1, system=0) == (1, [*OWN, *parts()])
+    assert whole(system=1) == (1, [*OWN, *parts()])
+
+
+def test_what_was_asked_for_may_all_be_in_one_part_and_is_not_to_be_in_none(whole):
+    assert whole(pytest=5, system=0) == (0, [*OWN, *parts(), "release other"])
+    assert whole(system=5)[0] == 0
+    assert whole(pytest=5) == (5, [*OWN, *parts()])
+
+
+@pytest.mark.parametrize("status", [0, 1, 5])
+def test_the_quick_tests_take_no_testbed_and_no_other_release(whole, status):
+    ended, started = whole("--unit", "-k", "verdict", pytest=status)
+    assert ended == status
+    assert started == [
+        *("setup --unit", *OWN[2:]),
+        "pytest --part quick --numprocesses auto -k verdict",
+    ]
 
 
 @pytest.mark.parametrize("status", [0, 1])
 def test_the_other_release_is_left_out_where_that_is_asked_for(whole, status):
     said = whole("--own-release", "-k", "verdict", pytest=status, other=1)
-    assert said == (status, [*OWN, "pytest -k verdict"])
+    assert said == (status, [*OWN, *parts("-k", "verdict")])
 
 
 def test_the_other_release_can_be_tried_alone(whole):
     assert whole("--release", "trixie", other=2) == (2, ["release trixie"])
+    assert whole("--release", "other", "--tests", other=1) == (1, ["release other --tests"])
 
 
 @pytest.fixture
@@ -388,15 +492,18 @@ def smoke(tmp_path, monkeypatch):
     (tmp_path / "netproof-release-trixie" / "root").mkdir(parents=True)
     place = tmp_path / "netproof-release-trixie" / "root" / release.CHECKOUT
 
-    def run(status: int, written: str | None = None, named: str = "trixie") -> int:
+    def run(
+        status: int, written: str | None = None, named: str = "trixie", tests: bool = False
+    ) -> int:
         def contained(command, environment):
             assert str(place.parents[1]) in command
+            assert bool(environment["ALL_TESTS"]) == tests
             if written is not None:
                 (place / release.DOCUMENT).write_text(written)
             return status
 
         monkeypatch.setattr(release, "contained", contained)
-        return release.main([named])
+        return release.main([named, "--tests"] if tests else [named])
 
     for name, value in {
         "FOLDERS": tmp_path,
@@ -417,9 +524,10 @@ def test_nobody_else_can_enter_the_release(smoke, tmp_path):
 
 
 @as_root
+@pytest.mark.parametrize("tests", [False, True])
 @pytest.mark.parametrize("status", [0, 1, 100])
-def test_the_status_of_the_smoke_run_is_its_own(smoke, status):
-    assert smoke(status, json.dumps(document("inconclusive"))) == status
+def test_the_status_of_the_smoke_run_is_its_own(smoke, status, tests):
+    assert smoke(status, json.dumps(document("inconclusive")), tests=tests) == status
 
 
 @as_root

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from netproof.site import site
+from netproof.site import matrix, site
 
 ROOT = Path(__file__).resolve().parents[2]
+TOPOLOGY = ROOT / "ci" / "testbed" / "topology.yaml"
 
 
 @pytest.fixture
@@ -20,6 +21,7 @@ def environments(tmp_path, monkeypatch):
     def load(said: str, *wheels: str) -> dict:
         (tmp_path / "site-config").mkdir(exist_ok=True)
         copy = shutil.copy(ROOT / "site-config" / "testbed.py", tmp_path / "site-config")
+        monkeypatch.setenv("NETPROOF_TOPOLOGY", str(TOPOLOGY))
         for wheel in wheels:
             place = tmp_path / ".opt" / wheel
             place.parent.mkdir(parents=True)
@@ -60,3 +62,50 @@ def test_what_is_not_there_has_no_version(environments):
     found = environments("")
     assert library(found["openmpi4"])[0] == "Open MPI (not installed)"
     assert library(found["mpich"])[0] == "MPICH (not installed)"
+
+
+def partitions(text: str, tmp_path: Path, monkeypatch) -> list[dict]:
+    (tmp_path / "topology.yaml").write_text(text)
+    monkeypatch.setenv("NETPROOF_TOPOLOGY", str(tmp_path / "topology.yaml"))
+    return site.load(ROOT / "site-config" / "testbed.py")["systems"][0]["partitions"]
+
+
+def test_a_switch_is_one_entry_of_the_topology_and_a_partition_of_it(tmp_path, monkeypatch):
+    before = partitions(TOPOLOGY.read_text(), tmp_path, monkeypatch)
+    entry = "{link_mbps: 10000, mtu: 9000, buffer: 2000000, nodes: 3, cpus: 8}"
+    *same, new = partitions(TOPOLOGY.read_text() + f"  ten-gige: {entry}\n", tmp_path, monkeypatch)
+    assert same == before
+    extras = new["extras"]
+    assert (new["name"], new["access"]) == ("ten-gige", ["--partition=ten-gige"])
+    assert (extras["link_mbit_s"], extras["mtu"], extras["nodes"]) == (10000, 9000, 3)
+    assert (extras["rank_counts"], new["processor"]) == ([2], {"num_cpus": 8})
+    assert [one["extras"].get("baseline") for one in (*same, new)] == ["mpich", "", ""]
+
+
+@pytest.mark.parametrize("link_mbps", [1, 10, 100, 1000, 100000])
+def test_the_largest_message_takes_a_link_no_longer_than_25_ms(link_mbps, tmp_path, monkeypatch):
+    entry = f"{{link_mbps: {link_mbps}, mtu: 1500, buffer: 20000, nodes: 2, cpus: 1}}"
+    (one,) = partitions(f"switches:\n  one: {entry}\n", tmp_path, monkeypatch)
+    largest = one["extras"]["max_message_bytes"]
+    assert largest * 8 / link_mbps <= 25000
+    assert largest == 524288 or largest * 16 / link_mbps > 25000
+    assert one["extras"]["line_rate_from_bytes"] <= largest
+
+
+@pytest.mark.parametrize(("name", "nodes"), [("wide", 64), ("leaves", 16)])
+def test_many_nodes_and_leaves_are_a_partition_with_the_cases_of_any(
+    name, nodes, tmp_path, monkeypatch
+):
+    text = (TOPOLOGY.parent / f"{name}.yaml").read_text()
+    (one,) = partitions(text, tmp_path, monkeypatch)
+    assert (one["extras"]["nodes"], one["extras"]["rank_counts"]) == (nodes, [2, 4])
+    file = ROOT / "site-config" / "testbed.py"
+    owed = matrix.matrix(site.load(file), "testbed")
+    monkeypatch.setenv("NETPROOF_TOPOLOGY", str(TOPOLOGY))
+    usual = matrix.matrix(site.load(file), "testbed", ["gige"])
+    assert len(owed.cases) == len(usual.cases) > 0
+
+
+def test_reframe_looks_once_a_second_for_the_end_of_jobs_of_the_testbed_alone():
+    general = site.gather(ROOT / "site-config")["general"]
+    assert general == [{"poll_rate_min": 1, "target_systems": ["testbed"]}]

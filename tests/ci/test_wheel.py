@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+# A wheel is built, and installed into an environment of its own.
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 SESSION = ROOT / "tests" / "data" / "sessions" / "passed.json"
 IMB = ROOT / "tests" / "data" / "imb" / "2021.11" / "all.txt"
@@ -89,6 +92,8 @@ def test_a_new_site_is_written_and_a_session_of_the_testbed_judged_and_reported(
     assert list((tmp_path / "pages" / "assets").glob("*.css"))
 
 
-def test_what_runs_in_a_job_is_in_it(installed):
-    there = {path.name for path in (installed / "netproof" / "run" / "shell").glob("*.sh")}
-    assert there == {path.name for path in (ROOT / "netproof" / "run" / "shell").glob("*.sh")}
+@pytest.mark.parametrize("folder", ["run/shell", "present/html/assets", "present/html/templates"])
+def test_what_runs_in_a_job_or_makes_a_page_is_in_it(installed, folder):
+    there = {path.name for path in (installed / "netproof" / folder).iterdir()}
+    assert there
+    assert there == {path.name for path in (ROOT / "netproof" / folder).iterdir()}

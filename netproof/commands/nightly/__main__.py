@@ -15,7 +15,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 
 @app.command(
     epilog="Exit status: 0 passed, 1 something failed or got worse, 2 it could not be judged."
-    " docs/nightly.md tells the rest."
+    " docs/nightly.md has the rest."
 )
 def nightly(
     system: Annotated[

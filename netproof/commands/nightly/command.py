@@ -23,7 +23,7 @@ from netproof.commands.nightly.summary import Night
 from netproof.errors import NetproofError, shortened
 from netproof.history import judging as history
 from netproof.intake import trust
-from netproof.present.tables import visible
+from netproof.present.characters import visible
 from netproof.session import left, session
 from netproof.session.left import Left
 from netproof.site import site, slurm
@@ -31,9 +31,9 @@ from netproof.site.jobs import PlannedJob, jobs
 from netproof.site.matrix import Matrix, matrix
 from netproof.store import Store, durations
 from netproof.verdict import judging
-from netproof.verdict.beside import AlongsideOptions
+from netproof.verdict.judged import CANNOT_JUDGE, PASSED
 from netproof.verdict.keeping import ingest
-from netproof.verdict.verdict import CANNOT_JUDGE, PASSED
+from netproof.verdict.options import AlongsideOptions
 
 ROOT = Path(__file__).resolve().parents[3]
 """The checkout: its checks are run, and ReFrame's folders are there unless RFM_PREFIX is set."""
@@ -102,7 +102,7 @@ def run(plan: Plan) -> int:
     if plan.hook:
         fault = _tell(plan.hook, told)
         if fault:
-            _err(f"the hook {plan.hook!r} {fault}: nobody may have been told")
+            _err(f"the hook {plan.hook!r} {fault}: nobody may have been notified")
             status = CANNOT_JUDGE if status == PASSED else status
     return status
 
@@ -233,7 +233,8 @@ def _judge(plan: Plan, night: Night, store: Store, report: Path, *, partial: boo
     """
     kept = None
     with _noting(night):
-        kept = ingest(store, report).stored
+        done = ingest(store, report, system=plan.system, full=plan.full)
+        kept = done.stored
         night.stored = kept.name
     night.judged = judging.judge_session(
         session.load(report),
@@ -241,6 +242,7 @@ def _judge(plan: Plan, night: Night, store: Store, report: Path, *, partial: boo
         full=plan.full,
         # What was left, or is not asked for, stands beside from an earlier night.
         asked=AlongsideOptions(plan.store) if partial else None,
+        store=plan.store,
     )
     if kept is not None:
         with _noting(night):

@@ -14,8 +14,8 @@ from xml.etree import ElementTree
 from netproof.commands.nightly.summary import Night
 from netproof.criteria import Level
 from netproof.measurement.case import Case
-from netproof.present.tables import visible
-from netproof.verdict.verdict import Judged, LeftCase
+from netproof.present.characters import visible
+from netproof.verdict.judged import Judged, LeftCase, Verdict
 
 _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 cannot have, written out or not."""
@@ -41,6 +41,7 @@ def document(night: Night) -> bytes:
             _judged(suite, judged)
         for left in verdict.left:
             _left(suite, left)
+        _partitions(suite, night.system, verdict)
         for fault in verdict.faults:
             _ended(_test(suite, night.system, f"fault: {fault}"), "failure", [fault])
         for change in night.worse:
@@ -77,6 +78,22 @@ def _judged(suite: ElementTree.Element, judged: Judged) -> None:
     warnings = [*judged.said(Level.WARN), *([judged.expected] if judged.expected else [])]
     if warnings:
         ElementTree.SubElement(test, "system-out").text = _clean("\n".join(warnings))
+
+
+def _partitions(suite: ElementTree.Element, system: str, verdict: Verdict) -> None:
+    """What of each partition was measured, and warnings on its nodes; a failure is a fault."""
+    for one in verdict.coverage:
+        if not one.failed:
+            test = _test(suite, f"{system}.{one.partition}", "coverage")
+            ElementTree.SubElement(test, "system-out").text = _clean(str(one))
+    for one in verdict.pairs:
+        test = _test(suite, f"{system}.{one.rounds.partition}.{one.rounds.environment}", "pairs")
+        ElementTree.SubElement(test, "system-out").text = _clean(str(one))
+        if one.undecided():
+            _ended(test, "error", list(one.undecided()))
+    for warning in verdict.node_warnings:
+        test = _test(suite, f"{system}.nodes", f"warning: {warning}")
+        ElementTree.SubElement(test, "system-out").text = _clean(warning)
 
 
 def _left(suite: ElementTree.Element, one: LeftCase) -> None:

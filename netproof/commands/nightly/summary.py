@@ -9,10 +9,12 @@ from pathlib import Path
 
 from netproof.commands.nightly.budget import minutes
 from netproof.criteria import Level
-from netproof.present.tables import visible
+from netproof.present.characters import visible
+from netproof.present.wording import outcome
+from netproof.verdict.counts import counts
 from netproof.verdict.failures import failures
+from netproof.verdict.judged import CANNOT_JUDGE, FAILED, PASSED, sentences_of_left
 from netproof.verdict.judging import JudgedSession
-from netproof.verdict.verdict import CANNOT_JUDGE, FAILED, PASSED, sentences_of_left
 
 SENTENCES = 20
 """How many sentences of a kind are told; the report has all."""
@@ -66,10 +68,13 @@ def text(night: Night) -> str:
         lines += _some("FAIL ", [str(one) for one in reversed(failures(verdict))])
         lines += _some("WORSE ", night.worse)
         inconclusive = [why for one in verdict.cases for why in one.said(Level.INCONCLUSIVE)]
-        lines += _some("INCONCLUSIVE ", inconclusive)
+        lines += _some("INCONCLUSIVE ", [*inconclusive, *verdict.undecided])
         if night.worse:
             lines.append("what of this is intended ends by 'netproof history accept'")
-        lines += _some("nodes differ: ", night.judged.differences)
+        lines += [f"coverage: {one}" for one in verdict.coverage]
+        lines += [f"pairs: {one}" for one in verdict.pairs]
+        lines += _some("WARN ", verdict.node_warnings)
+        lines += _some("nodes differ: ", night.judged.beyond_nodes)
         for planned in (False, True):
             of_kind = [one for one in verdict.left if one.left.planned == planned]
             lines += _some("", sentences_of_left(of_kind))
@@ -100,20 +105,7 @@ def headline(night: Night) -> str:
 def _counted(night: Night) -> str:
     if night.judged is None:
         return ""
-    verdict = night.judged.verdict
-    passed = sum(one.passed for one in verdict.cases)
-    parts = [f"{passed} of {len(verdict.cases)} cases passed"]
-    warned = sum(one.level is Level.WARN for one in verdict.cases)
-    if warned:
-        parts.append(f"{warned} of them with a warning")
-    inconclusive = sum(one.level is Level.INCONCLUSIVE for one in verdict.cases)
-    if inconclusive:
-        parts.append(f"{inconclusive} inconclusive")
-    if night.worse:
-        parts.append(f"{len(night.worse)} changed for the worse")
-    if verdict.left:
-        parts.append(f"{len(verdict.left)} were left")
-    return f", {', '.join(parts)}"
+    return f", {outcome(counts(night.judged.verdict), len(night.worse))}"
 
 
 def _some(mark: str, sentences: Sequence[str]) -> list[str]:

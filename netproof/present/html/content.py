@@ -1,31 +1,29 @@
 """What a report says of a verdict, as plain values: states, groups of cases, rows of charts.
 
 Nothing is computed here: times, bandwidths, envelopes, flags and scores are those of
-``netproof.session.measured``, ``netproof.criteria`` and ``netproof.verdict.verdict``.
+``netproof.session.measured``, ``netproof.verdict.verdict`` and ``netproof.comparison``.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from netproof import criteria
-from netproof.criteria import EnvelopeSettings, Level
+from netproof.benchmarks import registry
+from netproof.criteria import Envelope, Level
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
+from netproof.measurement.launches import median_curve, spread
 from netproof.measurement.units import mbit_s
+from netproof.present.html.charts import NotDrawn
 from netproof.present.html.html import file_name
 from netproof.session.measured import Measured
-from netproof.site.matrix import Matrix
-from netproof.verdict import judgement
-from netproof.verdict.judgement import Ruling
-from netproof.verdict.verdict import Borrowed, Judged, Verdict
-
-_DIRECTIONS = {"oneway": "one way", "bidirectional": "both ways at once"}
+from netproof.verdict import comparing
+from netproof.verdict.judged import Borrowed, Judged, Verdict
+from netproof.verdict.subject import Ruling
 
 
 class CaseState(Enum):
@@ -60,30 +58,6 @@ def state_of(judged: Judged) -> CaseState:
     return CaseState.PASSED
 
 
-def sentence(verdict: Verdict) -> str:
-    """The verdict in a sentence."""
-    counts = Counter(state_of(judged) for judged in verdict.cases)
-    good = sum(
-        count for state, count in counts.items() if state.badness < CaseState.INCONCLUSIVE.badness
-    )
-    parts = [f"{good} of {len(verdict.cases)} cases passed"]
-    for state, told in (
-        (CaseState.WARNED, "of them with a warning"),
-        (CaseState.EXPECTED, "of them fail as expected"),
-        (CaseState.INCONCLUSIVE, "inconclusive"),
-        (CaseState.FAILED, "failed"),
-        (CaseState.ABSENT, "did not run"),
-    ):
-        if counts[state]:
-            parts.append(f"{counts[state]} {told}")
-    if verdict.left:
-        parts.append(f"{len(verdict.left)} more were left")
-    beyond = len(verdict.faults)
-    if beyond:
-        parts.append(f"{beyond} {'fault' if beyond == 1 else 'faults'} beyond single cases")
-    return ", ".join(parts)
-
-
 def configuration(case: Case) -> str:
     """The configuration as it stands beside curves: partition and environment."""
     return f"{case.partition} {case.environment}"
@@ -104,16 +78,12 @@ def label(one: Judged | Borrowed) -> str:
 
 def function_name(case: Case) -> str:
     """The benchmark and its function or protocol: ``IMB Alltoall``, ``NetPIPE TCP``."""
-    if case.benchmark == "netpipe":
-        return f"NetPIPE {case.function.upper()}"
-    return f"IMB {case.function}"
+    return registry.of(case).title(case.function)
 
 
 def variant(case: Case) -> str:
     """What tells cases of one function apart: ranks, or NetPIPE's path and direction."""
-    if case.benchmark == "netpipe":
-        return f"{case.path}, {_DIRECTIONS.get(case.direction, case.direction)}"
-    return f"{case.ranks} ranks"
+    return registry.of(case).variant(case)
 
 
 @dataclass(frozen=True)
@@ -137,6 +107,13 @@ class Group:
         return f"{self.function}, {self.variant}"
 
     @property
+    def short(self) -> str:
+        """What it is called on its page, which names the benchmark or the function already."""
+        if registry.of(self.case).by_protocol:
+            return f"{self.case.function.upper()}, {self.variant}"
+        return self.variant
+
+    @property
     def case(self) -> Case:
         """Any of its cases, for what all have in common."""
         return self.members[0].case
@@ -158,15 +135,16 @@ def groups(verdict: Verdict) -> tuple[Group, ...]:
     """
     several: dict[tuple, list[Judged]] = {}
     for judged in verdict.cases:
-        several.setdefault(judgement.group(judged.case), []).append(judged)
+        several.setdefault(comparing.group(judged.case), []).append(judged)
     stored: dict[tuple, list[Borrowed]] = {}
     for one in () if verdict.beside is None else verdict.beside.cases:
-        stored.setdefault(judgement.group(one.case), []).append(one)
+        stored.setdefault(comparing.group(one.case), []).append(one)
     found = []
     for key, members in several.items():
         case = members[0].case
         name = file_name(function_name(case), variant(case))
-        page = "netpipe" if case.benchmark == "netpipe" else file_name(function_name(case))
+        benchmark = registry.of(case)
+        page = benchmark.name if benchmark.by_protocol else file_name(function_name(case))
         found.append(
             Group(
                 name,
@@ -184,6 +162,12 @@ def groups(verdict: Verdict) -> tuple[Group, ...]:
                 f"{group.title} and {same[0].title} would both be {group.name}: rename one"
             )
     return tuple(found)
+
+
+def page_title(group: Group) -> str:
+    """What the page that a group stands on is called: a benchmark with one page, or a function."""
+    benchmark = registry.of(group.case)
+    return benchmark.label if benchmark.by_protocol else group.function
 
 
 def pages(several: Sequence[Group]) -> dict[str, list[Group]]:
@@ -208,14 +192,27 @@ def points(judged: Judged | Borrowed) -> list[dict[str, Any]]:
 
 def points_of(measured: Measured) -> list[dict[str, Any]]:
     """The same of what was measured, whoever did."""
-    case, curve = measured.case, measured.curve
+    return _points(measured.case, measured.curve, measured.mad_us, len(measured.launches))
+
+
+def _points_again(judged: Judged) -> list[dict[str, Any]]:
+    """The same of what was measured again, at sizes that may be between those of the curve."""
+    if judged.again is None or not judged.again.launches:
+        return []
+    launches = judged.again.launches
+    return _points(judged.case, median_curve(launches), spread(launches), len(launches))
+
+
+def _points(
+    case: Case, curve: Curve, mad_us: Sequence[float], launches: int
+) -> list[dict[str, Any]]:
     rates, least, means = (
         (None,) * len(curve.sizes) if column is None else column
         for column in (curve.bandwidth_mb_s, curve.time_min_us, curve.time_avg_us)
     )
     rows = []
     for size, time, mad, low, mean, rate in zip(
-        curve.sizes, curve.time_us, measured.mad_us, least, means, rates, strict=True
+        curve.sizes, curve.time_us, mad_us, least, means, rates, strict=True
     ):
         if size < 1 or time <= 0:
             continue
@@ -224,7 +221,7 @@ def points_of(measured: Measured) -> list[dict[str, Any]]:
                 "configuration": configuration(case),
                 "partition": case.partition,
                 "environment": case.environment,
-                "protocol": case.function.upper() if case.benchmark == "netpipe" else None,
+                "protocol": case.function.upper() if registry.of(case).by_protocol else None,
                 "size_bytes": size,
                 "time_us": time,
                 "mad_us": mad,
@@ -234,7 +231,7 @@ def points_of(measured: Measured) -> list[dict[str, Any]]:
                 "time_avg_us": mean,
                 "bandwidth_mb_s": rate,
                 "bandwidth_mbit_s": None if rate is None else mbit_s(rate),
-                "launches": len(measured.launches),
+                "launches": launches,
             }
         )
     return rows
@@ -260,9 +257,8 @@ def again(group: Group) -> list[dict[str, Any]]:
     ]
 
 
-def envelope(group: Group, matrix: Matrix) -> list[dict[str, Any]]:
-    """The envelope of a group as rows of size and time; none where one configuration ran."""
-    found = criteria.envelope(_curves(group), _settings(group, matrix))
+def envelope(found: Envelope | None) -> list[dict[str, Any]]:
+    """An envelope as rows of size and time; none where there is none."""
     if found is None:
         return []
     return [
@@ -271,30 +267,6 @@ def envelope(group: Group, matrix: Matrix) -> list[dict[str, Any]]:
             found.curve.sizes, found.curve.time_us, found.fastest, strict=True
         )
     ]
-
-
-def unlike_links(group: Group, matrix: Matrix) -> bool:
-    """Whether messages of the group's configurations cross links of different rates or MTUs."""
-    if group.case.path == "inside":
-        return False
-    here = [matrix.partitions.get(judged.case.partition) for judged in group.members]
-    links = {partition.link() for partition in here if partition is not None}
-    links |= {one.subject.link for one in group.stored if one.subject.link is not None}
-    return len(links) > 1
-
-
-def _curves(group: Group) -> dict[str, Curve]:
-    """The curves of a group by configuration; none of a function without message sizes."""
-    return {
-        label(judged): judged.measured.curve
-        for judged in (*group.members, *group.stored)
-        if judged.measured is not None and judged.measured.curve.sizes != (0,)
-    }
-
-
-def _settings(group: Group, matrix: Matrix) -> EnvelopeSettings:
-    here = matrix.partitions.get(group.case.partition)
-    return EnvelopeSettings() if here is None else here.settings().envelope
 
 
 def flags(group: Group) -> list[dict[str, Any]]:
@@ -306,7 +278,8 @@ def flags_by_case(group: Group) -> list[tuple[Judged, list[dict[str, Any]]]]:
     """The same, case by case."""
     found = []
     for judged in group.members:
-        at = {row["size_bytes"]: row for row in points(judged)}
+        several = [*_points_again(judged), *points(judged)]
+        at = {row["size_bytes"]: row for row in several}
         rows = []
         for ruling in judged.rulings:
             mark = _mark(ruling)
@@ -317,7 +290,7 @@ def flags_by_case(group: Group) -> list[tuple[Judged, list[dict[str, Any]]]]:
                     **at[size],
                     "mark": mark,
                     "criterion": ruling.finding.criterion,
-                    "why": reason(ruling),
+                    "why": ruling.reason,
                 }
                 for size in ruling.sizes()
                 if size in at
@@ -336,27 +309,22 @@ def _mark(ruling: Ruling) -> str | None:
     return None if ruling.confirmation is None else "not confirmed"
 
 
-def reason(ruling: Ruling) -> str:
-    """A ruling's sentence without the case, for where the case is named already."""
-    return ruling.why.removeprefix(f"{ruling.finding.where}: ")
-
-
 def reasons(judged: Judged, level: Level) -> list[str]:
     """The reasons of a case's rulings of a level."""
-    return [reason(ruling) for ruling in judged.rulings if ruling.level is level]
+    return [ruling.reason for ruling in judged.rulings if ruling.level is level]
 
 
-def missing(group: Group) -> list[str]:
-    """Why configurations have no curve in the chart of a group, a sentence each."""
-    told = []
+def missing(group: Group) -> list[NotDrawn]:
+    """Which configurations have no curve in the chart of a group, and why."""
+    found = []
     for judged in group.members:
         if judged.measured is None:
             why = "; ".join(judged.faults) or "it left no complete curve"
-            told.append(f"{configuration(judged.case)}: {why}")
+            found.append(NotDrawn(configuration(judged.case), why))
         elif not points(judged):
             name, curve = function_name(judged.case), judged.measured.curve
             why = f"{name} has no time that a logarithmic axis has a place for"
             if curve.sizes == (0,):
                 why = f"{name} has no message sizes; a call takes {curve.time_us[0]:.3g} µs"
-            told.append(f"{configuration(judged.case)}: {why}")
-    return told
+            found.append(NotDrawn(configuration(judged.case), why))
+    return found

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from netproof.benchmarks import registry
+from netproof.comparison import envelopes
 from netproof.measurement.case import Case
 from netproof.measurement.units import mbit_s
 from netproof.present.html import content
-from netproof.present.html.charts import BANDS_AT_ONCE, ChartFigure
+from netproof.present.html.charts import BANDS_AT_ONCE, ChartFigure, NotDrawn
 from netproof.present.html.content import Group
 from netproof.present.html.html import file_name
 from netproof.site.matrix import Matrix
-from netproof.verdict.verdict import Judged, Verdict
+from netproof.verdict.judged import Judged, Verdict
 
 BAND = "Bands: the median over launches ± its MAD."
 CROWDED_BAND = "Pick a configuration to see its band, the median over launches ± its MAD."
@@ -24,7 +26,7 @@ MARKS = (
 AGAIN = "Thin lines with +: measured again around the flagged sizes, a line a launch."
 ENVELOPE = "Wide grey line: the envelope, the least time of any configuration."
 LINKS = (
-    "Links differ here: a time is not held against the envelope itself, but against what another"
+    "Links differ here: a time is not compared with the envelope itself, but with what another"
     " configuration would take over the same link. The reason of a flagged size has both figures."
 )
 STORED = "Grey, with a day: measured by other sessions, on that day."
@@ -33,15 +35,17 @@ ALONE = "There is no envelope: no other configuration measured the same."
 
 def of_time(group: Group, matrix: Matrix) -> ChartFigure:
     """Time over size of every configuration of a group."""
-    envelope = content.envelope(group, matrix)
-    rows = [row for one in (*group.members, *group.stored) for row in content.points(one)]
+    cases = (*group.members, *group.stored)
+    compared = envelopes.of_cases({content.label(one): one for one in cases}, matrix)
+    envelope = content.envelope(compared.envelope)
+    rows = [row for one in cases for row in content.points(one)]
     flags = content.flags(group)
     again = content.again(group) if rows else []
     crowded = len({row["configuration"] for row in rows}) > BANDS_AT_ONCE
     told = [
         *([] if crowded else [BAND]),
         ENVELOPE if envelope else ALONE,
-        *([LINKS] if envelope and content.unlike_links(group, matrix) else []),
+        *([LINKS] if envelope and compared.unlike_links else []),
         *([STORED] if group.stored else []),
         *([MARKS] if flags else []),
         *([AGAIN] if again else []),
@@ -65,13 +69,13 @@ def of_netpipe(verdict: Verdict, matrix: Matrix) -> dict[tuple[str, str, str], l
     several: dict[tuple[str, str, str], list[Judged]] = {}
     for judged in verdict.cases:
         case = judged.case
-        if case.benchmark == "netpipe":
+        if registry.of(case).by_protocol:
             key = (case.path, case.direction, case.partition)
             several.setdefault(key, []).append(judged)
     flags = {
         judged.case.key(): marks
         for group in content.groups(verdict)
-        if group.case.benchmark == "netpipe"
+        if registry.of(group.case).by_protocol
         for judged, marks in content.flags_by_case(group)
     }
     found = {}
@@ -160,19 +164,22 @@ def _no_line(case: Case) -> str:
     return "No line rate is drawn: none is known for what was measured."
 
 
-def _missing(members: Sequence[Judged]) -> list[str]:
+def _missing(members: Sequence[Judged]) -> list[NotDrawn]:
     return [
-        f"{judged.case.environment}, {content.function_name(judged.case)}: "
-        f"{'; '.join(judged.faults) or 'it left no complete curve'}"
+        NotDrawn(_curve(judged), "; ".join(judged.faults) or "it left no complete curve")
         for judged in members
         if judged.measured is None
     ]
 
 
-def _missing_beside(members: Sequence[Judged]) -> list[str]:
+def _missing_beside(members: Sequence[Judged]) -> list[NotDrawn]:
     """The same without the reasons, which stand beside it."""
     return [
-        f"{judged.case.environment}, {content.function_name(judged.case)}: as in the throughput"
+        NotDrawn(_curve(judged), "as in the throughput")
         for judged in members
         if judged.measured is None
     ]
+
+
+def _curve(judged: Judged) -> str:
+    return f"{judged.case.environment}, {content.function_name(judged.case)}"

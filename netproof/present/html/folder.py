@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from netproof.errors import NetproofError
-from netproof.intake import loading
+from netproof.intake import json_reading
 
 MANIFEST = "netproof-report.json"
 """File that names all that netproof wrote into a report's folder."""
@@ -75,7 +75,7 @@ def _written_before(folder: Path) -> tuple[Path, ...]:
         return ()
     manifest = folder / MANIFEST
     try:
-        document = loading.json_file(manifest)
+        document = json_reading.json_file(manifest)
         if document["format"] != FORMAT:
             raise NetproofError(
                 f"{manifest}: is of format {document['format']}, and this netproof knows {FORMAT};"

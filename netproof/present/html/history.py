@@ -12,10 +12,17 @@ import vl_convert
 from altair.utils.schemapi import debug_mode
 
 from netproof.errors import NetproofError
-from netproof.history.detection import ChangeKind
-from netproof.history.judging import BAND_DEVIATIONS, HistoryVerdict, SeriesState, Shift, confidence
+from netproof.history.changes import ChangeKind
+from netproof.history.history_verdict import (
+    BAND_DEVIATIONS,
+    HistoryVerdict,
+    SeriesState,
+    Shift,
+    confidence,
+)
 from netproof.history.series import Series
-from netproof.present.html.charts import FILE, FILE_LINE, FILE_WIDTH, Ink, looking, shown
+from netproof.present.html.charts import FILE_LINE, FILE_WIDTH, shown
+from netproof.present.html.looks import FILE, Ink, looking
 
 FORMATS = (".html", ".svg", ".png", ".pdf")
 

@@ -1,122 +1,103 @@
-"""HTML that is escaped by the way it is made: text is text unless an element made it."""
+"""Pages from templates: all that they are given is text, and escaped, unless it was made here."""
 
 from __future__ import annotations
 
-import html
+import functools
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
-from netproof.present.tables import visible
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from netproof.present.characters import visible
+from netproof.present.wording import counted
 
 POLICY = (
     "default-src 'none'; script-src 'self' file: 'unsafe-eval'; "
     "style-src 'self' file: 'unsafe-inline'; img-src 'self' file: data:"
 )
-"""Nothing may be fetched but what lies beside the page; Vega compiles its expressions."""
+"""Nothing may be fetched but what lies with the page; Vega compiles its expressions."""
 
-VOID = ("br", "col", "link", "meta", "img")
 _SAFE_NAME = re.compile(r"[^a-z0-9]+")
 
 
-class Markup(str):
-    """Text that is HTML already, since ``element`` or ``script_json`` made it."""
+@dataclass(frozen=True)
+class DataTable:
+    """A table of text: the first cell heads its row.
 
-    __slots__ = ()
-
-
-def escaped(text: object) -> Markup:
-    """Any value as text of a page, controls as what they are; what is ``Markup`` already stays."""
-    return text if isinstance(text, Markup) else Markup(html.escape(visible(str(text))))
-
-
-def joined(*children: object) -> Markup:
-    """Children one after the other; None is left out, sequences are taken apart."""
-    parts = []
-    for child in children:
-        if isinstance(child, list | tuple):
-            parts.append(joined(*child))
-        elif child is not None:
-            parts.append(escaped(child))
-    return Markup("".join(parts))
-
-
-def element(name: str, /, *children: object, **attributes: object) -> Markup:
-    """An element with children as ``joined`` takes them.
-
-    Of an attribute's name a ``_`` at the end is dropped and others become ``-``; None leaves the
-    attribute out, True gives it without a value.
+    ``head``: titles of the columns; ``rows``: as many cells each; ``numbers``: for each column,
+    whether it holds numbers; ``caption``: what stands below it, or nothing.
     """
-    written = "".join(
-        f" {key.rstrip('_').replace('_', '-')}"
-        + ("" if value is True else f'="{html.escape(str(value))}"')
-        for key, value in attributes.items()
-        if value is not None
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numbers: tuple[bool, ...]
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a page: its anchor and title, the template it is made by, what that shows."""
+
+    name: str
+    title: str
+    template: str
+    view: Any
+
+
+def render(template: str, **values: object) -> str:
+    """A page or a piece of one, by a file of ``templates``; values as that one names them."""
+    return environment().get_template(template).render(**values)
+
+
+@functools.cache
+def environment() -> Environment:
+    """How every template is read: all is escaped that is not markup already."""
+    made = Environment(
+        loader=PackageLoader("netproof.present.html"),
+        autoescape=True,
+        # A misspelt name stops the page, instead of leaving a gap in it.
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
-    if name in VOID:
-        return Markup(f"<{name}{written}>")
-    return Markup(f"<{name}{written}>{joined(*children)}</{name}>")
+    made.globals["policy"] = POLICY
+    made.filters["cases"] = counted
+    return made
 
 
-def script_json(value: Any, **attributes: object) -> Markup:
-    """Plain values in a script element that is not run, which no text within can end."""
+def _shown(value: object) -> object:
+    """Any value as text with its control characters as what they are; markup stays."""
+    return value if isinstance(value, Markup) else visible(str(value))
+
+
+def script_json(value: Any) -> Markup:
+    """Plain values for a script element that is not run, which no text within can end."""
     text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
-    return element("script", Markup(text), type="application/json", **attributes)
+    return Markup(text)
 
 
-def table(head: list[Markup], rows: list[Markup], caption: object = None, **attributes: object):
-    """A table of rows that ``row`` made, within a box that scrolls where it is too wide."""
-    made = element(
-        "table",
-        element("caption", caption) if caption else None,
-        element("thead", head),
-        element("tbody", rows),
-        **attributes,
-    )
-    return element("div", made, class_="scroll", tabindex="0", role="region", aria_label="table")
+def text_table(head: Iterable[str], rows: Iterable[Iterable[str]], caption: str = "") -> DataTable:
+    """A table without a column of numbers."""
+    titles = tuple(head)
+    return DataTable(titles, tuple(map(tuple, rows)), (False,) * len(titles), caption)
 
 
-def row(*cells: object, head: bool = False, numbers_from: int | None = None) -> Markup:
-    """A row of cells; ``Markup`` that is a cell already stays one.
-
-    The first cell heads the row, as all do in a ``head``. From ``numbers_from`` on cells are
-    numbers.
-    """
-    made = []
-    for place, cell in enumerate(cells):
-        if isinstance(cell, Markup) and cell.startswith(("<td", "<th")):
-            made.append(cell)
-            continue
-        number = "n" if numbers_from is not None and place >= numbers_from else None
-        if head or place == 0:
-            scope = "col" if head else "row"
-            made.append(element("th", cell, scope=scope, class_=number))
-        else:
-            made.append(element("td", cell, class_=number))
-    return element("tr", made)
+def number_table(
+    head: Iterable[str], rows: Iterable[Iterable[str]], caption: str = ""
+) -> DataTable:
+    """A table of nothing but numbers."""
+    titles = tuple(head)
+    return DataTable(titles, tuple(map(tuple, rows)), (True,) * len(titles), caption)
 
 
 def file_name(*parts: object) -> str:
     """A name for a file or an anchor: lower-case ASCII letters, digits and hyphens alone."""
     name = _SAFE_NAME.sub("-", " ".join(map(str, parts)).lower()).strip("-")
     return name or "unnamed"
-
-
-def document(title: str, body: Markup, scripts: Sequence[str]) -> str:
-    """A whole page; ``scripts``: the files of ``assets`` that it loads."""
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=POLICY),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="referrer", content="no-referrer"),
-        element("title", title),
-        element("link", rel="icon", href="data:,"),
-        element("link", rel="stylesheet", href="assets/report.css"),
-    )
-    loaded = [element("script", src=f"assets/{name}") for name in scripts]
-    page = element("html", head, element("body", body, loaded), lang="en")
-    return f"<!DOCTYPE html>\n{page}\n"

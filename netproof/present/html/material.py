@@ -7,12 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from netproof.comparison.against import Against
-from netproof.present.html.charts import ChartFigure, Looks
+from netproof.diagnosis.diagnosis import Diagnosis
+from netproof.present.html.charts import ChartFigure
 from netproof.present.html.content import Group
 from netproof.present.html.html import file_name
+from netproof.present.html.looks import Looks
+from netproof.present.html.pair_map import PairMap
 from netproof.session.provenance import OfSession
-from netproof.studies.literature import Study
+from netproof.studies.study import Study
 from netproof.verdict.judging import JudgedSession
+from netproof.verdict.power import CasePower
 
 MAIN = "index.html"
 """File of the page to begin at."""
@@ -26,7 +30,8 @@ class Report:
     files of ``assets`` to load; ``files``: the suffixes that every chart has a file of;
     ``command``: what made the report; ``not_there``: why there are no ``studies``, or no
     ``provenance``, under these words; ``against``: one switch against the others, None where the
-    report is not on one.
+    report is not on one; ``diagnoses`` and ``maps`` of pairs: by partition; ``powers``: what would
+    have failed each case, none where nobody asked.
     """
 
     judged: JudgedSession
@@ -41,6 +46,9 @@ class Report:
     command: str = ""
     not_there: Mapping[str, str] = field(default_factory=dict)
     against: Against | None = None
+    diagnoses: tuple[Diagnosis, ...] = ()
+    maps: Mapping[str, Sequence[PairMap]] = field(default_factory=dict)
+    powers: tuple[CasePower, ...] = ()
 
     @property
     def against_page(self) -> str:
@@ -52,9 +60,11 @@ class Report:
         """The system that was judged."""
         return self.judged.matrix.cases[0].system
 
-    def all_figures(self) -> list[ChartFigure]:
+    def all_figures(self) -> list[ChartFigure | PairMap]:
         """Every figure once."""
-        return [*self.figures.values(), *(one for pair in self.netpipe.values() for one in pair)]
+        netpipe = (one for pair in self.netpipe.values() for one in pair)
+        maps = (one for several in self.maps.values() for one in several)
+        return [*self.figures.values(), *netpipe, *maps]
 
 
 def stated(info: Mapping[str, Any], key: str) -> str:

@@ -3,127 +3,141 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
+from netproof.benchmarks import registry
+from netproof.criteria import Finding
 from netproof.present.html import content
 from netproof.present.html.content import CaseState, Group, state_of
-from netproof.present.html.html import Markup, element, joined, table
 from netproof.present.html.material import Report
-from netproof.verdict.verdict import Borrowed, Judged
+from netproof.session.measured import Measured
+from netproof.verdict.judged import Borrowed, Judged
 
 
-def part(report: Report, by_page: Mapping[str, Sequence[Group]]) -> Markup:
-    """Scores by switch and ranks against libraries, for each function."""
-    baseline = report.judged.matrix.baseline
-    explained = (
-        "Score: geometric mean over message sizes of the baseline's time over the time here, so"
-        f" above 1 is faster than the baseline {baseline}; below it, the 95 % interval over"
-        " launches."
-        if baseline is not None
-        else "There are no scores: the baseline's partition is no part of what was asked for."
-    )
-    legend = ", ".join(
-        f"{state.sign} {state.word}" for state in CaseState if state is not CaseState.PASSED
-    )
+@dataclass(frozen=True)
+class MatrixCell:
+    """A case's state and score: ``below`` the score its interval and what else has to be said."""
+
+    look: str
+    sign: str
+    shown: str
+    below: tuple[str, ...]
+    title: str
+
+
+@dataclass(frozen=True)
+class MatrixRow:
+    """A switch and count of ranks: a cell for each library, None where there is no such case.
+
+    ``span``: of how many rows the switch's name is the head, 0 for all but the first of them.
+    """
+
+    partition: str
+    stored: bool
+    span: int
+    variant: str
+    link: str
+    cells: tuple[MatrixCell | None, ...]
+
+
+@dataclass(frozen=True)
+class FunctionMatrix:
+    """The scores of one function; ``by``: what its second column names."""
+
+    function: str
+    by: str
+    environments: list[str]
+    rows: tuple[MatrixRow, ...]
+    caption: str
+
+
+@dataclass(frozen=True)
+class MatrixView:
+    """Scores by switch and ranks against libraries, for each function.
+
+    ``baseline``: what they are relative to, None where there are no scores; ``stored``: whether
+    some were measured by other sessions.
+    """
+
+    baseline: str | None
+    legend: str
+    stored: bool
+    functions: tuple[FunctionMatrix, ...]
+
+
+def view(report: Report, by_page: Mapping[str, Sequence[Group]]) -> MatrixView:
+    """All that the part shows."""
     functions: dict[str, list[Group]] = {}
     for groups in by_page.values():
         for group in groups:
             functions.setdefault(group.function, []).append(group)
-    return joined(
-        element("p", explained),
-        element("p", f"Signs: {legend}. Each cell leads to its curves.", class_="faint"),
-        element("p", "Grey, with a day: measured by another session, not judged.", class_="faint")
-        if report.looks.stored
-        else None,
-        element(
-            "div",
-            [_function_matrix(report, name, groups) for name, groups in functions.items()],
-            class_="matrices",
+    baseline = report.judged.matrix.baseline
+    return MatrixView(
+        baseline=None if baseline is None else str(baseline),
+        legend=", ".join(
+            f"{state.sign} {state.word}" for state in CaseState if state is not CaseState.PASSED
+        ),
+        stored=bool(report.looks.stored),
+        functions=tuple(
+            _function_matrix(report, name, groups) for name, groups in functions.items()
         ),
     )
 
 
-def _function_matrix(report: Report, function: str, groups: Sequence[Group]) -> Markup:
+def _function_matrix(report: Report, function: str, groups: Sequence[Group]) -> FunctionMatrix:
     cells = {
-        (one.case.environment, content.switch(one), group.name): (one, group)
+        (one.case.environment, content.switch(one), group.name): one
         for group in groups
         for one in (*group.members, *group.stored)
     }
-    partitions = [name for name in report.looks.partitions if any(key[1] == name for key in cells)]
     environments = [
         name for name in report.looks.environments if any(key[0] == name for key in cells)
     ]
-    head = element(
-        "tr",
-        element("th", "switch", scope="col"),
-        element("th", "path" if groups[0].case.benchmark == "netpipe" else "ranks", scope="col"),
-        [element("th", name, scope="col") for name in environments],
-    )
     # Paper and telephones are narrow, and there are more switches and ranks than libraries.
     rows = []
-    for partition in partitions:
+    for partition in report.looks.partitions:
         there = [
             group for group in groups if any(key[1:] == (partition, group.name) for key in cells)
         ]
         rows += [
-            element(
-                "tr",
-                element(
-                    "th",
-                    partition,
-                    scope="rowgroup",
-                    rowspan=len(there),
-                    class_="stored" if partition in report.looks.stored else None,
-                )
-                if group is there[0]
-                else None,
-                element("th", element("a", group.variant, href=group.link), scope="row"),
-                [
-                    _cell(*cells.get((environment, partition, group.name), (None, None)))
-                    for environment in environments
-                ],
+            MatrixRow(
+                partition,
+                partition in report.looks.stored,
+                0 if place else len(there),
+                group.variant,
+                group.link,
+                tuple(_cell(cells.get((name, partition, group.name))) for name in environments),
             )
-            for group in there
+            for place, group in enumerate(there)
         ]
-    return element(
-        "section",
-        element("h3", function),
-        table([head], rows, caption=_sizes_compared(groups), class_="matrix"),
-    )
+    by = "path" if registry.of(groups[0].case).by_protocol else "ranks"
+    return FunctionMatrix(function, by, environments, tuple(rows), _sizes_compared(groups))
 
 
-def _cell(judged: Judged | Borrowed | None, group: Group | None) -> Markup:
-    if judged is None or group is None:
-        return element("td", "–", class_="no-case", title="not in the configuration")
+def _cell(judged: Judged | Borrowed | None) -> MatrixCell | None:
+    if judged is None:
+        return None
     if isinstance(judged, Borrowed):
-        return _stored_cell(judged, group)
+        return _stored_cell(judged)
     state, score = state_of(judged), judged.score()
-    sign = (
-        element("span", f"{state.sign} ", class_="sign") if state is not CaseState.PASSED else None
-    )
-    below: object = None
+    below: tuple[str, ...] = ()
     title = state.word
     if score is not None and score.value is not None:
         shown = f"{score.value:.2f}"
-        if score.interval is not None:
-            below = element("small", f"{score.interval[0]:.2f}–{score.interval[1]:.2f}")
-        else:
-            below = element("small", "no interval")
-        if score.disturbed:
-            below = joined(below, element("small", "disturbed"))
+        below = _below(score, "no interval")
         title = f"{state.word}; {score.why}"
     elif judged.measured is None:
         shown = state.word if state is CaseState.ABSENT else "no curve"
         title = "; ".join(judged.faults) or title
     elif judged.measured.curve.sizes == (0,):
-        shown = f"{judged.measured.curve.time_us[0]:.3g} µs"
-        below = element("small", "no sizes")
+        shown, below = _call(judged.measured), ("no sizes",)
     else:
         shown = "no score"
-    link = element("a", sign, shown, href=group.link)
-    return element("td", link, below, class_=state.look, title=title)
+    sign = "" if state is CaseState.PASSED else state.sign
+    return MatrixCell(state.look, sign, shown, below, title)
 
 
-def _stored_cell(borrowed: Borrowed, group: Group) -> Markup:
+def _stored_cell(borrowed: Borrowed) -> MatrixCell:
     score = borrowed.score()
     title = "; ".join(
         [
@@ -132,17 +146,26 @@ def _stored_cell(borrowed: Borrowed, group: Group) -> Markup:
             *([score.why] if score is not None else []),
         ]
     )
-    shown, below = "no score", None
+    shown = "no score"
+    below: tuple[str, ...] = ()
     if score is not None:
-        shown = f"{score.value:.2f}"
-        if score.interval is not None:
-            below = element("small", f"{score.interval[0]:.2f}–{score.interval[1]:.2f}")
-        if score.disturbed:
-            below = joined(below, element("small", "disturbed"))
+        shown, below = f"{score.value:.2f}", _below(score)
     elif borrowed.measured.curve.sizes == (0,):
-        shown = f"{borrowed.measured.curve.time_us[0]:.3g} µs"
-    link = element("a", shown, href=group.link)
-    return element("td", link, below, class_="stored", title=title)
+        shown = _call(borrowed.measured)
+    return MatrixCell("stored", "", shown, below, title)
+
+
+def _below(score: Finding, without: str = "") -> tuple[str, ...]:
+    """What stands below a score: its interval, or ``without`` one, and whether it is disturbed."""
+    interval = without
+    if score.interval is not None:
+        interval = f"{score.interval[0]:.2f}–{score.interval[1]:.2f}"
+    return tuple(filter(None, (interval, "disturbed" if score.disturbed else "")))
+
+
+def _call(measured: Measured) -> str:
+    """The time of a call of a function without message sizes."""
+    return f"{measured.curve.time_us[0]:.3g} µs"
 
 
 def _sizes_compared(groups: Sequence[Group]) -> str:

@@ -6,20 +6,21 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from netproof.present.html import (
-    beside,
+    alongside,
     content,
     curves,
     matrix,
+    nodes,
     provenance,
     studies,
     switch,
     verdict,
 )
 from netproof.present.html.content import Group
-from netproof.present.html.html import Markup, document, element, joined
+from netproof.present.html.html import Part, render
 from netproof.present.html.material import MAIN, Report, stated
 from netproof.session.session import Session
-from netproof.verdict.verdict import CANNOT_JUDGE, FAILED, PASSED
+from netproof.verdict.judged import CANNOT_JUDGE, FAILED, PASSED
 
 
 def pages(report: Report) -> dict[str, str]:
@@ -29,53 +30,50 @@ def pages(report: Report) -> dict[str, str]:
     word = {PASSED: "passed", FAILED: "failed", CANNOT_JUDGE: "not judged whole"}[judged.status]
     if judged.inconclusive:
         word = "inconclusive"
-    made = {MAIN: document(f"{report.system}: {word}", _main(report, by_page), report.scripts)}
+    title = f"{report.system}: {word}"
+    made = {MAIN: _main(report, title, by_page)}
     for name, groups in by_page.items():
-        title = "NetPIPE" if groups[0].case.benchmark == "netpipe" else groups[0].function
-        body = curves.page(report, title, groups)
-        made[name] = document(f"{title}, {report.system}", body, report.scripts)
+        made[name] = curves.page(report, content.page_title(groups[0]), groups)
     if report.against is not None:
         made[report.against_page] = switch.page(report, report.against)
     return made
 
 
-def _main(report: Report, by_page: Mapping[str, Sequence[Group]]) -> Markup:
+def _main(report: Report, title: str, by_page: Mapping[str, Sequence[Group]]) -> str:
+    of_nodes = nodes.view(report)
     parts = [
-        ("verdict", "Verdict", verdict.part(report)),
-        *beside.parts(report),
-        ("matrix", "Matrix", matrix.part(report, by_page)),
-        ("curves", "Curves", curves.part(report, by_page)),
-        ("netpipe", "NetPIPE", curves.netpipe_part(report)),
-        ("studies", "Beside earlier studies", studies.part(report)),
-        ("provenance", "Provenance, and how to repeat it", provenance.part(report)),
+        Part("verdict", "Verdict", "verdict.html", verdict.view(report)),
+        *alongside.parts(report),
+        *([Part("nodes", "Nodes", "nodes.html", of_nodes)] if of_nodes else []),
+        Part("matrix", "Matrix", "matrix.html", matrix.view(report, by_page)),
+        Part("curves", "Curves", "curves.html", curves.view(report, by_page)),
+        Part("netpipe", "NetPIPE", "netpipe.html", curves.netpipe_view(report)),
+        Part("studies", "Compared with earlier studies", "studies.html", studies.view(report)),
+        Part(
+            "provenance",
+            "Provenance, and how to repeat it",
+            "provenance.html",
+            provenance.view(report),
+        ),
     ]
-    return joined(
-        element(
-            "header",
-            element("h1", f"Cluster interconnect of {report.system}"),
-            _when(report.judged.session),
-        ),
-        element("nav", [element("a", title, href=f"#{name}") for name, title, _ in parts]),
-        element(
-            "main",
-            [
-                element(
-                    "section", element("h2", title) if name != "verdict" else None, made, id=name
-                )
-                for name, title, made in parts
-            ],
-        ),
+    return render(
+        "index.html",
+        title=title,
+        scripts=report.scripts,
+        system=report.system,
+        when=_when(report.judged.session),
+        parts=parts,
     )
 
 
-def _when(session: Session) -> Markup:
+def _when(session: Session) -> str:
     info = session.info
     start, end = (_time(stated(info, key)) for key in ("time_start", "time_end"))
     told = f"Measured from {start} to {end}, started on {stated(info, 'hostname')}"
     labels = session.labels()
     if labels:
         told += f"; labelled {', '.join(f'{key}={value}' for key, value in labels.items())}"
-    return element("p", told, class_="faint")
+    return told
 
 
 def _time(stated: str) -> str:

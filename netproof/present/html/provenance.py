@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any
 
-from netproof.present.html.html import Markup, element, joined, row, table
+from netproof.present.html.html import DataTable, text_table
 from netproof.present.html.material import Report, stated
-from netproof.session.provenance import KIND_CONFIGURATION, KIND_REFERENCES, NodeInJob, OfSession
-
-NODES_SHOWN = 8
-"""How many nodes are there to be opened one by one before their list is to be opened too."""
-
+from netproof.present.wording import counted
+from netproof.session.node_differences import NodeInJob
+from netproof.session.provenance import KIND_CONFIGURATION, KIND_REFERENCES, OfSession
 
 TESTBED = "testbed"
 """The system that ci/testbed builds; ci/setup prepares its machine, and needs root for that."""
@@ -36,35 +35,71 @@ _OF_PARTITION = {
 """Columns of the table of partitions, and the site's keys."""
 
 
-def part(report: Report) -> Markup:
-    """The commands that repeat the run, and all that is known of where it ran."""
+Facts = Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class ProvenanceView:
+    """The commands that repeat the run, and all that is known of where it ran.
+
+    ``cautions``: in what it would not be the same; ``command``: makes this report again;
+    ``changed``: what a site's file says otherwise now; ``not_available``: why nothing is known of
+    software and nodes, or nothing; ``in_full``: settings of each node.
+    """
+
+    commands: tuple[str, ...]
+    cautions: tuple[str, ...]
+    command: str
+    session: Facts
+    partitions: DataTable
+    changed: tuple[str, ...]
+    environments: DataTable | None
+    not_available: str = ""
+    software: Facts = field(default_factory=dict)
+    files: DataTable | None = None
+    differences: tuple[str, ...] = ()
+    nodes: DataTable | None = None
+    in_full: Mapping[str, Facts] = field(default_factory=dict)
+    unknown: Facts = field(default_factory=dict)
+
+
+def view(report: Report) -> ProvenanceView:
+    """All that the part shows."""
     session, found = report.judged.session, report.provenance
     info = session.info
-    parts: list[Markup | None] = []
-    if found is None:
-        parts.append(element("p", f"It cannot be told: {report.not_there['provenance']}"))
-    else:
-        parts += [_software(found), _differences(found), _nodes(found.nodes), _unknown(found)]
-    facts = _facts(
-        {
+    commands, cautions = _repeat(report)
+    partitions, changed = _partitions(report)
+    made = ProvenanceView(
+        commands=tuple(commands),
+        cautions=tuple(cautions),
+        command=report.command,
+        session={
             "session": str(session.path),
             "ReFrame": stated(info, "version"),
             "command": stated(info, "cmdline"),
             "run in": stated(info, "workdir"),
             "by": stated(info, "user"),
-        }
+        },
+        partitions=partitions,
+        changed=tuple(changed),
+        environments=_environments(report),
     )
-    return joined(
-        _repeat(report),
-        element("h3", "The session"),
-        facts,
-        _partitions(report),
-        _environments(report),
-        parts,
+    if found is None:
+        return replace(made, not_available=report.not_there["provenance"])
+    software, files = _software(found)
+    nodes, in_full = _nodes(found.nodes)
+    return replace(
+        made,
+        software=software,
+        files=files,
+        differences=tuple(found.differences) if found.nodes else (),
+        nodes=nodes,
+        in_full=in_full,
+        unknown=found.unknown,
     )
 
 
-def _repeat(report: Report) -> Markup:
+def _repeat(report: Report) -> tuple[list[str], list[str]]:
     """What to type in a clone to run the same again, and in what it would not be the same."""
     info, found = report.judged.session.info, report.provenance
     software = None if found is None else found.software
@@ -97,15 +132,9 @@ def _repeat(report: Report) -> Markup:
     left = len(report.judged.verdict.left)
     if left:
         told.append(
-            f"{'1 case was' if left == 1 else f'{left} cases were'} left, see the verdict; the"
-            " command runs all."
+            f"{counted(left)} deferred or not measured, see the verdict; the command runs them all."
         )
-    return joined(
-        element("h3", "To repeat the run"),
-        element("pre", "\n".join(lines)),
-        [element("p", sentence) for sentence in told],
-        element("p", "This report again: ", element("code", report.command)),
-    )
+    return lines, told
 
 
 def _in_any_clone(command: str, system: str) -> str:
@@ -120,38 +149,26 @@ def _in_any_clone(command: str, system: str) -> str:
     return shlex.join(["reframe", *([] if named else ["--system", system]), *words[1:]])
 
 
-def _facts(several: Mapping[str, object]) -> Markup:
-    return element(
-        "dl",
-        [[element("dt", name), element("dd", value)] for name, value in several.items()],
-        class_="facts",
-    )
-
-
-def _partitions(report: Report) -> Markup:
+def _partitions(report: Report) -> tuple[DataTable, list[str]]:
     """What the session recorded of each partition; of one not measured, what the site says."""
     recorded = _recorded(report, "partition")
     rows, changed = [], []
     for name, one in report.judged.matrix.partitions.items():
         now = {title: _said(getattr(one, key)) for title, key in _OF_PARTITION.items()}
         if name not in recorded:
-            rows.append(row(name, *now.values(), "the site's file: nothing was measured"))
+            rows.append((name, *now.values(), "the site's file: nothing was measured"))
             continue
         then = {title: _said(recorded[name][key]) for title, key in _OF_PARTITION.items()}
-        rows.append(row(name, *then.values(), "the session"))
+        rows.append((name, *then.values(), "the session"))
         changed += [
             f"{name}: {title}: {then[title]} when it was measured, {value} in the site's file now"
             for title, value in now.items()
             if value != then[title]
         ]
-    return joined(
-        element("h3", "The partitions, as configured"),
-        table([row("partition", *_OF_PARTITION, "by", head=True)], rows),
-        element("ul", [element("li", one) for one in changed]) if changed else None,
-    )
+    return text_table(("partition", *_OF_PARTITION, "by"), rows), changed
 
 
-def _environments(report: Report) -> Markup | None:
+def _environments(report: Report) -> DataTable | None:
     """The MPI library of each environment that was measured, and what Spack built of it."""
     several = _recorded(report, "environment")
     if not several:
@@ -160,11 +177,8 @@ def _environments(report: Report) -> Markup | None:
     for name, extras in several.items():
         packages = extras.get("built", {}).get("packages", {})
         stated = [f"{package} {one['version']} /{one['hash']}" for package, one in packages.items()]
-        rows.append(row(name, extras["mpi"], "; ".join(stated) or "not built by Spack"))
-    return joined(
-        element("h3", "The environments, as measured"),
-        table([row("environment", "MPI", "package, version and hash", head=True)], rows),
-    )
+        rows.append((name, extras["mpi"], "; ".join(stated) or "not built by Spack"))
+    return text_table(("environment", "MPI", "package, version and hash"), rows)
 
 
 def _recorded(report: Report, what: str) -> dict[str, dict[str, Any]]:
@@ -182,10 +196,11 @@ def _said(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _software(found: OfSession) -> Markup | None:
+def _software(found: OfSession) -> tuple[Facts, DataTable | None]:
+    """Versions, and the files of configuration and references; nothing where none is known."""
     one = found.software
     if one is None:
-        return None
+        return {}, None
     facts = {
         "netproof": one.netproof,
         "ReFrame": one.reframe,
@@ -193,81 +208,32 @@ def _software(found: OfSession) -> Markup | None:
         "revision": one.git_revision
         or f"not known: {one.absent.get('git_revision', 'no reason is given')}",
     }
-    files = [row(file.path, file.kind, file.sha256) for file in one.files]
-    return joined(
-        element("h3", "Software and files"),
-        _facts(facts),
-        element(
-            "details",
-            element("summary", f"Files of configuration and references: {len(files)}"),
-            table([row("file", "kind", "SHA-256", head=True)], files),
-        ),
-    )
+    files = ((file.path, file.kind, file.sha256) for file in one.files)
+    return facts, text_table(("file", "kind", "SHA-256"), files)
 
 
-def _differences(found: OfSession) -> Markup | None:
-    if not found.nodes:
-        return None
-    if not found.differences:
-        return element("p", "All nodes of a partition are alike in all that was recorded.")
-    return joined(
-        element("h3", "In what nodes or jobs differ", id="nodes-differ"),
-        element("ul", [element("li", one) for one in found.differences]),
-    )
+_NODE_HEAD = ("node", "partition", "CPU", "kernel", "NIC", "driver", "firmware", "Mbit/s", "MTU")
 
 
-def _nodes(nodes: Sequence[NodeInJob]) -> Markup | None:
+def _nodes(nodes: Sequence[NodeInJob]) -> tuple[DataTable | None, dict[str, Facts]]:
     """Each node of a partition once; where jobs found it changed, the differences say so."""
     if not nodes:
-        return None
+        return None, {}
     once = {(one.partition, one.node.node): one for one in nodes}
-    head = row(
-        "node",
-        "partition",
-        "CPU",
-        "kernel",
-        "NIC",
-        "driver",
-        "firmware",
-        "Mbit/s",
-        "MTU",
-        head=True,
-    )
-    rows, more = [], []
+    rows, in_full = [], {}
     for found in once.values():
         one = found.node
         stated = (one.cpu, one.kernel, one.nic, one.driver, one.firmware, one.link_mbit_s, one.mtu)
-        rows.append(row(one.node, found.partition, *("–" if v is None else str(v) for v in stated)))
+        rows.append((one.node, found.partition, *("–" if v is None else str(v) for v in stated)))
         several = {
             "offloads": one.offloads,
             "coalescing": one.coalescing,
             "sysctls": one.sysctls,
             "programs": one.programs,
         }
-        more.append(
-            element(
-                "details",
-                element("summary", f"{one.node}: offloads, coalescing, sysctls, programs"),
-                _facts(
-                    {
-                        f"{group} {key}": value
-                        for group, values in several.items()
-                        for key, value in values.items()
-                    }
-                ),
-            )
-        )
-    if len(more) > NODES_SHOWN:
-        more = [element("details", element("summary", "Each node in full"), more)]
-    return joined(element("h3", "Nodes"), table([head], rows), more)
-
-
-def _unknown(found: OfSession) -> Markup | None:
-    if not found.unknown:
-        return None
-    return element(
-        "details",
-        element("summary", f"What is not known: {len(found.unknown)}"),
-        _facts(found.unknown),
-        open=True if len(found.unknown) <= 4 else None,
-    )
+        in_full[one.node] = {
+            f"{group} {key}": value
+            for group, values in several.items()
+            for key, value in values.items()
+        }
+    return text_table(_NODE_HEAD, rows), in_full

@@ -3,54 +3,91 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from netproof.comparison.comparison import ComparedCase, Comparison, Outcome
+from netproof.comparison.compared_case import ComparedCase, Outcome
+from netproof.comparison.comparison import Comparison
 from netproof.present.compared import MARKS, differences, named, nodes_told, summary, whence
 from netproof.present.html import content, curves
-from netproof.present.html.charts import BANDS_AT_ONCE, ChartFigure, Looks
+from netproof.present.html.charts import BANDS_AT_ONCE, ChartFigure
 from netproof.present.html.figures import BAND, CROWDED_BAND
-from netproof.present.html.html import Markup, document, element, file_name, joined, row, table
-from netproof.verdict.judgement import group
+from netproof.present.html.html import file_name, render
+from netproof.present.html.looks import Looks
+from netproof.verdict.comparing import group
 
 _LOOKS = {Outcome.FASTER: "passed", Outcome.SLOWER: "warned"}
 
 
-def answer(compared: Comparison) -> Markup:
-    """What came out overall, in a sentence or two, with the sign of what prevails."""
+@dataclass(frozen=True)
+class RatioCell:
+    """A ratio with its interval and what prevails; ``title``: the same in a sentence."""
+
+    look: str
+    sign: str
+    ratio: str
+    interval: str
+    title: str
+
+
+@dataclass(frozen=True)
+class RatioRow:
+    """A function's ratios, None where it was not measured on both sides."""
+
+    function: str
+    cells: tuple[RatioCell | None, ...]
+
+
+@dataclass(frozen=True)
+class ComparisonView:
+    """The second side against the first: in a sentence, as ratios, where it is better or worse.
+
+    ``look``, ``sign``, ``word``: of what prevails; ``head``: titles of the ratios' columns.
+    """
+
+    name: str
+    first: str
+    second: str
+    look: str
+    sign: str
+    word: str
+    summary: str
+    differences: tuple[str, ...]
+    faster_sign: str
+    slower_sign: str
+    head: tuple[str, ...]
+    rows: tuple[RatioRow, ...]
+    sentences: tuple[str, ...]
+    uncompared: tuple[str, ...]
+
+
+def view(compared: Comparison) -> ComparisonView:
+    """All that a page shows of a comparison."""
     faster, slower = compared.count(Outcome.FASTER), compared.count(Outcome.SLOWER)
     outcome = Outcome.ALIKE
     if faster != slower:
         outcome = Outcome.FASTER if faster > slower else Outcome.SLOWER
-    look = "passed" if outcome is Outcome.FASTER else "warned"
-    word = {Outcome.FASTER: "Faster", Outcome.SLOWER: "Slower"}.get(outcome, "Neither")
-    return element(
-        "p",
-        element("strong", f"{MARKS[outcome]} {word}"),
-        element("span", f"{summary(compared)}."),
-        class_=f"verdict {look}",
+    head, rows = _ratios(compared)
+    first, second = compared.first.name, compared.second.name
+    return ComparisonView(
+        name=file_name(second, "against", first),
+        first=first,
+        second=second,
+        look="passed" if outcome is Outcome.FASTER else "warned",
+        sign=MARKS[outcome],
+        word={Outcome.FASTER: "Faster", Outcome.SLOWER: "Slower"}.get(outcome, "Neither"),
+        summary=summary(compared),
+        differences=(*differences(compared), *nodes_told(compared)),
+        faster_sign=MARKS[Outcome.FASTER],
+        slower_sign=MARKS[Outcome.SLOWER],
+        head=head,
+        rows=rows,
+        sentences=tuple(
+            f"{MARKS[one.outcome]} {named(compared, one.first.case)}: {one.sentence()}"
+            for one in _worth_saying(compared)
+        ),
+        uncompared=tuple(f"{named(compared, one.case)}: {one.why}" for one in compared.uncompared),
     )
-
-
-def part(compared: Comparison) -> Markup:
-    """The second side against the first: configuration, ratios, where it is better or worse."""
-    return element(
-        "section",
-        element("h2", f"{compared.second.name} against {compared.first.name}"),
-        _differences(compared),
-        _ratios(compared),
-        _sentences(compared),
-        _uncompared(compared),
-        id=file_name(compared.second.name, "against", compared.first.name),
-    )
-
-
-def _differences(compared: Comparison) -> Markup | None:
-    several = [*differences(compared), *nodes_told(compared)]
-    if not several:
-        return None
-    told = [element("p", "In what a site's file says and nodes were found to have, they differ:")]
-    return joined(told, element("ul", [element("li", one) for one in several]))
 
 
 def page(
@@ -66,21 +103,15 @@ def page(
     heading = "Plots"
     if not every:
         heading += f" of where {' or '.join(side.name for side in shown[1:])} is slower"
-    body = element(
-        "main",
-        element("h1", title),
-        [element("p", f"{side.name}: {whence(side)}", class_="faint") for side in shown],
-        [answer(compared) for compared in comparisons],
-        [part(compared) for compared in comparisons],
-        element(
-            "section",
-            element("h2", heading),
-            element("div", [curves.figure(one, looks, ()) for one in charts], class_="charts")
-            if charts
-            else element("p", "There are none."),
-        ),
+    return render(
+        "sides.html",
+        title=title,
+        scripts=scripts,
+        sides=[f"{side.name}: {whence(side)}" for side in shown],
+        comparisons=list(map(view, comparisons)),
+        heading=heading,
+        figures=[curves.figure(one, looks, ()) for one in charts],
     )
-    return document(title, body, scripts)
 
 
 def figures(
@@ -143,7 +174,7 @@ def _points(compared: Comparison, one: ComparedCase) -> list[dict[str, Any]]:
     ]
 
 
-def _ratios(compared: Comparison) -> Markup:
+def _ratios(compared: Comparison) -> tuple[tuple[str, ...], tuple[RatioRow, ...]]:
     """Ratios by function and ranks against the configurations that both sides have in common."""
     places: dict[str, dict[tuple, ComparedCase]] = {}
     for one in compared.cases:
@@ -155,17 +186,11 @@ def _ratios(compared: Comparison) -> Markup:
         )
         for one in compared.cases
     }
-    rows = [
-        row(names[key], *(_cell(there.get(key)) for there in places.values())) for key in functions
-    ]
-    first, second = compared.first.name, compared.second.name
-    explained = (
-        f"{second} is so many times as fast as {first}, by the geometric mean over message sizes;"
-        f" below it the 95 % interval over launches. {MARKS[Outcome.FASTER]} faster,"
-        f" {MARKS[Outcome.SLOWER]} slower, neither where the interval holds 1."
+    rows = (
+        RatioRow(names[key], tuple(_cell(there.get(key)) for there in places.values()))
+        for key in functions
     )
-    head = row("function", *(name or "ratio" for name in places), head=True)
-    return joined(element("p", explained, class_="faint"), table([head], rows, class_="matrix"))
+    return ("function", *(name or "ratio" for name in places)), tuple(rows)
 
 
 def _place(compared: Comparison, one: ComparedCase) -> str:
@@ -178,52 +203,21 @@ def _place(compared: Comparison, one: ComparedCase) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _cell(one: ComparedCase | None) -> Markup:
+def _cell(one: ComparedCase | None) -> RatioCell | None:
     if one is None:
-        return element("td", "–", class_="no-case", title="not in both")
+        return None
     if one.score.value is None:
-        return element("td", "no ratio", title=one.sentence())
-    sign = f"{MARKS[one.outcome]} " if one.outcome in _LOOKS else ""
+        return RatioCell("", "", "no ratio", "", one.sentence())
     interval = one.score.interval
     below = "no interval" if interval is None else f"{interval[0]:.2f}–{interval[1]:.2f}"
-    return element(
-        "td",
-        element("span", sign, class_="sign") if sign else None,
-        f"{one.score.value:.2f}",
-        element("small", below),
-        class_=_LOOKS.get(one.outcome),
-        title=one.sentence(),
-    )
+    look = _LOOKS.get(one.outcome, "")
+    sign = MARKS[one.outcome] if look else ""
+    return RatioCell(look, sign, f"{one.score.value:.2f}", below, one.sentence())
 
 
-def _sentences(compared: Comparison) -> Markup | None:
-    """At which sizes the second side is better or worse, the slowest first."""
-    told = sorted(
+def _worth_saying(compared: Comparison) -> list[ComparedCase]:
+    """The cases that are better or worse, overall or at some sizes, the slowest first."""
+    return sorted(
         (one for one in compared.cases if one.outcome in _LOOKS or one.ranges),
         key=lambda one: one.score.value or 1,
-    )
-    if not told:
-        return None
-    items = [
-        element("li", f"{MARKS[one.outcome]} {named(compared, one.first.case)}: {one.sentence()}")
-        for one in told
-    ]
-    return element(
-        "details",
-        element("summary", f"At which sizes it is better or worse: {len(told)} cases"),
-        element("ul", items, class_="cases"),
-        open=True if len(told) <= 12 else None,
-    )
-
-
-def _uncompared(compared: Comparison) -> Markup | None:
-    if not compared.uncompared:
-        return None
-    items = [
-        element("li", f"{named(compared, one.case)}: {one.why}") for one in compared.uncompared
-    ]
-    return element(
-        "details",
-        element("summary", f"Not in both: {len(items)} cases"),
-        element("ul", items),
     )

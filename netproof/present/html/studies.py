@@ -2,82 +2,66 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from rich.table import Table
 
 from netproof.present import studies as tables_of_studies
-from netproof.present.html.html import Markup, element, joined, table
+from netproof.present.html.html import DataTable
 from netproof.present.html.material import Report
-from netproof.studies import literature
+from netproof.studies.literature import Study
+from netproof.studies.session_figures import SessionBesideStudy
 
 
-def part(report: Report) -> Markup:
-    """The session in the columns of each study, whose own figures open below."""
+@dataclass(frozen=True)
+class StudyView:
+    """The session in the columns of a study, whose ``own`` figures open below."""
+
+    title: str
+    source: str
+    of_session: tuple[DataTable, ...]
+    reasons: tuple[str, ...]
+    own: tuple[DataTable, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class StudiesView:
+    """Every study; ``not_available``: why there is none, or nothing."""
+
+    studies: tuple[StudyView, ...] = ()
+    not_available: str = ""
+
+
+def view(report: Report) -> StudiesView:
+    """All that the part shows."""
     why = report.not_there.get("studies")
     if why is not None:
-        return element("p", f"The studies' tables are not here: {why}")
-    beside = literature.SessionBesideStudy(report.judged.session)
-    parts = [
-        element(
-            "p",
-            "This session's landmarks in the columns of each study; the study's own"
-            " figures are one click away.",
-        )
-    ]
-    for study in report.studies:
-        here = tables_of_studies.tables_beside(study, beside)
-        reasons = beside.reasons()
-        parts.append(
-            element(
-                "section",
-                element("h3", study.title),
-                [_of_rich(one) for one in here]
-                or element("p", "This study has figures of its own kind, none of a session's."),
-                element(
-                    "details",
-                    element("summary", f"Why figures are absent: {len(reasons)}"),
-                    element("ul", [element("li", reason) for reason in reasons]),
-                )
-                if reasons
-                else None,
-                element(
-                    "details",
-                    element("summary", "What the study has"),
-                    element("p", study.source, class_="faint"),
-                    [_of_rich(one) for one in tables_of_studies.study_tables(study)],
-                    element(
-                        "ul", [element("li", one) for one in tables_of_studies.study_notes(study)]
-                    ),
-                ),
-            )
-        )
-    return joined(parts)
+        return StudiesView(not_available=why)
+    beside = SessionBesideStudy(report.judged.session)
+    return StudiesView(tuple(_study(study, beside) for study in report.studies))
 
 
-def _of_rich(made: Table) -> Markup:
+def _study(study: Study, beside: SessionBesideStudy) -> StudyView:
+    of_session = tuple(map(_of_rich, tables_of_studies.tables_beside(study, beside)))
+    return StudyView(
+        title=study.title,
+        source=study.source,
+        of_session=of_session,
+        # Of what was asked for by the tables above.
+        reasons=tuple(beside.reasons()),
+        own=tuple(map(_of_rich, tables_of_studies.study_tables(study))),
+        notes=tuple(tables_of_studies.study_notes(study)),
+    )
+
+
+def _of_rich(made: Table) -> DataTable:
     """A table for the terminal as one of a page."""
     columns = made.columns
     cells = zip(*(list(column.cells) for column in columns), strict=True)
-    right = ["n" if column.justify == "right" else None for column in columns]
-    head = element(
-        "tr",
-        [
-            element("th", str(column.header), scope="col", class_=class_)
-            for column, class_ in zip(columns, right, strict=True)
-        ],
+    return DataTable(
+        head=tuple(str(column.header) for column in columns),
+        rows=tuple(tuple(map(str, several)) for several in cells),
+        numbers=tuple(column.justify == "right" for column in columns),
+        caption=str(made.caption or ""),
     )
-    rows = [
-        element(
-            "tr",
-            [
-                element(
-                    "td" if place else "th",
-                    str(one),
-                    class_=right[place],
-                    scope=None if place else "row",
-                )
-                for place, one in enumerate(several)
-            ],
-        )
-        for several in cells
-    ]
-    return table([head], rows, caption=made.caption)

@@ -3,54 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from netproof.benchmarks import registry
 from netproof.comparison.against import Against
 from netproof.present.html import content, curves, sides
 from netproof.present.html.content import Group
-from netproof.present.html.html import Markup, document, element, joined, row, table
+from netproof.present.html.html import render
 from netproof.present.html.material import MAIN, Report
 from netproof.verdict.crossover import Crossover, crossovers
+
+
+@dataclass(frozen=True)
+class BreakdownCell:
+    """Where a function breaks down: ``link`` and ``least`` rank count only where it is red."""
+
+    sentence: str
+    look: str = ""
+    link: str = ""
+    least: int | None = None
+
+
+@dataclass(frozen=True)
+class BreakdownRow:
+    """A function in each environment, None where it is not in the configuration."""
+
+    function: str
+    cells: tuple[BreakdownCell | None, ...]
 
 
 def page(report: Report, against: Against) -> str:
     """The switch's page: in a sentence for each other one, where it breaks down, ratios, plots."""
     name = against.partition
     functions = [one for one in crossovers(report.judged.verdict) if one.case.partition == name]
-    shown = _red_or_worse(report, against, functions)
-    body = joined(
-        element("header", element("nav", element("a", "← the whole report", href=MAIN))),
-        element(
-            "main",
-            element("h1", f"{name} against the switches that are there"),
-            [sides.answer(compared) for compared in against.comparisons],
-            [element("p", f"Not compared: {why}") for why in against.alone],
-            _borrowed(report),
-            element(
-                "section", element("h2", "Where it breaks down"), _crossovers(report, functions)
-            ),
-            [sides.part(compared) for compared in against.comparisons],
-            element(
-                "section",
-                element("h2", "Plots of where it is red or slower"),
-                _plots(report, shown),
-            ),
-        ),
-    )
-    return document(f"{name} against the others, {report.system}", body, report.scripts)
-
-
-def _borrowed(report: Report) -> Markup | None:
-    """Where others were not measured with it: the way to their sessions, and their marks."""
+    environments = list(dict.fromkeys(one.case.environment for one in functions))
     beside = report.judged.verdict.beside
-    if beside is None:
-        return None
-    link = element("a", "Of which sessions the others are", href=f"{MAIN}#beside")
-    marked = [one for one in beside.together() if one.cases[0].marks and not one.left_out]
-    if not marked:
-        return element("p", link, ".", class_="faint")
-    return joined(
-        element("p", link, ". With care, since something speaks against comparing them:"),
-        element("ul", [element("li", str(one), class_="warned") for one in marked]),
+    together = () if beside is None else beside.together()
+    return render(
+        "switch.html",
+        title=f"{name} against the others, {report.system}",
+        scripts=report.scripts,
+        main=MAIN,
+        partition=name,
+        comparisons=list(map(sides.view, against.comparisons)),
+        alone=against.alone,
+        borrowed=beside is not None,
+        marked=[str(one) for one in together if one.cases[0].marks and not one.left_out],
+        environments=environments,
+        breakdown=_breakdown(report, functions, environments),
+        figures=[
+            curves.figure(report.figures[one.name], report.looks, report.files)
+            for one in _red_or_worse(report, against, functions)
+        ],
     )
 
 
@@ -65,51 +69,27 @@ def _red_or_worse(report: Report, against: Against, functions: Sequence[Crossove
     ]
 
 
-def _crossovers(report: Report, functions: Sequence[Crossover]) -> Markup:
+def _breakdown(
+    report: Report, functions: Sequence[Crossover], environments: Sequence[str]
+) -> list[BreakdownRow]:
     """Functions against environments: at which rank counts and sizes it is red, and by what."""
     links = {one.case.key(): group.link for group in report.groups for one in group.members}
-    environments = list(dict.fromkeys(one.case.environment for one in functions))
     by_function: dict[str, dict[str, Crossover]] = {}
     for one in functions:
         name = content.function_name(one.case)
-        if one.case.benchmark == "netpipe":
+        if registry.of(one.case).by_protocol:
             name = f"{name} {content.variant(one.case)}"
         by_function.setdefault(name, {})[one.case.environment] = one
-    rows = [
-        row(name, *(_crossover(there.get(one), links) for one in environments))
+    return [
+        BreakdownRow(name, tuple(_cell(there.get(one), links) for one in environments))
         for name, there in by_function.items()
     ]
-    return joined(
-        element(
-            "p",
-            "The rank counts at which a function is red, and at which message sizes; the least of"
-            " them is where it breaks down.",
-        ),
-        table([row("function", *environments, head=True)], rows),
-    )
 
 
-def _crossover(one: Crossover | None, links: dict[tuple, str]) -> Markup:
+def _cell(one: Crossover | None, links: dict[tuple, str]) -> BreakdownCell | None:
     if one is None:
-        return element("td", "–", class_="no-case", title="not in the configuration")
+        return None
     if not one.red:
-        look = "inconclusive" if one.inconclusive else "absent" if one.missing else None
-        return element("td", one.sentence(), class_=look)
-    link = links[one.red[0].case.key()]
-    return element(
-        "td",
-        element("strong", element("a", f"{one.least} ranks", href=link)),
-        element("br"),
-        one.sentence(),
-        class_="failed",
-    )
-
-
-def _plots(report: Report, groups: Sequence[Group]) -> Markup:
-    if not groups:
-        return element("p", "There are none: it is nowhere red, and nowhere slower.")
-    return element(
-        "div",
-        [curves.figure(report.figures[one.name], report.looks, report.files) for one in groups],
-        class_="charts",
-    )
+        look = "inconclusive" if one.inconclusive else "absent" if one.missing else ""
+        return BreakdownCell(one.sentence(), look)
+    return BreakdownCell(one.sentence(), "failed", links[one.red[0].case.key()], one.least)

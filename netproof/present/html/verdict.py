@@ -2,24 +2,115 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from netproof.benchmarks.catalogue import FEATURES
 from netproof.criteria import Level
+from netproof.diagnosis.diagnosis import NO_EARLIER, Culprit, Diagnosis
 from netproof.measurement.case import Case
+from netproof.present.diagnosis import headline, rows
 from netproof.present.html import content
 from netproof.present.html.content import CaseState, state_of
-from netproof.present.html.html import Markup, element, joined, row, table
 from netproof.present.html.material import Report
+from netproof.present.power import said
 from netproof.present.tables import MOST_DIFFERENCES
-from netproof.verdict.verdict import CANNOT_JUDGE, FAILED, PASSED, Judged, LeftCase
+from netproof.present.wording import not_available, outcome
+from netproof.verdict.counts import counts
+from netproof.verdict.judged import CANNOT_JUDGE, FAILED, PASSED, Judged, LeftCase
+from netproof.verdict.power import CasePower, Change
 
-CASES_SHOWN = 40
-"""How many cases a list shows before the others are to be opened."""
+
+@dataclass(frozen=True)
+class CaseEntry:
+    """A case of a list, with the way to its curves and the reasons why it is in the list."""
+
+    name: str
+    link: str
+    reasons: tuple[str, ...]
 
 
-def part(report: Report) -> Markup:
-    """The verdict, failures with their reasons, what did not run, and what else is to be said."""
+@dataclass(frozen=True)
+class NotRun:
+    """What did not run of a configuration for one reason."""
+
+    configuration: str
+    why: str
+    cases: tuple[str, ...]
+
+    @property
+    def count(self) -> int:
+        """How many cases it is."""
+        return len(self.cases)
+
+
+@dataclass(frozen=True)
+class CulpritView:
+    """What is wrong at a place: the headline, and what is told of it, each with its label."""
+
+    headline: str
+    rows: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class DiagnosisView:
+    """What is wrong with a partition, what was ruled out, and what is not known."""
+
+    headline: str
+    culprits: tuple[CulpritView, ...]
+    ruled_out: tuple[str, ...]
+    not_known: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PowerEntry:
+    """A case that passed, and of each kind of change the mildest that fails it, and by what."""
+
+    name: str
+    link: str
+    changes: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class VerdictView:
+    """The verdict, failures with their reasons, what did not run, and what else is to be said.
+
+    ``more_differences``: of nodes, beyond those among the ``notes``; ``diagnoses``: by partition.
+    """
+
+    look: str
+    sign: str
+    word: str
+    sentence: str
+    faults: tuple[str, ...]
+    failed: tuple[CaseEntry, ...]
+    inconclusive: tuple[CaseEntry, ...]
+    not_run: tuple[NotRun, ...]
+    warned: tuple[CaseEntry, ...]
+    unconfirmed: tuple[CaseEntry, ...]
+    notes: tuple[str, ...]
+    more_differences: int
+    diagnoses: tuple[DiagnosisView, ...] = ()
+    powers: tuple[PowerEntry, ...] = ()
+    kinds: tuple[str, ...] = ("case", *map(str, Change))
+
+
+def _diagnosis(one: Diagnosis) -> DiagnosisView:
+    return DiagnosisView(
+        headline(one),
+        tuple(CulpritView(culprit.headline, _told(culprit)) for culprit in one.culprits),
+        one.ruled_out,
+        one.not_known,
+    )
+
+
+def _told(culprit: Culprit) -> tuple[tuple[str, str], ...]:
+    """What is told of a culprit; of since when only where earlier sessions were looked into."""
+    told = rows(culprit)
+    return tuple(one for one in told if culprit.since is not NO_EARLIER or one[0] != "since")
+
+
+def view(report: Report) -> VerdictView:
+    """All that the part shows."""
     verdict = report.judged.verdict
     warned = any(state_of(one) is CaseState.WARNED for one in verdict.cases)
     state, word = {
@@ -33,186 +124,87 @@ def part(report: Report) -> Markup:
     for one in verdict.cases:
         by_state.setdefault(state_of(one), []).append(one)
     links = {id(one): group.link for group in report.groups for one in group.members}
-    return joined(
-        element(
-            "p",
-            element("strong", f"{state.sign} {word}"),
-            element("span", f"{content.sentence(verdict)}."),
-            class_=f"verdict {state.look}",
-        ),
-        _faults(verdict.faults),
-        _failures(by_state.get(CaseState.FAILED, []), links),
-        _inconclusive(by_state.get(CaseState.INCONCLUSIVE, []), links),
-        _not_run(by_state.get(CaseState.ABSENT, []), verdict.left),
-        _warnings(verdict.cases, links),
-        _unconfirmed(verdict.cases, links),
-        _notes(report),
-    )
+    pages = {one.case.key(): links[id(one)] for one in verdict.cases if id(one) in links}
 
-
-def _faults(faults: Sequence[str]) -> Markup | None:
-    if not faults:
-        return None
-    return joined(
-        element("h3", "Faults beyond single cases"),
-        element("ul", [element("li", fault, class_="failed") for fault in faults], class_="cases"),
-    )
-
-
-def _failures(several: Sequence[Judged], links: Mapping[int, str]) -> Markup:
-    if not several:
-        return element("p", "No case that ran failed.")
-    return joined(
-        element("h3", f"What failed: {_cases(len(several))}"),
-        _case_list(
-            [(one, [*one.faults, *content.reasons(one, Level.FAIL)]) for one in several],
-            links,
-            "failed",
-        ),
-    )
-
-
-def _inconclusive(several: Sequence[Judged], links: Mapping[int, str]) -> Markup | None:
-    if not several:
-        return None
-    return joined(
-        element("h3", f"What is inconclusive: {_cases(len(several))}"),
-        _case_list(
-            [(one, content.reasons(one, Level.INCONCLUSIVE)) for one in several],
-            links,
-            "inconclusive",
-        ),
-    )
-
-
-def _case_list(
-    several: Sequence[tuple[Judged, Sequence[str]]], links: Mapping[int, str], class_: str
-) -> Markup:
-    """Cases with their reasons; of very many, those after the first are to be opened."""
-    made = [
-        element(
-            "li",
-            element("a", _case_name(one.case), href=links[id(one)]),
-            element("ul", [element("li", why) for why in reasons]),
-            class_=class_,
+    def entries(several: Iterable[tuple[Judged, Sequence[str]]]) -> tuple[CaseEntry, ...]:
+        return tuple(
+            CaseEntry(_case_name(one.case), links[id(one)], tuple(reasons))
+            for one, reasons in several
+            if reasons
         )
-        for one, reasons in several
-    ]
-    first, others = made[:CASES_SHOWN], made[CASES_SHOWN:]
-    return joined(
-        element("ul", first, class_="cases"),
-        element(
-            "details",
-            element("summary", f"and {len(others)} more"),
-            element("ul", others, class_="cases"),
-        )
-        if others
-        else None,
+
+    differences = report.judged.beyond_nodes
+    return VerdictView(
+        diagnoses=tuple(map(_diagnosis, report.diagnoses)),
+        powers=tuple(_power(one, pages[one.case.key()]) for one in report.powers if one.smallest),
+        look=state.look,
+        sign=state.sign,
+        word=word,
+        sentence=outcome(counts(verdict)),
+        faults=verdict.faults,
+        failed=entries(
+            (one, [*one.faults, *content.reasons(one, Level.FAIL)])
+            for one in by_state.get(CaseState.FAILED, [])
+        ),
+        inconclusive=entries(
+            (one, content.reasons(one, Level.INCONCLUSIVE))
+            for one in by_state.get(CaseState.INCONCLUSIVE, [])
+        ),
+        not_run=_not_run(by_state.get(CaseState.ABSENT, []), verdict.left),
+        warned=entries((one, content.reasons(one, Level.WARN)) for one in verdict.cases),
+        unconfirmed=entries(
+            (one, [ruling.reason for ruling in one.rulings if ruling.forgiven])
+            for one in verdict.cases
+        ),
+        notes=(
+            *(f"Nodes differ: {one}" for one in differences[:MOST_DIFFERENCES]),
+            *_notes(report),
+        ),
+        more_differences=max(len(differences) - MOST_DIFFERENCES, 0),
     )
 
 
-def _cases(count: int) -> str:
-    return "1 case" if count == 1 else f"{count} cases"
+def _power(one: CasePower, link: str) -> PowerEntry:
+    found = {each.change: each for each in one.smallest}
+    changes = [found.get(change) for change in Change]
+    return PowerEntry(
+        _case_name(one.case),
+        link,
+        tuple((said(each), "" if each is None else each.by) for each in changes),
+    )
 
 
 def _case_name(case: Case) -> str:
     return f"{content.configuration(case)}: {content.function_name(case)}, {content.variant(case)}"
 
 
-def _not_run(several: Sequence[Judged], left: Sequence[LeftCase]) -> Markup:
-    if not several and not left:
-        return element("p", "Every case that was owed ran.")
+def _not_run(several: Sequence[Judged], left: Sequence[LeftCase]) -> tuple[NotRun, ...]:
     by_place: dict[tuple[str, str], list[Case]] = {}
     for one in several:
         place = (content.configuration(one.case), "; ".join(one.faults))
         by_place.setdefault(place, []).append(one.case)
     for one in left:
-        word = "left for another night" if one.left.planned else "could not be measured"
+        word = "deferred" if one.left.planned else "could not be measured"
         place = (content.configuration(one.case), f"{word}: {one.left.why}")
         by_place.setdefault(place, []).append(one.case)
-    rows = [
-        row(
+    return tuple(
+        NotRun(
             where,
-            str(len(cases)),
-            element(
-                "td",
-                why,
-                element(
-                    "details",
-                    element("summary", "which"),
-                    element(
-                        "ul",
-                        [
-                            element(
-                                "li",
-                                f"{content.function_name(case)}, {content.variant(case)}",
-                            )
-                            for case in cases
-                        ],
-                    ),
-                ),
-            ),
+            why,
+            tuple(f"{content.function_name(case)}, {content.variant(case)}" for case in cases),
         )
         for (where, why), cases in by_place.items()
-    ]
-    return joined(
-        element("h3", f"What did not run: {_cases(len(several) + len(left))}"),
-        table([row("configuration", "cases", "why", head=True)], rows),
     )
 
 
-def _warnings(cases: Sequence[Judged], links: Mapping[int, str]) -> Markup | None:
-    several = [(one, content.reasons(one, Level.WARN)) for one in cases if one.said(Level.WARN)]
-    if not several:
-        return None
-    return element(
-        "details",
-        element("summary", f"Warnings: {_cases(len(several))}"),
-        _case_list(several, links, "warned"),
-        open=True if len(several) <= 4 else None,
-    )
-
-
-def _unconfirmed(cases: Sequence[Judged], links: Mapping[int, str]) -> Markup | None:
-    several = []
-    for one in cases:
-        shown = [
-            content.reason(ruling)
-            for ruling in one.rulings
-            if ruling.level is Level.SHOWN
-            and (ruling.confirmation is not None or "; known: " in ruling.why)
-        ]
-        if shown:
-            several.append((one, shown))
-    if not several:
-        return None
-    return element(
-        "details",
-        element("summary", f"Flagged, but not confirmed, or known of: {_cases(len(several))}"),
-        _case_list(several, links, "shown"),
-    )
-
-
-def _notes(report: Report) -> Markup | None:
+def _notes(report: Report) -> list[str]:
     verdict = report.judged.verdict
-    told = [
-        *(
-            f"Not here: {one.partition} {one.environment}"
-            f" {FEATURES.get(one.benchmark, one.benchmark)}: {one.reason}"
-            for one in verdict.absences
-        ),
+    return [
+        *(f"Coverage: {one}" for one in verdict.coverage),
+        *(f"Pairs: {one}" for one in verdict.pairs),
+        *(f"Inconclusive: {one}" for one in verdict.undecided),
+        *(f"Warning: {one}" for one in verdict.node_warnings),
+        *(f"Not available: {one}" for one in not_available(verdict.absences)),
         *(f"Note: {note}" for note in verdict.notes),
         *(f"Not compared with an earlier session: {reason}" for reason in report.judged.unread),
     ]
-    differences = report.judged.differences
-    shown = [f"Nodes differ: {one}" for one in differences[:MOST_DIFFERENCES]]
-    if not told and not shown:
-        return None
-    beyond = len(differences) - len(shown)
-    return joined(
-        element("h3", "What has to be said besides"),
-        element("ul", [element("li", one) for one in (*shown, *told)]),
-        element("p", element("a", f"Nodes differ in {beyond} more.", href="#nodes-differ"))
-        if beyond
-        else None,
-    )

@@ -1,9 +1,11 @@
 #!/bin/bash
-# node.sh INTERFACE: what this node is, one "key TAB value" a line between a header and "end". What
-# cannot be had is a line "absent.KEY TAB REASON"; nothing is left out silently.
+# node.sh INTERFACE PROGRAM...: what this node is, one "key TAB value" a line between a header and
+# "end". What cannot be had is a line "absent.KEY TAB REASON"; nothing is left out silently.
 set -uf
 export LC_ALL=C PATH=$PATH:/usr/sbin:/sbin
+clock=$EPOCHREALTIME
 interface=$1
+shift
 
 SYSCTLS="net.ipv4.tcp_congestion_control net.ipv4.tcp_rmem net.ipv4.tcp_wmem net.ipv4.tcp_timestamps
 net.ipv4.tcp_sack net.ipv4.tcp_window_scaling net.ipv4.tcp_moderate_rcvbuf net.ipv4.tcp_adv_win_scale
@@ -44,6 +46,127 @@ table() {
     [ -n "$found" ] || say "absent.$key" "$*: prints none"
 }
 
+# rings INTERFACE: the sizes of its rings, and those that it can have.
+rings() {
+    local output line maximum= found=
+    if ! output=$(ethtool -g "$1" 2>&1); then
+        say absent.rings "ethtool -g $1: ${output:-failed and said nothing}"
+        return
+    fi
+    while IFS= read -r line; do
+        case $line in
+        Pre-set\ maximums:*) maximum=" maximum" ;;
+        Current\ hardware\ settings:*) maximum= ;;
+        *)
+            [[ $line =~ ^([^:]+):[[:blank:]]+([^[:blank:]].*) ]] || continue
+            say "rings.${BASH_REMATCH[1]}$maximum" "${BASH_REMATCH[2]}"
+            found=1
+            ;;
+        esac
+    done <<<"$output"
+    [ -n "$found" ] || say absent.rings "ethtool -g $1: prints none"
+}
+
+# content FILE: its text, nothing where it cannot be read.
+content() {
+    { [ ! -r "$1" ] || printf '%s' "$(<"$1")"; } 2>/dev/null
+}
+
+# pci BUS: how the card at that place of the bus is connected, and how it could be.
+pci() {
+    local name file value
+    if [ -z "$1" ] || [ ! -e "/sys/bus/pci/devices/$1" ]; then
+        say absent.pci "$interface is no PCI device"
+        return
+    fi
+    for name in "speed current_link_speed" "maximum speed max_link_speed" \
+        "width current_link_width" "maximum width max_link_width"; do
+        file=/sys/bus/pci/devices/$1/${name##* }
+        value=$(content "$file")
+        # Virtual functions have no link of their own.
+        case $value in Unknown* | 0) value= ;; esac
+        known "pci.${name% *}" "$value" "$file does not say"
+    done
+}
+
+# Each governor, and of several how many CPUs have it.
+governor() {
+    local file value found=
+    local -A counts=()
+    set +f
+    for file in /sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor; do
+        value=$(content "$file")
+        [ -z "$value" ] || counts[$value]=$((${counts[$value]:-0} + 1))
+    done
+    set -f
+    for value in "${!counts[@]}"; do
+        if [ "${#counts[@]}" -gt 1 ]; then found+="${found:+, }$value on ${counts[$value]}"; else found=$value; fi
+    done
+    known governor "$found" "the kernel sets no CPU frequencies here"
+}
+
+# What there is in KiB, and in each NUMA node.
+memory() {
+    local file name value numa found=
+    while read -r name value _; do
+        [ "$name" != MemTotal: ] || say "memory.total KiB" "$value"
+    done </proc/meminfo
+    set +f
+    for file in /sys/devices/system/node/node[0-9]*/meminfo; do
+        [ -r "$file" ] || continue
+        while read -r _ numa name value _; do
+            [ "$name" != MemTotal: ] || say "memory.NUMA $numa KiB" "$value"
+        done <"$file"
+        found=1
+    done
+    set -f
+    [ -n "$found" ] || say absent.memory.NUMA "the kernel has no NUMA nodes"
+}
+
+# What the kernel does about flaws of the CPU, by its command line and as it came.
+mitigations() {
+    local word words= file value
+    for word in $(content /proc/cmdline); do
+        case $word in
+        mitigations=* | nosmt* | nopti | pti=* | nospec* | spec* | retbleed=* | l1tf=* | mds=* | tsx*=* | \
+            mmio_stale_data=* | srbds=* | gather_data_sampling=* | reg_file_data_sampling=*)
+            words+=" $word"
+            ;;
+        esac
+    done
+    say "mitigations.command line" "${words:-(none)}"
+    set +f
+    for file in /sys/devices/system/cpu/vulnerabilities/*; do
+        value=$(content "$file")
+        [ -z "$value" ] || say "mitigations.${file##*/}" "$value"
+    done
+    set -f
+}
+
+# How far the clock is from the time of the network, by what keeps it.
+ntp() {
+    local said fields
+    if [ -n "$(type -P chronyc)" ]; then
+        said=$(timeout 2 chronyc -n -c tracking 2>&1)
+        IFS=, read -r -a fields <<<"$said"
+        if [ "${#fields[@]}" -ge 14 ] && [ "${fields[13]}" != "Not synchronised" ]; then
+            say clock_ntp_offset_s "${fields[4]}"
+        else
+            say absent.clock_ntp_offset_s "chronyc tracking: ${said:-nothing said in 2 s}"
+        fi
+    elif [ -n "$(type -P ntpq)" ]; then
+        said=$(timeout 2 ntpq -n -c 'rv 0 leap,offset' 2>&1)
+        # In milliseconds.
+        if [[ $said =~ leap=(00|01|10),.*offset=([-+]?[0-9.]+) ]]; then
+            say clock_ntp_offset_s "${BASH_REMATCH[2]}e-3"
+        else
+            say absent.clock_ntp_offset_s "ntpq: ${said:-nothing said in 2 s}"
+        fi
+    else
+        say absent.clock_ntp_offset_s "neither chronyc nor ntpq is installed"
+    fi
+}
+
 # field NAME: value of "NAME: value" in $described.
 field() {
     [[ $'\n'$described =~ $'\n'[[:space:]]*"$1":[[:blank:]]*([^$'\n']*) ]] && echo "${BASH_REMATCH[1]}"
@@ -75,20 +198,41 @@ program() {
     done < <(ldd "$path" 2>/dev/null)
 }
 
-printf 'netproof-node\t1\n'
+printf 'netproof-node\t2\n'
+say clock_s "$clock"
 say node "${SLURMD_NODENAME:-$(uname -n)}"
 say kernel "$(uname -rv)"
 say architecture "$(uname -m)"
 cpu=$(sed -n 's/^model name[[:space:]]*: //p;T;q' /proc/cpuinfo)
 known cpu "$cpu" "/proc/cpuinfo names no model"
+known microcode "$(sed -n 's/^microcode[[:space:]]*: //p;T;q' /proc/cpuinfo)" "/proc/cpuinfo names none"
 known cpus "$(getconf _NPROCESSORS_ONLN)" "getconf does not count them"
+governor
+memory
+mitigations
+hugepages=$(content /sys/kernel/mm/transparent_hugepage/enabled)
+[[ $hugepages =~ \[(.+)\] ]]
+known hugepages "${BASH_REMATCH[1]:-}" "the kernel has no transparent hugepages"
+file=/sys/devices/system/clocksource/clocksource0/current_clocksource
+known clock_source "$(content "$file")" "$file is not there"
+ntp
 say interface "$interface"
 link=$(ip -o link show dev "$interface" 2>&1)
 [[ $link =~ \ mtu\ ([0-9]+) ]]
 known mtu "${BASH_REMATCH[1]:-}" "ip link: $link"
+[[ $link =~ \<([^\>]*)\> ]]
+case ,${BASH_REMATCH[1]:-}, in
+,,) say absent.state "ip link: $link" ;;
+*,LOWER_UP,*) say state up ;;
+*,UP,*) say state "no carrier" ;;
+*) say state down ;;
+esac
+[[ $(ip -o -4 addr show dev "$interface" 2>&1) =~ \ inet\ ([0-9.]+) ]]
+known address "${BASH_REMATCH[1]:-}" "$interface has no IPv4 address"
 
 if [ -z "$(type -P ethtool)" ]; then
-    for key in link_mbit_s driver driver_version firmware bus nic offloads coalescing; do
+    for key in link_mbit_s duplex autonegotiation driver driver_version firmware bus nic pci offloads \
+        coalescing rings; do
         say "absent.$key" "ethtool is not installed"
     done
 else
@@ -96,6 +240,10 @@ else
     speed=$(field Speed)
     [[ $speed =~ ^([0-9]+)Mb/s ]]
     known link_mbit_s "${BASH_REMATCH[1]:-}" "ethtool: ${speed:-$described}"
+    duplex=$(field Duplex)
+    [[ $duplex == Unknown* ]] || known duplex "$duplex" "ethtool gives none"
+    [[ $duplex != Unknown* ]] || say absent.duplex "ethtool: $duplex"
+    known autonegotiation "$(field Auto-negotiation)" "ethtool gives none"
     described=$(ethtool -i "$interface" 2>&1)
     bus=$(field bus-info)
     known driver "$(field driver)" "ethtool -i: $described"
@@ -111,8 +259,10 @@ else
         nic="$nic [$(<"$device/vendor"):$(<"$device/device")]"
     fi
     known nic "$nic" "$interface is no PCI device"
+    pci "$bus"
     table offloads '^[[:space:]]*([^:[:space:]]+): (.+)' ethtool -k "$interface"
     table coalescing '^([^:]+):[[:blank:]]*(.+)' ethtool -c "$interface"
+    rings "$interface"
 fi
 
 for name in $SYSCTLS; do
@@ -125,7 +275,7 @@ for name in $SYSCTLS; do
 done
 
 declare -A libraries=()
-for name in NPtcp NPmpi IMB-MPI1; do
+for name in "$@"; do
     program "$name"
 done
 printf 'end\n'

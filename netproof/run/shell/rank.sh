@@ -1,16 +1,24 @@
 #!/bin/bash
 # rank.sh COMMAND...: runs one rank and says on standard error where it ran, what CPU it took, how
-# it was scheduled, and, once on each node, what else the node did meanwhile.
+# it was scheduled, and, once on each node, what else the node did meanwhile and what its network
+# counted.
 . ./load.sh
+. ./counters.sh
 node=$(uname -n)
 # In TIMEFORMAT a % begins a figure.
 TIMEFORMAT="netproof rank ${SLURM_PROCID:?} on ${node//%/%%}: %R s wall, %U s user, %S s system"
 scheduled=
 # A shell watches its program itself.
 if [ "$1" = bash ]; then run=("$@"); else run=(watched "$@"); fi
-[ "${SLURM_LOCALID:?}" -ne 0 ] || load_before
+if [ "${SLURM_LOCALID:?}" -eq 0 ]; then
+    network_before
+    load_before
+fi
 time "${run[@]}"
 status=$?
 [ -z "$scheduled" ] || echo "$scheduled" >&2
-[ "$SLURM_LOCALID" -ne 0 ] || load_after "$node"
+if [ "$SLURM_LOCALID" -eq 0 ]; then
+    load_after "$node"
+    network_after "$node"
+fi
 exit "$status"

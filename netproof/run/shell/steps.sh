@@ -70,9 +70,36 @@ wanted() {
     ! grep -qxF -- "$1" closed.txt 2>/dev/null
 }
 
-# decide COMMAND...: closes what is decided. A node that cannot tell makes every round.
+# decider COMMAND...: starts what answers `decide`, unless it is there. It ends with the script, of
+# which it reads.
+decider() {
+    [ -z "${decider-}" ] || return 0
+    coproc deciding {
+        exec 2>>decide.out
+        exec "$@"
+    }
+    decider=$deciding_PID
+}
+
+# decide WORD: has that close what is decided. A node that cannot tell makes every round; what ends
+# without an answer is started again by the next `decider`.
 decide() {
-    "$@" >>decide.out 2>&1 </dev/null || true
+    local answer= status lines=()
+    # Writing to what has ended would end the script.
+    trap : PIPE
+    {
+        printf '%s\n' "$1" >&"${deciding[1]}"
+        read -r answer <&"${deciding[0]}"
+    } 2>/dev/null
+    trap - PIPE
+    [ -z "$answer" ] || return 0
+    wait "$decider"
+    status=$?
+    decider=
+    # What it said last is why.
+    mapfile -t lines 2>/dev/null <decide.out
+    [[ ${#lines[@]} -gt 0 && ${lines[-1]} != *"what decides ended"* ]] || lines=("")
+    printf '%s\n' "${lines[-1]:+${lines[-1]}; }what decides ended with status $status" >>decide.out
 }
 
 # job_nodes FILE: sets the array nodes to the job's own, by Slurm's names, and notes them in FILE.

@@ -28,7 +28,8 @@ concretize)
     *mpich*) lock=mpich-gcc ;;
     *) lock=openmpi-clang ;;
     esac
-    sed "s,/srv/cluster/,$STAND_IN_PROJECT/," "$STAND_IN_DATA/$lock.lock" >"$own/spack.lock"
+    sed "s,/srv/cluster/,$STAND_IN_PROJECT/,; s/12[.]2[.]0/${STAND_IN_GCC-12.2.0}/g" \\
+        "$STAND_IN_DATA/$lock.lock" >"$own/spack.lock"
     ;;
 install)
     case " ${STAND_IN_FAILS-} " in
@@ -45,6 +46,17 @@ install)
     printf '#!/bin/bash\\n[ -n "${PMI_RANK#0}${OMPI_COMM_WORLD_RANK#0}" ] || cat %s\\n' \
         "$STAND_IN_DATA/smoke-imb.out" >IMB-MPI1
     chmod +x NPtcp NPmpi IMB-MPI1
+    for output in "$STAND_IN_DATA"/smoke-osu_*.out; do
+        case $output in
+        *_latency.out | *bw.out | *_mbw_mr.out) kind=pt2pt ;;
+        *) kind=collective ;;
+        esac
+        program=../libexec/osu-micro-benchmarks/mpi/$kind/$(basename "${output#*smoke-}" .out)
+        mkdir -p "${program%/*}"
+        printf '#!/bin/bash\\n[ -n "${PMI_RANK#0}${OMPI_COMM_WORLD_RANK#0}" ] || cat %s\\n' \\
+            "$output" >"$program"
+        chmod +x "$program"
+    done
     ;;
 esac
 """
@@ -71,8 +83,8 @@ esac
 LDD = """#!/bin/bash
 # What the stand-in installs are scripts: says of them what real programs are linked with.
 case $1 in
-*openmpi*/view/bin/*) set -- "$(readlink -f /usr/bin/NPopenmpi)" ;;
-*mpich*/view/bin/*)
+*openmpi*/view/*) set -- "$(readlink -f /usr/bin/NPopenmpi)" ;;
+*mpich*/view/*)
     set -- "$STAND_IN_PROJECT/.opt/mpich/lib/libmpi.so.12"
     printf '\\tlibmpi.so.12 => %s (0x00007f0000000000)\\n' "$1"
     ;;

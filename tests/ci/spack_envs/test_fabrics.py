@@ -234,6 +234,7 @@ def test_debians_open_mpi_says_itself_what_it_has():
     assert {"tcp", "shm", "ucx", "verbs"} <= {name for name, one in told.items() if one.there}
 
 
+@pytest.mark.slow
 def test_a_library_that_lacks_what_is_required_is_not_built(spack_envs, stand_in, folder):
     site = folder / "site" / "debian12" / "packages.yaml"
     site.write_text(site.read_text() + "      netproof_fabrics: {cuda: GPUs}\n")
@@ -243,6 +244,7 @@ def test_a_library_that_lacks_what_is_required_is_not_built(spack_envs, stand_in
     assert spack.state(spack.table(folder).named(ONE), folder).word == "failed"
 
 
+@pytest.mark.slow
 def test_a_declared_absence_is_shown_and_kept_with_what_was_built(spack_envs, stand_in, folder):
     site = folder / "site" / "debian12" / "packages.yaml"
     site.write_text(

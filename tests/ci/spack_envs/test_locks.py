@@ -90,6 +90,7 @@ def runnable(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.skip("the recorded locks are of x86_64 with GCC")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("runnable")
 def test_locked_builds_by_the_lock_and_concretizes_nothing(spack_envs, stand_in, folder, tmp_path):
     locks = tmp_path / "locks"
@@ -106,6 +107,7 @@ def test_locked_builds_by_the_lock_and_concretizes_nothing(spack_envs, stand_in,
     assert own.read_bytes() == made.read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flags", [[], ["--locks", "elsewhere"]])
 def test_locked_without_a_lock_is_refused(spack_envs, stand_in, folder, flags):
     ran = spack_envs("build", ONE, "--site", "debian12", "--locked", *flags)
@@ -116,6 +118,7 @@ def test_locked_without_a_lock_is_refused(spack_envs, stand_in, folder, flags):
     assert stand_in() == []
 
 
+@pytest.mark.slow
 def test_locked_with_a_stale_lock_is_refused_in_words(spack_envs, stand_in, folder, tmp_path):
     locks = tmp_path / "locks"
     spack_envs("concretize", ONE, "--site", "debian12", "--locks", str(locks))
@@ -129,6 +132,7 @@ def test_locked_with_a_stale_lock_is_refused_in_words(spack_envs, stand_in, fold
     assert "it is not the one that concretized.json beside it is of" in ran.stdout
 
 
+@pytest.mark.slow
 def test_slurm_and_pmix_are_the_clusters_unless_told_otherwise(
     spack_envs, stand_in, tmp_path, monkeypatch
 ):
@@ -150,6 +154,7 @@ def test_slurm_and_pmix_are_the_clusters_unless_told_otherwise(
     assert stand_in() == ["openmpi-gcc concretize", "openmpi-gcc install"]
 
 
+@pytest.mark.slow
 def test_a_build_writes_nothing_into_the_checkout(spack_envs, stand_in, folder):
     def content() -> dict[str, bytes]:
         return {

@@ -10,6 +10,9 @@ import pytest
 from ci.spack_envs import release
 from ci.spack_envs.release import Release, ReleaseError
 
+# ci/spack-envs runs as a whole, several times a test.
+pytestmark = pytest.mark.slow
+
 ONE = "mpich-gcc"
 OTHER = "0" * 40
 

@@ -10,6 +10,9 @@ from ci.spack_envs import smoke
 from netproof.errors import NetproofError
 from netproof.site import spack
 
+# ci/spack-envs runs as a whole, several times a test.
+pytestmark = pytest.mark.slow
+
 ONE = "mpich-gcc"
 
 
@@ -25,19 +28,20 @@ def script(path: Path, text: str) -> None:
     path.chmod(0o755)
 
 
-def test_both_programs_run_by_its_own_mpiexec(spack_envs, built):
+def test_all_programs_run_by_its_own_mpiexec(spack_envs, built):
     ran = spack_envs("check", ONE)
     assert ran.returncode == 0, ran.stdout
-    assert f"{ONE}: NPmpi and IMB-MPI1 ran with 2 ranks" in ran.stdout
+    assert f"{ONE}: NPmpi, IMB-MPI1, osu_latency, osu_bw, " in ran.stdout
+    assert ", osu_reduce_scatter and osu_barrier ran with 2 ranks" in ran.stdout
     log = (built.parents[1] / ".netproof" / "smoke" / "smoke.log").read_text()
     commands = [line for line in log.splitlines() if line.startswith("$ ")]
-    assert [line.split()[1:4] for line in commands] == [
-        [commands[0].split()[1], "-n", "2"],
-        [commands[0].split()[1], "-n", "2"],
-    ]
+    assert [line.split()[1:4] for line in commands] == [[commands[0].split()[1], "-n", "2"]] * 12
     assert commands[0].split()[1].endswith(".opt/mpich/bin/mpiexec")
     assert f"{built}/NPmpi" in commands[0]
-    assert f"{built}/IMB-MPI1" in commands[1]
+    assert f"{built}/IMB-MPI1 -npmin 2 -msglen sizes-PingPong.txt" in commands[1]
+    omb = built.parent / "libexec" / "osu-micro-benchmarks" / "mpi"
+    assert f"{omb}/pt2pt/osu_bw -m 1:64 -i 10" in commands[3]
+    assert f"{omb}/collective/osu_allreduce -m 4:64 -f -i 10" in commands[6]
 
 
 @pytest.mark.parametrize(
@@ -51,7 +55,12 @@ def test_both_programs_run_by_its_own_mpiexec(spack_envs, built):
             "has other sizes than NetPIPE measures",
         ),
         ("IMB-MPI1", "echo broken >&2; exit 1", "IMB-MPI1"),
-        ("IMB-MPI1", "true", "imb.out"),
+        ("IMB-MPI1", "true", "IMB-MPI1.out"),
+        (
+            "IMB-MPI1",
+            '[ "$PMI_RANK" != 0 ] || sed "/^ *64 /d; /^ *32 /d" "$STAND_IN_DATA/smoke-imb.out"',
+            "has the sizes (1, 2, 4, 8, 16), not (1, 2, 4, 8, 16, 32, 64)",
+        ),
     ],
 )
 def test_one_that_fails_is_a_fault(spack_envs, built, name, text, fault):
@@ -61,6 +70,15 @@ def test_one_that_fails_is_a_fault(spack_envs, built, name, text, fault):
     assert any(
         line.startswith(f"FAULT {ONE}: ") and fault in line for line in ran.stdout.splitlines()
     ), ran.stdout
+
+
+def test_one_in_a_folder_of_its_own_that_fails_is_a_fault(spack_envs, built):
+    folder = built.parent / "libexec" / "osu-micro-benchmarks" / "mpi" / "pt2pt"
+    script(folder / "osu_bibw", "exit 3")
+    ran = spack_envs("check", ONE)
+    assert ran.returncode == 1
+    (fault,) = [line for line in ran.stdout.splitlines() if line.startswith("FAULT ")]
+    assert "/osu_bibw -m 1:64 -i 10 -x 1 ended with 3" in fault
 
 
 def test_another_mpi_library_than_the_prefix_has_is_a_fault(spack_envs, built, tmp_path):

@@ -164,7 +164,7 @@ def test_an_exclusion_has_a_reason(folder):
 
 def test_a_feature_that_no_benchmark_brings_is_named(folder):
     changed(folder / "common.yaml", "netproof_features: [imb]", "netproof_features: [omb]")
-    assert "netproof_features are ['omb', 'netpipe-tcp', 'netpipe-mpi']" in faults(folder)
+    assert "netproof_features are ['omb', 'netpipe-tcp', 'netpipe-mpi', 'osu']" in faults(folder)
 
 
 def test_an_mpi_without_a_pmi_flavour_is_named(folder):

@@ -47,6 +47,26 @@ def test_nodes_have_directories_of_their_own_for_pmix(settings):
     assert values(settings, "TmpFS") == ["/tmp/tb/nodes/%n/tmp"]
 
 
+def test_slurm_has_no_topology_without_leaves(settings):
+    assert not slurm.has_tree(DEFAULT)
+    assert values(settings, "TopologyPlugin") == []
+
+
+def test_leaves_and_spine_are_slurms_tree_and_another_switch_is_a_leaf_of_its_own(tmp_path):
+    leaves = Path(topology.__file__).with_name("leaves.yaml").read_text()
+    other = "  gige: {link_mbps: 1000, mtu: 1500, buffer: 1000000, nodes: 2, cpus: 4}\n"
+    (tmp_path / "topology.yaml").write_text(leaves + other)
+    both = topology.load(tmp_path / "topology.yaml")
+    text = slurm.configuration(both, StateFolder(Path("/tmp/tb")), "machine", 1000)
+    assert values(text.splitlines(), "TopologyPlugin") == ["topology/tree"]
+    lines = slurm.tree(both).splitlines()
+    assert lines[0] == "SwitchName=tree-leaf-1 Nodes=tree-1,tree-2,tree-3,tree-4"
+    assert lines[4] == (
+        "SwitchName=tree-spine Switches=tree-leaf-1,tree-leaf-2,tree-leaf-3,tree-leaf-4"
+    )
+    assert lines[5:] == ["SwitchName=gige Nodes=gige-1,gige-2"]
+
+
 def test_a_nodes_name_stands_for_its_address_on_the_switch():
     lines = slurm.hosts(DEFAULT, "machine").splitlines()
     assert "198.18.1.2 gige-2" in lines

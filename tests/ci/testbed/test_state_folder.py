@@ -1,3 +1,4 @@
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -7,8 +8,10 @@ from ci.testbed.state import MADE_NAMESPACE_FOLDER, MARK, StateFolder
 
 
 @pytest.fixture
-def place(tmp_path_factory):
-    return tmp_path_factory.getbasetemp() / "tb"
+def place():
+    # What a testbed puts into it has the longest path that a socket may have.
+    with tempfile.TemporaryDirectory(prefix="netproof-") as short:
+        yield Path(short) / "tb"
 
 
 @pytest.fixture

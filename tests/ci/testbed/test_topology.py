@@ -100,6 +100,103 @@ def test_what_is_wrong_is_refused_with_file_line_and_remedy(tmp_path, change, li
     assert says in str(refused.value)
 
 
+LEAVES = SWITCH.replace("nodes: 2", "nodes: 10, leaves: 3, uplink_mbps: 400")
+
+
+def test_nodes_are_spread_over_the_leaves_in_their_order(tmp_path):
+    (switch,) = read(tmp_path, f"switches:\n  one: {LEAVES}\n").switches
+    assert [(leaf.name, [node.name for node in leaf.nodes]) for leaf in switch.leaves] == [
+        ("one-leaf-1", ["one-1", "one-2", "one-3"]),
+        ("one-leaf-2", ["one-4", "one-5", "one-6"]),
+        ("one-leaf-3", ["one-7", "one-8", "one-9", "one-10"]),
+    ]
+    assert (switch.spine, switch.uplink_mbps) == ("one-spine", 400)
+    assert (switch.uplink.link_mbps, switch.uplink.shape) == (
+        400,
+        topology.default_shape(400, 1500),
+    )
+    assert switch.nodes[-1].address == "198.18.1.10"
+
+
+def test_the_twin_of_a_switch_with_leaves_is_one_link(tmp_path):
+    faults = "faults: {one-leaf-1: {rate: 0.5}, one: {mgmt_mbps: 10}}"
+    text = f"switches:\n  one: {LEAVES.replace('cpus: 4', f'cpus: 4, mgmt_mbps: 50, {faults}')}\n"
+    twin = read(tmp_path, text).twins[0].healthy
+    assert (twin.leaves, twin.uplink_mbps, twin.mgmt_mbps, twin.link_mbps) == ((), None, None, 1000)
+
+
+def test_what_comes_with_the_testbed_has_64_nodes_and_four_leaves():
+    (wide,) = topology.load(FOLDER / "wide.yaml").switches
+    assert (len(wide.nodes), wide.link_mbps, wide.leaves) == (64, 10, ())
+    (tree,) = topology.load(FOLDER / "leaves.yaml").switches
+    assert [len(leaf.nodes) for leaf in tree.leaves] == [4, 4, 4, 4]
+    # All nodes of a leaf can send over its uplink.
+    assert tree.uplink_mbps == 4 * tree.link_mbps
+
+
+def test_faults_of_nodes_leaves_and_the_switch_are_kept_by_place(tmp_path):
+    faults = (
+        "faults: {one: {buffer: 20000, mgmt_mbps: 50}, one-leaf-2: {rate: 0.5},"
+        " one-3: {loss: 0.005, mtu: 1400, busy_cpus: 2, link: down, net.ipv4.tcp_sack: 0}}"
+    )
+    found = read(tmp_path, f"switches:\n  one: {LEAVES.replace('cpus: 4', f'cpus: 4, {faults}')}\n")
+    assert found.faults == {
+        "one": {"buffer": 20000, "mgmt_mbps": 50},
+        "one-leaf-2": {"rate": 0.5},
+        "one-3": {
+            "loss": 0.005,
+            "mtu": 1400,
+            "busy_cpus": 2,
+            "link": "down",
+            "net.ipv4.tcp_sack": "0",
+        },
+    }
+    planted = found.with_switch_faults(found.faults).switches[0]
+    assert (planted.buffer, planted.mgmt_mbps) == (20000, 50)
+    assert (found.switches[0].buffer, found.switches[0].mgmt_mbps) == (1000000, None)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (("leaves: 3", "leaves: 6"), "leaves: found 6; write a whole number from 2 to 5"),
+        (("leaves: 3", "leaves: 1"), "leaves: found 1"),
+        (("nodes: 10", "nodes: 3"), "two leaves take at least 4 nodes"),
+        ((", uplink_mbps: 400", ""), "leaves: uplink_mbps is missing"),
+        (("leaves: 3, ", ""), "uplink_mbps: there is no uplink without leaves"),
+        (("uplink_mbps: 400", "uplink_mbps: fast"), "uplink_mbps: found 'fast'"),
+        (("cpus: 4", "cpus: 4, mgmt_mbps: 0"), "mgmt_mbps: found 0"),
+        (("one:", "switch-nine:"), "the leaf switch-nine-leaf-3 has a name longer than 15"),
+        (("cpus: 4", "cpus: 4, faults: 7"), "faults: must hold places"),
+        (("cpus: 4", "cpus: 4, faults: {two-1: {rate: 0.5}}"), "two-1: no node or leaf of one"),
+        (("cpus: 4", "cpus: 4, faults: {one-1: {}}"), "one-1: must hold at least one fault"),
+        (("cpus: 4", "cpus: 4, faults: {one-1: {rate: 2}}"), "one-1: rate: found 2"),
+        (("cpus: 4", "cpus: 4, faults: {one-1: {colour: 2}}"), "colour: no fault of a node"),
+        (("cpus: 4", "cpus: 4, faults: {one-1: {mtu: 1500}}"), "is the switch's own"),
+        (
+            ("cpus: 4", "cpus: 4, faults: {one: {buffer: 1000}}"),
+            "buffer: found 1000; write at least",
+        ),
+        (
+            ("cpus: 4", "cpus: 4, faults: {one-1: {rate: 0.5, send_rate: 0.5}}"),
+            "rate is of both directions",
+        ),
+    ],
+)
+def test_wrong_leaves_and_faults_are_refused_with_file_and_line(tmp_path, change, says):
+    text = f"switches:\n  one: {LEAVES}\n"
+    assert change[0] in text
+    with pytest.raises(TopologyError) as refused:
+        read(tmp_path, text.replace(*change))
+    assert str(refused.value).startswith(f"{tmp_path}/topology.yaml:2: ")
+    assert says in str(refused.value)
+
+
+def test_a_node_that_is_called_like_a_leaf_is_refused(tmp_path):
+    with pytest.raises(TopologyError, match=r"topology.yaml:3: .* has the name that one uses"):
+        read(tmp_path, f"switches:\n  one: {LEAVES}\n  one-leaf: {SWITCH}\n")
+
+
 @pytest.mark.parametrize("text", ["", "7\n", "switches:\n", "switches: []\n", "switches: {}\n"])
 def test_a_file_without_switches_is_refused(tmp_path, text):
     with pytest.raises(TopologyError, match=r"topology.yaml:1: "):

@@ -1,4 +1,4 @@
-"""NetPIPE's output, as recorded from 3.7.2, is read whole or refused with its line."""
+"""NetPIPE's output, as recorded from 3.7.2 and 5.x, is read whole or refused with its line."""
 
 from __future__ import annotations
 
@@ -6,21 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from netproof.benchmarks import netpipe
+from netproof.benchmarks import netpipe_reading, outputs
 from netproof.errors import NetproofError, ParseError
 
 DATA = Path(__file__).parents[2] / "data" / "netpipe" / "3.7.2"
 
-# Written after a description of the format: no output of NetPIPE 5.x could be recorded.
-FIVE = """\
-       1    0.004000    0.003500    0.004500      2.0000
-       2    0.008000    0.007000    0.009000      2.0000
-    4096    8.192000    8.000000    8.300000      4.0000
-"""
+FIVE = DATA.parent / "5.x"
 
 
-def recorded(name: str, *, bidirectional: bool = False) -> netpipe.NetpipeOutput:
-    read = netpipe.read_file if name.endswith(".out") else netpipe.read_print
+def recorded(name: str, *, bidirectional: bool = False) -> netpipe_reading.NetpipeOutput:
+    read = netpipe_reading.read_file if name.endswith(".out") else netpipe_reading.read_print
     return read((DATA / name).read_text(), name, bidirectional=bidirectional)
 
 
@@ -76,15 +71,15 @@ class TestBothWays:
             DATA / "tcp-both-ways.stderr"
         ).read_text()
         with pytest.raises(ParseError, match="is a bidirectional run, read as one way"):
-            netpipe.read_print(both, "both.txt", bidirectional=False)
+            netpipe_reading.read_print(both, "both.txt", bidirectional=False)
         assert (
-            netpipe.read_print(both, "both.txt", bidirectional=True).curve()
+            netpipe_reading.read_print(both, "both.txt", bidirectional=True).curve()
             == recorded("tcp-both-ways.out", bidirectional=True).curve()
         )
 
     def test_a_run_that_hung_is_short_of_the_sizes_asked_for(self) -> None:
         there = recorded("openmpi-both-ways-hung.out", bidirectional=True).curve().sizes
-        asked = netpipe.sizes(1, 2**20, 0)
+        asked = netpipe_reading.sizes(1, 2**20, 0)
         assert there == asked[: len(there)]
         assert len(there) < len(asked)
 
@@ -103,19 +98,19 @@ class TestSizes:
     def test_the_sizes_are_those_that_netpipe_visits(
         self, name: str, lower: int, upper: int, perturbation: int
     ) -> None:
-        asked = netpipe.sizes(lower, upper, perturbation)
+        asked = netpipe_reading.sizes(lower, upper, perturbation)
         assert recorded(f"{name}.out").curve().sizes == asked
 
     def test_both_ways_visits_the_same_sizes_of_a_message(self) -> None:
         there = recorded("openmpi-both-ways.out", bidirectional=True).curve().sizes
-        assert there == netpipe.sizes(1, 2**20, 0)
+        assert there == netpipe_reading.sizes(1, 2**20, 0)
 
     def test_tcp_both_ways_stops_at_its_socket_buffers(self) -> None:
         there = recorded("tcp-both-ways.out", bidirectional=True).curve().sizes
-        assert there == netpipe.sizes(1, 147456, 0)
+        assert there == netpipe_reading.sizes(1, 147456, 0)
 
     def test_perturbed_sizes_go_past_the_upper_end(self) -> None:
-        assert netpipe.sizes(1, 64, 3)[-3:] == (61, 64, 67)
+        assert netpipe_reading.sizes(1, 64, 3)[-3:] == (61, 64, 67)
 
     @pytest.mark.parametrize(
         ("name", "lower", "upper", "perturbation"),
@@ -125,25 +120,25 @@ class TestSizes:
         self, name: str, lower: int, upper: int, perturbation: int
     ) -> None:
         with pytest.raises(NetproofError, match="start at a power of two"):
-            netpipe.sizes(lower, upper, perturbation)
+            netpipe_reading.sizes(lower, upper, perturbation)
         with pytest.raises(ParseError, match="sizes must increase"):
             recorded(f"{name}.out")
 
     @pytest.mark.parametrize("asked", [(0, 64, 0), (64, 1, 0), (1, 64, -1)])
     def test_sizes_that_netpipe_refuses_are_refused(self, asked: tuple[int, int, int]) -> None:
         with pytest.raises(NetproofError, match="give 1 <= lower <= upper"):
-            netpipe.sizes(*asked)
+            netpipe_reading.sizes(*asked)
 
 
 class TestPrint:
     def test_both_streams_in_one_file_are_read(self) -> None:
-        assert recorded("openmpi.together").curve().sizes == netpipe.sizes(1, 64, 3)
+        assert recorded("openmpi.together").curve().sizes == netpipe_reading.sizes(1, 64, 3)
 
     def test_a_killed_run_is_an_error_at_its_last_line(self) -> None:
         text = (DATA / "stopped.stderr").read_text()
         for found in (text, text + "\n"):
             with pytest.raises(ParseError, match="cut short") as caught:
-                netpipe.read_print(found, "stopped.stderr", bidirectional=False)
+                netpipe_reading.read_print(found, "stopped.stderr", bidirectional=False)
             assert caught.value.line == text.count("\n") + 1
 
     def test_an_integrity_check_is_no_measurement(self) -> None:
@@ -154,15 +149,17 @@ class TestPrint:
 
     def test_a_run_without_a_size_is_an_error(self) -> None:
         with pytest.raises(ParseError, match="the run ends before its first size"):
-            netpipe.read_print("Now starting the main loop\n", "none.txt", bidirectional=False)
+            netpipe_reading.read_print(
+                "Now starting the main loop\n", "none.txt", bidirectional=False
+            )
         with pytest.raises(ParseError, match="cut short: NetPIPE's main loop is missing"):
-            netpipe.read_print("0: node1\n", "none.txt", bidirectional=False)
+            netpipe_reading.read_print("0: node1\n", "none.txt", bidirectional=False)
 
     def test_a_lost_row_is_an_error(self) -> None:
         lines = (DATA / "tcp.stderr").read_text().split("\n")
         del lines[10]
         with pytest.raises(ParseError, match=r"is no row 7 as NetPIPE 3\.7\.2 prints it") as caught:
-            netpipe.read_print("\n".join(lines), "lost.txt", bidirectional=False)
+            netpipe_reading.read_print("\n".join(lines), "lost.txt", bidirectional=False)
         assert caught.value.line == 11
 
 
@@ -185,60 +182,128 @@ class TestPrint:
 def test_an_impossible_row_is_refused_with_its_line(row: str, reason: str) -> None:
     text = f"       3 {3 * 8 / 2**20 / 3.357e-05:f}   0.00003357\n{row}\n"
     with pytest.raises(ParseError, match=reason) as caught:
-        netpipe.read_file(text, "row.out", bidirectional=False)
+        netpipe_reading.read_file(text, "row.out", bidirectional=False)
     assert (caught.value.path, caught.value.line) == ("row.out", 2)
 
 
 def test_a_last_line_without_its_end_is_cut_short() -> None:
     text = (DATA / "tcp.out").read_text()
     with pytest.raises(ParseError, match="the file is cut short") as caught:
-        netpipe.read_file(text[:-1], "cut.out", bidirectional=False)
+        netpipe_reading.read_file(text[:-1], "cut.out", bidirectional=False)
     assert caught.value.line == text.count("\n")
 
 
 @pytest.mark.parametrize("text", ["", "\n\n"])
 def test_an_empty_file_is_an_error(text: str) -> None:
-    for read in (netpipe.read_file, netpipe.read_print):
+    for read in (netpipe_reading.read_file, netpipe_reading.read_print):
         with pytest.raises(ParseError, match="is empty"):
             read(text, "empty.out", bidirectional=False)
 
 
 class TestRelease5:
-    def test_its_average_rate_and_time_are_taken(self) -> None:
-        output = netpipe.read_file(FIVE, "np5.out", bidirectional=False)
+    def recorded(self, name: str) -> netpipe_reading.NetpipeOutput:
+        both = name.endswith("both-ways")
+        return netpipe_reading.read_file(self.text(name), f"{name}.out", bidirectional=both)
+
+    def text(self, name: str) -> str:
+        return (FIVE / f"{name}.out").read_text()
+
+    @pytest.mark.parametrize(
+        ("name", "lower", "upper", "perturbation"),
+        [
+            ("mpich", 1, 65536, 3),
+            ("mpich-from-64", 64, 4096, 0),
+            ("mpich-both-ways", 1, 65536, 0),
+            ("testbed-tcp", 1, 524288, 0),
+            ("testbed-tcp-both-ways", 1, 65536, 0),
+            ("testbed-mpich", 1, 524288, 0),
+        ],
+    )
+    def test_every_size_of_a_message_is_there(
+        self, name: str, lower: int, upper: int, perturbation: int
+    ) -> None:
+        output = self.recorded(name)
         assert output.release == "5"
-        assert output.curve().sizes == (1, 2, 4096)
-        assert output.curve().time_us == (2.0, 2.0, 4.0)
-        assert output.curve().bandwidth_mb_s == pytest.approx((0.5, 1.0, 1024.0))
+        assert output.curve().sizes == netpipe_reading.sizes(lower, upper, perturbation)
+
+    def test_a_rate_of_which_no_decimal_is_left_is_computed(self) -> None:
+        first = self.recorded("testbed-tcp").points[0]
+        row = self.text("testbed-tcp").splitlines()[0].split()
+        assert row[:2] == ["1", "0.000"]
+        assert first.time_us == float(row[4])
+        assert first.bandwidth_mb_s == pytest.approx(1 / float(row[4]))
 
     def test_both_ways_halves_bytes_and_rate(self) -> None:
-        text = FIVE.split("\n", 1)[1]
-        output = netpipe.read_file(text, "np5.out", bidirectional=True)
-        assert output.curve().sizes == (1, 2048)
-        assert output.curve().bandwidth_mb_s == pytest.approx((0.5, 512.0))
-        assert output.both_ways_mb_s == pytest.approx((1.0, 1024.0))
+        output = self.recorded("testbed-tcp-both-ways")
+        moved, gbit_s, *_, time_us = self.text("testbed-tcp-both-ways").splitlines()[-1].split()
+        last = output.points[-1]
+        assert (last.size, last.time_us) == (int(moved) // 2, float(time_us))
+        assert output.both_ways_mb_s is not None
+        assert output.both_ways_mb_s[-1] == pytest.approx(float(gbit_s) * 125, rel=2e-3)
+        with pytest.raises(ParseError, match="say --bidirectional if it was one"):
+            netpipe_reading.read_file(self.text("mpich-both-ways"), "x", bidirectional=False)
 
-    def test_a_clamped_maximum_below_the_average_is_no_error(self) -> None:
-        row = "       8    0.128000    0.120000    0.064000      0.5000\n"
-        output = netpipe.read_file(row, "np5.out", bidirectional=False)
+    def test_sizes_that_double_are_those_asked_for(self) -> None:
+        assert self.recorded("mpich-fac2").curve().sizes == (1, 2, 4, 8, 16, 32, 64)
+
+    @pytest.mark.parametrize("name", ["mpich", "testbed-tcp", "testbed-mpich"])
+    def test_a_row_that_is_missing_is_told(self, name: str) -> None:
+        rows = self.text(name).splitlines(keepends=True)
+        sizes = self.recorded(name).curve().sizes
+        for lost in range(1, len(rows) - 1):
+            left = "".join(rows[:lost] + rows[lost + 1 :])
+            with pytest.raises(ParseError, match=r"are missing: NetPIPE 5\.x measures") as error:
+                netpipe_reading.read_file(left, name, bidirectional=False)
+            assert f" {sizes[lost]} " in str(error.value)
+
+    def test_a_shortest_time_that_was_taken_as_a_microsecond_is_no_error(self) -> None:
+        row = "        8     0.128     0.120     0.064    0.50\n"
+        output = netpipe_reading.read_file(row, "np5.out", bidirectional=False)
         assert output.curve().bandwidth_mb_s == pytest.approx((16.0,))
+
+    def test_the_rate_of_several_pairs_is_refused(self) -> None:
+        with pytest.raises(ParseError, match="of several pairs of ranks at once") as caught:
+            netpipe_reading.read_file(self.text("mpich-pairs"), "pairs", bidirectional=True)
+        assert caught.value.line > 1
+
+    @pytest.mark.parametrize("name", ["mpich-integrity", "mpich-workload"])
+    def test_what_measures_something_else_is_refused(self, name: str) -> None:
+        with pytest.raises(ParseError, match="expected the output of NetPIPE"):
+            outputs.read(self.text(name), name)
+
+    def test_what_it_prints_is_refused_with_what_to_give(self) -> None:
+        text = (FIVE / "mpich.stdout").read_text()
+        with pytest.raises(ParseError, match=r"give the file that it wrote, np\.out unless") as one:
+            outputs.read(text, "mpich.stdout")
+        assert text.split("\n")[one.value.line - 1].startswith("Start testing with ")
+
+    @pytest.mark.parametrize("line", ["srun: job 17 queued", "[0] MPI startup(): ofi", ""])
+    @pytest.mark.parametrize("place", [0, 5, -1])
+    def test_of_the_file_it_writes_no_line_is_anybody_elses(self, line: str, place: int) -> None:
+        rows = self.text("testbed-tcp").split("\n")
+        rows.insert(place, line)
+        with pytest.raises(ParseError):
+            netpipe_reading.read_file("\n".join(rows), "np.out", bidirectional=False)
 
     @pytest.mark.parametrize(
         ("row", "reason"),
         [
-            ("   8192    8.192000    8.000000    8.300000      nan", "average usec is nan"),
-            ("   8192    8.192000    8.000000    8.300000      0.0", "a time of 0"),
-            ("   8192    7.192000    8.000000    8.300000      8.0", "minimum rate to be no more"),
-            ("   8192    8.192000    8.000000    8.300000      64.0", "contradict each other"),
-            ("   8192.5  8.192000    8.000000    8.300000      8.0", "no whole number of bytes"),
-            ("   4096    8.192000    8.000000    8.300000      4.0", "sizes must increase"),
-            ("   8192    8.192000    0.00000811", "expected the 5 columns"),
+            ("   393216     0.565     0.515     0.613     nan", "average usec is nan"),
+            ("   393216     0.000     0.000     0.000    0.00", "a time of 0"),
+            ("   393216     0.565     0.566     0.613 5569.45", "minimum <= average <= maximum"),
+            ("   393216     0.565     0.515     0.564 5569.45", "minimum <= average <= maximum"),
+            ("   393216     0.595     0.515     0.613 5569.45", "would be 0.565 Gbit/s"),
+            ("   393216     0.565     0.515     0.613 569.45", "is no row as NetPIPE 5.x writes"),
+            ("   393216.5   0.565     0.515     0.613 5569.45", "is no row as NetPIPE 5.x writes"),
+            ("   262144     0.524     0.509     0.534 3999.84", "sizes must increase"),
+            ("   393216     0.56500000", "expected the 5 columns"),
         ],
     )
     def test_an_impossible_row_is_refused_with_its_line(self, row: str, reason: str) -> None:
+        rows = self.text("testbed-tcp").splitlines(keepends=True)[:-2]
         with pytest.raises(ParseError, match=reason) as caught:
-            netpipe.read_file(f"{FIVE}{row}\n", "np5.out", bidirectional=False)
-        assert caught.value.line == 4
+            netpipe_reading.read_file("".join([*rows, f"{row}\n"]), "np5.out", bidirectional=False)
+        assert caught.value.line == len(rows) + 1
 
 
 @pytest.mark.parametrize(
@@ -247,11 +312,11 @@ class TestRelease5:
 def test_a_file_from_which_lines_are_missing_is_refused_with_their_sizes(name: str) -> None:
     rows = (DATA / f"{name}.out").read_text().splitlines(keepends=True)
     both = name.endswith("both-ways")
-    whole = netpipe.read_file("".join(rows), name, bidirectional=both).curve().sizes
+    whole = netpipe_reading.read_file("".join(rows), name, bidirectional=both).curve().sizes
     for lost in range(1, len(rows) - 1):
         left = "".join(rows[:lost] + rows[lost + 1 :])
         with pytest.raises(ParseError, match=r"are missing: NetPIPE 3\.7\.2 measures") as error:
-            netpipe.read_file(left, name, bidirectional=both)
+            netpipe_reading.read_file(left, name, bidirectional=both)
         assert f" {whole[lost]} " in str(error.value)
         assert error.value.line == lost + 1
 
@@ -259,12 +324,12 @@ def test_a_file_from_which_lines_are_missing_is_refused_with_their_sizes(name: s
 def test_sizes_that_no_run_visits_are_refused() -> None:
     text = "".join(f"{size:8d} {size * 8 / 2**20 / 1e-3:f} {1e-3:12.8f}\n" for size in (5, 9, 77))
     with pytest.raises(ParseError, match=r"no run of NetPIPE 3\.7\.2 measures these sizes alone"):
-        netpipe.read_file(text, "odd.out", bidirectional=False)
+        netpipe_reading.read_file(text, "odd.out", bidirectional=False)
 
 
 def test_a_line_of_100_mb_is_quoted_by_its_beginning() -> None:
     with pytest.raises(ParseError) as error:
-        netpipe.read_file("9" * 10**8 + "\n", "long.out", bidirectional=False)
+        netpipe_reading.read_file("9" * 10**8 + "\n", "long.out", bidirectional=False)
     assert len(str(error.value)) < 1500
 
 
@@ -275,16 +340,16 @@ class TestWhatOthersPrinted:
         return (DATA / "tcp.stderr").read_text()
 
     def test_before_the_main_loop_it_is_kept(self):
-        framed = netpipe.read_print(self.BEFORE + self.printed(), "x", bidirectional=False)
-        plain = netpipe.read_print(self.printed(), "x", bidirectional=False)
+        framed = netpipe_reading.read_print(self.BEFORE + self.printed(), "x", bidirectional=False)
+        plain = netpipe_reading.read_print(self.printed(), "x", bidirectional=False)
         assert self.BEFORE.strip() in framed.preamble
         assert framed.curve() == plain.curve()
 
     def test_behind_its_rows_nothing_may_follow_since_it_has_no_last_line(self):
         with pytest.raises(ParseError, match="is no row as NetPIPE"):
-            netpipe.read_print(self.printed() + self.BEFORE, "x", bidirectional=False)
+            netpipe_reading.read_print(self.printed() + self.BEFORE, "x", bidirectional=False)
 
     def test_a_row_before_the_main_loop_is_refused(self):
         row = next(line for line in self.printed().splitlines(True) if " times --> " in line)
         with pytest.raises(ParseError, match="a row before NetPIPE's main loop"):
-            netpipe.read_print(row + self.printed(), "x", bidirectional=False)
+            netpipe_reading.read_print(row + self.printed(), "x", bidirectional=False)

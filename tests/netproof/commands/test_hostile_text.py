@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import os
 import pprint
 import re
@@ -16,13 +15,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from netproof.benchmarks.catalogue import imb_function
+from netproof.benchmarks.imb import BENCHMARK as IMB
 from netproof.commands.nightly import junit, summary
 from netproof.commands.nightly.command import _tell
 from netproof.commands.nightly.summary import Night
 from netproof.session import plan
-from netproof.site import site
-from netproof.site.site import Partition
+from netproof.site import faults, site
+from netproof.site.partition import Partition
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -49,12 +48,11 @@ PARTITION = Partition(
     interface="eno1",
     nodes=2,
     ranks_per_node=1,
-    rank_counts=(2,),
+    rank_counts=[2],
     max_message_bytes=4096,
     contention_domain="Summit",
     netpipe_repeats=0,
     netpipe_mpi_inside_repeats=0,
-    imb_arguments=(),
     line_rate_from_bytes=0,
     step_limit_s=60,
 )
@@ -112,19 +110,19 @@ def job(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_interface_plugin_and_arguments_reach_the_programs_as_they_are(job, text):
-    partition = dataclasses.replace(PARTITION, interface=text, imb_arguments=("-x", text))
+    partition = PARTITION.model_copy(update={"interface": text, "imb_arguments": ("-x", text)})
     srun = ["srun", f"--mpi={text}"]
     steps = [
-        *plan.imb_steps([imb_function("Alltoall")], 2, 1, partition, srun, seed=1),
+        *plan.function_steps([IMB.function("Alltoall")], 2, 1, partition, srun, seed=1),
         *plan.netpipe_steps(1, partition, srun, seed=1),
     ]
     script = plan.script(steps, partition, over_tcp=True, describe_nodes=True)
     calls = job(script, ["n-1", "n-2"], "10.0.0.1")
     described = next(call for call in calls if "./node.sh" in call)
-    assert described[-1] == text
+    assert described[described.index("./node.sh") + 1] == text
     asked = next(call for call in calls if "listen-on" in call)
     assert asked[asked.index("listen-on") + 1] == text
-    alltoall = next(call for call in calls if "IMB-MPI1" in call)
+    alltoall = next(call for call in calls if "-npmin" in call)
     assert alltoall[1] == f"--mpi={text}"
     assert alltoall[-3:] == ["-x", text, "Alltoall"]
     assert sum(f"--mpi={text}" in call for call in calls) == 5
@@ -151,7 +149,8 @@ def test_a_rank_tells_its_node_whatever_that_is_called(tmp_path, name):
     (tmp_path / "uname").write_text('#!/bin/sh\nprintf "%s\\n" "$NODE"\n')
     (tmp_path / "uname").chmod(0o755)
     job = ROOT / "netproof" / "run" / "shell"
-    shutil.copy(job / "load.sh", tmp_path)
+    for sourced in ("load.sh", "counters.sh"):
+        shutil.copy(job / sourced, tmp_path)
     ran = subprocess.run(
         ["bash", str(job / "rank.sh"), "true"],
         cwd=tmp_path,
@@ -208,7 +207,11 @@ CONFIGURATION = {
         {
             "name": "mpich",
             "features": ["netpipe-tcp", "netpipe-mpi"],
-            "extras": {"mpi": "MPICH 4.2", "pmi": "pmi2", "absent": {"imb": "not built"}},
+            "extras": {
+                "mpi": "MPICH 4.2",
+                "pmi": "pmi2",
+                "absent": {"imb": "not built", "osu": "not built"},
+            },
         }
     ],
 }
@@ -220,7 +223,7 @@ class TestSite:
     def refusal(self, folder: Path, configuration: dict) -> str:
         path = folder / "cluster.py"
         path.write_text(f"site_configuration = {pprint.pformat(configuration)}\n")
-        with pytest.raises(site.SiteError) as caught:
+        with pytest.raises(faults.SiteError) as caught:
             site.gather(folder)
         assert str(caught.value).startswith(f"{path}: ")
         assert "\n" not in str(caught.value)

@@ -34,6 +34,7 @@ def test_the_site_is_valid_and_has_the_name_and_references_of_its_own(tmp_path):
     assert "mycluster:summit:" in references
 
 
+@pytest.mark.slow
 def test_reframe_lists_its_checks(tmp_path):
     init(tmp_path)
     site_file = tmp_path / "site-config" / "mycluster.py"

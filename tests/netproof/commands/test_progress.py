@@ -24,7 +24,7 @@ SAID = [
         ["export", "--store", "{store}", "--format", "csv", "--to", "{new}"],
         "writing session 20261120T233238-d1f0d2ad",
     ),
-    (["baseline", *REPEATED], "deriving references of 3 sessions"),
+    (["references", "derive", *REPEATED], "deriving references of 3 sessions"),
     (["literature", "--session", str(PASSED)], f"reading {PASSED}"),
 ]
 
@@ -56,6 +56,7 @@ def all_of(terminal: int) -> str:
         read += part
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("arguments", "said"), SAID, ids=[said[0][0] for said in SAID])
 def test_on_a_terminal_it_says_what_it_does(arguments, said, tmp_path, store):
     terminal, theirs = pty.openpty()
@@ -67,6 +68,7 @@ def test_on_a_terminal_it_says_what_it_does(arguments, said, tmp_path, store):
     assert said in " ".join(told.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("arguments", "said"), SAID, ids=[said[0][0] for said in SAID])
 def test_in_a_file_no_progress_stands(arguments, said, tmp_path, store):
     with (tmp_path / "errors").open("w+") as errors:

@@ -69,7 +69,10 @@ def test_the_matrix_has_scores_with_marks_and_says_what_was_not_measured():
 def test_an_absent_benchmark_is_blank_in_the_matrix_and_named_below():
     said = printed(140, "testbed:gige")
     assert row_of(said, "IMB", "PingPong")[3:7] == ["none", "✗", "none", "✗"]
-    assert "not here: gige openmpi4 Intel MPI Benchmarks (IMB-MPI1): Open MPI has no IMB" in said
+    assert (
+        "not available: gige openmpi4, openmpi5 Intel MPI Benchmarks (IMB-MPI1): Open MPI has no"
+        in said
+    )
 
 
 def test_the_dropout_of_a_small_buffer_shows_in_the_curve():
@@ -159,15 +162,26 @@ def test_a_session_whose_nodes_differ_says_so_in_words_as_json_and_from_a_store(
     path.write_text(json.dumps(document))
     ran = CliRunner().invoke(app, ["ingest", str(path), "--store", str(tmp_path / "store")])
     assert "\nnodes differ: gige: mtu: " in ran.stdout
-    assert "\nnodes differ: gige: mtu: " in shown(str(path))[1]
-    assert "\nnodes differ: gige: mtu: " in shown("newest", "--store", str(tmp_path / "store"))[1]
-    assert "\nnodes differ: gige: mtu: " in CliRunner().invoke(app, ["verdict", str(path)]).stdout
-    (told,) = json.loads(shown(str(path), "--json")[1])["nodes_differ"]
+    named = recorded["nodes"][0]["node"]
+    fault = f"\nFAIL gige: {named}: MTU 9000 in job "
+    assert fault in shown(str(path))[1]
+    assert fault in shown("newest", "--store", str(tmp_path / "store"))[1]
+    judged = CliRunner().invoke(app, ["verdict", str(path)])
+    assert fault in judged.stdout
+    assert judged.exit_code == 1
+    # The session is of before Slurm was asked.
+    line = "coverage: gige: 4 nodes measured of 4 that the site states; what Slurm has is not known"
+    assert line in judged.stdout
+    said = json.loads(shown(str(path), "--json")[1])
+    (told,) = said["nodes_differ"]
     assert told.startswith("gige: mtu: 1500 (")
     assert "9000" in told
+    (found,) = said["nodes"]
+    assert (found["fact"], found["nodes"], found["level"]) == ("mtu", [named], "fail")
+    assert not any(one["failed"] or one["known"] for one in said["coverage"])
     recorded["format"] = 99
     path.write_text(json.dumps(document))
-    assert "nodes differ: whether they differ cannot be told: " in shown(str(path))[1]
+    assert "\nFAIL whether nodes differ cannot be told: " in shown(str(path))[1]
 
 
 def test_labels_of_a_session_stand_on_top(tmp_path):

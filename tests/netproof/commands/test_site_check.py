@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from netproof.benchmarks import registry
 from netproof.commands.cli import app
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -25,14 +26,8 @@ THIRD_OF_EXAMPLE = """
         }
     ],
     "environments\""""
-THIRD_OF_TESTBED = """
-                _partition(
-                    "gige3", "a third", 1000, 524288, 10, 60, _criteria(131072)
-                ),
-            ],
-        }
-    ],
-    "environments\""""
+THIRD_OF_TESTBED = """  gige3: {link_mbps: 1000, mtu: 1500, buffer: 1000000, nodes: 4, cpus: 4}
+"""
 END_OF_PARTITIONS = """
             ],
         }
@@ -81,14 +76,23 @@ def test_what_cannot_be_seen_from_here_is_said(folders):
     _, said, _ = checked("example")
     assert "not checked: partitions, nodes and time limits: no Slurm here" in said
     assert "not checked: what only a job sees, that nodes have: openmpi-gcc gcc/13, openmpi" in said
+    assert f", {', '.join(registry.PROGRAMS)}; mpich-gcc " in " ".join(said.split())
 
 
-@pytest.mark.parametrize(
-    ("system", "third"), [("example", THIRD_OF_EXAMPLE), ("testbed", THIRD_OF_TESTBED)]
-)
-def test_another_switch_is_one_more_dictionary_and_nothing_else(folders, system, third):
+def third_of_testbed(folders: Path, monkeypatch) -> None:
+    """One switch more in the topology."""
+    path = folders / "topology.yaml"
+    path.write_text((ROOT / "ci/testbed/topology.yaml").read_text() + THIRD_OF_TESTBED)
+    monkeypatch.setenv("NETPROOF_TOPOLOGY", str(path))
+
+
+@pytest.mark.parametrize("system", ["example", "testbed"])
+def test_another_switch_is_one_more_dictionary_and_nothing_else(folders, system, monkeypatch):
     before = json.loads(checked(system, "--json")[1])["right"][0]
-    changed(folders / "site-config" / f"{system}.py", END_OF_PARTITIONS, third)
+    if system == "example":
+        changed(folders / "site-config" / "example.py", END_OF_PARTITIONS, THIRD_OF_EXAMPLE)
+    else:
+        third_of_testbed(folders, monkeypatch)
     status, said, _ = checked(system, "--full")
     assert (status, said.splitlines()[-1]) == (0, f"{system}: ready")
     assert "2 partitions" in before
@@ -103,37 +107,35 @@ def test_all_that_is_wrong_with_the_dictionary_is_told_at_once(folders):
     status, said, _ = checked("example")
     place = f"WRONG {path}: partition example:nexus-fc: "
     assert status == 2
-    assert f"{place}extras['swich']: is unknown; did you mean 'switch'? the keys are " in said
-    assert f"{place}extras['switch']: is missing; give the switch's name on site (str)" in said
+    assert f"{place}extras['swich']: unknown here; did you mean 'switch'? the keys are " in said
+    assert f"{place}extras['switch']: missing, expected the switch's name on site (text)" in said
     assert f"{place}extras['mtu']: 100 is no MTU in bytes: 576 to 65535" in said
     assert said.splitlines()[-1] == "example: 3 things are wrong"
 
 
-def test_a_partition_without_references_is_named_with_what_to_write(folders):
+def test_a_partition_without_references_is_named_with_what_to_write(folders, monkeypatch):
     changed(
         folders / "reference-values" / "testbed.yaml", "'testbed:.*'", "'testbed:(gige|fast.*)'"
     )
-    changed(folders / "site-config" / "testbed.py", END_OF_PARTITIONS, THIRD_OF_TESTBED)
+    third_of_testbed(folders, monkeypatch)
     (fault,) = faults("testbed")
     assert fault["file"] == str(folders / "reference-values" / "testbed.yaml")
     assert fault["place"].startswith("NetpipeTcp, NetpipeMpi, ImbPingPong, ImbSendrecv, ")
     assert fault["key"] == "testbed:gige3"
     assert fault["reason"] == (
         "is not there, so 62 cases on gige3 (openmpi4, openmpi5, mpich, intelmpi) at 2, 4 ranks"
-        " would fail; write testbed:gige3: beside testbed:(gige|fast.*), or make one of these an"
+        " would fail; write testbed:gige3: alongside testbed:(gige|fast.*), or make one of these an"
         " expression that fits it"
     )
 
 
 def test_a_rank_count_without_references_is_named(folders):
-    changed(
-        folders / "site-config" / "testbed.py", '"rank_counts": [2, 4]', '"rank_counts": [2, 3]'
-    )
+    changed(folders / "site-config" / "testbed.py", "for count in (2, 4)", "for count in (2, 3)")
     (fault,) = faults("testbed:gige")
     assert (fault["key"], fault["reason"]) == (
         "3",
-        "is not there, so 14 cases on gige (mpich, intelmpi) at 3 ranks would fail; write 3: beside"
-        " 2, 4",
+        "is not there, so 14 cases on gige (mpich, intelmpi) at 3 ranks would fail; write 3:"
+        " alongside 2, 4",
     )
 
 
@@ -215,8 +217,8 @@ def test_a_partition_on_which_nothing_would_be_measured_is_told(folders):
     )
     changed(
         folders / "site-config" / "example.py",
-        '"absent": {"imb"',
-        '"absent": {"netpipe-tcp": "no", "netpipe-mpi": "no", "imb"',
+        '"absent": {',
+        '"absent": {"netpipe-tcp": "no", "netpipe-mpi": "no",',
     )
     third = THIRD_OF_EXAMPLE.replace("**_partition,", '**_partition, "environs": ["mpich-gcc"],')
     changed(folders / "site-config" / "example.py", END_OF_PARTITIONS, third)

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from netproof.commands.cli import app
 from netproof.commands.site_show import duration
+from netproof.present.wording import not_available
 from netproof.site import site
 from netproof.site.matrix import matrix
 
@@ -39,7 +40,9 @@ def test_every_case_that_is_owed_is_in_a_job_and_every_absence_is_told():
     _, said, _ = shown("testbed")
     assert said.startswith("testbed, of ")
     assert f": {len(owed.cases)} cases in {len(document['jobs'])} jobs" in said
-    assert said.count("\nnot here: ") == len(owed.absences)
+    assert said.count("\nnot available: ") == len(not_available(owed.absences))
+    for one in owed.absences:
+        assert one.reason in said.replace("\n", " ")
 
 
 def test_a_partition_says_switch_card_link_and_ranks():
@@ -132,3 +135,13 @@ def test_what_is_not_there_cannot_be_shown(arguments, reason):
     status, said, why = shown(*arguments)
     assert (status, said) == (2, "")
     assert reason in why
+
+
+def test_where_nodes_are_measured_in_pairs_is_told():
+    document = json.loads(shown("testbed", "--json")[1])
+    assert {one["partition"]: one["pairs_in"] for one in document["partitions"]} == {
+        "gige": ["mpich"],
+        "fast-ethernet": ["mpich"],
+    }
+    assert "rounds of pairs on gige, fast-ethernet: in mpich\n" in shown("testbed")[1]
+    assert "rounds of pairs on nexus: in openmpi-gcc\n" in shown("example:nexus")[1]

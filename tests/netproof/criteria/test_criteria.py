@@ -4,7 +4,7 @@ from itertools import pairwise
 import pytest
 
 from netproof.criteria import (
-    AT_EVERY_SIZE,
+    AT_A_SIZE,
     CommonSizes,
     CpuCostSettings,
     DropoutSettings,
@@ -133,6 +133,23 @@ class TestEnvelopeIntervals:
         assert slow.interval[0] < 10 < slow.interval[1]
         assert f"(95% interval {slow.interval[0]:.3g} to" in slow.why
         assert "astride that bound" in slow.why
+
+    def test_pairs_count_instead_of_launches_that_were_made_apart(self):
+        launches = {"slow": three(7, 14, 7), "fast": three(1, 2, 2)}
+        curves = {where: median_curve(several) for where, several in launches.items()}
+        pairs = [(times(own), times(other)) for own, other in ((7, 1), (14, 2), (7.7, 1.1))]
+        slow = {
+            found.where: found
+            for found in above_envelope(curves, launches=launches, pairs={("slow", "fast"): pairs})
+        }["slow"]
+        assert (slow.level, slow.value) == (Level.PASS, pytest.approx(7))
+        assert slow.interval == pytest.approx((7, 7))
+        assert "7.7 µs at 4 bytes is 7 times" in slow.why
+        assert "the 1.1 µs of fast, in 3 pairs of launches next to each other" in slow.why
+        assert beside(**launches)["slow"].level is Level.INCONCLUSIVE
+        # One pair has no interval, and is no reason to forget the rest.
+        found = above_envelope(curves, launches=launches, pairs={("slow", "fast"): pairs[:1]})
+        assert {one.where: one.level for one in found}["slow"] is Level.INCONCLUSIVE
 
     def test_all_of_the_interval_below_passes(self):
         slow = beside(slow=three(5, 5.1, 5.2), fast=three(0.99, 1, 1.01))["slow"]
@@ -484,10 +501,18 @@ class TestMpiLoss:
             assert mpi_loss(rates(mpi), rates(100), where=WHERE)[0].level is level
 
     def test_the_loss_at_one_size_is_asserted_on_demand(self):
-        _, found = mpi_loss(
-            rates(1, 99), rates(10, 100), where=WHERE, at_every_size=MpiLossSettings()
-        )
+        _, found = mpi_loss(rates(1, 99), rates(10, 100), where=WHERE, at_a_size=AT_A_SIZE)
         assert (found.size, found.level) == (4, Level.FAIL)
+
+    def test_a_size_is_judged_by_its_interval(self):
+        mpi = [rates(10 * factor, 99) for factor in (0.9, 1, 1.1)]
+        tcp = [rates(100, 100)] * 3
+        _, found = mpi_loss(mpi[1], tcp[1], where=WHERE, at_a_size=AT_A_SIZE, launches=(mpi, tcp))
+        assert (found.size, found.level) == (4, Level.FAIL)
+        assert found.interval[0] < found.value < found.interval[1]
+        mpi = [rates(20 * factor, 99) for factor in (0.5, 1, 2)]
+        _, found = mpi_loss(mpi[1], tcp[1], where=WHERE, at_a_size=AT_A_SIZE, launches=(mpi, tcp))
+        assert found.level is Level.INCONCLUSIVE
 
     def test_losses_are_those_at_common_sizes(self):
         mpi = rates(1, 50, 75, sizes=(1, 8, 16))
@@ -580,7 +605,7 @@ class TestBounds:
             JumpSettings(least_size=0)
 
     def test_without_bounds_nothing_is_asserted(self):
-        assert AT_EVERY_SIZE.level(0.99) == (Level.SHOWN, None)
+        assert MpiLossSettings(warn=None, fail=None).level(0.99) == (Level.SHOWN, None)
 
 
 class TestCrashShare:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from netproof import criteria
-from netproof.benchmarks import netpipe
+from netproof.benchmarks import netpipe_reading
 from netproof.criteria import Level
 from netproof.measurement.landmarks import landmarks
 from netproof.measurement.launches import median_curve
@@ -18,7 +18,7 @@ FLAGGED = (Level.WARN, Level.FAIL)
 
 def recorded(name):
     path = CURVES / f"{name}.np"
-    return netpipe.read_file(path.read_text(), str(path), bidirectional=False).curve()
+    return netpipe_reading.read_file(path.read_text(), str(path), bidirectional=False).curve()
 
 
 def launches(name):

@@ -49,4 +49,8 @@ def test_a_file_with_a_criterion_is_all_that_it_takes():
     }
     assert len(declared) == len(CRITERIA)
     known = {field.name for field in dataclasses.fields(Settings)}
-    assert known == {key for one in CRITERIA for key in one.settings} | {"confirm", "disturbance"}
+    assert known == {key for one in CRITERIA for key in one.settings} | {
+        "confirm",
+        "disturbance",
+        "refine",
+    }

@@ -84,6 +84,9 @@ def test_it_needs_a_reason_a_name_and_what_it_covers(nights):
         lambda text: text.replace('"cases": []', '"cases": "gige"'),
         lambda text: text.replace('"quantity": null', '"quantity": "speed"'),
         lambda text: text.replace("testbed", "another"),
+        lambda text: text.replace(' "partition": "gige",', ""),
+        lambda text: text.replace('"cases": []', '"cases": [3]'),
+        lambda text: text.replace('"at": ', '"by": 1, "at": '),
         lambda text: text.replace("20260901T010000", "20260801T010000"),
     ],
 )
@@ -96,6 +99,21 @@ def test_a_damaged_one_is_an_error_with_its_path(nights, damage):
         accepted.load(nights.store, "testbed")
 
 
+def test_what_is_damaged_is_told_by_its_key(nights):
+    path = accepted.put(nights.store, acceptance(nights.add(0)))
+    whole = path.read_text()
+    for old, new, reason in (
+        ('"gige"', '["gige"]', "covers.partition: found ['gige'], expected text or None"),
+        ('"quantity": null', '"quantity": "speed"', "covers.quantity: found 'speed', expected one"),
+        ('"format": 1', '"format": 2', "format: found 2, expected 1, the only format known here"),
+        ('"jumbo frames"', "5", "reason: found 5, expected text"),
+    ):
+        path.write_text(whole.replace(old, new))
+        with pytest.raises(NetproofError) as caught:
+            accepted.load(nights.store, "testbed")
+        assert f"no acceptance can be read from it: {reason}" in str(caught.value)
+
+
 def test_a_foreign_file_among_them_is_an_error(nights):
     path = accepted.put(nights.store, acceptance(nights.add(0)))
     (path.parent / "README").write_text("here be acceptances")
@@ -105,7 +123,7 @@ def test_a_foreign_file_among_them_is_an_error(nights):
 
 def test_its_session_or_the_next_that_is_looked_at_begins_the_new_level(nights):
     stored = [nights.add(night) for night in range(4)]
-    found = series.read(nights.store, "testbed", stored)
+    found = series.read(nights.store, "testbed", stored)[0]
     one = found.series[0]
     begins = [acceptance(stored[1])]
     assert accepted.nights(begins, stored, one) == {1}
@@ -117,7 +135,7 @@ def test_its_session_or_the_next_that_is_looked_at_begins_the_new_level(nights):
 
 
 def test_a_pool_is_covered_with_half_of_it(nights):
-    found = series.read(nights.store, "testbed", [nights.add(0)])
+    found = series.read(nights.store, "testbed", [nights.add(0)])[0]
     (pool,) = [
         pool
         for pool in found.pools

@@ -48,6 +48,7 @@ def test_few_sessions_are_said_to_be_few(nights, count, said):
     assert f"{said} testbed: too few to judge, " in out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [12, 40])
 def test_nothing_worse_is_said_with_what_is_to_be_expected(nights, count):
     nights.add_many(count)
@@ -58,6 +59,7 @@ def test_nothing_worse_is_said_with_what_is_to_be_expected(nights, count):
     assert re.search(r"\d+ of \d+ series tested, .* false alarms a month are to be expected", out)
 
 
+@pytest.mark.slow
 def test_a_change_for_the_worse_is_told_with_its_session_and_fails(stepped):
     status, out, _ = history(stepped)
     assert status == 1
@@ -68,6 +70,7 @@ def test_a_change_for_the_worse_is_told_with_its_session_and_fails(stepped):
     assert "Nothing that is recorded changed since the session before, 2026-09-24 01:00." in out
 
 
+@pytest.mark.slow
 def test_a_change_for_the_better_is_to_be_accepted(nights):
     nights.add_many(30, {24: by(1 / 1.2, environment="mpich")})
     status, out, _ = history(nights)
@@ -76,6 +79,7 @@ def test_a_change_for_the_better_is_to_be_accepted(nights):
     assert "accept it, so that losing it again shows (netproof history accept)" in out
 
 
+@pytest.mark.slow
 def test_a_bad_night_is_told_and_does_not_fail(nights):
     for night in range(30):
         nights.add(night, by(1.8) if night == 24 else by(1))
@@ -85,6 +89,7 @@ def test_a_bad_night_is_told_and_does_not_fail(nights):
     assert "✗ gige mpich had a bad night on 2026-09-25 01:00" in out
 
 
+@pytest.mark.slow
 def test_the_series_of_a_case_are_shown_session_by_session(stepped):
     status, out, _ = history(stepped, "sendrecv", "4 ranks", "--environment", "mpich")
     assert status == 1
@@ -139,7 +144,7 @@ def test_without_a_baseline_it_says_so(nights):
 
     for night in range(6):
         nights.add(night, change=without)
-    assert "No scores are followed: no session says what the baseline is." in history(nights)[1]
+    assert "No scores are followed: no session names a score baseline." in history(nights)[1]
 
 
 @pytest.mark.parametrize(
@@ -188,6 +193,7 @@ def test_what_lists_the_series_lists_what_no_expression_fits(nights):
     assert "gige mpich IMB Sendrecv 4 ranks" in history(nights, ".")[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["html", "svg", "png", "pdf"])
 def test_series_are_drawn_with_their_changes(stepped, tmp_path, suffix):
     path = tmp_path / f"series.{suffix}"
@@ -207,6 +213,7 @@ def test_series_are_drawn_with_their_changes(stepped, tmp_path, suffix):
         assert content.count(b"2026-09-25") >= 7
 
 
+@pytest.mark.slow
 def test_an_accepted_change_does_not_alarm_again_and_what_is_lost_later_does(nights):
     nights.add_many(30, {24: SLOW})
     session = nights.stored(24).name
@@ -223,6 +230,7 @@ def test_an_accepted_change_does_not_alarm_again_and_what_is_lost_later_does(nig
     assert history(nights)[0] == 1
 
 
+@pytest.mark.slow
 def test_what_began_later_stays_open(nights):
     nights.add_many(30, {24: SLOW})
     status, out, _ = accepted(nights, ".", "--session", nights.stored(10).name)
@@ -231,6 +239,7 @@ def test_what_began_later_stays_open(nights):
     assert history(nights)[0] == 1
 
 
+@pytest.mark.slow
 def test_what_ends_though_it_began_later_is_told_as_such(nights):
     nights.add_many(30, {24: SLOW})
     status, out, _ = accepted(nights, ".", "--session", nights.stored(23).name)
@@ -318,6 +327,36 @@ def test_a_store_of_before_crashes_were_counted_has_none(nights):
     assert json.loads(history(nights, "--json")[1])["crashes"] == []
 
 
+def carriers(changes: int | None):
+    """Change rows so that the first launch has counters, of a carrier that changed so often."""
+    interface = {"kind": "interface", "name": "eth1", "read": 0, "layer": "", "interfaces": []}
+    interface |= {"counted": {"carrier_changes": changes} if changes else {}, "absent": {}}
+    if changes is None:
+        interface["absent"] = {"carrier_changes": "went from 9 to 1"}
+    tcp = {"kind": "tcp", "name": "", "read": 0, "layer": "", "interfaces": [], "absent": {}}
+    tcp |= {"counted": {"Tcp.OutSegs": 90, "Tcp.RetransSegs": 10}}
+    node = {"node": "gige-1", "sources": [interface, tcp], "absent": {}, "took_s": 0.001}
+
+    def change(rows):
+        rows["launches"][0] |= {"counters": [node], "counter_names": [[]]}
+
+    return change
+
+
+def test_what_nodes_counted_is_told_from_session_to_session(nights):
+    nights.add(0)
+    for night, changes in enumerate((0, 2, None, 1), 1):
+        nights.add(night, change=carriers(changes))
+    status, out, _ = history(nights)
+    assert status == 0
+    told = "gige gige-1: 3 carrier changes in 2 of 3 sessions"
+    assert f"\nwhat nodes' networks counted\n{told}\n" in out
+    (one,) = json.loads(history(nights, "--json")[1])["counted"]
+    assert one["carrier_changes"] == [None, 0, 2, None, 1]
+    assert one["again"] == [None, 10, 10, 10, 10]
+    assert one["segments"] == [None, 100, 100, 100, 100]
+
+
 def keys_of(value) -> set[str]:
     if isinstance(value, dict):
         below = set().union(*map(keys_of, value.values()))
@@ -325,6 +364,7 @@ def keys_of(value) -> set[str]:
     return set().union(*map(keys_of, value)) if isinstance(value, list) else set()
 
 
+@pytest.mark.slow
 def test_every_key_of_the_json_is_documented(nights):
     def mtu(rows):
         crashing(1)(rows)
@@ -349,6 +389,7 @@ def test_every_key_of_the_json_is_documented(nights):
     assert found <= set(re.findall(r"`(\w+)`", section))
 
 
+@pytest.mark.slow
 def test_what_is_inconclusive_is_told_and_stands_session_by_session(nights, tmp_path):
     why = "the machine was disturbed: gige-2: others used 38 % of the CPUs"
 
@@ -391,6 +432,7 @@ def damage(nights, night: int, name: str = "curves") -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["curves", "cases"])
 def test_a_damaged_session_is_named_and_left_out_and_the_exit_status_says_so(nights, name):
     nights.add_many(10)
@@ -410,6 +452,7 @@ def test_a_damaged_session_is_named_and_left_out_and_the_exit_status_says_so(nig
     assert f"{path}: is damaged: " in err
 
 
+@pytest.mark.slow
 def test_with_a_damaged_session_what_is_worse_fails_all_the_same(nights):
     nights.add_many(30, {20: SLOW})
     path = damage(nights, 4)

@@ -13,7 +13,7 @@ from netproof.history.culprits import Archive
 def culprits(nights, change, before=lambda rows: None, environment="mpich"):
     """What differs between a night as it was recorded and one with a change."""
     sessions = [nights.add(0, change=before), nights.add(1, change=change)]
-    found = series.read(nights.store, "testbed", sessions)
+    found = series.read(nights.store, "testbed", sessions)[0]
     cases = list(
         dict.fromkeys(it.case for it in found.series if it.case.environment == environment)
     )
@@ -165,3 +165,8 @@ def test_nodes_without_a_record_are_not_taken_for_unchanged(nights):
 
     found = culprits(nights, lost)
     assert found.unknown["nodes after"] == "the job left no record"
+
+
+def test_what_a_night_of_before_did_not_ask_is_no_difference(nights):
+    asked = culprits(nights, nodes(governor="performance", memory={"total KiB": "1"}))
+    assert asked.differences == ()

@@ -6,10 +6,11 @@ import pytest
 from made_nights import by
 
 from netproof.errors import NetproofError
-from netproof.history import accepted, judging
+from netproof.history import accepted, history_verdict
 from netproof.history.accepted import Acceptance
-from netproof.history.detection import ChangeKind
-from netproof.history.judging import NOTHING_WORSE, WORSE, SeriesState, confidence, judge
+from netproof.history.changes import ChangeKind
+from netproof.history.history_verdict import NOTHING_WORSE, WORSE, SeriesState, confidence
+from netproof.history.judging import judge
 from netproof.history.selection import Quantity, Selection
 from netproof.history.series import Pool, Series
 
@@ -32,6 +33,7 @@ def places(verdict) -> set[tuple[str, str]]:
     return {(event.partition, event.environment) for event in verdict.events}
 
 
+@pytest.mark.slow
 def test_where_nothing_changes_nothing_is_worse(nights):
     nights.add_many(30)
     verdict = judge(nights.store)
@@ -42,6 +44,7 @@ def test_where_nothing_changes_nothing_is_worse(nights):
     )
 
 
+@pytest.mark.slow
 def test_a_step_is_an_event_of_its_configuration_with_its_night_and_size(stepped):
     verdict = judge(stepped.store)
     assert verdict.status == WORSE
@@ -55,6 +58,7 @@ def test_a_step_is_an_event_of_its_configuration_with_its_night_and_size(stepped
         assert shift.change.size == pytest.approx(0.2 if rises else 1 / 1.2 - 1, abs=0.03)
 
 
+@pytest.mark.slow
 def test_the_pooled_ones_come_first_then_the_larger(nights):
     nights.add_many(30, {24: lambda case: 1.2 if case["function"] == "Sendrecv" else 1.1})
     for event in judge(nights.store).events:
@@ -69,6 +73,7 @@ def test_the_pooled_ones_come_first_then_the_larger(nights):
         assert sizes == sorted(sizes, reverse=True)
 
 
+@pytest.mark.slow
 def test_what_else_changed_that_night_is_told(nights):
     def mtu(rows):
         for row in rows["nodes"]:
@@ -86,6 +91,7 @@ def test_what_else_changed_that_night_is_told(nights):
     assert everywhere in event.sentence()
 
 
+@pytest.mark.slow
 def test_where_nothing_of_the_configuration_changed_the_nights_around_are_looked_at(nights):
     def mtu(rows):
         for row in rows["nodes"]:
@@ -99,15 +105,17 @@ def test_where_nothing_of_the_configuration_changed_the_nights_around_are_looked
     assert told[1].startswith("Changed from 2026-09-25 01:00 to 2026-09-26 01:00: mtu: 1500 → 1400")
 
 
+@pytest.mark.slow
 def test_a_change_for_the_better_is_told_and_fails_nothing(nights):
     nights.add_many(30, {24: FASTER})
     verdict = judge(nights.store)
     assert verdict.status == NOTHING_WORSE
     assert places(verdict) == {("gige", "mpich")}
     assert "is better since 2026-09-25" in verdict.sentences()[0]
-    assert judging.ACCEPT_BETTER in verdict.sentences()[0]
+    assert history_verdict.ACCEPT_BETTER in verdict.sentences()[0]
 
 
+@pytest.mark.slow
 def test_it_alarms_every_night_until_it_is_accepted_and_what_is_lost_later_shows(nights):
     nights.add_many(40, {20: SLOW})
     for night in (24, 30, 39):
@@ -205,7 +213,7 @@ def test_too_few_nights_are_said_and_fail_nothing(nights, count):
     nights.add_many(count)
     verdict = judge(nights.store)
     assert verdict.status == NOTHING_WORSE
-    least = judging.least_nights()
+    least = history_verdict.least_nights()
     assert f"{count} session" in verdict.too_few
     assert f"too few to judge, {least} needed" in verdict.too_few
     assert verdict.sentences() == (verdict.too_few,)

@@ -15,7 +15,7 @@ from netproof.commands.nightly.command import Plan
 from netproof.commands.nightly.summary import Night
 from netproof.session.measured import Measured
 from netproof.session.session import MEASURED_FORMAT
-from netproof.verdict.verdict import FAILED
+from netproof.verdict.judged import FAILED
 
 ROOT = Path(__file__).resolve().parents[3]
 NIGHTS, SLOWER_FROM = 24, 16

@@ -13,13 +13,13 @@ from netproof.errors import NetproofError
 from netproof.history import series
 from netproof.history.selection import Quantity, Selection
 from netproof.session.measured import Measured
-from netproof.site.site import ScoreBaseline
+from netproof.site.partition import ScoreBaseline
 from netproof.store import questions
 
 
 def read(nights):
     system, sessions = series.chosen(nights.store)
-    return series.read(nights.store, system, sessions)
+    return series.read(nights.store, system, sessions)[0]
 
 
 def one(found, quantity, function="Sendrecv", ranks=4, environment="mpich"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import resource
@@ -14,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netproof.errors import NetproofError
-from netproof.intake import loading
+from netproof.intake import json_reading, loading, patterns, yaml_reading
 
 DEEP = 100_000
 
@@ -50,7 +51,7 @@ def bomb(*, merged: bool) -> str:
 )
 def test_json_that_is_none_or_too_much_is_refused(text, said):
     with pytest.raises(NetproofError, match=said):
-        loading.json_value(text, "x")
+        json_reading.json_value(text, "x")
 
 
 @given(
@@ -61,7 +62,7 @@ def test_json_that_is_none_or_too_much_is_refused(text, said):
 )
 def test_all_other_json_is_what_json_says(value):
     text = json.dumps(value)
-    assert loading.json_value(text, "x") == json.loads(text)
+    assert json_reading.json_value(text, "x") == json.loads(text)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +91,7 @@ def test_all_other_json_is_what_json_says(value):
 def test_yaml_that_is_none_or_too_much_is_refused_at_once(text, said):
     began = time.monotonic()
     with pytest.raises(NetproofError, match=said):
-        loading.yaml_value(text, "x")
+        yaml_reading.yaml_value(text, "x")
     assert time.monotonic() - began < 1
 
 
@@ -98,12 +99,14 @@ def test_bombs_take_less_than_200_mib(tmp_path):
     (tmp_path / "bomb.yaml").write_text(bomb(merged=True))
     (tmp_path / "bomb.json").write_text("[" * 1_000_000)
     program = (
-        "import resource, sys; from netproof.intake import loading\n"
+        "import resource, sys; from netproof.errors import NetproofError\n"
+        "from netproof.intake import json_reading, yaml_reading\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         "for name in sys.argv[1:]:\n"
         "    text = open(name).read()\n"
-        "    try: (loading.yaml_value if 'yaml' in name else loading.json_value)(text, 'x')\n"
-        "    except loading.NetproofError: pass\n"
+        "    read = yaml_reading.yaml_value if 'yaml' in name else json_reading.json_value\n"
+        "    try: read(text, 'x')\n"
+        "    except NetproofError: pass\n"
         "    else: sys.exit(1)\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)\n"
     )
@@ -116,7 +119,7 @@ def test_bombs_take_less_than_200_mib(tmp_path):
 
 def test_an_own_key_beside_a_merge_that_has_it_too_is_taken():
     text = "a: &a {x: 1, y: 2}\nb: &b {y: 3}\nc:\n  <<: [*a, *b]\n  x: 4\n"
-    assert loading.yaml_value(text, "x")["c"] == {"x": 4, "y": 2}
+    assert yaml_reading.yaml_value(text, "x")["c"] == {"x": 4, "y": 2}
 
 
 @pytest.mark.parametrize(
@@ -141,7 +144,7 @@ def test_an_own_key_beside_a_merge_that_has_it_too_is_taken():
 def test_an_expression_that_never_ends_or_is_none_is_refused(text):
     began = time.monotonic()
     with pytest.raises(NetproofError, match=r"expression|for ever"):
-        loading.expression(text)
+        patterns.expression(text)
     assert time.monotonic() - began < 1
 
 
@@ -151,7 +154,7 @@ def test_an_expression_that_never_ends_or_is_none_is_refused(text):
     ["gige", "open.*", "IMB (Bcast|Reduce) .*", "(gcc|intel)-.*", r"mpich-[\d.]+", ".*a.*b.*"],
 )
 def test_an_expression_as_sites_write_them_is_taken_and_ends(text, search):
-    taken = loading.expression(text, search=search)
+    taken = patterns.expression(text, search=search)
     began = time.monotonic()
     (taken.search if search else taken.fullmatch)("gige openmpi-5.0 IMB Alltoallv 64 ranks " * 3)
     assert time.monotonic() - began < 1
@@ -180,3 +183,12 @@ def test_a_file_that_is_too_large_is_refused_unread_and_the_limit_can_be_set(tmp
     monkeypatch.setenv(loading.VARIABLE, "much")
     with pytest.raises(NetproofError, match="NETPROOF_MOST_MB is 'much'"):
         loading.read_bytes(tmp_path / "x")
+
+
+def test_a_file_is_refused_for_the_cpu_that_it_takes_and_not_for_a_busy_machine(monkeypatch):
+    hours, text = itertools.count(0, 3600), "a: [1, 2]\n"
+    monkeypatch.setattr(time, "monotonic", lambda: next(hours))
+    yaml_reading.check_yaml(text, "x.yaml")
+    monkeypatch.setattr(time, "thread_time", lambda: next(hours))
+    with pytest.raises(NetproofError, match="takes more than 20 s of a CPU to read"):
+        yaml_reading.check_yaml(text, "x.yaml")

@@ -8,21 +8,21 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from netproof.benchmarks import netpipe
-from netproof.benchmarks.catalogue import IMB_FUNCTIONS, imb_function, link_factor, messages_on_link
+from netproof.benchmarks import netpipe_reading
+from netproof.benchmarks.imb import BENCHMARK as IMB
 from netproof.criteria import EnvelopeSettings, Level, above_envelope
 from netproof.measurement.curve import Curve
 from netproof.measurement.links import Crossing, Link, explained_us, messages
 from netproof.measurement.units import line_rate_mb_s
 from netproof.site import site
-from netproof.site.site import Partition
+from netproof.site.partition import Partition
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "site-config" / "example.py"
 POWERS = tuple(2**n for n in range(2, 23))
-NETPIPE = tuple(size for size in netpipe.sizes(1, 2**22, 3) if size > 0)
-SIZED = [function for function in IMB_FUNCTIONS if function.least_bytes is not None]
+NETPIPE = tuple(size for size in netpipe_reading.sizes(1, 2**22, 3) if size > 0)
+SIZED = [function for function in IMB.functions if function.least_bytes is not None]
 COLLECTIVES = [
-    function.name for function in SIZED if len(set(messages_on_link(function, 64, 2))) == 2
+    function.name for function in SIZED if len(set(function.messages_on_link(64, 2))) == 2
 ]
 
 all_links = st.builds(Link, st.floats(100, 400_000), st.integers(1500, 9000))
@@ -50,7 +50,7 @@ def like_configurations(draw):
         least = most = 1.0
         sizes = NETPIPE
     else:
-        least, most = messages_on_link(imb_function(name), ranks, a_node)
+        least, most = IMB.function(name).messages_on_link(ranks, a_node)
         sizes = POWERS
     count = draw(st.floats(least, most))
     latency = draw(st.floats(0.1, 200))
@@ -111,7 +111,7 @@ def test_nor_is_one_whose_switch_cuts_through_at_tcps_line_rate(several, latency
 
 def test_of_the_example_site_gigabit_beside_ten_with_jumbo_frames_passes():
     (system,) = site.load(EXAMPLE)["systems"]
-    parts = [Partition.from_extras(one["extras"]) for one in system["partitions"]]
+    parts = [Partition.model_validate(one["extras"]) for one in system["partitions"]]
     curves = {
         part.switch: Curve(
             POWERS,
@@ -196,7 +196,7 @@ class TestMessages:
 
     def test_more_ranks_on_a_node_put_more_messages_on_its_link(self):
         dense, sparse = (
-            Crossing(self.LINK, *messages_on_link(imb_function("Bcast"), 16, a_node))
+            Crossing(self.LINK, *IMB.function("Bcast").messages_on_link(16, a_node))
             for a_node in (2, 8)
         )
         added = explained_us({65536: 14.0}, dense, sparse)
@@ -222,21 +222,21 @@ class TestMessages:
     ],
 )
 def test_of_a_collective_the_most_is_the_algorithm_that_needs_it_most(name, ranks, a_node, most):
-    assert messages_on_link(imb_function(name), ranks, a_node) == (1, most)
+    assert IMB.function(name).messages_on_link(ranks, a_node) == (1, most)
 
 
 @pytest.mark.parametrize(
     ("name", "count"), [("PingPong", 1), ("PingPing", 1), ("Sendrecv", 1), ("Exchange", 2)]
 )
 def test_between_neighbours_the_messages_are_known(name, count):
-    assert messages_on_link(imb_function(name), 16, 2) == (count, count)
+    assert IMB.function(name).messages_on_link(16, 2) == (count, count)
 
 
 @pytest.mark.parametrize("name", ["Uniband", "Biband"])
 def test_of_pairs_a_message_has_its_share_of_the_link(name):
-    function = imb_function(name)
-    least, most = messages_on_link(function, 16, 2)
-    assert least == most == 1 / link_factor(function, 16, 2)
+    function = IMB.function(name)
+    least, most = function.messages_on_link(16, 2)
+    assert least == most == 1 / function.over_link(16, 2)
 
 
 def test_all_collectives_with_sizes_have_a_most():

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from netproof.benchmarks import netpipe
+from netproof.benchmarks import netpipe_reading
 from netproof.commands.cli import app
 from netproof.errors import NetproofError
 from netproof.measurement.curve import Curve
-from netproof.present.export import Format, csv_cell, export, netpipe_text, run
+from netproof.present.export import csv_cell, export, netpipe_text, run
+from netproof.present.formats import Format
 from netproof.session import session
 from netproof.store import Store, StoredSession
 from netproof.store.columns import PATH_COLUMNS, TABLES
@@ -86,7 +87,7 @@ def test_netpipe_files_say_what_the_session_measured(stored, tmp_path):
     }
     for direction in ("oneway", "bidirectional"):
         path = tmp_path / "out" / f"gige-intelmpi-netpipe-tcp-between-{direction}.np"
-        read = netpipe.read_file(
+        read = netpipe_reading.read_file(
             path.read_text(), str(path), bidirectional=direction == "bidirectional"
         ).curve()
         curve = cases()[f"tcp {direction}"]["curve"]
@@ -96,7 +97,7 @@ def test_netpipe_files_say_what_the_session_measured(stored, tmp_path):
 
 def test_a_file_of_netpipe_comes_out_as_it_went_in():
     path = Path(__file__).resolve().parents[2] / "data" / "netpipe" / "3.7.2" / "tcp.out"
-    read = netpipe.read_file(path.read_text(), str(path), bidirectional=False)
+    read = netpipe_reading.read_file(path.read_text(), str(path), bidirectional=False)
     columns = [line.split() for line in path.read_text().splitlines()]
     ours = [line.split() for line in netpipe_text(read.curve(), bidirectional=False).splitlines()]
     assert [(row[0], row[2]) for row in ours] == [(row[0], row[2]) for row in columns]

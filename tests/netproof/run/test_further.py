@@ -4,32 +4,36 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from netproof.criteria import Level
+from netproof.measurement.counters import Counters, NodeCounters, Source
 from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import NodeLoad
 from netproof.measurement.links import Link
-from netproof.run import further
-from netproof.run.further import Done, FurtherCase, undecided
+from netproof.measurement.payload import Payload
+from netproof.run import deciding, further_rounds
+from netproof.run.deciding import undecided
+from netproof.run.further_cases import Done, FurtherCase
 from netproof.session import plan, session
-from netproof.session.again import MeasuredAgain
-from netproof.session.measured import Measured
+from netproof.session.again import MeasuredAgain, netpipe_sweeps
+from netproof.session.measured import Measured, Peer
 from netproof.site import site
-from netproof.site.site import Partition, ScoreBaseline
-from netproof.verdict import judgement
+from netproof.site.partition import Partition, ScoreBaseline
+from netproof.verdict import comparing, judgement
 from netproof.verdict.confirming import rule_all, settled
-from netproof.verdict.judgement import Subject
 from netproof.verdict.limits import Limits
+from netproof.verdict.subject import Subject
 
 ROOT = Path(__file__).resolve().parents[3]
 SESSIONS = ROOT / "tests" / "data" / "sessions"
 GIGE = site.load(ROOT / "site-config" / "testbed.py")["systems"][0]["partitions"][0]
 EXTRAS = {**GIGE["extras"], "criteria": {}}
-PARTITION = Partition.from_extras(GIGE["extras"])
+PARTITION = Partition.model_validate(GIGE["extras"])
 SRUN = ("srun", "--mpi=pmi2")
 BUSY = NodeLoad("gige-1", "m", 2, 1.0, 0.8, 0.4, 0.0, 0.0, 0.5, 0.0)
 
@@ -80,6 +84,26 @@ class TestUndecided:
         assert "and the reference is 0 to" in found.whole[pingpong.case.key()][0]
         assert undecided([launched_on(one, 2)])
         assert not undecided([launched_on(one, 3)])
+
+    def test_what_fails_by_what_its_nodes_counted_is_launched_on_no_more(self, pingpong):
+        names = (("Tcp.OutSegs", "Tcp.RetransSegs"),)
+        source = Source("tcp", "", {"Tcp.OutSegs": 90_000, "Tcp.RetransSegs": 10_000}, 0)
+        counters = Counters((NodeCounters("gige-1", (source,), {}, 0.0),), names)
+        limits = {"latency_us": Limits(0, pingpong.landmarks.latency_us / 10)}
+        lossy = pingpong.with_launches(
+            [
+                dataclasses.replace(one, counters=counters, payload=Payload(None, "not asked"))
+                for one in pingpong.launches
+            ]
+        )
+        (finding,) = (
+            one
+            for one in judgement.counted(asked(lossy).subject)
+            if one.criterion == "retransmissions"
+        )
+        assert finding.level is Level.FAIL
+        assert undecided([Done(asked(pingpong, limits))]).whole
+        assert not undecided([Done(asked(lossy, limits))])
 
     def test_what_turns_out_to_be_within_is_launched_no_more(self, pingpong):
         slow = pingpong.with_launches(pingpong.launches[:1])
@@ -279,6 +303,118 @@ class TestSettled:
         assert {r.level for r in failing} == {Level.INCONCLUSIVE}
         assert all("others used 40 % of the CPUs" in r.why for r in failing)
 
+    def test_the_launch_that_was_disturbed_is_named_whatever_short_ones_had(self, flagged):
+        one, again = flagged
+        short = dataclasses.replace(BUSY, wall_s=0.01, others_cpu_s=0.01, others_share=0.5)
+        loads = ((short,),) * (len(again.launches) - 1) + ((BUSY,),)
+        noisy = dataclasses.replace(again, loads=loads)
+        rulings = [r for r in rule_all(one.subject, one.flags(), noisy) if r.confirmation]
+        assert rulings
+        assert all("others used 40 % of the CPUs" in r.why for r in rulings)
+
+
+class TestCloser:
+    """Between the sizes of a curve, where its slopes disagree and nothing is flagged."""
+
+    def again(self, one: FurtherCase, count: int, time=lambda size: 20 + size / 100) -> Done:
+        """Launches at closer sizes: those of a straight line, unless ``time`` says otherwise."""
+        sizes = tuple(sorted({size for _, part in one.dense() for size in part}))
+        times = tuple(map(time, sizes))
+        rates = tuple(size / taken for size, taken in zip(sizes, times, strict=True))
+        again = MeasuredAgain(one.case, (Curve(sizes, times, rates),) * count, (), (), "7")
+        return Done(one, again=again)
+
+    def test_it_is_launched_around_as_often_as_confirming_takes_and_no_more(self, pingpong):
+        assert not undecided([Done(asked(pingpong))])
+        one = asked(pingpong, refine={"slopes": 1})
+        key = one.case.key()
+        assert not one.flags()
+        found = undecided([Done(one)])
+        assert not found.whole
+        assert found.around[key][0] == (
+            f"{one.subject}: the slopes next to 4096 bytes differ by 1.6"
+        )
+        assert undecided([self.again(one, 2)]).around
+        assert not undecided([self.again(one, 3)])
+
+    def test_what_fails_there_is_launched_no_more_for_anything_else(self, pingpong):
+        astride = {"latency_us": Limits(0, pingpong.landmarks.latency_us / 1.01)}
+        one = asked(pingpong, astride, refine={"slopes": 1})
+        (size,) = {size for _, part in one.dense() for size in part if 4096 < size < 6000}
+        done = self.again(one, 3, lambda at: (20 + at / 100) * (30 if at == size else 1))
+        assert undecided([self.again(one, 3)]).whole
+        assert deciding.failed(done, {})
+        assert not undecided([done])
+
+    def test_a_case_that_has_failed_is_not_launched_there(self, pingpong):
+        low = {"latency_us": Limits(0, pingpong.landmarks.latency_us / 10)}
+        one = asked(pingpong, low, refine={"slopes": 1})
+        assert undecided([launched_on(one, 2)]).around
+        assert not undecided([launched_on(one, 3)])
+
+    def test_imb_lists_the_sizes_and_omb_has_calls_in_which_they_double(self, pingpong):
+        one = asked(pingpong, refine={"slopes": 1, "most": 1})
+        sizes = (2048, 2580, 3251, 4096, 5161, 6502, 8192)
+        assert one.dense() == (("PingPong-dense", sizes),)
+        key = one.case.key()
+        files = further_rounds.imb_files([one], [], [key])
+        assert files == {
+            "sizes-PingPong-dense.txt": "".join(f"{size}\n" for size in sizes),
+        }
+        case = dataclasses.replace(one.case, benchmark="osu", function="latency")
+        omb = asked(dataclasses.replace(pingpong, case=case), refine={"slopes": 1, "most": 1})
+        parts = [part for _, part in omb.dense()]
+        assert parts[0] == (2048, 4096, 8192)
+        assert sorted(size for part in parts for size in part) == list(sizes)
+        rounds = further_rounds.imb_rounds([omb], [], [omb.case.key()], SRUN, 7, PARTITION, 2)
+        assert len(rounds[0]) == len(parts)
+        assert {label for label, _ in rounds[0]} == {f"{omb.step}-dense"}
+
+    def test_netpipe_has_calls_of_their_own_for_sizes_that_it_would_not_visit(self):
+        (measured, *_) = (
+            one
+            for one in cases("two-switches.json")
+            if one.case.function == "tcp" and one.case.partition == "gige"
+        )
+        one = asked(measured, refine={"slopes": 1, "most": 1})
+        assert not one.flags()
+        (first, *alone) = one.sweeps()
+        (place,) = one.places()
+        assert (place.below, place.size, place.above) == (4096, 6144, 8192)
+        assert (first.lower, first.upper) == (4096, 8192)
+        assert [(sweep.lower, sweep.upper) for sweep in alone] == [
+            (size, size) for size in (4689, 5367, 6762, 7443)
+        ]
+        rounds = further_rounds.netpipe_rounds([one], [], [one.case.key()], SRUN, 7, PARTITION)
+        assert [step.subject for _, step in rounds[0]] == [subject for subject, _ in one.dense()]
+
+    def test_netpipe_goes_through_no_sizes_between_places_far_apart(self, sick):
+        flagged = next(asked(one) for one in sick if asked(one).flags())
+        (flag, *_) = flagged.flags()
+        far = [(4, 6, 8), (6, 7, 8, 10, 12), (2**20, 2**20 + 5, 2**21)]
+        sweeps = netpipe_sweeps([flag], flagged.subject.confirm_settings(), far)
+        lowers = [sweep.lower for sweep in sweeps]
+        assert len(lowers) == len(set(lowers))
+        sizes = {size for sweep in sweeps for size in sweep.sizes()}
+        assert {size for region in far for size in region} < sizes
+        between = {size for size in sizes if 16 < size < flag.size / 4}
+        assert between == set()
+        alone = netpipe_sweeps([flag], flagged.subject.confirm_settings())
+        assert {size for sweep in alone for size in sweep.sizes()} <= sizes
+
+    def test_what_is_flagged_and_what_is_not_share_the_launches(self, sick):
+        for measured in sick:
+            flagged, both = asked(measured), asked(measured, refine={"slopes": 0.3})
+            assert set(flagged.dense()) != set(both.dense())
+            sizes = [{s for _, part in one.dense() for s in part} for one in (flagged, both)]
+            assert sizes[0] - sizes[1] == set()
+
+    def test_the_job_s_own_word_of_it_survives_its_file(self, pingpong):
+        one = asked(pingpong, refine={"slopes": 1})
+        back = FurtherCase.from_json(json.loads(json.dumps(one.as_json())))
+        assert back.places() == one.places()
+        assert back.dense() == one.dense()
+
 
 class TestCompared:
     def configurations(self, pingpong: Measured, *factors: float) -> list[FurtherCase]:
@@ -291,46 +427,128 @@ class TestCompared:
             several.append(asked(dataclasses.replace(pingpong, case=case).with_launches(launches)))
         return several
 
-    def test_both_sides_of_a_flag_are_launched_on_each_by_its_own_job(self, pingpong):
+    def elsewhere(self, one: FurtherCase) -> FurtherCase:
+        """The case as it would be on another partition."""
+        measured = one.subject.measured
+        case = dataclasses.replace(measured.case, partition="other")
+        moved = asked(dataclasses.replace(measured, case=case))
+        return dataclasses.replace(
+            moved, subject=dataclasses.replace(moved.subject, switch="other")
+        )
+
+    def next_to(self, done: Done, *factors: float) -> Done:
+        """Each launch with one next to it that took its time over a factor, by turns."""
+        launches = []
+        for number, launch in enumerate(done.launches):
+            curve = launch.curve
+            factor = factors[number % len(factors)]
+            times = tuple(time / factor for time in curve.time_us)
+            beside = Peer("mpi-1", dataclasses.replace(curve, time_us=times))
+            launches.append(dataclasses.replace(launch, peers=(beside,)))
+        return dataclasses.replace(done, launches=tuple(launches))
+
+    def test_what_is_flagged_is_launched_next_to_what_it_was_compared_with(self, pingpong):
         slow, fast, between = several = self.configurations(pingpong, 20.0, 1.0, 3.0)
         everyone = [Done(one) for one in several]
-        for one in (slow, fast):
-            (kept,) = further.compared(everyone, [one], None)
-            assert {str(peer) for peer in kept.peers} == {
-                str(other.subject) for other in several if other is not one
-            }
+        (kept,) = deciding.compared(everyone, [slow], None)
+        assert (kept.paired, kept.elsewhere) == (("mpi-1",), False)
+        assert {str(peer) for peer in kept.peers} == {str(fast.subject), str(between.subject)}
+        assert deciding.compared(everyone, [fast], None) == []
+        assert deciding.compared(everyone, [between], None) == []
+        assert undecided([Done(kept)]).whole
+        assert undecided([self.next_to(launched_on(kept, 2), 20.0)]).whole
+        # All of the ratio is above ten times, or all of it below: nothing is open any more.
+        assert not undecided([self.next_to(launched_on(kept, 3), 20.0)])
+        assert not undecided([self.next_to(launched_on(kept, 3), 5.0, 5.1)])
+        assert undecided([self.next_to(launched_on(kept, 4), 5.0, 20.0)]).whole
+
+    def test_a_pace_that_changes_between_launches_does_not_change_the_ratio_of_pairs(
+        self, pingpong
+    ):
+        """Twice as slow in some seconds, both alike: pair by pair nothing of it is left."""
+        slow, fast = self.configurations(pingpong, 7.0, 1.0)
+        paces = (1.0, 2.0, 1.0, 2.0)
+        launches = []
+        for pace in paces:
+            launches += self.next_to(launched_on(slow, 1, 7.0 * pace), 7.0).launches
+        alone = [dataclasses.replace(launch, peers=()) for launch in launches]
+        found = {}
+        for name, several in (("pairs", launches), ("alone", alone)):
+            subject = Done(slow, tuple(several)).subject()
+            (ruling, *_) = comparing.envelopes([subject, fast.subject])[subject]
+            found[name] = ruling.finding
+        assert found["pairs"].interval == pytest.approx((7.0, 7.0))
+        assert found["pairs"].level is Level.PASS
+        assert found["alone"].level is Level.INCONCLUSIVE
+
+    def test_what_is_compared_with_another_partition_is_launched_on_by_both_jobs(self, pingpong):
+        slow, fast = self.configurations(pingpong, 20.0, 1.0)
+        far = self.elsewhere(fast)
+        everyone = [Done(slow), Done(far)]
+        for one in (slow, far):
+            (kept,) = deciding.compared(everyone, [one], None)
+            assert (kept.paired, kept.elsewhere) == ((), True)
             assert undecided([Done(kept)]).whole
             assert undecided([launched_on(kept, kept.rounds() - 1)]).whole
             assert not undecided([launched_on(kept, kept.rounds())])
-        assert further.compared(everyone, [between], None) == []
+            assert set(further_rounds.decisions([kept], 9, Path("/nowhere"))) == {3}
+
+    def test_the_launches_next_to_one_another_change_sides_and_have_files_of_their_own(
+        self, pingpong, sick
+    ):
+        slow, fast = self.configurations(pingpong, 20.0, 1.0)
+        (kept,) = deciding.compared([Done(slow), Done(fast)], [slow], None)
+        peer = plan.PeerEnvironment("mpi-1", 0, ("srun", "--mpi=pmix"), ("export A=b",))
+        key = kept.case.key()
+        rounds = further_rounds.imb_rounds([kept], [key], [], SRUN, 7, PARTITION, 2, [peer])
+        names = [[step.name for _, step in steps] for steps in rounds]
+        assert names[:2] == [
+            ["PingPong.1", "PingPong-peer-0.1"],
+            ["PingPong-peer-0.2", "PingPong.2"],
+        ]
+        assert rounds[0][1][1].command.startswith(
+            "bash ./peer.sh ./peer-0.sh srun --mpi=pmix --nodes=2"
+        )
+        files = further_rounds.imb_files([kept], [key], [], [peer])
+        assert sorted(files) == ["sizes-PingPong-peer-0.txt", "sizes-PingPong.txt"]
+        assert (peer.file, peer.text()) == ("peer-0.sh", "export A=b\n")
+        tcp = dataclasses.replace(asked(sick[0]), paired=("mpi-1",))
+        (first, second, *_) = further_rounds.netpipe_rounds(
+            [tcp], [tcp.case.key()], [], SRUN, 7, PARTITION, [peer]
+        )
+        steps = [step.name.partition(".")[0].removeprefix(tcp.step) for _, step in first]
+        assert sorted(steps) == ["", "-peer-0", "-twin"]
+        assert (steps[0], steps[-1]) == ("", "-peer-0")
+        assert second[0][1].name == f"{tcp.step}-peer-0.2"
+        ports = [w for _, s in (*first, *second) for w in s.command.split() if "ports[" in w]
+        assert len(set(ports)) == len(ports)
 
     def test_nothing_is_launched_on_where_configurations_are_alike(self, pingpong):
         several = self.configurations(pingpong, 1.0, 1.1, 3.0)
-        assert further.compared([Done(one) for one in several], several, None) == []
+        assert deciding.compared([Done(one) for one in several], several, None) == []
 
     def test_a_case_that_failed_by_itself_asks_for_no_comparison(self, pingpong):
         slow, fast = several = self.configurations(pingpong, 20.0, 1.0)
-        assert further.compared([Done(one) for one in several], [fast], None)
+        assert deciding.compared([Done(one) for one in several], [slow], None)
         low = {"latency_us": Limits(0, slow.subject.measured.landmarks.latency_us / 10)}
         red = launched_on(dataclasses.replace(slow, limits=low), 3, 20.0)
         red = Done(dataclasses.replace(red.asked, subject=red.subject()))
-        assert further.failed(red, None, ended=True)
-        assert further.compared([red, Done(fast)], [fast], None) == []
-        assert further.compared([red, Done(fast)], [red.asked], None) == []
+        assert deciding.failed(red, None, ended=True)
+        assert deciding.compared([red, Done(fast)], [fast], None) == []
+        assert deciding.compared([red, Done(fast)], [red.asked], None) == []
 
     def test_comparing_ends_where_every_launch_was_disturbed(self, pingpong):
         several = self.configurations(pingpong, 20.0, 1.0)
-        (kept,) = further.compared([Done(one) for one in several], several[:1], None)
+        (kept,) = deciding.compared([Done(one) for one in several], several[:1], None)
         busy = kept.subject.measured.with_launches(
             [dataclasses.replace(one, loads=(BUSY,)) for one in kept.subject.measured.launches]
         )
         kept = dataclasses.replace(kept, subject=dataclasses.replace(kept.subject, measured=busy))
-        assert undecided([launched_on(kept, 2, loads=(BUSY,))])
-        assert undecided([launched_on(kept, 3)])
-        assert not undecided([launched_on(kept, 3, loads=(BUSY,))])
-        assert set(further.decisions([kept], 9, Path("/nowhere"))) == {3}
-        alone = dataclasses.replace(kept, peers=())
-        assert set(further.decisions([alone], 9, Path("/nowhere"))) == set(range(3, 10))
+        astride = [self.next_to(launched_on(kept, n), 5.0, 20.0) for n in (2, 4)]
+        busy = [self.next_to(launched_on(kept, n, loads=(BUSY,)), 5.0, 20.0) for n in (2, 4)]
+        assert [bool(undecided([done])) for done in astride] == [True, True]
+        assert [bool(undecided([done])) for done in busy] == [True, False]
+        assert set(further_rounds.decisions([kept], 9, Path("/nowhere"))) == set(range(3, 10))
 
     def test_a_score_that_has_a_bound_is_measured_again_with_its_baseline(self, pingpong):
         slow, fast = (
@@ -340,11 +558,11 @@ class TestCompared:
         baseline = ScoreBaseline("gige", "mpi-1")
         everyone = [Done(slow), Done(fast)]
         for one in (slow, fast):
-            (kept,) = further.compared(everyone, [one], baseline)
+            (kept,) = deciding.compared(everyone, [one], baseline)
             back = FurtherCase.from_json(json.loads(json.dumps(kept.as_json())))
             assert back.baseline == baseline
             assert undecided([Done(back)]).whole
-        assert further.compared(everyone, [slow, fast], None) == []
+        assert deciding.compared(everyone, [slow, fast], None) == []
 
     def test_a_slow_launch_of_three_is_outweighed_by_further_ones(self, pingpong):
         one, other = self.configurations(pingpong, 1.0, 1.0)
@@ -357,11 +575,11 @@ class TestCompared:
         )
         noisy = one.subject.measured.with_launches([hiccup, *rest])
         one = dataclasses.replace(one, subject=dataclasses.replace(one.subject, measured=noisy))
-        (kept,) = further.compared([Done(one), Done(other)], [one], None)
+        (kept,) = deciding.compared([Done(one), Done(other)], [one], None)
         done = launched_on(kept, 6)
         clean = [dataclasses.replace(launch, further=True) for launch in rest * 3]
         settled = asked(dataclasses.replace(done, launches=tuple(clean)).subject().measured)
-        assert further.compared([Done(settled), Done(other)], [settled], None) == []
+        assert deciding.compared([Done(settled), Done(other)], [settled], None) == []
 
 
 class TestRounds:
@@ -369,7 +587,7 @@ class TestRounds:
         several = [asked(one) for one in sick]
         keys = [one.case.key() for one in several]
         flagged = [one.case.key() for one in several if one.flags()]
-        rounds = further.netpipe_rounds(several, keys, flagged, SRUN, 7, PARTITION)
+        rounds = further_rounds.netpipe_rounds(several, keys, flagged, SRUN, 7, PARTITION)
         assert len(rounds) == 9
         steps = [step for one in rounds for _, step in one]
         assert len({step.name for step in steps}) == len(steps)
@@ -384,10 +602,10 @@ class TestRounds:
         one = asked(pingpong, jump={"warn": 1.01, "fail": 1.02})
         key = one.case.key()
         assert one.flags()
-        rounds = further.imb_rounds([one], [key], [key], SRUN, 7, PARTITION, 2)
+        rounds = further_rounds.imb_rounds([one], [key], [key], SRUN, 7, PARTITION, 2)
         names = {step.name for steps in rounds for _, step in steps}
         assert {"PingPong.1", "PingPong-dense.1", "PingPong.9", "PingPong-dense.9"} <= names
-        files = further.imb_files([one], [key], [key])
+        files = further_rounds.imb_files([one], [key], [key])
         assert sorted(files) == ["sizes-PingPong-dense.txt", "sizes-PingPong.txt"]
         for steps in rounds:
             for label, step in steps:
@@ -397,9 +615,9 @@ class TestRounds:
         """Run for real by bash, but for the steps themselves, which note their names."""
         one = asked(pingpong, confirm={"most_launches": 6})
         key = one.case.key()
-        rounds = further.imb_rounds([one], [key], [], SRUN, 7, PARTITION, 2)
+        rounds = further_rounds.imb_rounds([one], [key], [], SRUN, 7, PARTITION, 2)
         text = plan.further_script(
-            rounds, PARTITION, over_tcp=False, decisions={2: "decide ./close"}
+            rounds, PARTITION, over_tcp=False, decisions={2: "decider ./close\ndecide 2"}
         )
         (tmp_path / "steps.sh").write_text(
             "".join(
@@ -413,7 +631,11 @@ class TestRounds:
         )
         (tmp_path / "launches.sh").write_text(text)
         (tmp_path / "close").write_text(
-            "#!/bin/bash\n[ $(wc -l <made) -lt 2 ] || echo PingPong >closed.txt\n"
+            "#!/bin/bash\n"
+            "while read -r number; do\n"
+            "    [ $(wc -l <made) -lt $number ] || echo PingPong >closed.txt\n"
+            "    echo done\n"
+            "done\n"
         )
         (tmp_path / "close").chmod(0o755)
         subprocess.run(["bash", "launches.sh"], cwd=tmp_path, check=True)
@@ -422,8 +644,9 @@ class TestRounds:
     def test_where_nothing_can_decide_every_round_is_made(self, tmp_path, pingpong):
         one = asked(pingpong, confirm={"most_launches": 6})
         key = one.case.key()
-        rounds = further.imb_rounds([one], [key], [], SRUN, 7, PARTITION, 2)
-        never = dict.fromkeys((1, 2), "decide /no/such/python -m netproof.run.further")
+        rounds = further_rounds.imb_rounds([one], [key], [], SRUN, 7, PARTITION, 2)
+        start = "decider /no/such/python -m netproof.run.further"
+        never = {number: f"{start}\ndecide {number}" for number in (1, 2)}
         text = plan.further_script(rounds, PARTITION, over_tcp=False, decisions=never)
         steps = (
             (ROOT / "netproof" / "run" / "shell" / "steps.sh")
@@ -446,9 +669,51 @@ def test_a_question_comes_back_from_its_file(pingpong):
         pingpong, case=dataclasses.replace(pingpong.case, environment="intelmpi")
     )
     peer = dataclasses.replace(asked(other).subject, switch="other", link=Link(100, 9000))
-    one = dataclasses.replace(one, peers=(peer,))
+    one = dataclasses.replace(one, peers=(peer,), paired=("intelmpi",), elsewhere=True)
     back = FurtherCase.from_json(json.loads(json.dumps(one.as_json())))
+    assert (back.paired, back.elsewhere) == (("intelmpi",), True)
     assert (str(back.peers[0]), back.peers[0].link) == (str(peer), peer.link)
     assert back.limits == limits
     assert back.subject.measured == pingpong
     assert str(back.subject) == str(one.subject)
+
+
+def test_a_peer_runs_in_its_own_environment_and_not_in_that_of_the_job(tmp_path):
+    """The job script exports its own on top of what it was started with."""
+    peer = plan.PeerEnvironment(
+        "other mpi", 0, ("srun",), ('export B="peer"', "export PATH=b:$PATH")
+    )
+    (tmp_path / peer.file).write_text(peer.text())
+    (tmp_path / "shown").write_text(
+        'echo "A=${A-} B=$B C=$C D=${D-} $*"\nenv | grep ^PATH= | cut -d: -f1\n'
+    )
+    script = ROOT / "netproof" / "run" / "shell" / "peer.sh"
+    (tmp_path / "job").write_text(
+        "export A=own D=own PATH=own:$PATH\n"
+        "bash -c 'export netproof_job_script=$PPID;"
+        f' bash {script} ./peer-0.sh bash shown "a b"; :\'\n:\n'
+    )
+    said = subprocess.run(
+        ["bash", "job"],
+        cwd=tmp_path,
+        env={"PATH": os.environ["PATH"], "C": "two\nlines", "A": "began", "odd-name%%": "x"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert said.stdout == "A=began B=peer C=two\nlines D= a b\nPATH=b\n"
+
+
+def test_a_peer_is_not_launched_where_what_the_job_began_with_is_not_known(tmp_path):
+    script = ROOT / "netproof" / "run" / "shell" / "peer.sh"
+    (tmp_path / "peer-0.sh").write_text("")
+    said = subprocess.run(
+        ["bash", script, "./peer-0.sh", "/bin/echo", "ran"],
+        cwd=tmp_path,
+        env={"PATH": os.environ["PATH"], "netproof_job_script": "nobody"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (said.returncode, said.stdout) == (3, "")
+    assert "/proc/nobody/environ cannot be read" in said.stderr

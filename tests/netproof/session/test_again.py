@@ -10,19 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netproof import criteria
-from netproof.benchmarks import netpipe
+from netproof.benchmarks import netpipe_reading
 from netproof.criteria import ConfirmSettings, Finding, Level
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
-from netproof.session import again, session
+from netproof.session import again, job_files, session
 from netproof.session.again import MeasuredAgain
-from netproof.session.measured import imb_reader
 
 SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
 CASE = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1)
 MOST_BYTES = 524288
-SIZES = [size for size in netpipe.sizes(1, MOST_BYTES, 0) if size >= 4]
+SIZES = [size for size in netpipe_reading.sizes(1, MOST_BYTES, 0) if size >= 4]
 
 
 def flag(size: int, *compared: int) -> Finding:
@@ -56,10 +55,10 @@ def test_what_was_measured_again_comes_back_from_a_report():
     kept = [values for result in stored.results for values in result.again or ()]
     read = [MeasuredAgain.from_json(values) for values in kept]
     assert len(read) == 8
-    for values, measured in zip(kept, read, strict=True):
-        assert json.loads(json.dumps(measured.as_json())) == values
-        assert measured.nodes == ("gige-1", "gige-2")
-        assert len(measured.launches) == 3
+    for values, one in zip(kept, read, strict=True):
+        assert json.loads(json.dumps(one.as_json())) == values
+        assert one.nodes == ("gige-1", "gige-2")
+        assert len(one.launches) == 3
 
 
 def test_calls_that_make_one_launch_keep_the_fastest_rank_and_the_mean():
@@ -148,7 +147,7 @@ PINGPONG = Case("testbed", "gige", "mpich", "imb", "PingPong", 2, 1)
 
 
 def test_a_crash_before_a_launch_around_flagged_sizes_is_kept_and_counted():
-    reads = imb_reader(CRASHED_ONCE, PINGPONG)
+    reads = job_files.reader(CRASHED_ONCE, PINGPONG)
     parts = (("PingPong", reads("PingPong.1").sizes),)
     nodes = CRASHED_ONCE / "job_nodes.txt"
     jobid = next(line for line in nodes.read_text().splitlines() if line.startswith("jobid"))

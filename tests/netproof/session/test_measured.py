@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import shutil
 from pathlib import Path
@@ -10,14 +9,13 @@ from pathlib import Path
 import pytest
 
 from netproof import criteria
-from netproof.benchmarks.catalogue import imb_function
+from netproof.benchmarks import registry
 from netproof.measurement.case import Case
 from netproof.measurement.landmarks import LANDMARK_NAMES
-from netproof.session import measured, session
-from netproof.session.measured import Incomplete
-from netproof.session.plan import netpipe_subject
+from netproof.session import job_files, measured, session
+from netproof.session.job_files import Incomplete
 from netproof.site import site
-from netproof.site.site import Partition
+from netproof.site.partition import Partition
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 
@@ -30,9 +28,7 @@ def partition() -> Partition:
     """The partition that the jobs were recorded on."""
     report = session.load(DATA / "sessions" / "faulty.json")
     kept = next(result.measured for result in report.results if result.measured)
-    return Partition.from_extras(
-        {"criteria": {}, "netpipe_mpi_inside_repeats": 0, **kept["partition_extras"]}
-    )
+    return Partition.model_validate(kept["partition_extras"])
 
 
 @pytest.fixture
@@ -49,15 +45,12 @@ def netpipe_job(tmp_path) -> Path:
 
 def imb(folder: Path, function: str, partition: Partition, launches: int = 1):
     case = Case("testbed", "gige", "mpich", "imb", function, 2, 1)
-    return measured.imb_case(
-        folder, case, imb_function(function), partition, launches, mpi_over_tcp=True
-    )
+    return job_files.of_job(folder, case, partition, launches, mpi_over_tcp=True)
 
 
 def netpipe(folder: Path, protocol: str, direction: str, partition: Partition):
     case = Case("testbed", "gige", "intelmpi", "netpipe", protocol, 2, 1, "between", direction)
-    subject = netpipe_subject(protocol, "between", direction)
-    return measured.netpipe_case(folder, case, subject, partition, 1, mpi_over_tcp=True)
+    return job_files.of_job(folder, case, partition, 1, mpi_over_tcp=True)
 
 
 def without(path: Path, part: str) -> None:
@@ -72,6 +65,33 @@ def reasons(folder: Path, function: str, partition: Partition, launches: int = 1
     with pytest.raises(Incomplete) as caught:
         imb(folder, function, partition, launches)
     return "; ".join(caught.value.reasons)
+
+
+@pytest.mark.parametrize(("release", "ranks"), [("5.5", 2), ("7.4", 4)])
+def test_a_job_of_omb_is_complete(partition, release, ranks):
+    osu = registry.mpi("osu")
+    for function in osu.functions:
+        if function.pair and ranks > 2:
+            continue
+        case = Case("testbed", "gige", "mpich", "osu", function.name, ranks, 1)
+        found = job_files.of_job(
+            DATA / "jobs" / f"osu-{release}", case, partition, 1, mpi_over_tcp=True
+        )
+        assert found.curve.sizes == osu.asked(case, partition.max_message_bytes)
+        assert len(found.launches[0].ranks) == ranks
+        assert (found.curve.bandwidth_mb_s is not None) is function.rated
+        assert (found.launches[0].curve.time_min_us is not None) is not function.rated
+
+
+def test_a_job_of_omb_that_left_sizes_out_is_not_complete(partition, tmp_path):
+    folder = Path(shutil.copytree(DATA / "jobs" / "osu-7.4", tmp_path / "job"))
+    path = folder / "alltoall.1.out"
+    rows = path.read_text().splitlines(keepends=True)
+    assert rows[-1].startswith("524288 ")
+    path.write_text("".join(rows[:-1]))
+    case = Case("testbed", "gige", "mpich", "osu", "alltoall", 4, 1)
+    with pytest.raises(Incomplete, match="524288"):
+        job_files.of_job(folder, case, partition, 1, mpi_over_tcp=True)
 
 
 def test_a_launch_is_read_with_its_order_nodes_and_cpu(imb_job, partition):
@@ -275,7 +295,7 @@ def test_a_truncated_output_is_an_error_with_its_file(netpipe_job, partition):
 def test_a_job_without_records_is_refused(imb_job):
     (imb_job / "launches.tsv").unlink()
     with pytest.raises(Incomplete, match="left no record of its launches"):
-        measured.records(imb_job)
+        job_files.records(imb_job)
 
 
 @pytest.mark.parametrize(
@@ -283,14 +303,14 @@ def test_a_job_without_records_is_refused(imb_job):
     [
         ("", ":1: the header"),
         ("PingPong.1\t1\t2\t0\t6\n", ":1: the header"),
-        (f"{measured.LAUNCHES_HEADER}\nPingPong.1\t1\t2\n", ":2: .* is no launch"),
-        (f"{measured.LAUNCHES_HEADER}\nPingPong.1\t1\t2\tfine\t6\n", ":2: .* is no launch"),
+        (f"{job_files.LAUNCHES_HEADER}\nPingPong.1\t1\t2\n", ":2: .* is no launch"),
+        (f"{job_files.LAUNCHES_HEADER}\nPingPong.1\t1\t2\tfine\t6\n", ":2: .* is no launch"),
     ],
 )
 def test_a_garbled_record_names_its_line(imb_job, garbled, reason):
     (imb_job / "launches.tsv").write_text(garbled)
     with pytest.raises(Incomplete, match=reason):
-        measured.records(imb_job)
+        job_files.records(imb_job)
 
 
 @pytest.fixture
@@ -344,28 +364,26 @@ def twin_job(tmp_path) -> Path:
 def with_twin() -> Partition:
     """The testbed's partition that has a twin."""
     configuration = site.load(DATA.parents[1] / "site-config" / "testbed.py")
-    return Partition.from_extras(configuration["systems"][0]["partitions"][0]["extras"])
+    return Partition.model_validate(configuration["systems"][0]["partitions"][0]["extras"])
 
 
 def tcp(folder: Path, partition: Partition) -> measured.Measured:
     case = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1, "between", "oneway")
-    subject = netpipe_subject("tcp", "between", "oneway")
-    return measured.netpipe_case(folder, case, subject, partition, 2, mpi_over_tcp=True)
+    return job_files.of_job(folder, case, partition, 2, mpi_over_tcp=True)
 
 
 def test_a_busy_machine_slows_the_healthy_twin_as_much_as_the_link(twin_job, with_twin):
     found = tcp(twin_job, with_twin)
-    assert found.launches[0].twin.sizes == (262144, 393216, 524288)
-    assert found.landmarks.line_rate_share < 0.7
+    assert found.launches[0].twin.sizes == found.curve.sizes
     assert 0.9 < found.landmarks.twin_share < 1.2
-    assert found.landmarks.twin_mb_s == pytest.approx(63.81, abs=0.01)
+    assert found.landmarks.twin_mb_s == pytest.approx(97.89, abs=0.01)
     again = measured.Measured.from_json(json.loads(json.dumps(found.as_json())))
     assert again == found
     assert found.with_launches(found.launches[:1]).landmarks.interval("twin_share") is None
 
 
 def test_a_launch_without_the_twin_that_it_had_to_have_is_not_complete(twin_job, with_twin):
-    assert tcp(twin_job, dataclasses.replace(with_twin, twin=())).landmarks.twin_share is None
+    assert tcp(twin_job, with_twin.model_copy(update={"twin": ()})).landmarks.twin_share is None
     without(twin_job / "launches.tsv", "tcp-between-oneway-twin.2")
     with pytest.raises(Incomplete, match=r"twin\.2, over the healthy twin, did not run"):
         tcp(twin_job, with_twin)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import subprocess
 
 import pytest
 
-from netproof.benchmarks.catalogue import IMB_FUNCTIONS, imb_function
+from netproof.benchmarks.imb import BENCHMARK as IMB
 from netproof.session import plan
-from netproof.site.site import Partition
+from netproof.site.partition import Partition
 
 SRUN = ["srun", "--mpi=pmi2"]
 
@@ -22,20 +21,20 @@ PARTITION = Partition(
     interface="eno1",
     nodes=8,
     ranks_per_node=2,
-    rank_counts=(4, 8),
+    rank_counts=[4, 8],
     max_message_bytes=4096,
     contention_domain="Summit",
     netpipe_repeats=10,
     netpipe_mpi_inside_repeats=100,
-    imb_arguments=("-time", "0.1"),
     line_rate_from_bytes=0,
     step_limit_s=60,
+    imb_arguments=["-time", "0.1"],
 )
 
 
 def test_every_function_has_every_launch_once():
-    functions = [imb_function("Alltoall"), imb_function("Barrier")]
-    steps = plan.imb_steps(functions, 8, 3, PARTITION, SRUN, seed=1)
+    functions = [IMB.function("Alltoall"), IMB.function("Barrier")]
+    steps = plan.function_steps(functions, 8, 3, PARTITION, SRUN, seed=1)
     assert sorted(step.name for step in steps) == [
         "Alltoall.1",
         "Alltoall.2",
@@ -48,31 +47,31 @@ def test_every_function_has_every_launch_once():
 
 def test_the_seed_alone_decides_the_order():
     def order(seed: int) -> list[str]:
-        return [s.name for s in plan.imb_steps(IMB_FUNCTIONS, 8, 3, PARTITION, SRUN, seed)]
+        return [s.name for s in plan.function_steps(IMB.functions, 8, 3, PARTITION, SRUN, seed)]
 
     assert order(7) == order(7)
     assert order(7) != order(8)
 
 
 def test_ranks_fill_the_nodes():
-    step = plan.imb_steps([imb_function("Alltoall")], 8, 1, PARTITION, SRUN, seed=1)[0]
+    step = plan.function_steps([IMB.function("Alltoall")], 8, 1, PARTITION, SRUN, seed=1)[0]
     assert "--nodes=4 --ntasks=8 --ntasks-per-node=2" in step.command
     assert step.command.endswith("IMB-MPI1 -npmin 8 -msglen sizes-Alltoall.txt -time 0.1 Alltoall")
 
 
 def test_a_function_for_two_ranks_runs_between_two_nodes():
-    step = plan.imb_steps([imb_function("PingPong")], 4, 1, PARTITION, SRUN, seed=1)[0]
+    step = plan.function_steps([IMB.function("PingPong")], 4, 1, PARTITION, SRUN, seed=1)[0]
     assert "--nodes=2 --ntasks=2 --ntasks-per-node=1" in step.command
     assert "-npmin 2 " in step.command
 
 
 def test_barrier_is_asked_for_no_sizes():
-    step = plan.imb_steps([imb_function("Barrier")], 4, 1, PARTITION, SRUN, seed=1)[0]
+    step = plan.function_steps([IMB.function("Barrier")], 4, 1, PARTITION, SRUN, seed=1)[0]
     assert "-msglen" not in step.command
 
 
 def test_each_function_has_a_file_of_its_sizes():
-    files = plan.imb_size_files({"Bcast": (1, 2, 4), "Allreduce": (255, 256)})
+    files = plan.size_files({"Bcast": (1, 2, 4), "Allreduce": (255, 256)})
     assert files == {"sizes-Bcast.txt": "1\n2\n4\n", "sizes-Allreduce.txt": "255\n256\n"}
 
 
@@ -124,7 +123,7 @@ def test_the_script_is_valid_shell(over_tcp):
 def test_every_node_says_what_it_is_before_the_first_launch():
     steps = plan.netpipe_steps(1, PARTITION, SRUN, seed=1)
     lines = plan.script(steps, PARTITION, over_tcp=True, describe_nodes=True).splitlines()
-    (said,) = (number for number, line in enumerate(lines) if "node.sh eno1" in line)
+    (said,) = (number for number, line in enumerate(lines) if "describe.sh 60 eno1" in line)
     assert said < min(number for number, line in enumerate(lines) if line.startswith("step "))
 
 
@@ -135,7 +134,7 @@ def test_every_step_has_the_limit_of_the_partition():
     assert [line.split()[1:3] for line in lines] == [[step.name, "60"] for step in steps]
 
 
-TWIN = dataclasses.replace(PARTITION, twin=("ci/testbed/twin", "a switch"))
+TWIN = PARTITION.model_copy(update={"twin": ("ci/testbed/twin", "a switch")})
 
 
 def test_each_launch_between_nodes_has_the_healthy_twin_next_to_it():
@@ -150,11 +149,24 @@ def test_each_launch_between_nodes_has_the_healthy_twin_next_to_it():
     assert not any("inside" in name and "twin" in name for name in names)
 
 
-def test_the_twin_is_measured_over_tcp_at_the_largest_sizes_and_in_its_direction():
+def test_the_twin_is_measured_over_tcp_at_all_sizes_and_in_its_direction():
     commands = {step.name: step.command for step in plan.netpipe_steps(1, TWIN, SRUN, seed=1)}
     assert commands["mpi-between-oneway-twin.1"] == (
-        "ci/testbed/twin 'a switch' -l 2048 -u 4096 -p 0 -n 10 -o mpi-between-oneway-twin.1.np"
+        "ci/testbed/twin 'a switch' -l 1 -u 4096 -p 0 -n 10 -o mpi-between-oneway-twin.1.np"
     )
     assert commands["tcp-between-bidirectional-twin.1"].startswith(
-        "ci/testbed/twin 'a switch' -2 -b 8192 -l 2048 -u 4096 "
+        "ci/testbed/twin 'a switch' -2 -b 8192 -l 1 -u 4096 "
     )
+
+
+def test_a_site_s_sizes_are_those_of_every_launch_of_a_whole_curve():
+    sizes = {"netpipe": {"perturbation": 3}, "imb": {"also": [3000]}}
+    partition = PARTITION.model_copy(update={"sizes": sizes, "twin": ["twin"]})
+    steps = plan.netpipe_steps(1, partition, SRUN, seed=1)
+    commands = {step.subject: step.command for step in steps}
+    assert " -l 1 -u 4096 -p 3 -n 10 " in commands["mpi-between-oneway"]
+    # Its largest message is 3 bytes longer.
+    assert " -2 -b 8198 -l 1 -u 4096 -p 3 " in commands["tcp-between-bidirectional"]
+    assert " -2 -b 8198 -l 1 -u 4096 -p 0 " in commands["tcp-between-bidirectional-twin"]
+    assert plan.sizes_asked(IMB.function("Bcast"), partition)[-3:] == (2048, 3000, 4096)
+    assert plan.whole_sweep(PARTITION) == plan.Sweep(1, 4096, 0)

@@ -6,14 +6,20 @@ import dataclasses
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from netproof.session import plan, provenance
-from netproof.session.provenance import NodeInJob, ProvenanceError, Software
+from netproof.benchmarks import registry
+from netproof.session import node_differences, node_facts, plan, provenance, slurm_nodes
+from netproof.session.node_differences import NodeInJob
+from netproof.session.node_facts import ProvenanceError
+from netproof.session.provenance import Software
+from netproof.site import slurm
+from netproof.site.slurm import SlurmNode, SlurmPartition
 from netproof.store import Store, questions
 from netproof.verdict.keeping import ingest
 
@@ -28,15 +34,15 @@ SOFTWARE = Software("0.1.0", "4.10.4", "slurm 22.05.8", "abc", False, (), {})
 def in_job(folder: str, jobid: str = "7", environment: str = "mpich") -> list[NodeInJob]:
     """The recorded nodes of a job."""
     return [
-        NodeInJob("gige", environment, f"job {jobid}", jobid, provenance.read_node(path))
-        for path in sorted((NODES / folder).glob(provenance.NODE_FILES))
+        NodeInJob("gige", environment, f"job {jobid}", jobid, node_facts.read_node(path))
+        for path in sorted((NODES / folder).glob(node_facts.NODE_FILES))
     ]
 
 
-def described(interface: str, folder: Path, **environment: str) -> provenance.Node:
+def described(interface: str, folder: Path, **environment: str) -> node_facts.Node:
     """This machine as the script describes it."""
     done = subprocess.run(
-        ["bash", SCRIPT, interface],
+        ["bash", SCRIPT, interface, *registry.PROGRAMS],
         capture_output=True,
         text=True,
         check=True,
@@ -45,7 +51,7 @@ def described(interface: str, folder: Path, **environment: str) -> provenance.No
     assert done.stderr == ""
     path = folder / "node.this.txt"
     path.write_text(done.stdout)
-    return provenance.read_node(path)
+    return node_facts.read_node(path)
 
 
 def test_the_script_is_copied_into_every_job():
@@ -53,7 +59,7 @@ def test_the_script_is_copied_into_every_job():
 
 
 def test_a_node_of_the_testbed_is_known_in_all_that_a_veth_has():
-    node = provenance.read_node(NODES / "same" / "node.gige-1.txt")
+    node = node_facts.read_node(NODES / "same" / "node.gige-1.txt")
     assert (node.node, node.interface, node.driver) == ("gige-1", "eth1", "veth")
     assert (node.mtu, node.link_mbit_s) == (1500, 10000)
     assert node.kernel
@@ -66,7 +72,13 @@ def test_a_node_of_the_testbed_is_known_in_all_that_a_veth_has():
     digest = hashlib.sha256(Path("/usr/bin/NPtcp").read_bytes()).hexdigest()
     assert len(node.programs["NPtcp"].split()[0]) == len(digest)
     assert any("libmpi" in name for name in node.programs)
-    assert set(node.absent) >= {"firmware", "bus", "nic"}
+    assert set(node.absent) >= {"firmware", "bus", "nic", "pci", "rings", "clock_ntp_offset_s"}
+    assert (node.state, node.address, node.duplex) == ("up", "198.18.1.1", "Full")
+    assert node.autonegotiation == "off"
+    assert int(node.memory["total KiB"]) == int(node.memory["NUMA 0 KiB"]) > 0
+    assert node.mitigations["meltdown"] == "Not affected"
+    assert node.mitigations["command line"].startswith("mitigations=")
+    assert (node.hugepages, node.clock_source) == ("madvise", "tsc")
 
 
 def test_this_machine_is_described_whole_and_what_it_lacks_has_a_reason(tmp_path):
@@ -74,10 +86,10 @@ def test_this_machine_is_described_whole_and_what_it_lacks_has_a_reason(tmp_path
     assert node.node == os.uname().nodename
     assert node.mtu == int(Path("/sys/class/net/lo/mtu").read_text())
     assert node.architecture == os.uname().machine
-    plain = {field.name for field in dataclasses.fields(node)} - {"absent"}
+    of_the_job = {name for name in node_facts.ADDED if name.startswith(("clock_ahead", "path"))}
+    plain = {field.name for field in dataclasses.fields(node)} - {"absent"} - of_the_job
     for name in plain:
-        reasons = [key for key in node.absent if key == name or key.startswith(f"{name}.")]
-        assert getattr(node, name) or reasons, name
+        assert getattr(node, name) or node_facts.reasons(node.absent, name), name
     assert all(reason.strip() for reason in node.absent.values())
 
 
@@ -93,21 +105,74 @@ def test_without_ethtool_the_rest_is_still_known(tmp_path):
     script = SCRIPT.read_text().replace("PATH=$PATH:/usr/sbin:/sbin", f"PATH={tools}")
     changed = tmp_path / "node.sh"
     changed.write_text(script)
-    done = subprocess.run(["bash", changed, "lo"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["bash", changed, "lo", *registry.PROGRAMS], capture_output=True, text=True, check=True
+    )
     path = tmp_path / "node.this.txt"
     path.write_text(done.stdout)
-    node = provenance.read_node(path)
+    node = node_facts.read_node(path)
     assert node.driver is None
     assert node.offloads == {}
-    assert node.absent["driver"] == node.absent["offloads"] == "ethtool is not installed"
+    for name in ("driver", "offloads", "duplex", "autonegotiation", "rings", "pci"):
+        assert node.absent[name] == "ethtool is not installed"
     assert node.mtu
     assert node.sysctls
 
 
 def test_an_interface_that_is_not_there_is_no_crash(tmp_path):
     node = described("eth99", tmp_path)
-    assert node.mtu is None
+    assert node.mtu is node.state is node.address is None
     assert "eth99" in node.absent["mtu"]
+    assert "eth99" in node.absent["state"]
+
+
+def with_program(folder: Path, name: str, text: str) -> str:
+    """PATH with a program of that name in front, which is this shell text."""
+    programs = folder / "programs"
+    programs.mkdir(exist_ok=True)
+    (programs / name).write_text(f"#!/bin/bash\n{text}\n")
+    (programs / name).chmod(0o755)
+    return f"{programs}:{os.environ['PATH']}"
+
+
+def test_rings_and_the_link_are_read_as_ethtool_prints_them(tmp_path):
+    """In the words of ethtool 6.1's sources, ``netlink/rings.c`` and ``settings.c``."""
+    path = with_program(
+        tmp_path,
+        "ethtool",
+        r"""case $1 in
+        -g) printf '%b\n' "Ring parameters for lo:" "Pre-set maximums:" "RX:\t\t8192" \
+            "RX Mini:\tn/a" "Current hardware settings:" "RX:\t\t1024" ;;
+        lo) printf '\t%s\n' "Speed: 25000Mb/s" "Duplex: Half" "Auto-negotiation: on" ;;
+        esac""",
+    )
+    node = described("lo", tmp_path, PATH=path)
+    assert node.rings == {"RX maximum": "8192", "RX Mini maximum": "n/a", "RX": "1024"}
+    assert (node.link_mbit_s, node.duplex, node.autonegotiation) == (25000, "Half", "on")
+
+
+@pytest.mark.parametrize(
+    ("program", "prints", "offset_s"),
+    [
+        # The fields of chrony's `tracking` and of ntpq's `rv`, by their manuals.
+        (
+            "chronyc",
+            "A29F,10.0.0.1,4,1.7,-0.000123456,0,0,1.1,0,0.1,0.01,0.001,64.5,Normal",
+            -123e-6,
+        ),
+        ("chronyc", "7F7F,,0,0,0.0,0,0,0,0,0,1,1,0,Not synchronised", None),
+        ("chronyc", "506 Cannot talk to daemon", None),
+        ("ntpq", "leap=00, offset=-0.215342", -215e-6),
+        ("ntpq", "leap=11, offset=0.000000", None),
+    ],
+)
+def test_the_clocks_offset_is_that_of_what_keeps_it(tmp_path, program, prints, offset_s):
+    node = described("lo", tmp_path, PATH=with_program(tmp_path, program, f"echo '{prints}'"))
+    if offset_s is None:
+        assert node.clock_ntp_offset_s is None
+        assert prints in node.absent["clock_ntp_offset_s"]
+    else:
+        assert node.clock_ntp_offset_s == pytest.approx(offset_s, rel=0.01)
 
 
 @pytest.mark.parametrize(
@@ -136,16 +201,20 @@ def test_a_nodes_file_that_is_not_whole_is_refused(tmp_path, change, reason):
     path = tmp_path / "node.gige-1.txt"
     path.write_text("".join(f"{line}\n" for line in change(lines)))
     with pytest.raises(ProvenanceError) as raised:
-        provenance.read_node(path)
+        node_facts.read_node(path)
     assert str(raised.value).startswith(str(path))
     assert reason in str(raised.value)
 
 
 def test_the_step_asks_every_node_once_and_does_not_end_the_script(tmp_path):
     srun = tmp_path / "srun"
-    srun.write_text('#!/bin/bash\nprintf "%s\\n" "$@" >asked\nexit 1\n')
+    srun.write_text('#!/bin/bash\nprintf "%s\\n" "$@" >>asked\nexit 1\n')
     srun.chmod(0o755)
-    script = f"#!/bin/bash\n{provenance.node_step('eth 1')}\necho on it goes\n"
+    for source in plan.SHELL_FILES:
+        shutil.copy(source, tmp_path)
+    (tmp_path / "job_nodes.txt").write_text(JOB_NODES)
+    shutil.copy(NODES / "same" / "node.gige-1.txt", tmp_path)
+    script = f"#!/bin/bash\n{node_facts.node_step('eth 1')}\necho on it goes\n"
     done = subprocess.run(
         ["bash", "-c", script],
         cwd=tmp_path,
@@ -157,7 +226,48 @@ def test_the_step_asks_every_node_once_and_does_not_end_the_script(tmp_path):
     assert done.stdout == "on it goes\n"
     asked = (tmp_path / "asked").read_text().splitlines()
     assert {"--nodes=3", "--ntasks=3", "--ntasks-per-node=1"} <= set(asked)
-    assert asked[-3:] == ["bash", "./node.sh", "eth 1"]
+    first, second = (n for n, word in enumerate(asked) if word == "bash")
+    words = ["bash", "./node.sh", "eth 1", *registry.PROGRAMS]
+    assert asked[first : first + len(words)] == words
+    assert asked[second:] == ["bash", "./path.sh", "eth 1"]
+    # The second node left no file, and so no address.
+    ring = (tmp_path / "ring.txt").read_text()
+    assert ring == "gige-2\tgige-1\t198.18.1.1\ngige-1\tgige-2\t\n"
+
+
+@pytest.mark.parametrize(
+    ("ping", "found"),
+    [
+        ("exit 0", {"path_passed_bytes": "1500"}),
+        # It answers the second of three.
+        ('echo >>tries; [ "$(wc -l <tries)" = 2 ]', {"path_passed_bytes": "1500"}),
+        ('[[ "$*" == *"-s 56 "* ]]', {"path_passed_bytes": "84"}),
+        (
+            "echo ping: socket: Operation not permitted; exit 2",
+            {
+                "absent.path_passed_bytes": "ping of 198.18.1.2 over eth1:"
+                " ping: socket: Operation not permitted"
+            },
+        ),
+    ],
+)
+def test_a_node_sends_packets_of_its_mtu_to_the_next(tmp_path, ping, found):
+    with_program(tmp_path, "ip", "echo '2: eth1: <UP,LOWER_UP> mtu 1500 qdisc tbf'")
+    path = with_program(tmp_path, "ping", f'printf "%s\\n" "$*" >>pinged; {ping}')
+    (tmp_path / "ring.txt").write_text("gige-1\tgige-2\t198.18.1.2\ngige-2\tgige-1\t198.18.1.1\n")
+    done = subprocess.run(
+        ["bash", SCRIPT.parent / "path.sh", "eth1"],
+        cwd=tmp_path,
+        env=os.environ | {"PATH": path, "SLURMD_NODENAME": "gige-1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    lines = dict(line.split("\t") for line in done.stdout.splitlines()[1:-1])
+    asked = {"node": "gige-1", "path_to": "gige-2", "path_asked_bytes": "1500"}
+    assert lines == asked | found
+    sent = (tmp_path / "pinged").read_text().splitlines()
+    assert sent[0] == "-n -q -M do -c 1 -W 1 -s 1472 -I eth1 198.18.1.2"
 
 
 JOB_NODES = """netproof-job-nodes\t1
@@ -171,7 +281,7 @@ end
 
 def test_a_jobs_own_nodes_are_in_slurms_order(tmp_path):
     (tmp_path / "job_nodes.txt").write_text(JOB_NODES)
-    assert provenance.nodes_of_job(tmp_path, "17") == ("gige-2", "gige-1")
+    assert node_facts.nodes_of_job(tmp_path, "17") == ("gige-2", "gige-1")
 
 
 @pytest.mark.parametrize(
@@ -194,7 +304,7 @@ def test_a_jobs_own_list_that_is_not_whole_is_refused(tmp_path, text, reason):
     if text is not None:
         path.write_text(text)
     with pytest.raises(ProvenanceError) as raised:
-        provenance.nodes_of_job(tmp_path, "17")
+        node_facts.nodes_of_job(tmp_path, "17")
     assert str(raised.value).startswith(f"{path}{reason}")
 
 
@@ -224,13 +334,13 @@ def test_a_job_asks_slurm_from_within(tmp_path):
         tmp_path, '[ "$*" = "show hostnames gige-[1-2]" ] && printf "gige-%s\\n" 1 2'
     )
     assert (done.returncode, done.stdout) == (0, "gige-2\n")
-    assert provenance.nodes_of_job(tmp_path, "17") == ("gige-1", "gige-2")
+    assert node_facts.nodes_of_job(tmp_path, "17") == ("gige-1", "gige-2")
 
 
 def test_a_job_whose_slurm_does_not_answer_ends_and_leaves_a_list_that_is_cut_short(tmp_path):
     assert listed_by_job(tmp_path, "exit 1").returncode == 3
     with pytest.raises(ProvenanceError, match="is cut short"):
-        provenance.nodes_of_job(tmp_path, "17")
+        node_facts.nodes_of_job(tmp_path, "17")
 
 
 def test_a_job_whose_node_left_no_file_is_refused(tmp_path):
@@ -241,12 +351,36 @@ def test_a_job_whose_node_left_no_file_is_refused(tmp_path):
         provenance.of_job(tmp_path, [], SOFTWARE)
 
 
+def test_a_job_tells_of_clocks_and_of_the_way_to_the_next_node():
+    same = provenance.of_job(NODES / "same", GIGE, SOFTWARE)
+    for found, following in zip(same["nodes"], (*GIGE[1:], GIGE[0]), strict=True):
+        assert found["clock_ahead_from_s"] <= 0 <= found["clock_ahead_to_s"]
+        assert found["path_to"] == following
+        assert found["path_passed_bytes"] == found["path_asked_bytes"] == 1500
+    first, second, *_ = provenance.of_job(NODES / "differ", GIGE, SOFTWARE)["nodes"]
+    assert (first["path_asked_bytes"], first["path_passed_bytes"]) == (1500, 84)
+    assert (second["path_asked_bytes"], second["path_passed_bytes"]) == (1400, 1400)
+
+
+def test_a_job_without_the_files_of_clocks_and_ways_says_why_these_are_not_known(tmp_path):
+    shutil.copy(NODES / "same" / "node.gige-1.txt", tmp_path)
+    (node,) = provenance.of_job(tmp_path, ["gige-1"], SOFTWARE)["nodes"]
+    assert node["path_to"] is node["clock_ahead_from_s"] is None
+    assert node["absent"]["path_passed_bytes"] == "the job has one node"
+    assert "clock.txt: cannot be read" in node["absent"]["clock_ahead_to_s"]
+    shutil.copy(NODES / "same" / "node.gige-2.txt", tmp_path)
+    (tmp_path / "path.gige-1.txt").write_text(f"{node_facts.PATH_HEADER}\nnode\tgige-1\n")
+    first, second = provenance.of_job(tmp_path, GIGE[:2], SOFTWARE)["nodes"]
+    assert "path.gige-1.txt:2: is cut short" in first["absent"]["path_passed_bytes"]
+    assert "path.gige-2.txt: cannot be read" in second["absent"]["path_passed_bytes"]
+
+
 def test_nodes_that_are_alike_differ_in_nothing():
-    assert provenance.differences(in_job("same")) == ()
+    assert node_differences.differences(in_job("same")) == ()
 
 
 def test_nodes_that_differ_say_in_what():
-    assert provenance.differences(in_job("differ")) == (
+    assert node_differences.differences(in_job("differ")) == (
         "gige: mtu: 1500 (gige-1, gige-3, gige-4); 1400 (gige-2)",
     )
 
@@ -256,21 +390,21 @@ def test_an_offload_or_a_sysctl_of_one_node_is_a_difference():
     offloads = {**second.node.offloads, "generic-receive-offload": "on"}
     sysctls = {**second.node.sysctls, "net.ipv4.tcp_sack": "0"}
     other = dataclasses.replace(second.node, offloads=offloads, sysctls=sysctls)
-    assert provenance.differences([first, dataclasses.replace(second, node=other)]) == (
+    assert node_differences.differences([first, dataclasses.replace(second, node=other)]) == (
         "gige: offloads generic-receive-offload: off (gige-1); on (gige-2)",
         "gige: sysctls net.ipv4.tcp_sack: 0 (gige-2); 1 (gige-1)",
     )
 
 
 def test_a_node_that_changes_between_jobs_says_so():
-    told = provenance.differences([*in_job("same", "7")[1:2], *in_job("differ", "8")[1:2]])
+    told = node_differences.differences([*in_job("same", "7")[1:2], *in_job("differ", "8")[1:2]])
     assert told == ("gige: mtu: 1400 (gige-2); 1500 (gige-2)",)
 
 
 def test_what_one_node_cannot_tell_is_a_difference():
     first, second, *_ = in_job("same")
     silent = dataclasses.replace(second, node=dataclasses.replace(second.node, driver=None))
-    assert provenance.differences([first, silent]) == (
+    assert node_differences.differences([first, silent]) == (
         "gige: driver: not known (gige-2); veth (gige-1)",
     )
 
@@ -282,15 +416,15 @@ def test_programs_may_differ_between_environments_and_not_within_one():
     )
     assert any(
         sentence.startswith("gige mpich: programs NPtcp: ")
-        for sentence in provenance.differences([first, other])
+        for sentence in node_differences.differences([first, other])
     )
     elsewhere = dataclasses.replace(other, environment="openmpi4")
-    assert provenance.differences([first, elsewhere]) == ()
+    assert node_differences.differences([first, elsewhere]) == ()
 
 
 def test_two_runs_differ_in_what_their_nodes_have_not_alike_and_in_nothing_else():
     before = in_job("same")
-    assert provenance.between(before, in_job("same", "8", "intelmpi")) == {}
+    assert node_differences.between(before, in_job("same", "8", "intelmpi")) == {}
     after = [
         dataclasses.replace(
             found,
@@ -310,17 +444,29 @@ def test_two_runs_differ_in_what_their_nodes_have_not_alike_and_in_nothing_else(
         for found in before
     ]
     node = before[0].node
-    assert provenance.between(before, after) == {
+    assert node_differences.between(before, after) == {
         "kernel": ((node.kernel,), ("6.6.1",)),
         "sysctls net.core.rmem_max": ((node.sysctls["net.core.rmem_max"],), ("1",)),
     }
 
 
-def test_software_tells_versions_revision_and_what_the_files_held(tmp_path):
-    stated = provenance.software(ROOT / "site-config", ROOT / "reference-values", ROOT)
+@pytest.fixture
+def checkout(tmp_path):
+    """A repository with a commit: the project itself may have come without its own."""
+    where = tmp_path / "checkout"
+    where.mkdir()
+    identity = ("-c", "user.name=n", "-c", "user.email=n@example.org")
+    for arguments in (["init", "--quiet"], ["commit", "--quiet", "--allow-empty", "-m", "first"]):
+        subprocess.run(["git", *identity, "-C", where, *arguments], check=True)
+    return where
+
+
+def test_software_tells_versions_revision_and_what_the_files_held(checkout):
+    stated = provenance.software(ROOT / "site-config", ROOT / "reference-values", checkout)
     assert stated.netproof == "0.1.0"
     assert stated.reframe.startswith("4.10.")
-    assert len(stated.git_revision) == 40
+    assert re.fullmatch(r"[0-9a-f]{40}", stated.git_revision)
+    assert stated.git_changed is False
     by_path = {Path(file.path).name: file for file in stated.files}
     text = (ROOT / "reference-values" / "testbed.yaml").read_bytes()
     assert by_path["testbed.yaml"].sha256 == hashlib.sha256(text).hexdigest()
@@ -337,13 +483,20 @@ def test_a_checkout_without_git_has_a_reason(tmp_path, monkeypatch):
         provenance.software(tmp_path, ROOT / "reference-values", ROOT)
 
 
-def report(tmp_path: Path, folder: str) -> Path:
+def test_a_machine_without_git_has_a_reason(checkout, monkeypatch):
+    monkeypatch.setenv("PATH", str(checkout))
+    stated = provenance.software(ROOT / "site-config", ROOT / "reference-values", checkout)
+    assert stated.git_revision is stated.git_changed is None
+    assert stated.absent["git_revision"] == "git is not installed"
+
+
+def report(tmp_path: Path, folder: str, checkout: Path = ROOT) -> Path:
     """The recorded session with the recorded nodes, as its first job would have left them."""
     document = json.loads(PASSED.read_text())
     first, second = (
         test for test in document["runs"][0]["testcases"] if not test.get("netproof_case")
     )
-    ran_with = provenance.software(ROOT / "site-config", ROOT / "reference-values", ROOT)
+    ran_with = provenance.software(ROOT / "site-config", ROOT / "reference-values", checkout)
     first[provenance.KEY] = provenance.of_job(NODES / folder, GIGE, ran_with)
     second[provenance.KEY] = {}
     path = tmp_path / "run-0.json"
@@ -351,9 +504,9 @@ def report(tmp_path: Path, folder: str) -> Path:
     return path
 
 
-def test_a_stored_session_has_its_nodes_and_says_in_what_they_differ(tmp_path):
+def test_a_stored_session_has_its_nodes_and_says_in_what_they_differ(tmp_path, checkout):
     store = Store.create(tmp_path / "store")
-    done = ingest(store, report(tmp_path, "differ"))
+    done = ingest(store, report(tmp_path, "differ", checkout))
     assert "gige: mtu: 1500 (gige-1, gige-3, gige-4); 1400 (gige-2)" in done.differences
     with questions.connect(store) as connection:
         nodes = connection.sql("select node, mtu, driver from nodes order by node").fetchall()
@@ -383,9 +536,68 @@ def test_a_record_that_is_not_whole_is_refused(tmp_path):
     jobs[0][provenance.KEY]["nodes"][0].pop("mtu")
     with pytest.raises(ProvenanceError, match=r"netproof_provenance: is not whole: .*mtu"):
         provenance.of_report(document, "run-0.json")
-    jobs[0][provenance.KEY]["format"] = 2
-    with pytest.raises(ProvenanceError, match="is of format 2"):
+    jobs[0][provenance.KEY]["format"] = 3
+    with pytest.raises(ProvenanceError, match="is of format 3, and this netproof reads 1, 2"):
         provenance.of_report(document, "run-0.json")
+
+
+def test_a_record_of_before_there_were_some_facts_is_read(tmp_path):
+    document = json.loads((PASSED.parent / "ranges.json").read_text())
+    gathered = provenance.of_report(document, "run-0.json")
+    assert gathered.nodes
+    assert all(one.node.mtu == 1500 and one.node.state is None for one in gathered.nodes)
+    assert gathered.slurm == ()
+
+
+SLURM = [
+    slurm_nodes.PartitionNodes(
+        "gige", (SlurmNode("gige-1", "idle", ""), SlurmNode("gige-2", "down*", "no power"))
+    ),
+    slurm_nodes.PartitionNodes("other", (), "Slurm has no partition other"),
+]
+
+
+def test_what_slurm_said_when_the_run_began_is_kept_and_stored(tmp_path):
+    path = report(tmp_path, "same")
+    document = json.loads(path.read_text())
+    first = next(test for test in document["runs"][0]["testcases"] if provenance.KEY in test)
+    first[slurm_nodes.SLURM_KEY] = slurm_nodes.slurm_record(SLURM)
+    path.write_text(json.dumps(document))
+    gathered = provenance.of_report(json.loads(path.read_text()), str(path))
+    assert list(gathered.slurm) == SLURM
+    store = Store.create(tmp_path / "store")
+    assert questions.provenance(store, ingest(store, path).stored) == gathered
+    first[slurm_nodes.SLURM_KEY]["partitions"][0]["nodes"][0].pop("state")
+    with pytest.raises(ProvenanceError, match=r"netproof_slurm: is not whole: .*state"):
+        provenance.of_report(document, "run-0.json")
+
+
+@pytest.mark.parametrize(
+    ("access", "nodes", "why"),
+    [
+        (["--partition=a,b"], ("n1", "n2", "n3"), ""),
+        ([], (), "its access names no partition of Slurm's"),
+        (["-pc"], (), "Slurm has no partition c"),
+        (["-pa", "--constraint=ib"], (), "its access chooses among the nodes: --constraint=ib"),
+        (["-pa", "-x n1"], (), "its access chooses among the nodes: -x n1"),
+        (
+            ["-pa -wn1", "--reservation=r"],
+            (),
+            "its access chooses among the nodes: -pa -wn1 --reservation=r",
+        ),
+        (["-pa", "--exclusive"], ("n1", "n2"), ""),
+    ],
+)
+def test_a_partition_has_the_nodes_of_those_that_its_access_names(access, nodes, why):
+    known = {
+        name: SlurmPartition(name, "UP", tuple(SlurmNode(node, "idle", "") for node in there))
+        for name, there in {"a": ("n2", "n1"), "b": ("n3", "n1")}.items()
+    }
+    found = slurm_nodes.partition_nodes(
+        "p", slurm.names_in(access), slurm.choosing_in(access), known
+    )
+    assert tuple(node.name for node in found.nodes) == nodes
+    assert found.why == why
 
 
 def test_jobs_that_ran_with_other_files_say_so(tmp_path):

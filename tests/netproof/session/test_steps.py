@@ -7,12 +7,13 @@ import re
 import shlex
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
-from netproof.benchmarks import imb, netpipe
-from netproof.session import measured, plan
+from netproof.benchmarks import imb, netpipe, osu
+from netproof.session import job_files, plan
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 IMB_ROW = "            4         1000         1.02         3.92"
@@ -41,7 +42,7 @@ def job(folder: Path, *steps: str, retries: int = 3, prologue: str = "") -> list
         env=os.environ | {"PATH": f"{tools}:{os.environ['PATH']}", "SLURM_JOB_ID": "1"},
         check=True,
     )
-    records = measured.records(folder)
+    records = job_files.records(folder)
     return [(name, records[name].status) for name in records]
 
 
@@ -147,6 +148,18 @@ def test_a_recorded_output_of_imb_has_figures_exactly_where_its_tables_have_rows
     assert matches(imb.FIGURES, path) == rows
 
 
+OSU_OUTPUTS = [*(DATA / "osu").rglob("*.out"), *(DATA / "jobs").glob("osu-*/*.out")]
+
+
+@pytest.mark.parametrize("path", OSU_OUTPUTS, ids=str)
+def test_every_recorded_output_of_omb_has_figures_and_its_header_has_none(path, tmp_path):
+    assert matches(osu.FIGURES, path)
+    begun = tmp_path / "begun.out"
+    lines = path.read_text().splitlines()
+    begun.write_text("".join(f"{line}\n" for line in lines if line.startswith("#")))
+    assert not matches(osu.FIGURES, begun)
+
+
 @pytest.mark.parametrize("name", ["imb-faulty/Bcast.1.out", "crashed-once/PingPong.1~1.out"])
 def test_what_a_crash_printed_has_no_figures(name):
     assert not matches(imb.FIGURES, DATA / "jobs" / name)
@@ -158,3 +171,76 @@ def test_the_headers_of_imb_are_no_figures(tmp_path):
     begun.write_text("".join(f"{line}\n" for line in whole.splitlines() if "#" in line))
     assert "#bytes" in begun.read_text()
     assert not matches(imb.FIGURES, begun)
+
+
+def test_a_rank_that_ends_while_slurm_ends_the_step_did_not_crash_first(tmp_path):
+    (tmp_path / "PingPong.1~1.err").write_text(
+        "IMB-MPI1 was ended by signal SEGV\n"
+        "srun: error: gige-2: task 1: Exited with exit code 139\n"
+        "srun: launch/slurm: _step_signal: Terminating StepId=8.2\n"
+        "slurmstepd-gige-1: error: *** STEP 8.2 ON gige-1 CANCELLED AT 2026-11-22T10:07:18 ***\n"
+        "srun: error: gige-1: task 0: Exited with exit code 1\n"
+    )
+    recorded = {"PingPong.1~1": job_files.StepRecord(1, 0.0, 1.0, 139, 60)}
+    (crash,) = job_files.crashes(tmp_path, "PingPong.1", 1, recorded)
+    assert crash.nodes == ("gige-2",)
+    assert "gige-2: task 1: Exited with exit code 139" in crash.said
+
+
+DECIDES = """#!/bin/bash
+echo begun >>begun
+while read -r word; do
+    [ "$word" != die ] || { echo "why it died" >&2; exit 3; }
+    echo "$word" >>decided
+    echo done
+done
+"""
+
+
+def decided(folder: Path, *lines: str) -> str:
+    """What a job's script says of what decides for it, as ``lines`` ask it."""
+    (folder / "decides.sh").write_text(DECIDES)
+    job(folder, *lines)
+    told = folder / "decide.out"
+    return told.read_text() if told.exists() else ""
+
+
+def test_what_decides_is_started_once(tmp_path):
+    start = "decider bash ./decides.sh"
+    assert decided(tmp_path, start, "decide 1", start, "decide 2", "echo on >>decided") == ""
+    assert (tmp_path / "decided").read_text() == "1\n2\non\n"
+    assert (tmp_path / "begun").read_text() == "begun\n"
+
+
+def test_what_decides_dies_and_the_job_says_so_with_its_last_words(tmp_path):
+    lines = ["decider bash ./decides.sh", "decide 1", "decide die", "echo on >>decided"]
+    said = decided(tmp_path, *lines).splitlines()
+    assert said[-1] == "why it died; what decides ended with status 3"
+    assert (tmp_path / "decided").read_text() == "1\non\n"
+
+
+def test_what_was_killed_between_two_questions_is_started_again(tmp_path):
+    start = "decider bash ./decides.sh"
+    kill = 'kill -KILL "$deciding_PID"; sleep 0.2'
+    said = decided(tmp_path, start, "decide 1", kill, "decide 2", start, "decide 3")
+    assert said == "what decides ended with status 137\n"
+    assert (tmp_path / "decided").read_text() == "1\n3\n"
+
+
+def test_a_node_without_what_decides_says_so_each_time(tmp_path):
+    said = decided(tmp_path, *["decider /no/such/python", "decide 1"] * 2).splitlines()
+    assert [line.partition("; ")[2] for line in said[1::2]] == [
+        "what decides ended with status 127"
+    ] * 2
+
+
+def test_what_decides_ends_with_the_script(tmp_path):
+    # In the script's own group nothing else is left that would keep its pipe open.
+    lines = ["decider bash ./decides.sh", 'echo "$deciding_PID" >pid', "decide 1"]
+    assert decided(tmp_path, *lines) == ""
+    place = Path("/proc", (tmp_path / "pid").read_text().strip())
+    for _ in range(50):
+        if not place.exists():
+            break
+        time.sleep(0.1)
+    assert not place.exists()

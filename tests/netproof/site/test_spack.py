@@ -63,6 +63,24 @@ def environment(folder: Path, name: str = MPICH.name) -> dict:
     return found
 
 
+def test_a_package_may_have_its_programs_in_other_folders_of_the_view(folder):
+    path = folder / "common.yaml"
+    text = path.read_text()
+    programs = "netproof_programs: [NPtcp, NPmpi]"
+    assert programs in text
+    text = text[: text.index("  osu-micro-benchmarks:\n")]
+    path.write_text(text.replace(programs, f"{programs}\n      netproof_folders: [libexec/np]"))
+    build(folder)
+    view = spack.view(MPICH, folder)
+    (view / "libexec" / "np").mkdir(parents=True)
+    (view / "bin" / "NPtcp").rename(view / "libexec" / "np" / "NPtcp")
+    assert spack.state(MPICH, folder).word == "built"
+    assert ["PATH", f"{view}/bin:{view}/libexec/np:$PATH"] in environment(folder)["env_vars"]
+    (view / "libexec" / "np" / "NPtcp").unlink()
+    said = spack.state(MPICH, folder).reason
+    assert said == f"there is no NPtcp in {view}/bin or {view}/libexec/np any more"
+
+
 def test_each_combination_of_the_table_is_an_environment_of_its_name(folder):
     names = [entry["name"] for entry in spack.environments(folder)]
     assert names == ["openmpi-gcc", "openmpi-clang", "mpich-gcc", "mpich-clang"]
@@ -77,13 +95,18 @@ def test_kind_pmi_and_features_come_from_the_files(folder):
     )
     found = environment(folder)
     assert found["extras"]["pmi"] == "pmix"
-    assert found["features"] == ["mpi", "other", "imb", "netpipe-tcp", "netpipe-mpi"]
+    assert found["features"] == ["mpi", "other", "imb", "netpipe-tcp", "netpipe-mpi", "osu"]
 
 
 def test_one_that_is_built_is_found_through_its_view_and_tells_of_its_build(folder):
     build(folder)
     found = environment(folder)
-    assert found["env_vars"][0] == ["PATH", f"{spack.builds(folder)}/mpich-gcc/view/bin:$PATH"]
+    view = f"{spack.builds(folder)}/mpich-gcc/view"
+    omb = f"{view}/libexec/osu-micro-benchmarks/mpi"
+    assert found["env_vars"][0] == [
+        "PATH",
+        f"{view}/bin:{omb}/pt2pt:{omb}/collective:$PATH",
+    ]
     assert found["extras"]["unusable"] == ""
     assert found["extras"]["mpi"] == "MPICH 5.0.2"
     built = found["extras"]["built"]
@@ -113,7 +136,7 @@ def test_a_path_in_the_project_is_absolute_in_a_variable(folder):
 
 def test_one_that_is_not_built_stays_and_says_what_to_do(folder):
     found = environment(folder)
-    assert {"imb", "netpipe-tcp", "netpipe-mpi"} <= set(found["features"])
+    assert {"imb", "netpipe-tcp", "netpipe-mpi", "osu"} <= set(found["features"])
     assert found["extras"]["unusable"] == (
         "the Spack environment mpich-gcc is not built: it has not been built;"
         " run ci/spack-envs build mpich-gcc"
@@ -147,7 +170,7 @@ def test_a_program_that_dangles_makes_stale(folder):
     program = spack.build_folder(MPICH, folder) / "view" / "bin" / "NPmpi"
     program.unlink()
     program.symlink_to("/no/such/store/NPmpi")
-    assert "NPmpi is not there any more" in environment(folder)["extras"]["unusable"]
+    assert "there is no NPmpi in " in environment(folder)["extras"]["unusable"]
 
 
 def test_a_record_of_another_format_is_an_error(folder):

@@ -18,13 +18,16 @@ from typer.testing import CliRunner
 
 from netproof.commands.cli import app
 from netproof.commands.ingest import run
+from netproof.criteria.settings import Settings
 from netproof.errors import NetproofError
-from netproof.session import session
-from netproof.store import Store, StoredSession, checksums, questions
+from netproof.session import again, session
+from netproof.session.measured import Measured
+from netproof.store import Store, StoredSession, checksums, following, questions
 from netproof.store.columns import ADDED, FORMAT, KEY, PATH_COLUMNS, TABLES
-from netproof.store.folder import INCOMING, MARKER
-from netproof.verdict import judging
+from netproof.store.folder import INCOMING, MARKER, VERDICT
+from netproof.verdict import judgement, judging
 from netproof.verdict.keeping import ingest
+from netproof.verdict.subject import Subject
 
 ROOT = Path(__file__).resolve().parents[3]
 SESSIONS = ROOT / "tests" / "data" / "sessions"
@@ -100,14 +103,13 @@ def test_a_session_that_was_stored_before_a_column_was_added_reads_as_before(sto
         path = store.path(older.stored) / f"{name}.parquet"
         whole = pq.read_table(path, partitioning=None)
         pq.write_table(whole.drop_columns(list(added)).replace_schema_metadata(None), path)
-    # It was also before there were checksums.
-    (path.parent / checksums.NAME).unlink()
+    # It was also before there were checksums and kept verdicts.
+    for other in (checksums.NAME, VERDICT):
+        (path.parent / other).unlink()
     for path in store.path(older.stored).iterdir():
         whole = pq.read_table(path, partitioning=None)
         pq.write_table(whole.replace_schema_metadata(None), path)
     assert plain(questions.load(store, older.stored)) == plain(session.load(SICK))
-    case = next(result.case for result in session.load(SICK).results if result.measured)
-    assert questions.history(store, case).num_rows > 0
     with questions.connect(store) as connection:
         found = connection.sql(
             "select session, count(time_min_us) > 0 from curves group by session"
@@ -141,6 +143,29 @@ def test_what_nodes_did_beside_a_launch_is_kept_and_can_be_asked_for(store, tmp_
         ).fetchall()
     assert found == [("gige-1", 0.3, "none"), ("gige-2", 0.3, None)]
     assert switches == [(7,)]
+
+
+def test_what_the_network_counted_is_kept_and_can_be_asked_for(store, tmp_path):
+    source = {"kind": "interface", "name": "eth1", "counted": {"tx_bytes": 7}, "read": 0}
+    source |= {"absent": {"rx_bytes": "went from 9 to 1"}, "layer": "", "interfaces": ["eth2"]}
+    node = {"node": "gige-1", "sources": [source], "absent": {"softnet": "no"}, "took_s": 0.002}
+    added = {
+        "counters": {"nodes": [node], "names": [["tx_bytes", "rx_errs"]]},
+        "payload": {"bytes": None, "why": "not printed"},
+    }
+
+    def change(document):
+        measured_test(document)["netproof_measured"]["launches"][0] |= added
+
+    report = altered(tmp_path, change)
+    done = ingest(store, report)
+    assert plain(questions.load(store, done.stored)) == plain(session.load(report))
+    with questions.connect(store) as connection:
+        found = connection.sql(
+            "select node.node, source.counted['tx_bytes'] from"
+            " (select unnest(counters) as node from launches), unnest(node.sources) as s(source)"
+        ).fetchall()
+    assert found == [("gige-1", 7)]
 
 
 def test_a_crash_is_kept_and_its_report_reads_the_same_from_the_store(store, tmp_path):
@@ -177,12 +202,69 @@ def test_crashes_around_flagged_sizes_are_kept_and_counted_with_the_others(store
     stored = ingest(store, report).stored
     read = questions.load(store, stored)
     assert plain(read) == plain(session.load(report))
-    rows = questions.crashes(store, [stored]).to_pylist()
+    rows = following.crashes(store, [stored]).to_pylist()
     launches = sum(len(r.measured["launches"]) for r in read.results if r.measured)
     both = sum(case in complete for case in again)
     assert both > 0
     assert sum(row["launches"] for row in rows) == launches + 4 * both
     assert sum(row["crashed"] for row in rows) == both
+
+
+def test_launches_next_to_others_are_kept_and_counted_as_their_environments(store, tmp_path):
+    crash = {"launch": 2, "attempt": 1, "order": 7, "status": 139}
+    crash |= {"nodes": ["gige-2"], "said": "Segmentation fault"}
+    added = []
+
+    def change(document):
+        for test in document["runs"][0]["testcases"]:
+            found = test.get("netproof_measured")
+            if not found:
+                continue
+            found["crashes"] = []
+            name = {"mpich": "intelmpi", "intelmpi": "mpich"}.get(found["case"]["environment"])
+            for launch in found["launches"] if name else ():
+                curve = {**launch["curve"], "bandwidth_mb_s": None}
+                launch["peers"] = [{"environment": name, "curve": curve, "crashes": [crash]}]
+                added.append(name)
+
+    report = altered(tmp_path, change, SICK)
+    loaded = session.load(report)
+    stored = ingest(store, report).stored
+    read = questions.load(store, stored)
+    assert plain(read) == plain(loaded)
+    cases = [Measured.from_json(r.measured) for r in read.results if r.measured]
+    assert added
+    assert sum(len(launch.peers) for one in cases for launch in one.launches) == len(added)
+    subjects = [Subject(one, "gige", Settings(), {}) for one in cases]
+    around = again.by_case(
+        again.MeasuredAgain.from_json(one) for result in read.results for one in result.again or ()
+    )
+    counts = judgement.launched(subjects, again.starts(around))
+    rows = following.crashes(store, [stored]).to_pylist()
+    names = ("partition", "environment", "launches", "crashed")
+    assert sorted(tuple(row[name] for name in names) for row in rows) == sorted(
+        tuple(getattr(one, name) for name in names) for one in counts
+    )
+    assert sum(one.crashed for one in counts) == len(added)
+
+
+@pytest.mark.parametrize(
+    ("environment", "sizes", "why"),
+    [("mpich", None, "has peers of mpich"), ("openmpi9", 3, "next to it have other sizes")],
+)
+def test_a_peer_that_cannot_be_one_is_refused(tmp_path, environment, sizes, why):
+    def change(document):
+        found = next(
+            test["netproof_measured"]
+            for test in document["runs"][0]["testcases"]
+            if (test.get("netproof_measured") or {"case": {}})["case"].get("environment") == "mpich"
+        )
+        for launch in found["launches"]:
+            curve = {key: row and row[:sizes] for key, row in launch["curve"].items()}
+            launch["peers"] = [{"environment": environment, "curve": curve}]
+
+    with pytest.raises(NetproofError, match=why):
+        ingest(Store.create(tmp_path / "store"), altered(tmp_path, change, SICK))
 
 
 def test_the_store_judges_nothing():
@@ -198,9 +280,7 @@ def test_a_store_of_old_sessions_alone_has_nulls_for_what_was_added(store):
     whole = pq.read_table(path, partitioning=None)
     pq.write_table(whole.drop_columns(list(ADDED["cases"])).replace_schema_metadata(None), path)
     (path.parent / checksums.NAME).unlink()
-    asked = questions.landmarks(store, older.system, ["asymptotic_mb_s", "peak_mb_s"])
-    assert set(asked.column("asymptotic_mb_s").to_pylist()) == {None}
-    nightly, _ = questions.nightly(store, [older], None)
+    nightly, _ = following.nightly(store, [older], None)
     assert set(nightly.column("asymptotic_mb_s").to_pylist()) == {None}
     assert None not in nightly.column("peak_mb_s").to_pylist()
 
@@ -378,6 +458,7 @@ def test_a_report_cut_anywhere_is_refused(store, tmp_path):
     assert store.sessions() == ()
 
 
+@pytest.mark.slow
 def test_whatever_is_changed_in_a_report_it_goes_in_whole_or_is_refused(tmp_path):
     whole = json.loads(PASSED.read_text())
     values = [None, -1, 0.5, "", "x", [], {}, True, float("nan"), 1e308, 2**70]
@@ -511,7 +592,7 @@ def test_a_damaged_file_of_the_store_is_named(store):
     with pytest.raises(NetproofError, match=r"curves\.parquet: is damaged: .*; move .* ingest"):
         questions.load(store, done.stored)
     with pytest.raises(NetproofError, match=r"curves\.parquet: is damaged: it has \d+ bytes"):
-        questions.curves(store, done.stored)
+        following.nightly(store, [done.stored], None)
 
 
 def test_session_extras_are_labels(store, tmp_path):

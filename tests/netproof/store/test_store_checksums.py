@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import random
+import json
 import re
 import shutil
+import zlib
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -13,9 +15,10 @@ from typer.testing import CliRunner
 from ci import store_flips
 from netproof.commands.cli import app
 from netproof.errors import NetproofError
-from netproof.session.session import load
-from netproof.store import Store, StoredSession, checksums, questions
-from netproof.store.columns import KEY, TABLES
+from netproof.store import Store, StoredSession, checksums, following, questions
+from netproof.store.columns import TABLES
+from netproof.store.folder import VERDICT
+from netproof.verdict import kept
 from netproof.verdict.keeping import ingest
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -44,7 +47,9 @@ def test_a_sound_store_is_verified(stored):
     assert (status, said) == (0, "1 sessions: 1 verified, 0 unverified, 0 damaged")
 
 
-@pytest.mark.parametrize("name", [*(f"{table}.parquet" for table in TABLES), checksums.NAME])
+@pytest.mark.parametrize(
+    "name", [*(f"{table}.parquet" for table in TABLES), VERDICT, checksums.NAME]
+)
 def test_a_flipped_bit_in_any_file_is_named(stored, name):
     store, session = stored
     path = store.path(session) / name
@@ -54,28 +59,30 @@ def test_a_flipped_bit_in_any_file_is_named(stored, name):
     assert f"{path.name}: is damaged: " in said
     assert said.endswith("1 sessions: 0 verified, 0 unverified, 1 damaged")
     with pytest.raises(NetproofError, match=rf"{re.escape(str(path))}: is damaged: "):
-        questions.load(store, session)
+        kept.of_session(questions.load(store, session), store, session)
 
 
+@pytest.mark.slow
 def test_300_flips_and_cuts_are_found_and_named(tmp_path):
     found = store_flips.run(tmp_path, [SICK], tries=300, seed=20061)
     assert sum(one.tries for one in found) == 300
-    assert {one.name for one in found} == {*(f"{name}.parquet" for name in TABLES), checksums.NAME}
+    assert {one.name for one in found} == {
+        *(f"{name}.parquet" for name in TABLES),
+        VERDICT,
+        checksums.NAME,
+    }
     assert [one for one in found if one.named != one.tries] == []
 
 
 def test_every_question_verifies_what_it_reads(stored):
     store, session = stored
-    case = next(result.case for result in load(SICK).results if result.measured)
     asked = {
         "cases.parquet": [
             lambda: questions.passed(store, session),
-            lambda: questions.landmarks(store, session.system, ["latency_us"]),
-            lambda: questions.crashes(store, [session]),
+            lambda: following.crashes(store, [session]),
         ],
         "curves.parquet": [
-            lambda: questions.curves(store, session),
-            lambda: questions.history(store, case),
+            lambda: following.nightly(store, [session], None),
         ],
         "sessions.parquet": [
             lambda: questions.labels(store, [session]),
@@ -119,7 +126,8 @@ def test_a_session_of_before_there_were_checksums_is_read_and_said_to_be_unverif
     store, _ = stored
     monkeypatch.setattr(checksums, "MARK", {})
     older = ingest(store, PASSED).stored
-    (store.path(older) / checksums.NAME).unlink()
+    for name in (checksums.NAME, VERDICT):
+        (store.path(older) / name).unlink()
     monkeypatch.undo()
     assert questions.load(store, older).results
     status, said = checked(store)
@@ -129,33 +137,31 @@ def test_a_session_of_before_there_were_checksums_is_read_and_said_to_be_unverif
     assert said.endswith("2 sessions: 1 verified, 1 unverified, 0 damaged")
 
 
-def test_a_question_about_one_case_reads_and_verifies_its_row_groups_alone(tmp_path, monkeypatch):
-    """What is not verified is not read either: it may be anything."""
-    monkeypatch.setattr("netproof.store.folder.ROW_GROUP", 8)
-    store = Store.create(tmp_path / "store")
-    session = ingest(store, SICK).stored
-    path = store.path(session) / "curves.parquet"
-    case = next(result.case for result in load(SICK).results if result.measured)
-    before = questions.history(store, case)
-    key = tuple(getattr(case, name) for name in KEY)
-    lines = (path.parent / checksums.NAME).read_bytes().split(b"\n")
-    parts = checksums._read(path.parent / checksums.NAME, lines, path.name)
-    content, start, others = bytearray(path.read_bytes()), 0, 0
-    for end, _, *ranges in parts:
-        if ranges and not checksums._within(key, ranges[0]):
-            start = max(start, 4)
-            content[start:end] = random.Random(1).randbytes(end - start)
-            others += 1
-        start = end
-    assert 0 < others < len(parts) - 1
-    path.write_bytes(content)
-    assert questions.history(store, case).equals(before)
-    assert checked(store)[0] == 2
-
-
 def test_another_sessions_file_is_named(stored):
     store, session = stored
     other = ingest(store, PASSED).stored
     shutil.copy(store.path(other) / "curves.parquet", store.path(session) / "curves.parquet")
     with pytest.raises(NetproofError, match=r"curves\.parquet: is damaged: it has \d+ bytes, and"):
+        questions.load(store, session)
+
+
+def test_checksums_of_an_earlier_session_have_a_part_for_each_row_group(stored):
+    store, session = stored
+    folder = store.path(session)
+    sums, path = folder / checksums.NAME, folder / "curves.parquet"
+    content = path.read_bytes()
+    ends = (100, len(content) - 50, len(content))
+    parts = [
+        [end, f"{zlib.crc32(content[start:end]):08x}", *([[["a", "b"]]] if end == 100 else [])]
+        for start, end in pairwise((0, *ends))
+    ]
+    line = f"{path.name} {json.dumps(parts)}".encode()
+    lines = [
+        b"%08x %s" % (zlib.crc32(line), line) if b" curves.parquet " in old else old
+        for old in sums.read_bytes().split(b"\n")
+    ]
+    sums.write_bytes(b"\n".join(lines))
+    assert checked(store)[0] == 0
+    flip(path, 50)
+    with pytest.raises(NetproofError, match="checksum of its bytes 0 to 99 is"):
         questions.load(store, session)

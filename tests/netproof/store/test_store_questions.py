@@ -14,9 +14,9 @@ from netproof import criteria
 from netproof.errors import NetproofError
 from netproof.session import session
 from netproof.session.measured import Measured
-from netproof.site.site import ScoreBaseline
-from netproof.store import Store, StoredSession, questions
-from netproof.store.columns import KEY, LANDMARKS
+from netproof.site.partition import ScoreBaseline
+from netproof.store import Store, StoredSession, following, questions
+from netproof.store.columns import KEY
 from netproof.verdict.keeping import ingest
 
 PASSED = Path(__file__).resolve().parents[2] / "data" / "sessions" / "passed.json"
@@ -87,64 +87,28 @@ def keyed(row: dict) -> tuple:
     return tuple(row[name] for name in KEY)
 
 
-def test_curves_are_the_medians_and_spreads_of_the_launches(store):
-    newest = store.newest()
-    cases = measured(store, newest)
-    rows = questions.curves(store, newest).to_pylist()
-    found: dict[tuple, list[dict]] = {}
-    for row in rows:
-        found.setdefault(keyed(row), []).append(row)
-    assert set(found) == set(cases)
-    for key, case in cases.items():
-        assert [row["size_bytes"] for row in found[key]] == list(case.curve.sizes)
-        assert [row["time_us"] for row in found[key]] == list(case.curve.time_us)
-        assert [row["mad_us"] for row in found[key]] == pytest.approx(case.mad_us, abs=1e-12)
-        assert [row["bandwidth_mb_s"] for row in found[key]] == list(case.curve.bandwidth_mb_s)
-        assert {row["launches"] for row in found[key]} == {3}
+def scores(store: Store, stored: StoredSession, baseline=BASELINE) -> list[dict]:
+    return following.nightly(store, [stored], baseline)[0].to_pylist()
 
 
-def test_a_history_has_the_case_in_every_session_in_order_of_time(store):
-    (result,) = [
-        result
-        for result in questions.load(store, store.newest()).results
-        if result.case and result.case.function == "PingPong" and result.environment == "slower"
-    ]
-    rows = questions.history(store, result.case).to_pylist()
-    names = [stored.name for stored in store.sessions()]
-    assert list(dict.fromkeys(row["session"] for row in rows)) == names
-    for stored in store.sessions():
-        curve = measured(store, stored)[tuple(getattr(result.case, name) for name in KEY)].curve
-        times = [row["time_us"] for row in rows if row["session"] == stored.name]
-        assert times == list(curve.time_us)
-
-
-def test_landmarks_of_all_sessions_are_those_of_the_reports(store):
-    plain = [name for name in LANDMARKS if name not in ("eager_limit", "undefined", "intervals")]
-    rows = questions.landmarks(store, "testbed", plain).to_pylist()
-    sessions = [stored.name for stored in store.sessions()]
-    assert [row["session"] for row in rows] == [name for name in sessions for _ in range(6)]
+def test_landmarks_of_a_night_are_those_of_the_reports(store):
+    sessions = store.sessions()
+    table, faults = following.nightly(store, sessions, None)
+    assert not faults
+    rows = table.to_pylist()
+    assert [row["session"] for row in rows] == [one.name for one in sessions for _ in range(6)]
     newest = store.newest()
     for row in rows:
         if row["session"] == newest.name:
             case = measured(store, newest)[keyed(row)]
-            assert [row[name] for name in plain] == [
-                getattr(case.landmarks, name) for name in plain
-            ]
-
-
-def test_landmarks_of_one_case_are_its_own(store):
-    case = next(iter(measured(store, store.newest()).values())).case
-    rows = questions.landmarks(store, "testbed", ["peak_mb_s"], case).to_pylist()
-    assert [row["session"] for row in rows] == [stored.name for stored in store.sessions()]
-    assert {keyed(row) for row in rows} == {tuple(getattr(case, name) for name in KEY)}
-    with pytest.raises(NetproofError, match="'speed' is no landmark; those are latency_us"):
-        questions.landmarks(store, "testbed", ["speed"])
+            for name in following.NIGHTLY:
+                assert row[name] == getattr(case.landmarks, name)
 
 
 def test_scores_are_those_of_the_criteria(store):
     newest = store.newest()
     cases = measured(store, newest)
-    rows = questions.scores(store, newest, BASELINE).to_pylist()
+    rows = scores(store, newest)
     assert {keyed(row) for row in rows} == set(cases)
     for row in rows:
         key = keyed(row)
@@ -157,7 +121,7 @@ def test_scores_are_those_of_the_criteria(store):
         )
         assert row["score"] == pytest.approx(expected.value, rel=1e-12)
         common = (expected.common.count, expected.common.least, expected.common.largest)
-        assert (row["sizes"], row["least_bytes"], row["largest_bytes"]) == common
+        assert tuple(row["score_sizes"]) == common
 
 
 def test_a_case_that_the_criteria_cannot_judge_has_no_score(tmp_path):
@@ -171,13 +135,13 @@ def test_a_case_that_the_criteria_cannot_judge_has_no_score(tmp_path):
 
     store = Store.create(tmp_path / "store")
     done = ingest(store, report(tmp_path, 1, stopped_clock))
-    rows = questions.scores(store, done.stored, BASELINE).to_pylist()
+    rows = scores(store, done.stored)
     undefined = [(row["function"], row["environment"]) for row in rows if row["score"] is None]
     assert undefined == [("PingPong", "slower")]
 
 
 def test_without_its_baseline_a_session_has_no_scores(store):
-    rows = questions.scores(store, store.newest(), ScoreBaseline("gige", "other")).to_pylist()
+    rows = scores(store, store.newest(), ScoreBaseline("gige", "other"))
     assert len(rows) == 6
     assert {row["score"] for row in rows} == {None}
 
@@ -188,10 +152,9 @@ def test_a_question_about_one_session_opens_no_other(store):
             path.write_bytes(b"")
     newest = store.newest()
     assert questions.load(store, newest).results
-    assert questions.curves(store, newest).num_rows > 0
-    assert questions.scores(store, newest, BASELINE).num_rows == 6
+    assert len(scores(store, newest)) == 6
     with pytest.raises(NetproofError, match="is damaged: "):
-        questions.landmarks(store, "testbed", ["latency_us"])
+        scores(store, store.sessions()[0])
 
 
 def test_any_question_can_be_put_in_sql(store):

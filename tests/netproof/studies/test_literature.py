@@ -1,136 +1,28 @@
-import dataclasses
+"""The studies' files: read strictly, and shown."""
+
+from __future__ import annotations
+
 import io
 import shutil
-from pathlib import Path
 
 import pytest
+from made_tables import RECORDED, shown
 from rich.console import Console
 from typer.testing import CliRunner
 
 from netproof.commands.cli import app
 from netproof.commands.literature import run
-from netproof.criteria import loss
 from netproof.errors import NetproofError
-from netproof.measurement.units import line_rate_mb_s
 from netproof.present.studies import show
-from netproof.session import session
 from netproof.studies.literature import DIRECTORY, load, names
 
-RECORDED = Path(__file__).resolve().parents[2] / "data" / "sessions"
 STUDIES = ("e325-opteron", "gige-mpi-tests", "netpipe-howto", "network-adapters")
-
-GIGE_MB_S = line_rate_mb_s(1000, 1500)
-
-
-def shown(study=None, directory=DIRECTORY, stored=None):
-    out = io.StringIO()
-    show(study, Console(file=out, width=140), directory, stored)
-    return out.getvalue()
 
 
 def test_the_four_studies_are_there_and_each_can_be_read():
     assert names() == STUDIES
     for name in STUDIES:
         assert load(name).source
-
-
-class TestE325Opteron:
-    study = load("e325-opteron")
-
-    def test_losses_at_the_peak_are_those_of_its_table(self):
-        losses = {(p.where, p.network): round(100 * p.loss, 1) for p in self.study.peaks}
-        assert losses == {
-            ("between nodes", "Myrinet"): 0.2,
-            ("between nodes", "GigE tunable"): 12.2,
-            ("between nodes", "GigE untunable"): 21.9,
-            ("between nodes", "Ethernet"): 1.1,
-            ("in a node", "Myrinet"): -44.3,
-            ("in a node", "GigE tunable"): 51.2,
-            ("in a node", "GigE untunable"): 43.6,
-            ("in a node", "Ethernet"): 45.5,
-        }
-
-    def test_tcp_on_tuned_gige_comes_to_the_line_rate_whichever_mbps_is_meant(self):
-        peaks = next(
-            p for p in self.study.peaks if (p.where, p.network) == ("between nodes", "GigE tunable")
-        )
-        decimal, binary = peaks.shares(peaks.tcp, self.study.mbps)
-        assert decimal == pytest.approx(0.953, abs=5e-4)
-        assert binary == pytest.approx(0.999, abs=5e-4)
-
-    def test_no_share_of_a_line_rate_is_an_error_of_measurement(self):
-        shares = [
-            share
-            for peaks in self.study.peaks
-            for side in (peaks.mpi, peaks.tcp)
-            for share in peaks.shares(side, self.study.mbps)
-        ]
-        assert len(shares) == 12
-        assert max(shares) < 1.02
-
-    def test_in_a_node_there_is_no_line_rate(self):
-        inside = [p for p in self.study.peaks if p.where == "in a node"]
-        assert all(p.shares(p.mpi, self.study.mbps) == () for p in inside)
-
-
-class TestNetworkAdapters:
-    adapters = load("network-adapters").adapters
-
-    def test_has_the_eight_adapters_with_their_latencies_and_rates(self):
-        table = {
-            a.name: (a.latency_us, a.peak, *(a.rates[kib] for kib in (64, 16, 4, 1)))
-            for a in self.adapters.columns
-        }
-        assert table == {
-            "B'Com A": (59, 99, 89, 74, 31, 13),
-            "B'Com B": (20, 90, 81, 84, 51, 22),
-            "Intel A": (63, 107, 95, 66, 33, 12),
-            "Intel B": (32, 113, 105, 82, 43, 22),
-            "Intel C": (8.8, 116, 116, 99, 62, 45),
-            "Intel D": (12, 110, 110, 82, 40, 31),
-            "L5": (20, 102, 102, 80, 50, 26),
-            "A'sso": (30, 74, 69, 55, 39, 16),
-        }
-
-    def test_only_mpi_over_tcp_has_a_share_of_the_line_rate(self):
-        shares = {a.name: self.adapters.line_rate_share(a) for a in self.adapters.columns}
-        assert {name for name, share in shares.items() if share} == {
-            "B'Com A",
-            "Intel A",
-            "Intel B",
-        }
-        assert shares["B'Com A"] == pytest.approx(99 / 117.69, abs=1e-4)
-
-    def test_every_adapter_has_a_share_of_the_125_mb_s_that_the_link_signals(self):
-        best = max(self.adapters.link_share(a) for a in self.adapters.columns)
-        assert best == pytest.approx(116 / 125)
-
-
-class TestNetPipeHowTo:
-    study = load("netpipe-howto")
-
-    def test_its_rows_show_that_mbps_is_of_two_to_the_twenty_bits(self):
-        for row in self.study.run.rows:
-            slow, fast = ((row.size * 8) / (row.seconds + d) for d in (0.5e-6, -0.5e-6))
-            assert slow / 2**20 - 0.005 <= row.mbps <= fast / 2**20 + 0.005
-        first = self.study.run.rows[0]
-        assert first.size * 8 / (first.seconds + 0.5e-6) / 1e6 > first.mbps + 0.005
-
-    def test_its_latency_by_the_rows_is_a_little_below_the_one_it_prints(self):
-        assert self.study.run.landmarks().latency_us == pytest.approx(33)
-        assert self.study.run.latency_printed_us == pytest.approx(35)
-
-    def test_its_best_throughput_is_a_share_of_the_line_rate_at_its_mtu(self):
-        best = next(f for f in self.study.figures if f.unit == "Mbps")
-        assert best.shares(self.study.mbps)[0] == pytest.approx(0.864, abs=5e-4)
-
-
-def test_the_gige_tests_page_has_the_figures_of_its_text():
-    figures = {f.what: (f.relation, f.value, f.unit) for f in load("gige-mpi-tests").figures}
-    assert figures["Open-MX, nVidia NICs, no switch: latency"] == ("below", 9, "us")
-    through = "Broadcom BCM5704 through a Baystack switch"
-    assert figures[f"{through}: latency"] == ("equal", 23.6, "us")
-    assert figures[f"{through}: largest bandwidth"] == ("equal", 118.2, "MB/s")
 
 
 class TestShow:
@@ -148,172 +40,12 @@ class TestShow:
         assert "InterruptThrottleRate=0" in text
 
 
-class TestBesideASession:
-    """The recorded NetPIPE session, of two switches and four MPI libraries."""
-
-    stored = session.load(RECORDED / "netpipe.json")
-
-    def landmarks(self, *where):
-        """Landmarks of partition, environment, function, path, direction."""
-        (found,) = (
-            r.measured["landmarks"]
-            for r in self.stored.results
-            if r.case
-            and (
-                r.partition,
-                r.environment,
-                r.case.function,
-                r.case.path,
-                r.case.direction,
-            )
-            == where
-        )
-        return found
-
-    def rows(self, study, stored=None):
-        """Cells of the tables behind the heading of the session, by their first ones."""
-        text = shown(study, stored=stored or self.stored)
-        cells = [
-            tuple(cell for cell in line.strip().split("  ") if cell)
-            for line in text[text.index("beside it, ") :].splitlines()
-        ]
-        return {
-            " ".join(row[:1]).strip(): tuple(c.strip() for c in row[1:]) for row in cells if row
-        }
-
-    def peaks(self, stored=None):
-        """The rows of the e325 table by where and network."""
-        text = shown("e325-opteron", stored=stored or self.stored)
-        rows = [line.split() for line in text[text.index("beside it, ") :].splitlines()]
-        return {
-            (row[0], " ".join(row[2:4]) if row[0] == "between" else " ".join(row[3:5])): row[-9:]
-            for row in rows
-            if row[:2] in (["between", "nodes"], ["in", "a"])
-        }
-
-    def test_the_e325_table_has_each_configuration_between_and_inside_nodes(self):
-        peaks = self.peaks()
-        assert len(peaks) == 2 * 2 * 4
-        mpi = self.landmarks("gige", "mpich", "mpi", "between", "oneway")
-        tcp = self.landmarks("gige", "mpich", "tcp", "between", "oneway")
-        assert peaks["between", "gige mpich"] == [
-            f"{mpi['peak_mb_s'] * 8:.0f}",
-            str(mpi["peak_size"]),
-            f"{tcp['peak_mb_s'] * 8:.0f}",
-            str(tcp["peak_size"]),
-            f"{loss(mpi['peak_mb_s'], tcp['peak_mb_s']):.1%}",
-            f"{mpi['peak_mb_s'] / GIGE_MB_S:.1%}",
-            f"{tcp['peak_mb_s'] / GIGE_MB_S:.1%}",
-            f"{mpi['latency_us']:.2f}",
-            f"{tcp['latency_us']:.2f}",
-        ]
-        assert peaks["in", "gige mpich"][5:7] == ["-", "-"]
-
-    def test_the_adapter_page_has_each_way_of_bidirectional_netpipe(self):
-        text = shown("network-adapters", stored=self.stored)
-        assert "gige, each way, MB/s" in text
-        assert "fast-ethernet, each way, MB/s" in text
-        beside = text[text.index("gige, each way") : text.index("fast-ethernet, each way")]
-        several = [
-            self.landmarks("gige", environment, "mpi", "between", "bidirectional")
-            for environment in ("openmpi4", "openmpi5", "mpich", "intelmpi")
-        ]
-        for head, name, form in (
-            ("latency µs", "latency_us", ".1f"),
-            ("peak", "peak_mb_s", ".1f"),
-            ("peak at", "peak_size", "d"),
-            ("at 64 KB", "rate_64_kib_mb_s", ".1f"),
-            ("at 16 KB", "rate_16_kib_mb_s", ".1f"),
-            ("at 4 KB", "rate_4_kib_mb_s", ".1f"),
-            ("at 1 KB", "rate_1_kib_mb_s", ".1f"),
-        ):
-            line = next(x for x in beside.splitlines() if x.strip().startswith(f"{head}  "))
-            assert line.split()[-4:] == [f"{one[name]:{form}}" for one in several]
-        of_line = next(x for x in beside.splitlines() if "peak of line rate" in x)
-        assert of_line.split()[-1] == f"{several[-1]['peak_mb_s'] / GIGE_MB_S:.1%}"
-        of_link = next(x for x in beside.splitlines() if "peak of link" in x)
-        assert of_link.split()[-1] == f"{several[-1]['peak_mb_s'] / 125:.1%}"
-
-    def test_the_adapter_page_has_the_sites_cards_and_libraries(self):
-        rows = self.rows("network-adapters")
-        assert rows["fast-ethernet openmpi5"] == (
-            "veth",
-            "Linux veth, shaped by tc",
-            "1500",
-            "Open MPI 5.0.11",
-            "fast-ethernet",
-        )
-
-    def test_the_how_to_has_tcp_in_the_mbps_that_netpipe_prints(self):
-        rows = self.rows("netpipe-howto")
-        tcp = self.landmarks("gige", "mpich", "tcp", "between", "oneway")
-        subject = "gige mpich, NetPIPE TCP between oneway"
-        assert rows[f"{subject}: latency"][0] == f"{tcp['latency_us']:.2f} µs"
-        assert rows[f"{subject}: largest bandwidth"] == (
-            f"{tcp['peak_mb_s'] * 8e6 / 2**20:.0f} Mbps",
-            f"{tcp['peak_mb_s'] / 125:.1%}",
-            f"{tcp['peak_mb_s'] / GIGE_MB_S:.1%}",
-        )
-
-    def test_the_gige_page_has_mpi_in_mb_s(self):
-        rows = self.rows("gige-mpi-tests")
-        mpi = self.landmarks("gige", "intelmpi", "mpi", "between", "oneway")
-        subject = "gige intelmpi, NetPIPE MPI between oneway"
-        assert rows[f"{subject}: latency"][0] == f"{mpi['latency_us']:.2f} µs"
-        assert rows[f"{subject}: largest bandwidth"][0] == f"{mpi['peak_mb_s']:.1f} MB/s"
-
-    def test_what_the_session_lacks_is_absent_with_the_reason(self):
-        text = shown("gige-mpi-tests", stored=self.stored)
-        assert self.rows("gige-mpi-tests")["gige mpich, IMB PingPong: latency"][0] == "absent"
-        assert text.count("absent: gige mpich IMB PingPong: the session does not have it\n") == 1
-
-    def test_a_case_that_failed_is_absent_with_its_phase(self):
-        results = tuple(
-            dataclasses.replace(r, result="fail", phase="sanity", measured=None)
-            if r.case and (r.partition, r.environment) == ("gige", "mpich")
-            else r
-            for r in self.stored.results
-        )
-        stored = dataclasses.replace(self.stored, results=results)
-        assert self.peaks(stored)["between", "gige mpich"] == ["absent"] * 9
-        assert self.peaks(stored)["in", "gige mpich"][5:7] == ["-", "-"]
-        text = shown("e325-opteron", stored=stored)
-        assert "absent: gige mpich NetPIPE MPI between oneway: fail in sanity\n" in text
-        assert self.rows("network-adapters", stored)["gige mpich"] == ("absent",) * 5
-
-    def test_a_landmark_that_the_curve_does_not_define_is_absent_with_the_reason(self):
-        results = list(self.stored.results)
-        number, result = next(
-            (n, r)
-            for n, r in enumerate(results)
-            if r.case and (r.case.function, r.case.direction) == ("mpi", "bidirectional")
-        )
-        undefined = [["rate_64_kib_mb_s", "65536 bytes was not measured"]]
-        found = result.measured["landmarks"] | {"rate_64_kib_mb_s": None, "undefined": undefined}
-        measured = result.measured | {"landmarks": found}
-        results[number] = dataclasses.replace(result, measured=measured)
-        stored = dataclasses.replace(self.stored, results=tuple(results))
-        text = shown("network-adapters", stored=stored)
-        assert (
-            f"absent: {result.partition} {result.environment} NetPIPE MPI between bidirectional:"
-            " rate_64_kib_mb_s: 65536 bytes was not measured\n" in text
-        )
-
-    def test_no_cell_is_cut(self):
-        assert "…" not in shown(stored=self.stored)
-
-    def test_a_session_of_jobs_alone_cannot_stand_beside(self):
-        jobs = tuple(r for r in self.stored.results if r.case is None)
-        with pytest.raises(NetproofError, match=r"netpipe\.json: has no case on two ranks"):
-            shown(stored=dataclasses.replace(self.stored, results=jobs))
-
-
 class TestCommand:
     def test_shows_a_session_that_is_named(self):
         report = RECORDED / "repeated-1.json"
         ran = CliRunner().invoke(app, ["literature", "gige-mpi-tests", "--session", str(report)])
         assert ran.exit_code == 0
-        assert f"beside it, {report}" in ran.stdout
+        assert f"alongside it, {report}" in ran.stdout
         assert "gige mpich, IMB PingPong: latency" in ran.stdout
         assert "MB/s of 10⁶ bytes; over a link, peaks are of 131072 bytes" in ran.stdout
 
@@ -386,7 +118,13 @@ class TestStrictness:
             ("e325-opteron", "study: e325-opteron", "study: other", "key 'study': found 'other'"),
             ("network-adapters", "mtu: 1500", "mut: 1500", "key 'mut': unknown here"),
             ("network-adapters", "over_tcp: true", "over_tcp: 1", "expected true or false"),
-            ("network-adapters", "64: 89", "32: 89", "key 64: missing, expected a positive number"),
+            (
+                "network-adapters",
+                "64: 89",
+                "32: 89",
+                "key 'rates': found rates at 32, 16, 4, 1 KiB",
+            ),
+            ("network-adapters", "mtu: 1500", "mtu:", "key 'mtu': found nothing; give a value"),
             ("netpipe-howto", "bytes: 2,", "bytes: 1,", "expected increasing ones"),
             ("netpipe-howto", "bytes: 2,", "bytes: 2.5,", "expected a positive whole number"),
             ("netpipe-howto", "is: equal", "is: near", "key 'is': found 'near', expected one of"),
@@ -438,10 +176,13 @@ class TestStrictness:
                 "a study has peaks, adapters, a run or figures",
             ),
             ("study: empty\ntitle: t\nsource: s\nfigures: []\n", "a list that is not empty"),
-            ("study: empty\ntitle: t\nsource: s\nfigures: [1]\n", "expected mappings"),
+            ("study: empty\ntitle: t\nsource: s\nfigures: [1]\n", "expected a mapping"),
             ("study: empty\ntitle: t\nsource: s\nfigures: 1\n", "expected a list"),
             ("study: empty\ntitle: t\nsource: s\nrun: 1\n", "expected a mapping"),
-            ("study: empty\ntitle: t\nsource: s\nnotes: [1]\n", "expected texts"),
+            (
+                "study: empty\ntitle: t\nsource: s\nnotes: [1]\n",
+                "key 'notes': found 1, expected text",
+            ),
         ],
     )
     def test_what_is_no_study_is_refused(self, tmp_path, text, said):

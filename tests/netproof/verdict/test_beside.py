@@ -13,16 +13,16 @@ from typer.testing import CliRunner
 
 from netproof.commands.cli import app
 from netproof.comparison.against import against
+from netproof.comparison.nodes import differing
 from netproof.measurement import units
 from netproof.measurement.case import Case
-from netproof.present.compared import nodes
-from netproof.session import provenance, session
+from netproof.session import node_facts, provenance, session
 from netproof.session.measured import Launch, made
 from netproof.store import Store
 from netproof.verdict import judging
-from netproof.verdict.beside import AlongsideOptions
 from netproof.verdict.judging import JudgedSession
 from netproof.verdict.keeping import ingest
+from netproof.verdict.options import AlongsideOptions
 
 ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ROOT / "tests" / "data" / "sessions"
@@ -103,7 +103,7 @@ def made_with(
 ) -> Callable[[list[dict]], None]:
     """Provenance of every job, of a recorded node; ``benchmark``: the SHA-256 of IMB-MPI1."""
     node = dataclasses.replace(
-        provenance.read_node(NODE),
+        node_facts.read_node(NODE),
         kernel=kernel,
         driver="veth",
         driver_version=driver_version,
@@ -271,7 +271,7 @@ def test_against_another_switch_the_nodes_of_each_are_those_of_its_own_session(t
     store = store_of(tmp_path, report(tmp_path, "old", "gige", -3, made_with(*then)))
     result = judged(report(tmp_path, "new", "fast-ethernet", 0, made_with(*now)), store)
     (compared,) = against(result.session, result.verdict, "fast-ethernet").comparisons
-    assert nodes(compared) == {"kernel": (("6.1.0-25",), ("6.1.0-27",))}
+    assert differing(compared) == {"kernel": (("6.1.0-25",), ("6.1.0-27",))}
 
 
 def test_versions_that_one_session_does_not_know_mark_nothing(tmp_path):
@@ -359,7 +359,7 @@ def test_the_commands_say_what_is_compared_with(tmp_path):
             rf" session {stored.name}; 41 days older, and 30 are allowed",
             said,
         )
-    assert "\nfast-ethernet against the switches that are there\n" in said
+    assert "\nfast-ethernet compared with the other switches\n" in said
     assert re.search(r"fast-ethernet against gige, of \d{4}-\d\d-\d\d, \d+ cases: slower in", said)
     left = CliRunner().invoke(app, ["verdict", new, *arguments, "--leave-out-marked"]).stdout
     assert "left out: gige mpich, of " in left

@@ -10,8 +10,8 @@ from netproof.criteria import Finding, Level
 from netproof.session import session
 from netproof.verdict import judging
 from netproof.verdict.crossover import Crossover, crossovers
-from netproof.verdict.judgement import Ruling
-from netproof.verdict.verdict import Judged, Verdict
+from netproof.verdict.judged import Judged, Verdict
+from netproof.verdict.subject import Ruling
 
 ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ROOT / "tests" / "data" / "sessions"

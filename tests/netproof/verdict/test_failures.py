@@ -18,9 +18,10 @@ from netproof.session.session import Session
 from netproof.site.matrix import Matrix
 from netproof.store import Store, questions
 from netproof.verdict.failures import Failure, FailureKind, excess, failures, listed, named
-from netproof.verdict.judgement import Ruling
+from netproof.verdict.judged import CANNOT_JUDGE, FAILED, Judged, Verdict
 from netproof.verdict.keeping import ingest
-from netproof.verdict.verdict import CANNOT_JUDGE, FAILED, Judged, Verdict, judge
+from netproof.verdict.subject import Ruling
+from netproof.verdict.verdict import judge
 
 SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
 REFUSED = "sbatch: error: Batch job submission failed: Requested node configuration is gone"
@@ -142,7 +143,7 @@ class TestOrder:
     def ruled(function: str, value: float, bound: float, level: Level = Level.FAIL) -> Judged:
         case = Case("testbed", "gige", "mpich", "imb", function, 2, 1)
         where = f"{case} (switch gige)"
-        why = f"{where}: {value} against {bound}"
+        why = f"{value} against {bound}"
         finding = Finding("jump", level, where, why, size=8, value=value, bound=bound)
         result = next(r for r in session.load(SESSIONS / "passed.json").results if r.measured)
         result = dataclasses.replace(result, case=case)
@@ -175,8 +176,8 @@ class TestOrder:
             "FAIL a configuration is gone",
         ]
         assert lines[-1] == (
-            "1 of 6 cases passed, 1 of them with a warning, 1 inconclusive, 4 failed;"
-            " 1 fault beyond single cases"
+            "1 of 6 cases passed, 1 of them with a warning, 1 inconclusive, 3 failed,"
+            " 3 of these not measured whole, 1 did not run, 1 fault beyond single cases"
         )
 
     def test_what_befell_more_cases_is_worse(self):

@@ -14,9 +14,9 @@ from netproof.measurement.links import Crossing, Link
 from netproof.session import again, session
 from netproof.session.again import MeasuredAgain
 from netproof.session.measured import Measured
-from netproof.site.site import ScoreBaseline
-from netproof.verdict import confirming, judgement
-from netproof.verdict.judgement import Subject
+from netproof.site.partition import ScoreBaseline
+from netproof.verdict import comparing, confirming, judgement
+from netproof.verdict.subject import Subject
 
 SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
 TESTBED = Settings.of_site(
@@ -199,6 +199,19 @@ class TestRule:
         ruling = judgement.rule(known, found(judgement.along(known), "jump"), None)
         assert ruling.level is Level.SHOWN
         assert ruling.why.endswith("; known: ticket 812: the buffer is small")
+        assert ruling.known == "ticket 812: the buffer is small"
+        assert ruling.forgiven
+
+    def test_a_sentence_is_the_case_and_its_reason_and_only_a_flag_is_forgiven(self, sick):
+        shown = 0
+        for subject in sick.values():
+            for finding in judgement.along(subject):
+                ruling = judgement.rule(subject, finding, None)
+                assert ruling.why == f"{subject}: {ruling.reason}"
+                assert str(subject) not in ruling.reason
+                assert not ruling.forgiven
+                shown += ruling.level is Level.SHOWN
+        assert shown
 
     def test_a_known_flaw_of_another_case_excuses_nothing(self, sick):
         known = dataclasses.replace(sick["mpich tcp"], known={"NetPIPE tcp": "no whole case"})
@@ -228,7 +241,7 @@ class TestRule:
 
 class TestAcross:
     def test_the_baseline_against_itself_scores_one(self, sick):
-        rulings = judgement.across(list(sick.values()), MPICH)[sick["mpich tcp"].case.key()]
+        rulings = comparing.across(list(sick.values()), MPICH)[sick["mpich tcp"].case.key()]
         (score,) = (r.finding for r in rulings if r.finding.criterion == "score")
         assert score.value == pytest.approx(1)
 
@@ -242,7 +255,7 @@ class TestAcross:
         )
         other = sick["intelmpi tcp"]
         calm, noisy = (
-            judgement.across([it, other], MPICH)[other.case.key()][-1]
+            comparing.across([it, other], MPICH)[other.case.key()][-1]
             for it in (baseline, disturbed)
         )
         assert calm.finding.disturbed == ()
@@ -253,7 +266,7 @@ class TestAcross:
 
     def test_a_configuration_far_above_the_envelope_is_red_with_every_size(self, sick):
         bad = slower(sick["mpich tcp"], 25, "openmpi4")
-        rulings = judgement.across([sick["mpich tcp"], sick["intelmpi tcp"], bad], MPICH)
+        rulings = comparing.across([sick["mpich tcp"], sick["intelmpi tcp"], bad], MPICH)
         (red,) = (r for r in rulings[bad.case.key()] if r.level is Level.FAIL)
         assert red.finding.criterion == "envelope"
         (open_,) = (r for r in rulings[bad.case.key()] if r.level is Level.INCONCLUSIVE)
@@ -266,7 +279,7 @@ class TestAcross:
     def test_where_it_is_red_it_says_with_whom_it_was_compared(self, sick):
         bad = slower(sick["mpich tcp"], 25, "openmpi4")
         subjects = [sick["mpich tcp"], sick["intelmpi tcp"], bad]
-        rulings = judgement.across(subjects, MPICH)[bad.case.key()]
+        rulings = comparing.across(subjects, MPICH)[bad.case.key()]
         labels = {str(subject) for subject in subjects} - {str(bad)}
         found = [r.finding for r in rulings]
         assert all(finding.against in labels for finding in found)
@@ -274,7 +287,7 @@ class TestAcross:
         assert all(finding.interval is not None for finding in found)
 
     def test_what_is_inconclusive_neither_passes_nor_goes_unsaid(self, sick):
-        rulings = judgement.across([sick["mpich tcp"], sick["intelmpi tcp"]], MPICH)
+        rulings = comparing.across([sick["mpich tcp"], sick["intelmpi tcp"]], MPICH)
         envelope, _ = rulings[sick["mpich tcp"].case.key()]
         assert (envelope.level, envelope.finding.level) == (Level.INCONCLUSIVE,) * 2
         assert "95% interval" in envelope.why
@@ -282,7 +295,7 @@ class TestAcross:
 
     def test_a_flaw_that_is_known_excuses_what_is_inconclusive_too(self, sick):
         known = dataclasses.replace(sick["mpich tcp"], known={".*": "ticket 812"})
-        envelope, _ = judgement.across([known, sick["intelmpi tcp"]], MPICH)[known.case.key()]
+        envelope, _ = comparing.across([known, sick["intelmpi tcp"]], MPICH)[known.case.key()]
         assert envelope.level is Level.SHOWN
         assert "known: ticket 812" in envelope.why
 
@@ -292,7 +305,7 @@ class TestAcross:
         red = []
         for link in (slow.link, fast.link, None):
             one = dataclasses.replace(slow, link=link)
-            rulings = judgement.across([one, fast], None)[one.case.key()]
+            rulings = comparing.across([one, fast], None)[one.case.key()]
             if any(ruling.level is Level.FAIL for ruling in rulings):
                 red.append(link)
         assert red == [fast.link, None]
@@ -316,26 +329,61 @@ class TestAcross:
 
     def test_a_red_case_keeps_its_score_and_wears_the_mark(self, sick):
         bad = slower(sick["mpich tcp"], 25, "openmpi4")
-        rulings = judgement.across([sick["mpich tcp"], bad], MPICH)[bad.case.key()]
+        rulings = comparing.across([sick["mpich tcp"], bad], MPICH)[bad.case.key()]
         (score,) = (r.finding for r in rulings if r.finding.criterion == "score")
         assert score.value == pytest.approx(1 / 25)
         assert "red at 4096, 6144" in score.why
 
     def test_a_lone_configuration_has_no_envelope(self, sick):
-        (envelope, _) = judgement.across([sick["mpich tcp"]], MPICH)[sick["mpich tcp"].case.key()]
+        (envelope, _) = comparing.across([sick["mpich tcp"]], MPICH)[sick["mpich tcp"].case.key()]
         assert envelope.finding.level is Level.UNDEFINED
         assert "is the only configuration" in envelope.why
 
     @pytest.mark.parametrize("baseline", [None, ScoreBaseline("gige", "openmpi5")])
     def test_without_a_baseline_a_score_that_is_asserted_fails(self, sick, baseline):
-        shown = judgement.across([sick["mpich tcp"]], baseline)[sick["mpich tcp"].case.key()][-1]
+        shown = comparing.across([sick["mpich tcp"]], baseline)[sick["mpich tcp"].case.key()][-1]
         assert shown.level is Level.SHOWN
         asserted = with_settings(sick["mpich tcp"], score=ScoreSettings(fail=0.5))
-        failed = judgement.across([asserted], baseline)[asserted.case.key()][-1]
+        failed = comparing.across([asserted], baseline)[asserted.case.key()][-1]
         assert failed.level is Level.FAIL
         assert "the baseline" in failed.why
 
     def test_cases_of_different_functions_are_not_compared(self, sick):
-        rulings = judgement.across([sick["mpich tcp"], sick["mpich mpi"]], MPICH)
+        rulings = comparing.across([sick["mpich tcp"], sick["mpich mpi"]], MPICH)
         for several in rulings.values():
             assert several[0].finding.level is Level.UNDEFINED
+
+
+def on_ranks(subject: Subject, ranks: int, factor: float) -> Subject:
+    """The curve as one of Alltoall on so many ranks, which takes ``factor`` times as long."""
+    taken = slower(subject, factor, subject.case.environment)
+    case = dataclasses.replace(
+        taken.case, benchmark="imb", function="Alltoall", ranks=ranks, ranks_per_node=2
+    )
+    return dataclasses.replace(taken, measured=dataclasses.replace(taken.measured, case=case))
+
+
+class TestGrowth:
+    def test_each_is_compared_with_the_next_fewer_ranks(self, sick):
+        mpi = sick["mpich mpi"]
+        four, eight, sixteen = (
+            on_ranks(mpi, ranks, factor) for ranks, factor in ((4, 1), (8, 3), (16, 500))
+        )
+        growths = comparing.growths([sixteen, four, eight])
+        assert set(growths) == {eight, sixteen}
+        assert growths[eight].against == str(four)
+        assert growths[sixteen].against == str(eight)
+        # Two a node, 4 ranks have 8 messages on a link at most, 8 ranks 24: more than 7 to 3.
+        assert growths[eight].value == pytest.approx(3 / 3)
+        assert growths[sixteen].value > 10
+
+    def test_it_is_part_of_what_is_said_across_configurations(self, sick):
+        mpi = sick["mpich mpi"]
+        few, many = on_ranks(mpi, 4, 1), on_ranks(mpi, 8, 300)
+        rulings = comparing.across([few, many], None)[many.case.key()]
+        (growth,) = (one for one in rulings if one.finding.criterion == "growth")
+        enough = len(many.measured.launches) >= many.settings.growth.launches
+        assert growth.level is (Level.FAIL if enough else Level.SHOWN)
+
+    def test_other_configurations_and_functions_have_no_growth(self, sick):
+        assert comparing.growths(sick.values()) == {}

@@ -5,18 +5,24 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import types
 from pathlib import Path
+from statistics import geometric_mean
 
 import pytest
 from reframe.utility.sanity import reference_bounds
 
 from netproof.criteria import Level
 from netproof.errors import NetproofError
+from netproof.measurement import twin
+from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
-from netproof.session import reference_findings, session
+from netproof.session import job_files, reference_findings, session
 from netproof.session.measured import Measured
+from netproof.site import site
+from netproof.site.partition import Partition
 from netproof.verdict import limits
-from netproof.verdict.limits import Limits
+from netproof.verdict.limits import Limits, not_defined
 from netproof.verdict.references import XFAIL, ReferenceFile
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -110,7 +116,10 @@ def test_a_case_has_the_limits_of_its_file(pingpong):
     case = dataclasses.replace(
         pingpong.case, benchmark="netpipe", function="tcp", path="between", direction="oneway"
     )
-    assert limits.of_case(references, case) == {"twin_share": Limits(80, 125)}
+    found = limits.of_case(references, case)
+    assert found.pop("twin_share") == Limits(80, 125)
+    assert found.pop("twin_latency") == Limits(-math.inf, 200)
+    assert set(found) < set(twin.VARIABLES)
     assert limits.of_case(references, pingpong.case) == {}
 
 
@@ -186,3 +195,86 @@ def test_a_machine_too_slow_for_a_healthy_link_tells_nothing(pingpong):
 
 def test_a_session_that_had_no_twin_is_not_asked_for_it(pingpong):
     assert limits.judge(pingpong, {"twin_share": Limits(80, 125)}, "here") == {}
+
+
+@pytest.fixture
+def unlike_a_line():
+    """A case over a link whose largest messages are on no line, as it was measured."""
+    stored = session.load(SESSIONS / "sick.json")
+    whole = next(Measured.from_json(r.measured) for r in stored.results if r.measured)
+    why = "times lie on no line"
+    found = dataclasses.replace(
+        whole.landmarks,
+        asymptotic_mb_s=None,
+        line_rate_share=None,
+        undefined=(("asymptotic_mb_s", why), ("line_rate_share", why)),
+    )
+    return dataclasses.replace(whole, landmarks=found)
+
+
+def test_a_bound_on_a_share_that_is_not_defined_is_a_failure_with_the_reason(unlike_a_line):
+    shown, asked = (0, None, None, "%"), (100, None, 0.02, "%")
+    assert not_defined({"line_rate_share": shown}, unlike_a_line) == ""
+    reason = not_defined({"line_rate_share": asked}, unlike_a_line)
+    assert reason == (
+        "the references ask for line_rate_share, which is not defined: times lie on no line"
+    )
+    xfail = types.SimpleNamespace(data=asked)
+    assert not_defined({"line_rate_share": xfail}, unlike_a_line) == reason
+
+
+def test_a_bound_on_a_share_of_a_twin_that_is_not_there_is_a_failure(unlike_a_line):
+    assert not_defined({"twin_share": (0, None, None, "%")}, unlike_a_line) == ""
+    assert not_defined({"twin_share": (100, -0.2, 0.25, "%")}, unlike_a_line).startswith(
+        "the references ask for twin_share, which is not defined"
+    )
+
+
+def test_nobody_can_ask_for_the_share_of_a_path_that_has_no_link(unlike_a_line):
+    inside = dataclasses.replace(unlike_a_line, line_rate_mb_s=None)
+    assert not_defined({"line_rate_share": (100, None, 0.02, "%")}, inside) == ""
+    curve = dataclasses.replace(inside.curve, bandwidth_mb_s=None)
+    collective = dataclasses.replace(unlike_a_line, curve=curve)
+    assert not_defined({"asymptotic_mb_s": (100, -0.1, None, "MB/s")}, collective) == ""
+
+
+@pytest.fixture
+def with_whole_twin() -> Measured:
+    """NetPIPE over TCP, two launches with the healthy twin's next to each."""
+    configuration = site.load(ROOT / "site-config" / "testbed.py")
+    extras = configuration["systems"][0]["partitions"][0]["extras"]
+    case = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1, "between", "oneway")
+    folder = ROOT / "tests" / "data" / "jobs" / "netpipe-twin"
+    partition = Partition.model_validate(extras)
+    return job_files.of_job(folder, case, partition, 2, mpi_over_tcp=True)
+
+
+def test_landmarks_are_compared_with_the_twin_launch_by_launch(with_whole_twin):
+    ratios = limits.of_twin(with_whole_twin)
+    assert set(ratios) == set(twin.VARIABLES)
+    first, *_ = with_whole_twin.launches
+    times = dict(zip(first.curve.sizes, first.curve.time_us, strict=True))
+    of_twin = dict(zip(first.twin.sizes, first.twin.time_us, strict=True))
+    assert ratios["twin_rate_4_kib"][0] == pytest.approx(of_twin[4096] / times[4096])
+    found = limits.variables(with_whole_twin)["twin_rate_4_kib"]
+    assert found == (pytest.approx(100 * geometric_mean(ratios["twin_rate_4_kib"]), abs=0.01), "%")
+    (finding,) = limits.judge(with_whole_twin, {"twin_latency": Limits(0, 1)}, "here").values()
+    assert finding.level is Level.FAIL
+    assert "twin_latency is" in finding.why
+    assert "relative to the healthy twin of this link" in finding.why
+
+
+def test_a_twin_of_large_messages_alone_has_no_landmarks_to_compare(with_whole_twin):
+    launches = [
+        dataclasses.replace(one, twin=Curve(*(column[-3:] for column in columns(one.twin))))
+        for one in with_whole_twin.launches
+    ]
+    large = with_whole_twin.with_launches(launches)
+    assert limits.of_twin(large) == {}
+    assert "twin_latency" not in limits.variables(large)
+    assert limits.judge(large, {"twin_latency": Limits(0, 1)}, "here") == {}
+    assert large.landmarks.twin_share == with_whole_twin.landmarks.twin_share
+
+
+def columns(curve: Curve) -> tuple:
+    return curve.sizes, curve.time_us, curve.bandwidth_mb_s

@@ -112,7 +112,7 @@ class TestBaseline:
     )
     def test_what_one_session_leaves_open_makes_no_reference(self, tmp_path, change, why):
         reports = [report(tmp_path, 1), report(tmp_path, 2, change), report(tmp_path, 3)]
-        ran = CliRunner().invoke(app, ["baseline", *map(str, reports)])
+        ran = CliRunner().invoke(app, ["references", "derive", *map(str, reports)])
         told = "testbed:gige mpich IMB Barrier 2 ranks: no references: inconclusive in run-2.json:"
         assert f"{told} {why}\n" in ran.stderr
         assert ran.exit_code == 0
@@ -124,7 +124,7 @@ class TestBaseline:
             disturbed(test, 1)
 
         reports = [report(tmp_path, number, one_more) for number in (1, 2, 3)]
-        ran = CliRunner().invoke(app, ["baseline", *map(str, reports)])
+        ran = CliRunner().invoke(app, ["references", "derive", *map(str, reports)])
         assert "IMB Barrier 2 ranks: no references" not in ran.stderr
 
 

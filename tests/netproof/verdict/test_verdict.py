@@ -13,8 +13,9 @@ from netproof.measurement.case import Case
 from netproof.session import session
 from netproof.session.session import Session
 from netproof.site.matrix import Matrix
-from netproof.site.site import ScoreBaseline
-from netproof.verdict.verdict import CANNOT_JUDGE, FAILED, PASSED, judge, sentences_of_left
+from netproof.site.partition import ScoreBaseline
+from netproof.verdict.judged import CANNOT_JUDGE, FAILED, PASSED, sentences_of_left
+from netproof.verdict.verdict import judge
 
 SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
 
@@ -247,7 +248,7 @@ class TestLeft:
         assert verdict.status == PASSED
         assert len(verdict.cases) == len(owed.cases) - 1
         assert sentences_of_left(verdict.left) == [
-            "1 case of gige intelmpi left for another night: last measured 2026-11-18"
+            "1 case of gige intelmpi deferred: last measured 2026-11-18"
         ]
 
     def test_what_could_not_be_measured_never_passes(self, owed, passed):

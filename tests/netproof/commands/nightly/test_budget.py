@@ -69,7 +69,7 @@ def test_a_job_of_unknown_length_runs_alone(owed):
 
 def test_every_contention_domain_has_all_of_the_budget(owed):
     partitions = {
-        name: dataclasses.replace(entry, contention_domain=name)
+        name: entry.model_copy(update={"contention_domain": name})
         for name, entry in owed.partitions.items()
     }
     apart = dataclasses.replace(owed, partitions=partitions)

@@ -18,7 +18,10 @@ from netproof.session.session import Session
 from netproof.site import site
 from netproof.site.matrix import matrix
 from netproof.verdict import judging
-from netproof.verdict.verdict import CANNOT_JUDGE, FAILED, PASSED, judge
+from netproof.verdict.coverage import Coverage
+from netproof.verdict.judged import CANNOT_JUDGE, FAILED, PASSED
+from netproof.verdict.node_findings import NodeFinding, NodeFindingKind
+from netproof.verdict.verdict import judge
 
 ROOT = Path(__file__).resolve().parents[4]
 RECORDED = ROOT / "tests" / "data" / "sessions"
@@ -73,10 +76,13 @@ def suite_of(night: Night) -> ElementTree.Element:
 def test_a_passed_night_has_a_test_case_for_each_case_with_its_time(passed):
     suite = suite_of(night_of(passed))
     counts = [suite.get(name) for name in ("tests", "failures", "errors", "skipped", "time")]
-    assert counts == ["3", "0", "0", "0", "7500.000"]
+    # Of three cases, and of the coverage of the partition.
+    assert counts == ["4", "0", "0", "0", "7500.000"]
     names = {(test.get("classname"), test.get("name")) for test in suite}
     assert ("testbed.gige.intelmpi", "IMB PingPong 2 ranks") in names
-    assert all(float(test.get("time")) > 0 for test in suite)
+    covered = suite.findall("testcase[@name='coverage']")
+    assert ["not known" in test.findtext("system-out") for test in covered] == [True]
+    assert all(float(test.get("time")) > 0 for test in suite if test not in covered)
     assert not [child for test in suite for child in test if child.tag != "system-out"]
 
 
@@ -101,7 +107,7 @@ def test_another_night_s_turn_is_skipped_and_what_could_not_be_measured_is_an_er
     suite = suite_of(night_of(left))
     assert [one.get("message") for one in suite.iter("skipped")] == [TURN["why"]]
     assert {one.get("message") for one in suite.iter("error")} == {DOWN["why"]}
-    assert len(suite) == 3
+    assert len(suite) == 4
 
 
 def test_faults_and_changes_beyond_cases_have_test_cases_of_their_own(passed):
@@ -170,9 +176,7 @@ def test_the_summary_has_failures_what_was_left_and_where_to_read_on(faulty, pas
     assert "FAIL testbed:gige mpich IMB Barrier 2 ranks: fail in sanity" in told
     assert told.endswith("session 20261121T020000-00000000\nexit status 1\n")
     left = changed(passed, "PingPong", result="skip", measured=None, left=TURN)
-    assert f"1 case of gige intelmpi left for another night: {TURN['why']}" in summary.text(
-        night_of(left)
-    )
+    assert f"1 case of gige intelmpi deferred: {TURN['why']}" in summary.text(night_of(left))
 
 
 def test_of_very_many_sentences_the_first_are_told_and_the_others_counted(passed):
@@ -204,11 +208,26 @@ def test_a_change_for_the_worse_says_how_it_ends_where_it_is_intended(passed):
     assert "accept" not in summary.text(night_of(passed))
 
 
-def test_in_what_nodes_differ_is_told(passed):
-    differs = ("gige: mtu: 1400 (gige-2); 1500 (gige-1)",)
-    with_it = dataclasses.replace(judged(passed), differences=differs)
-    told = summary.text(Night("testbed", STARTED, ENDED, judged=with_it))
-    assert "\nnodes differ: gige: mtu: 1400 (gige-2); 1500 (gige-1)\n" in told
+def test_in_what_jobs_differ_and_what_is_found_of_nodes_is_told(passed):
+    of = judged(passed)
+    finding = NodeFinding(
+        "gige", "driver", NodeFindingKind.NOT_KNOWN, Level.WARN, "gige-2: driver not known", ()
+    )
+    covered = Coverage("gige", ("gige-1",), ("gige-1", "gige-2"), ("gige-2",))
+    verdict = dataclasses.replace(of.verdict, nodes=(finding,), coverage=(covered,))
+    with_it = dataclasses.replace(of, verdict=verdict, beyond_nodes=("job 8 ran with other files",))
+    night = Night("testbed", STARTED, ENDED, judged=with_it)
+    told = summary.text(night)
+    assert "\nnodes differ: job 8 ran with other files\n" in told
+    assert "\nWARN gige: gige-2: driver not known\n" in told
+    line = "gige: 1 of 2 usable nodes measured; not measured gige-2"
+    assert f"\ncoverage: {line}\n" in told
+    suite = suite_of(night)
+    assert [
+        test.findtext("system-out") for test in suite.findall("testcase[@name='coverage']")
+    ] == [line]
+    (warning,) = suite.findall("testcase[@classname='testbed.nodes']")
+    assert warning.findtext("system-out") == "gige: gige-2: driver not known"
 
 
 def test_the_first_line_counts_the_warnings(passed):

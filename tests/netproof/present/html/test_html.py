@@ -3,45 +3,134 @@
 from __future__ import annotations
 
 import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
 
-from netproof.present.html.html import Markup, element, file_name, joined, row, script_json
+import pytest
+from jinja2 import UndefinedError
+
+from netproof.present import html
+from netproof.present.html.html import (
+    DataTable,
+    environment,
+    file_name,
+    number_table,
+    script_json,
+    text_table,
+)
 
 HOSTILE = """</script><script>alert('x')</script>" onclick="y" & \u2028"""
+TEMPLATES = sorted((Path(html.__file__).parent / "templates").glob("*.html"))
 
 
-def test_text_is_text_wherever_it_stands():
-    made = element("p", HOSTILE, title=HOSTILE)
-    assert "<script" not in made
-    assert made.count('"') == 2
-    assert "&lt;/script&gt;&lt;script&gt;alert(&#x27;x&#x27;)" in made
+def made(source: str, **values: object) -> str:
+    """A piece of a page by the macros of all pages."""
+    importing = '{% import "macros.html" as page %}'
+    return environment().from_string(importing + source).render(**values)
+
+
+class Outline(HTMLParser):
+    """Elements with their attributes, and the text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        self.text += data
+
+
+@pytest.mark.parametrize(
+    ("source", "values"),
+    [
+        ('<p title="{{ x }}">{{ x }}</p>', {}),
+        ("{{ page.list([x]) }}", {}),
+        ("{{ page.facts({x: x}) }}", {}),
+        ("{{ page.head([x]) }}", {}),
+        ("{% call page.scrolling(x) %}{{ x }}{% endcall %}", {}),
+        ("{{ page.verdict(x, x, x, x) }}", {}),
+        ("{{ page.data_table(table) }}", {"table": text_table([HOSTILE], [[HOSTILE]], HOSTILE)}),
+        (
+            "{{ page.case_list(cases, 'failed', most=1) }}",
+            {"cases": 2 * [{"name": HOSTILE, "link": HOSTILE, "reasons": [HOSTILE]}]},
+        ),
+        (
+            "{{ page.charts([one]) }}",
+            {
+                "one": {
+                    "title": HOSTILE,
+                    "specification": None,
+                    "sentences": [HOSTILE, HOSTILE],
+                    "missing": [HOSTILE],
+                    "files": {HOSTILE: HOSTILE},
+                    "data": text_table([HOSTILE], [[HOSTILE]], HOSTILE),
+                }
+            },
+        ),
+    ],
+)
+def test_text_is_text_wherever_it_stands(source, values):
+    page = Outline(made(source, x=HOSTILE, **values))
+    shown = HOSTILE.replace("\u2028", "\\u2028")
+    assert shown in page.text
+    assert "script" not in [tag for tag, _ in page.elements]
+    attributes = [given for _, given in page.elements]
+    assert not [name for given in attributes for name in given if name.startswith("on")]
+    for given in attributes:
+        for value in given.values():
+            assert HOSTILE[:9] not in (value or "") or value in (shown, f"verdict {shown}")
 
 
 def test_controls_are_shown_as_what_they_are():
-    assert element("p", "passed \u202e\x1b[31m\n") == "<p>passed \\u202e\\x1b[31m\n</p>"
+    assert made("<p>{{ x }}</p>", x="passed \u202e\x1b[31m\n") == "<p>passed \\u202e\\x1b[31m\n</p>"
 
 
-def test_only_what_an_element_made_is_markup():
-    assert joined("<b>", element("i", "<u>"), None, ["&", 1]) == "&lt;b&gt;<i>&lt;u&gt;</i>&amp;1"
-    assert isinstance(element("i"), Markup)
-    assert not isinstance(element("i") + "<b>", Markup)
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.name)
+def test_no_template_lets_text_through_or_leaves_an_attribute_unquoted(path):
+    source = path.read_text()
+    assert not re.findall(r"\|\s*safe\b|autoescape|~|Markup", source)
+    assert not re.findall(r"=\s*\{\{", source)
+    inside = re.sub(r"\{\{.*?\}\}|\{%.*?%\}", "", source)
+    assert not re.findall(r"<script>|\son\w+=|style=", inside)
+
+
+def test_only_the_specification_of_a_chart_is_made_markup():
+    sources = Path(html.__file__).parents[2].rglob("*.py")
+    making = [path.name for path in sources if "Markup(" in path.read_text()]
+    assert making == ["html.py"]
+
+
+def test_a_name_that_a_page_is_not_given_stops_it():
+    with pytest.raises(UndefinedError, match="'verdit' is undefined"):
+        made("<p>{{ verdit }}</p>")
 
 
 def test_no_text_ends_the_script_that_its_data_are_in():
-    made = script_json({HOSTILE: [HOSTILE]})
-    inside = made.removeprefix('<script type="application/json">').removesuffix("</script>")
+    inside = script_json({HOSTILE: [HOSTILE]})
     assert "<" not in inside
     assert json.loads(inside) == {HOSTILE: [HOSTILE]}
+    assert made("<script>{{ x }}</script>", x=inside) == f"<script>{inside}</script>"
 
 
-def test_an_attribute_without_a_value_is_left_out_or_bare():
-    assert element("details", open=None) == "<details></details>"
-    assert element("details", open=True) == "<details open></details>"
-    assert element("td", class_="n") == '<td class="n"></td>'
-
-
-def test_the_first_cell_heads_its_row():
-    assert row("a", "1", numbers_from=1) == '<tr><th scope="row">a</th><td class="n">1</td></tr>'
-    assert row("a", head=True) == '<tr><th scope="col">a</th></tr>'
+def test_the_first_cell_heads_its_row_and_numbers_are_marked():
+    mixed = DataTable(("a", "b"), (("1", "2"),), (False, True))
+    for table, head, row in (
+        (text_table("ab", ["12"]), "<th>a<th>b", "<th>1<td>2"),
+        (number_table("ab", ["12"]), "<th n>a<th n>b", "<th n>1<td n>2"),
+        (mixed, "<th>a<th n>b", "<th>1<td n>2"),
+    ):
+        page = made("{{ page.data_table(t) }}", t=table)
+        found = re.findall(r"<(t[hd])( scope=\"\w+\")?( class=\"n\")?>(\w)", page)
+        short = ["".join(["<", tag, " n" if n else "", ">", text]) for tag, _, n, text in found]
+        assert "".join(short) == head + row
+    assert Outline(made("{{ page.data_table(t) }}", t=mixed)).elements[0][1]["class"] == "scroll"
 
 
 def test_a_file_name_leaves_no_folder_and_is_never_empty():

@@ -23,7 +23,7 @@ from netproof.present.html.charts import shown
 from netproof.present.html.page import pages as pages_of
 from netproof.session import provenance
 from netproof.session.provenance import File, Software
-from netproof.verdict.judgement import Ruling
+from netproof.verdict.subject import Ruling
 
 DATA = Path(__file__).resolve().parents[3] / "data"
 HOSTILE = """<script>hostile=1</script>"><img src=x onerror=hostile=1>"""
@@ -116,15 +116,15 @@ def test_the_main_page_tells_in_the_order_that_a_reader_asks(report):
         "Matrix",
         "Curves",
         "NetPIPE",
-        "Beside earlier studies",
+        "Compared with earlier studies",
         "Provenance, and how to repeat it",
     ]
     order = [
         "23 of 124 cases passed, 1 inconclusive, 100 did not run.",
         "What is inconclusive: 1 case",
         "What did not run: 100 cases",
-        "What has to be said besides",
-        "the baseline gige mpich",
+        "Notes",
+        "the score baseline gige mpich",
     ]
     places = [main.text.index(sentence) for sentence in order]
     assert places == sorted(places)
@@ -213,9 +213,10 @@ def test_provenance_names_what_nodes_differ_in_and_how_to_repeat_the_run(report,
     ) in main
     assert "command /srv/netproof/.venv/bin/reframe --system testbed -c checks -r" in main
     assert "The checkout held changes that are in no revision." in main
-    assert "In what nodes or jobs differ" in main
+    assert "How nodes or jobs differ" in main
     verdict = main[: main.index("Score: geometric mean")]
-    assert "Nodes differ: gige: mtu: 1500 (gige-1, gige-3, gige-4); 1400 (gige-2)" in verdict
+    assert "gige: gige-2: MTU 1400, 3 others 1500, as the site's file says" in verdict
+    assert "Coverage: gige: " in verdict
     assert "/srv/4f5a0c.py" in main
 
 
@@ -285,10 +286,11 @@ def test_a_session_without_two_ranks_says_why_no_study_stands_beside_it(report, 
     path = tmp_path / "run-1.json"
     path.write_text(json.dumps(document))
     main = report(path)["index.html"].text
-    assert "The studies' tables are not here: " in main
+    assert "The studies' tables are not available: " in main
     assert "has no case on two ranks" in main
 
 
+@pytest.mark.slow
 def test_charts_are_such_as_altair_knows_them(judge):
     made = command.assemble(judge("two-switches.json"))
     by_kind = {figure.kind: figure for figure in made.all_figures() if figure.rows}
@@ -407,6 +409,7 @@ def test_what_was_measured_again_is_in_its_chart_and_in_a_csv_of_its_own(judge, 
     assert not any("measured again" in " ".join(one.told) for one in healthy.all_figures())
 
 
+@pytest.mark.slow
 def test_files_are_what_their_suffix_says(judge, tmp_path):
     made = command.assemble(judge("passed.json", "testbed:gige"), ("png", "pdf", "svg"))
     command.write(made, tmp_path, ("png", "pdf", "svg"))
@@ -417,6 +420,7 @@ def test_files_are_what_their_suffix_says(judge, tmp_path):
         assert path.read_bytes().startswith(beginnings[path.suffix[1:]])
 
 
+@pytest.mark.slow
 def test_a_stored_session_has_the_same_pages_but_for_where_it_lies(netproof, tmp_path):
     document = json.loads((DATA / "sessions" / "two-switches.json").read_text())
     document["runs"][0]["testcases"][0]["netproof_provenance"] = recorded_provenance("4f5a0c")
@@ -435,7 +439,7 @@ def test_a_stored_session_has_the_same_pages_but_for_where_it_lies(netproof, tmp
         reported = (tmp_path / "reported" / name).read_text()
         reported = reported.replace(f"netproof report {session}", "COMMAND")
         assert stored.replace(str(place), "PATH") == reported.replace(str(session), "PATH"), name
-    assert "In what nodes or jobs differ" in (tmp_path / "stored" / "index.html").read_text()
+    assert "How nodes or jobs differ" in (tmp_path / "stored" / "index.html").read_text()
 
 
 def test_a_stored_session_that_lost_its_nodes_says_so_in_their_place(netproof, tmp_path):
@@ -486,8 +490,8 @@ def test_a_session_with_something_inconclusive_neither_passed_nor_failed(judge):
     judged = judge("healthy.json")
     first, *others = (one for one in judged.verdict.cases if one.measured)
     where, why = "there", "12.2 µs at 1024 bytes is 2.01 times (95% interval 0.456 to 14.3)"
-    finding = Finding("envelope", Level.INCONCLUSIVE, where, f"{where}: {why}", size=1024)
-    ruling = Ruling(finding, finding.level, finding.why)
+    finding = Finding("envelope", Level.INCONCLUSIVE, where, why, size=1024)
+    ruling = Ruling(finding, finding.level, finding.reason)
     unsure = dataclasses.replace(first, rulings=(*first.rulings, ruling))
     verdict = dataclasses.replace(judged.verdict, cases=(unsure, *others), faults=(), left=())
     assert verdict.inconclusive

@@ -10,7 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from netproof.commands.cli import app
-from netproof.comparison.comparison import compare, sides
+from netproof.comparison.comparison import compare
+from netproof.comparison.sides import sides
 from netproof.present.html import sides as sides_page
 from netproof.session import session
 from netproof.store import Store
@@ -66,7 +67,7 @@ def test_a_switch_measured_alone_has_a_page_against_those_of_the_store(tmp_path,
     page = pages["switch-fast-ethernet.html"]
     assert 'href="switch-fast-ethernet.html"' in pages["index.html"]
     assert re.search(r"▼ Slower</strong><span>fast-ethernet against gige, of \d{4}-\d\d-\d\d", page)
-    assert 'href="index.html#beside"' in page
+    assert 'href="index.html#alongside"' in page
     assert "not red up to 4 ranks" in page
     assert "did not run at 2 and 4 ranks" in page
 
@@ -99,6 +100,7 @@ def test_what_is_stored_stands_greyed_with_its_day_in_matrix_and_charts(tmp_path
     assert "Compared with" in pages["index.html"]
 
 
+@pytest.mark.slow
 def test_only_what_is_red_or_slower_is_plotted(tmp_path):
     pages = written(tmp_path, str(BOTH), "--system", "testbed", "--switch", "fast-ethernet")
     slower = charts(pages["switch-fast-ethernet.html"])
@@ -114,7 +116,7 @@ def test_without_others_there_is_no_page_and_one_that_was_asked_for_is_refused(t
     assert not [name for name in written(tmp_path, *arguments) if name.startswith("switch")]
     out = ["--out", str(tmp_path / "other")]
     for switch, reason in (
-        ("fast-ethernet", "is the only partition, and there is none to hold it against"),
+        ("fast-ethernet", "is the only partition, so there is none to compare it with"),
         ("nexus", "has no case of partition 'nexus'; it has fast-ethernet"),
     ):
         ran = CliRunner().invoke(app, ["report", *arguments, *out, "--switch", switch])

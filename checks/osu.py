@@ -1,0 +1,110 @@
+"""OSU Micro-Benchmarks: every function that netproof reads."""
+
+import reframe as rfm
+
+from netproof.benchmarks import registry
+from netproof.run.rfm import (
+    MpiCheck,
+    MpiComparedFurther,
+    MpiConfigurations,
+    MpiCurves,
+    MpiFurther,
+    MpiLaunches,
+)
+
+
+@rfm.simple_test
+class OsuJob(MpiLaunches):
+    """The functions, as the launches of one job for each environment and rank count."""
+
+    benchmark = "osu"
+    functions = registry.named("osu").names(default=True)
+
+
+@rfm.simple_test
+class OsuJobFurther(MpiFurther):
+    """Launches on what that job left undecided."""
+
+    launched_by = OsuJob
+
+
+class OsuCheck(MpiCheck):
+    """Reads what that job measured."""
+
+    launched_by = OsuJob
+    launched_further_by = OsuJobFurther
+
+
+@rfm.simple_test
+class OsuLatency(OsuCheck):
+    function = "latency"
+
+
+@rfm.simple_test
+class OsuBw(OsuCheck):
+    function = "bw"
+
+
+@rfm.simple_test
+class OsuBibw(OsuCheck):
+    function = "bibw"
+
+
+@rfm.simple_test
+class OsuMbwMr(OsuCheck):
+    function = "mbw_mr"
+
+
+@rfm.simple_test
+class OsuAllreduce(OsuCheck):
+    function = "allreduce"
+
+
+@rfm.simple_test
+class OsuAlltoall(OsuCheck):
+    function = "alltoall"
+
+
+@rfm.simple_test
+class OsuAllgather(OsuCheck):
+    function = "allgather"
+
+
+@rfm.simple_test
+class OsuBcast(OsuCheck):
+    function = "bcast"
+
+
+@rfm.simple_test
+class OsuReduceScatter(OsuCheck):
+    function = "reduce_scatter"
+
+
+@rfm.simple_test
+class OsuBarrier(OsuCheck):
+    function = "barrier"
+
+
+@rfm.simple_test
+class OsuSmoothness(MpiCurves):
+    """Inversions, jumps, dropouts, and the line rate."""
+
+    launched_by = OsuJob
+    launched_further_by = OsuJobFurther
+
+
+@rfm.simple_test
+class OsuComparisonFurther(MpiComparedFurther):
+    """Launches on what comparing all jobs leaves undecided."""
+
+    launched_by = OsuJob
+    launched_further_by = OsuJobFurther
+
+
+@rfm.simple_test
+class OsuComparison(MpiConfigurations):
+    """Envelope and score."""
+
+    launched_by = OsuJob
+    launched_further_by = OsuJobFurther
+    compared_further_by = OsuComparisonFurther

@@ -1,0 +1,263 @@
+"""What the verdict would have caught: changes planted into recorded sessions, and judged again.
+
+The sessions are of a healthy network. A planted change has to turn red what it was planted into;
+what is red without one is a false alarm. What ``netproof verdict --power`` states of one session is
+planted into the others, where it has to be found as often as it says.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import random
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from netproof.criteria import Level
+from netproof.errors import NetproofError
+from netproof.measurement.case import Case
+from netproof.measurement.curve import Curve
+from netproof.present import tables
+from netproof.session import session as sessions
+from netproof.session.measured import Measured
+from netproof.session.session import CheckResult, Session
+from netproof.site.matrix import Matrix
+from netproof.verdict import anew, judging, power
+from netproof.verdict.judged import Judged, Verdict
+from netproof.verdict.power import SURE, Change
+from netproof.verdict.verdict import judge
+
+KIB = 1024
+
+SHARES = (0.5, 1.0, 1.5)
+"""Of the stated change, how much of it is planted."""
+
+FOUND_OF_TEN = 0.9
+"""Aim: the share of the sessions in which a planted change has to be found."""
+
+
+@dataclass(frozen=True)
+class Plant:
+    """A change: which cases have it, and how many times as long a message of a size then takes."""
+
+    name: str
+    concerns: Callable[[Case], bool]
+    times: Callable[[int], float]
+
+    def into(self, curve: Curve) -> Curve:
+        """A launch that has it."""
+        slower = [
+            time * self.times(size) for size, time in zip(curve.sizes, curve.time_us, strict=True)
+        ]
+        return power.with_times(curve, slower)
+
+
+def _imb(case: Case) -> bool:
+    return case.benchmark == "imb"
+
+
+def _over(protocol: str) -> Callable[[Case], bool]:
+    def concerns(case: Case) -> bool:
+        return (case.benchmark, case.function, case.path) == ("netpipe", protocol, "between")
+
+    return concerns
+
+
+def _at(size: int, times: float) -> Callable[[int], float]:
+    return lambda other: times if other == size else 1.0
+
+
+def _everywhere(times: float) -> Callable[[int], float]:
+    return lambda size: times
+
+
+def plants(matrix: Matrix) -> tuple[Plant, ...]:
+    """The changes of the table, for the configurations of a matrix.
+
+    Where one MPI library has it, that is the last whose collectives were measured.
+    """
+    baseline = matrix.baseline
+    environments = [case.environment for case in matrix.cases if _imb(case)]
+    last = environments[-1] if environments else ""
+
+    def of_baseline(case: Case) -> bool:
+        here = (case.partition, case.environment)
+        return baseline is not None and here == (baseline.partition, baseline.environment)
+
+    return (
+        Plant(
+            "IMB of the score baseline 3 times slower",
+            lambda case: _imb(case) and of_baseline(case),
+            _everywhere(3),
+        ),
+        Plant(
+            "every latency below 1 KiB 5 times longer",
+            lambda case: case.path == "between",
+            lambda size: 5.0 if size < KIB else 1.0,
+        ),
+        Plant(
+            "Alltoall 4 times slower from 32 to 64 KiB, one MPI",
+            lambda case: _imb(case) and case.function == "Alltoall" and case.environment == last,
+            lambda size: 4.0 if 32 * KIB <= size <= 64 * KIB else 1.0,
+        ),
+        Plant("NetPIPE over MPI 20 times slower at 2 KiB", _over("mpi"), _at(2 * KIB, 20)),
+        Plant("NetPIPE over MPI 6 times slower at 16 KiB", _over("mpi"), _at(16 * KIB, 6)),
+    )
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A recorded session, what it had to measure, and the verdict on it as it is."""
+
+    session: Session
+    matrix: Matrix
+    verdict: Verdict
+    references: anew.Entries | None
+
+    def judged_with(self, plant: Plant) -> tuple[Verdict, set[tuple]]:
+        """The verdict with a change in it, and the keys of the cases that have it."""
+        results, having = [], set()
+        for result in self.session.results:
+            changed = _planted(result, plant)
+            results.append(changed)
+            if changed is not result:
+                having.add(result.case.key())
+        changed = dataclasses.replace(self.session, results=tuple(results))
+        return judge(self.matrix, changed, references=self.references), having
+
+
+def _planted(result: CheckResult, plant: Plant) -> CheckResult:
+    case = result.case
+    if case is None or not result.measured or not plant.concerns(case):
+        return result
+    measured = Measured.from_json(result.measured)
+    launches = [dataclasses.replace(one, curve=plant.into(one.curve)) for one in measured.launches]
+    changed = measured.with_launches(launches)
+    return dataclasses.replace(result, measured={**result.measured, **changed.as_json()})
+
+
+def red(verdict: Verdict) -> dict[tuple, Judged]:
+    """The cases that failed, by key."""
+    return {one.case.key(): one for one in verdict.cases if one.failed}
+
+
+def criteria_of(several: Iterable[Judged]) -> Counter[str]:
+    """By how many of these cases each criterion is against them."""
+    return Counter(
+        name
+        for one in several
+        for name in {
+            ruling.finding.criterion for ruling in one.rulings if ruling.level is Level.FAIL
+        }
+    )
+
+
+def print_planted(recorded: Sequence[Recorded], out: Console) -> bool:
+    """The table of planted changes; whether all were found often enough."""
+    rows, enough = [], True
+    for plant in plants(recorded[0].matrix):
+        found, cases, flags, by = 0, 0, 0, Counter()
+        for one in recorded:
+            verdict, having = one.judged_with(plant)
+            new = {
+                key: judged
+                for key, judged in red(verdict).items()
+                if key in having and key not in red(one.verdict)
+            }
+            found += bool(new)
+            flags += len(new)
+            cases += len(having)
+            by += criteria_of(new.values())
+        enough = enough and found >= FOUND_OF_TEN * len(recorded)
+        said = ", ".join(f"{name} {count}" for name, count in by.most_common()) or "-"
+        rows.append((plant.name, f"{found} of {len(recorded)}", f"{flags} of {cases}", said))
+    _print_markdown(("planted", "sessions red", "cases red", "by"), rows, out)
+    return enough
+
+
+def print_false(recorded: Sequence[Recorded], out: Console) -> None:
+    """What is red or inconclusive with nothing planted."""
+    levels: dict[str, Counter[str]] = defaultdict(Counter)
+    for one in recorded:
+        for judged in one.verdict.cases:
+            for ruling in judged.rulings:
+                levels[ruling.finding.criterion][ruling.level.value] += 1
+    order = [Level.FAIL, Level.INCONCLUSIVE, Level.WARN, Level.PASS]
+    rows = [
+        (name, *(str(counted[level.value]) for level in order))
+        for name, counted in sorted(levels.items())
+    ]
+    _print_markdown(("criterion, nothing planted", *map(str, order)), rows, out)
+
+
+def print_stated(
+    recorded: Sequence[Recorded], tries: int, chance: random.Random, out: Console
+) -> None:
+    """How often what one session states as found is found in another."""
+    examined = [power.Examined(one.session, one.matrix, one.references) for one in recorded]
+    tried: dict[tuple[Change, float], list[bool]] = defaultdict(list)
+    for _ in range(tries):
+        one, other = chance.sample(range(len(recorded)), 2)
+        passed = [judged.case for judged in recorded[one].verdict.cases if judged.passed]
+        case = chance.choice(passed)
+        stated = examined[one].power(case)
+        for smallest in () if stated is None else stated.smallest:
+            told = smallest.sure or smallest.factor
+            for share in SHARES if told is not None else ():
+                planted = (smallest.change, 1 + share * (told - 1), smallest.size)
+                found = examined[other].fails_with(case, *planted)
+                if found is not None:
+                    tried[smallest.change, share].append(bool(found))
+    rows = [
+        (str(change), f"{share:g}", str(len(several)), f"{sum(several) / len(several):.0%}")
+        for (change, share), several in sorted(tried.items())
+    ]
+    heading = ("change", "of what was stated", "tried", f"found (aim at 1: {SURE:.0%})")
+    _print_markdown(heading, rows, out)
+
+
+def _print_markdown(heading: Sequence[str], rows: Iterable[Sequence[str]], out: Console) -> None:
+    for row in (heading, ["---"] * len(heading), *rows):
+        out.print(f"| {' | '.join(row)} |", soft_wrap=True)
+    out.print()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the tables; 0 where the aims are met, 1 where one is missed, 2 where nothing can be."""
+    parser = argparse.ArgumentParser(prog="ci/power", description=__doc__)
+    parser.add_argument("reports", nargs="+", type=Path, metavar="REPORT")
+    parser.add_argument("--only", choices=("planted", "stated"), help="one of the tables")
+    parser.add_argument("--system", help="SYSTEM or SYSTEM:PARTITION, as for netproof verdict")
+    parser.add_argument("--tries", type=int, default=200, metavar="N", help="stated changes tried")
+    parser.add_argument("--seed", type=int, help="of what is drawn; drawn by default")
+    asked = parser.parse_args(arguments)
+    seed = random.randrange(2**32) if asked.seed is None else asked.seed
+    out = tables.console()
+    try:
+        recorded = [_read(path, asked.system) for path in asked.reports]
+        out.print(f"{len(recorded)} sessions, seed {seed}\n")
+        enough = True
+        if asked.only != "stated":
+            print_false(recorded, out)
+            enough = print_planted(recorded, out)
+        if asked.only != "planted" and len(recorded) > 1:
+            print_stated(recorded, asked.tries, random.Random(seed), out)
+    except NetproofError as error:
+        tables.say(tables.console(stderr=True), f"ci/power: {error}", "red")
+        return 2
+    return 0 if enough else 1
+
+
+def _read(path: Path, system: str | None) -> Recorded:
+    judged = judging.judge_session(sessions.load(path), system=system, again=True, fold=0)
+    entries = judging.references_of(judged.matrix)
+    return Recorded(judged.session, judged.matrix, judged.verdict, entries)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

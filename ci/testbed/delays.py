@@ -1,0 +1,232 @@
+"""Delay lines of nodes: packets that a node sends wait in a program before they go.
+
+``delay.c`` holds what netfilter queues for it. Debian's kernels have such queues, and many others
+that lack ``netem``.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ci.testbed import cables, faults, network, processes
+from ci.testbed.daemons import Daemons
+from ci.testbed.errors import CannotRunError, StepFailedError
+from ci.testbed.faults import FaultError, Faults
+from ci.testbed.state import StateFolder
+from ci.testbed.topology import Topology
+
+ROLE = "delay"
+PROGRAM = Path(__file__).resolve().parents[2] / ".opt" / "testbed" / "delay"
+HOLDING = b"holding\n"
+"""What the program prints when it holds packets."""
+QUEUE = 7
+RULE = f"OUTPUT -o {cables.DATA} -j NFQUEUE --queue-num {QUEUE} --queue-bypass".split()
+"""Without the program, packets pass: a testbed whose delay line died is no broken link."""
+MILLION = 1_000_000
+PATIENCE_SECONDS = 20.0
+POLL_SECONDS = 0.02
+
+
+@dataclass(frozen=True)
+class Line:
+    """What holds the packets of a node: times in µs, ``reorder`` of a million packets."""
+
+    delay: int = 0
+    jitter: int = 0
+    batch: int = 0
+    reorder: int = 0
+
+    def command(self, node: str) -> list[str]:
+        """The program with its arguments; a node has the same draws at each time."""
+        seed = int.from_bytes(node.encode()[-7:], "big")
+        numbers = (QUEUE, self.delay, self.jitter, self.batch, self.reorder, seed)
+        return [str(PROGRAM), *map(str, numbers)]
+
+
+@dataclass(frozen=True)
+class Queue:
+    """A netfilter queue: how many packets wait in it, and how many it ``lost``."""
+
+    waiting: int
+    lost: int
+
+
+NOTHING = Queue(waiting=0, lost=0)
+
+
+def lines(topology: Topology, planted: Faults) -> dict[str, Line]:
+    """The delay line of each node that has one, by its name.
+
+    Raises FaultError for a line in which nothing waits.
+    """
+    found = {}
+    for node, keys in topology.delays(planted).items():
+        useless = faults.nothing_waits(keys)
+        if useless:
+            raise FaultError(f"{node}: {useless}")
+        times = {key: int(keys.get(key, 0)) for key in ("delay", "jitter", "batch")}
+        found[node] = Line(**times, reorder=round(MILLION * float(keys.get("reorder", 0))))
+    return found
+
+
+def read_queue(table: str, pid: int) -> Queue | None:
+    """The queue of process ``pid`` in the text of ``/proc/net/netfilter/nfnetlink_queue``.
+
+    None if it has none. The kernel's columns: queue, process, waiting, what is copied and how much
+    of it, lost for want of a place in the queue, lost for want of one in the socket, last number.
+    """
+    for row in table.splitlines():
+        cells = row.split()
+        if cells[:2] == [str(QUEUE), str(pid)]:
+            return Queue(waiting=int(cells[2]), lost=int(cells[5]) + int(cells[6]))
+    return None
+
+
+def probe() -> None:
+    """CannotRunError where the program or the kernel's queues are not there."""
+    if not os.access(PROGRAM, os.X_OK):
+        raise CannotRunError(
+            f"{PROGRAM}: is not there, and packets cannot be delayed without it: run 'ci/setup'"
+        )
+    rule = f"iptables --wait --append {' '.join(RULE)}"
+    tried = subprocess.Popen(
+        ["unshare", "--net", "sh", "-c", f'{rule} && exec "$@"', "sh", *Line().command("")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        ready, _, _ = select.select([tried.stdout], [], [], PATIENCE_SECONDS)
+        holds = bool(ready) and tried.stdout.read(len(HOLDING)) == HOLDING
+    finally:
+        tried.kill()
+        said = " ".join(tried.communicate()[1].decode(errors="replace").split())
+    if not holds:
+        raise CannotRunError(
+            "this kernel cannot delay packets for us: boot one with CONFIG_NETFILTER_NETLINK_QUEUE"
+            " and CONFIG_NETFILTER_XT_TARGET_NFQUEUE, or allow this container CAP_NET_ADMIN and"
+            f" CAP_SYS_NICE ('{rule}' and {PROGRAM} said: {said or 'nothing'})"
+        )
+
+
+def settle(
+    folder: StateFolder, daemons: Daemons, topology: Topology, planted: Faults, before: Faults
+) -> None:
+    """Makes exactly the delay lines be there that are ``planted``, each holding packets.
+
+    ``before``: what was planted. Raises FaultError as lines() does, and StepFailedError where a
+    line does not come or go.
+    """
+    wanted, there = lines(topology, planted), _there(folder)
+    kept = {node for node, line in wanted.items() if _right(there.get(node, []), line, node)}
+    old = [node for node in {**topology.delays(before), **there} if node not in kept]
+    for node in old:
+        _rule(node, wanted=False)
+    stale = {(one.pid, one.started): node for node in old for one in there.get(node, [])}
+    # What waits goes before the program ends, or it would be lost.
+    _wait(lambda: [n for (pid, _), n in stale.items() if (_queue(pid) or NOTHING).waiting])
+    if stale:
+        processes.kill(ROLE, lambda process: (process.pid, process.started) in stale)
+    started = {}
+    for node, line in wanted.items():
+        if node not in kept:
+            enter = ["nsenter", f"--net={_place(node)}"]
+            command = [*enter, *line.command(node)]
+            started[node] = daemons.start(ROLE, command, processes.go_first)
+
+    def not_yet() -> list[str]:
+        for node, program in started.items():
+            if program.poll() is not None:
+                raise StepFailedError(
+                    f"{node}: nothing holds its packets; see {folder / 'log'}/{ROLE}.out"
+                )
+        return [node for node, program in started.items() if _queue(program.pid) is None]
+
+    _wait(not_yet)
+    for node in wanted:
+        _rule(node, wanted=True)
+
+
+def differences(folder: StateFolder, topology: Topology, planted: Faults) -> list[str]:
+    """In which ways delay lines are not as ``planted``, a sentence each."""
+    wanted, there = lines(topology, planted), _there(folder)
+    wrong = [f"{n}: its packets are held and should not be" for n in there if n not in wanted]
+    for node, line in wanted.items():
+        found = there.get(node, [])
+        queue = _queue(found[0].pid) if _right(found, line, node) else None
+        if queue is None or not _has_rule(node):
+            wrong.append(f"{node}: its packets are not held as they should be")
+        elif queue.lost:
+            wrong.append(f"{node}: its delay line had no place for {queue.lost} packets")
+    return wrong
+
+
+def _right(found: list[processes.Process], line: Line, node: str) -> bool:
+    """Whether what runs in a node is its line, and nothing else."""
+    return len(found) == 1 and _command(found[0].pid) == line.command(node)
+
+
+def _command(pid: int) -> list[str]:
+    """The command of a process with its arguments; none when it is gone."""
+    try:
+        text = Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8", errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+    return text.split("\0")[:-1]
+
+
+def _queue(pid: int) -> Queue | None:
+    """The queue that the process holds in its network; None if it holds none."""
+    try:
+        table = Path(f"/proc/{pid}/net/netfilter/nfnetlink_queue").read_text(encoding="utf-8")
+    except OSError:
+        return None
+    return read_queue(table, pid)
+
+
+def _there(folder: StateFolder) -> dict[str, list[processes.Process]]:
+    """The delay lines that run, by the node in whose network they are."""
+    names = network.by_inode()
+    found: dict[str, list[processes.Process]] = {}
+    for process in processes.running():
+        ours = process.state == str(folder.path) and process.role == ROLE
+        if ours and process.network in names:
+            found.setdefault(names[process.network], []).append(process)
+    return found
+
+
+def _wait(still: Callable[[], list[str]]) -> None:
+    """Until ``still`` names no node; StepFailedError if it never does."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while nodes := still():
+        if time.monotonic() > deadline:
+            raise StepFailedError(f"{nodes[0]}: its packets are not held as they should be")
+        time.sleep(POLL_SECONDS)
+
+
+def _rule(node: str, *, wanted: bool) -> None:
+    """Puts the node's packets into the queue, or no more; StepFailedError where that fails."""
+    if _has_rule(node) == wanted:
+        return
+    told = _iptables(node, "--append" if wanted else "--delete")
+    if told.returncode:
+        said = " ".join(told.stderr.split()) or "nothing said"
+        raise StepFailedError(f"{node}: its packets are not held as they should be ({said})")
+
+
+def _has_rule(node: str) -> bool:
+    return _iptables(node, "--check").returncode == 0
+
+
+def _iptables(node: str, what: str) -> subprocess.CompletedProcess[str]:
+    command = ["nsenter", f"--net={_place(node)}", "iptables", "--wait", what, *RULE]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def _place(node: str) -> Path:
+    return network.NAMED_NAMESPACES / network.namespace(node)

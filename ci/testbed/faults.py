@@ -1,0 +1,157 @@
+"""The faults that can be planted: on which places, under which keys, with which values.
+
+The same in a topology file (``faults:`` of a switch) and in ``testbed plant PLACE KEY=VALUE``.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from netproof.errors import NetproofError, shortened
+
+Value = float | int | str
+Faults = dict[str, dict[str, Value]]
+"""Place (a node, a leaf that stands for its uplink, or a switch), key, value."""
+
+NODE, LEAF, SWITCH = "node", "leaf", "switch"
+LEAST_MTU, MOST_MTU = 576, 9000
+MOST_MBPS = 100_000
+MOST_BUFFER = 2**30
+MOST_BUSY = 64
+LEAST_SHARE = 0.001
+SYSCTL = re.compile(r"net(\.[A-Za-z0-9_-]+){2,}")
+BOTH_WAYS, ONE_WAY = "rate", ("send_rate", "receive_rate")
+DELAYS = ("delay", "jitter", "batch", "reorder")
+"""What holds packets. Of a switch: those of all its nodes that do not say otherwise."""
+MOST_DELAY = 100_000
+
+
+class FaultError(NetproofError):
+    """A fault that does not exist, or not there, or not with that value."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of fault: on which ``places`` it can be, what its value is, and what reads it."""
+
+    places: tuple[str, ...]
+    wants: str
+    read: Callable[[object], Value | None]
+
+
+def _share(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if LEAST_SHARE <= value < 1 else None
+
+
+def _loss(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 1e-6 <= value < 1 else None
+
+
+def _whole(low: int, high: int) -> Callable[[object], int | None]:
+    def read(value: object) -> int | None:
+        if isinstance(value, bool) or not isinstance(value, int):
+            return None
+        return int(value) if low <= value <= high else None
+
+    return read
+
+
+def _down(value: object) -> str | None:
+    return "down" if value == "down" else None
+
+
+def _setting(value: object) -> str | None:
+    """A sysctl's value, in the form in which the kernel shows several numbers."""
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        return None
+    words = str(value).split()
+    fits = words and all(re.fullmatch(r"[\w.,:/-]+", word, re.ASCII) for word in words)
+    return " ".join(words) if fits else None
+
+
+_SHARE = Kind((NODE, LEAF), f"a share of its rate, from {LEAST_SHARE} to below 1", _share)
+KINDS = {
+    BOTH_WAYS: _SHARE,
+    **dict.fromkeys(ONE_WAY, _SHARE),
+    "loss": Kind((NODE, LEAF), "a share of frames, from 0.000001 to below 1", _loss),
+    "link": Kind((NODE, LEAF), "'down'", _down),
+    "mtu": Kind(
+        (NODE,),
+        f"a whole number from {LEAST_MTU} to {MOST_MTU}",
+        _whole(LEAST_MTU, MOST_MTU),
+    ),
+    "busy_cpus": Kind((NODE,), f"a whole number from 1 to {MOST_BUSY}", _whole(1, MOST_BUSY)),
+    "buffer": Kind((SWITCH,), f"bytes, 1 to {MOST_BUFFER}", _whole(1, MOST_BUFFER)),
+    "mgmt_mbps": Kind((SWITCH,), f"Mbit/s, 1 to {MOST_MBPS}", _whole(1, MOST_MBPS)),
+    "delay": Kind(
+        (NODE, SWITCH), f"µs, a whole number from 0 to {MOST_DELAY}", _whole(0, MOST_DELAY)
+    ),
+    **dict.fromkeys(
+        ("jitter", "batch"),
+        Kind((NODE, SWITCH), f"µs, a whole number from 1 to {MOST_DELAY}", _whole(1, MOST_DELAY)),
+    ),
+    "reorder": Kind((NODE, SWITCH), "a share of packets, from 0.000001 to below 1", _loss),
+}
+_SYSCTL = Kind((NODE,), "a sysctl's value", _setting)
+
+
+def is_sysctl(key: str) -> bool:
+    """Whether the key names a sysctl of a node's network, and no fault of KINDS."""
+    return SYSCTL.fullmatch(key) is not None
+
+
+def checked(place: str, key: object, value: object) -> Value:
+    """The value as it is kept, of a fault on a ``place`` that is NODE, LEAF or SWITCH.
+
+    Raises FaultError that says what would be right.
+    """
+    kind = KINDS.get(key) if isinstance(key, str) else None
+    if kind is None and isinstance(key, str) and is_sysctl(key):
+        kind = _SYSCTL
+    if kind is None or place not in kind.places:
+        own = [name for name, one in KINDS.items() if place in one.places]
+        own += ["a sysctl's name as net.ipv4.tcp_sack"] * (place == NODE)
+        raise FaultError(
+            f"{shortened(str(key), 80)}: no fault of a {place}; its faults are {', '.join(own)}"
+        )
+    found = kind.read(value)
+    if found is None:
+        raise FaultError(f"{key}: found {shortened(repr(value), 80)}; write {kind.wants}")
+    return found
+
+
+def contradiction(keys: Mapping[str, Value]) -> str | None:
+    """Why these faults of one place exclude each other; None where they do not."""
+    one_way = [key for key in ONE_WAY if key in keys]
+    if BOTH_WAYS in keys and one_way:
+        return (
+            f"{BOTH_WAYS} is of both directions, and {one_way[0]} of one: give the one or the other"
+        )
+    return None
+
+
+def nothing_waits(keys: Mapping[str, Value]) -> str | None:
+    """Why the DELAYS of a node, its switch's among them, do nothing; None where they do."""
+    if "reorder" in keys and not any(keys.get(key) for key in DELAYS if key != "reorder"):
+        return "reorder lets packets overtake those that wait: give a delay too"
+    return None
+
+
+def read_value(text: str) -> Value:
+    """The value of KEY=VALUE on a command line: a number where it looks like one, else text."""
+    for kind, form in ((int, r"-?[0-9]{1,18}"), (float, r"-?[0-9]*\.?[0-9]+(e-?[0-9]{1,2})?")):
+        if re.fullmatch(form, text):
+            return kind(text)
+    return text
+
+
+def told(place: str, keys: Mapping[str, Value]) -> list[str]:
+    """``PLACE KEY=VALUE`` of each, as ``plant`` takes it."""
+    return [f"{place} {shlex.quote(f'{key}={value}')}" for key, value in keys.items()]

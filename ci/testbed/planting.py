@@ -1,0 +1,194 @@
+"""Faults on a running testbed: planted, read back, and lifted without a trace.
+
+What is planted is in the state folder's RECORD, so that each verb knows how the testbed should be.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from ci.testbed import delays, faults, network, processes
+from ci.testbed.daemons import Daemons
+from ci.testbed.errors import StepFailedError
+from ci.testbed.faults import FaultError, Faults
+from ci.testbed.state import StateFolder
+from ci.testbed.topology import Node, Topology
+
+RECORD = "faults.json"
+BUSY_ROLE = "busy"
+BUSY_SECONDS = 20.0
+POLL_SECONDS = 0.02
+LOOP = "while :; do :; done"
+
+
+@dataclass(frozen=True)
+class Record:
+    """What is ``planted``, and the values that sysctls had ``before``, by node and name."""
+
+    planted: Faults = field(default_factory=dict)
+    before: dict[str, dict[str, str]] = field(default_factory=dict)
+
+
+def load(folder: StateFolder, topology: Topology) -> Record:
+    """What is planted on the testbed in ``folder``; StepFailedError where the record is damaged."""
+    place = folder / RECORD
+    if not place.is_file():
+        return Record()
+    try:
+        held: Any = json.loads(place.read_text(encoding="utf-8"))
+        planted = {
+            where: {key: topology.checked_fault(where, key, value) for key, value in keys.items()}
+            for where, keys in held["planted"].items()
+        }
+        return Record(planted, {node: dict(values) for node, values in held["before"].items()})
+    except (ValueError, KeyError, TypeError, AttributeError, FaultError) as error:
+        raise StepFailedError(
+            f"{place}: does not say what is planted ({error}); run 'testbed down'"
+        ) from error
+
+
+def forget(folder: StateFolder) -> None:
+    """Drops the record, when the network that it tells of is gone."""
+    (folder / RECORD).unlink(missing_ok=True)
+
+
+def settle(folder: StateFolder, daemons: Daemons, topology: Topology, wanted: Faults) -> None:
+    """Makes exactly the faults ``wanted`` be planted, and reads all of them back.
+
+    Raises FaultError for what this kernel does not have, before anything is changed, and
+    StepFailedError where the testbed does not get so.
+    """
+    record = load(folder, topology)
+    if any("loss" in keys for keys in wanted.values()):
+        network.probe_loss()
+    if delays.lines(topology, wanted):
+        delays.probe()
+    before = {node: dict(values) for node, values in record.before.items()}
+    for node, key in _sysctls(wanted):
+        if key not in before.setdefault(node, {}):
+            before[node][key] = _sysctl(node, key)
+    # First what is about to be: whatever ends this, lifting then knows of all that was planted.
+    _write(folder, Record(wanted, before))
+    network.mend(topology, wanted)
+    for node, values in before.items():
+        for key, value in values.items():
+            _set(node, key, str(wanted.get(node, {}).get(key, value)))
+    _occupy(folder, daemons, topology, wanted)
+    delays.settle(folder, daemons, topology, wanted, before=record.planted)
+    kept = {
+        node: {key: values[key] for key in values if key in wanted.get(node, {})}
+        for node, values in before.items()
+    }
+    _write(folder, Record(wanted, {node: values for node, values in kept.items() if values}))
+
+
+def differences(folder: StateFolder, topology: Topology, planted: Faults) -> list[str]:
+    """In which ways sysctls and processes are not as ``planted``, a sentence each."""
+    wrong = []
+    present = set(network.existing())
+    for node, key in _sysctls(planted):
+        found = _sysctl(node, key) if network.namespace(node) in present else None
+        if found != planted[node][key]:
+            wrong.append(f"{node}: {key} is {found} and should be {planted[node][key]}")
+    busy = _busy(folder)
+    for node in topology.nodes:
+        found, should = len(busy.get(node.name, [])), _busy_wanted(planted, node)
+        if found != should:
+            wrong.append(f"{node.name}: {found} CPUs are kept busy and {should} should be")
+    return wrong + delays.differences(folder, topology, planted)
+
+
+def _write(folder: StateFolder, record: Record) -> None:
+    if record == Record():
+        forget(folder)
+        return
+    held = {"planted": record.planted, "before": record.before}
+    folder.write(RECORD, json.dumps(held, indent=1) + "\n")
+
+
+def _sysctls(planted: Faults) -> list[tuple[str, str]]:
+    """Node and name of each sysctl that differs."""
+    return [(node, key) for node, keys in planted.items() for key in keys if faults.is_sysctl(key)]
+
+
+def _sysctl(node: str, key: str) -> str:
+    """Value of a sysctl in a node's network; FaultError if there is none."""
+    place = f"/proc/sys/{key.replace('.', '/')}"
+    told = _in_network(node, 'cat -- "$1"', place)
+    if told.returncode:
+        raise FaultError(f"{node}: has no sysctl {key}: {' '.join(told.stderr.split())}")
+    return " ".join(told.stdout.split())
+
+
+def _set(node: str, key: str, value: str) -> None:
+    """Gives a sysctl its value and reads it back; StepFailedError where it has another then."""
+    if _sysctl(node, key) == value:
+        return
+    place = f"/proc/sys/{key.replace('.', '/')}"
+    told = _in_network(node, 'printf %s "$2" >"$1"', place, value)
+    found = _sysctl(node, key)
+    if told.returncode or found != value:
+        said = " ".join(told.stderr.split()) or "nothing said"
+        raise StepFailedError(f"{node}: {key} is {found} and should be {value} ({said})")
+
+
+def _in_network(node: str, script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    where = network.NAMED_NAMESPACES / network.namespace(node)
+    command = ["nsenter", f"--net={where}", "sh", "-c", script, "sh", *arguments]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def _busy_wanted(planted: Faults, node: Node) -> int:
+    return int(planted.get(node.name, {}).get("busy_cpus", 0))
+
+
+def _busy(folder: StateFolder) -> dict[str, list[processes.Process]]:
+    """The processes that keep CPUs busy, by the node in whose network they are."""
+    names = network.by_inode()
+    busy: dict[str, list[processes.Process]] = {}
+    for process in processes.running():
+        ours = process.state == str(folder.path) and process.role == BUSY_ROLE
+        if ours and process.network in names:
+            busy.setdefault(names[process.network], []).append(process)
+    return busy
+
+
+def _occupy(folder: StateFolder, daemons: Daemons, topology: Topology, planted: Faults) -> None:
+    """Has CPUs of nodes be busy: those that a node's first tasks get, at a task's priority."""
+    busy = _busy(folder)
+    wanted = {node.name: _busy_wanted(planted, node) for node in topology.nodes}
+    surplus = {
+        (process.pid, process.started)
+        for node, found in busy.items()
+        for process in found[wanted.get(node, 0) :]
+    }
+    if surplus:
+        processes.kill(BUSY_ROLE, lambda process: (process.pid, process.started) in surplus)
+    cpus = sorted(os.sched_getaffinity(0))
+    for node in topology.nodes:
+        for index in range(len(busy.get(node.name, [])), wanted[node.name]):
+            slurmd = daemons.slurmd(node)
+            if slurmd is None:
+                raise StepFailedError(f"{node.name}: is down, so nothing can keep its CPUs busy")
+            # As the task prolog does it.
+            cpu = cpus[(int(node.name.rpartition("-")[2]) - 1 + index) % len(cpus)]
+            command = ["nsenter", f"--target={slurmd}", "--net", "--uts", "--mount", "--ipc"]
+            command += ["taskset", "--cpu-list", str(cpu), "sh", "-c", LOOP]
+            daemons.start(BUSY_ROLE, command, processes.go_first)
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        found = {node: [p.command for p in of_it] for node, of_it in _busy(folder).items()}
+        wrong = [n for n, count in wanted.items() if found.get(n, []) != ["sh"] * count]
+        if not wrong:
+            return
+        if time.monotonic() > deadline:
+            raise StepFailedError(
+                f"{wrong[0]}: {len(found.get(wrong[0], []))} CPUs are kept busy and"
+                f" {wanted[wrong[0]]} should be"
+            )
+        time.sleep(POLL_SECONDS)

@@ -1,0 +1,61 @@
+"""Which message sizes a launch measures beyond its benchmark's own, as a site sets them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from netproof.intake.models import Written
+
+MOST_PER_OCTAVE = 16
+
+
+class MessageSizes(Written):
+    """The settings of a benchmark that measures its own sizes and no others."""
+
+    def largest(self) -> int:
+        """The largest size in bytes that is asked for by itself, 0 for none."""
+        return 0
+
+
+ITS_OWN = MessageSizes()
+"""Of a benchmark of which a site says nothing."""
+
+
+class ListedSizes(MessageSizes):
+    """Of a benchmark that takes a list of sizes.
+
+    ``per_octave``: from one power of two to the next, evenly spaced in their logarithms;
+    ``also``: in bytes, whatever the others are.
+    """
+
+    per_octave: Annotated[int, Field(ge=1, le=MOST_PER_OCTAVE)] = Field(
+        1, description="sizes from one power of two to the next, that one not counted"
+    )
+    also: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(strict=False)] = Field(
+        (), description="further sizes in bytes"
+    )
+
+    def largest(self) -> int:
+        """The largest of ``also``."""
+        return max(self.also, default=0)
+
+    def sizes(self, least: int, most: int) -> tuple[int, ...]:
+        """Increasing sizes in bytes from ``least`` to ``most``, all multiples of ``least``.
+
+        The powers of two times ``least`` are always among them. A size that is no multiple is
+        rounded down to one.
+        """
+        doubling = []
+        size = least
+        while size <= most:
+            doubling.append(size)
+            size *= 2
+        between = [
+            round(size * 2 ** (part / self.per_octave))
+            for size in doubling
+            for part in range(1, self.per_octave)
+        ]
+        others = {size // least * least for size in (*between, *self.also)}
+        return tuple(sorted({*doubling, *(size for size in others if least <= size <= most)}))

@@ -1,0 +1,365 @@
+"""NetPIPE's output, the ``-o`` file and what it prints, of 3.7.2 and of 5.x.
+
+NetPIPE 3.7.2 counts 2²⁰ bits to its Mbps and prints times with two decimals of a µs: bandwidth
+is computed from bytes and time, and the Mbps only serve as a check of the row. So it is with
+NetPIPE 5.x, whose Gbit/s (10⁹) have three decimals, none of which is left of a small message's.
+Its rates are those of its average, longest and shortest time, the last taken as 1 µs where it was
+less. What it prints on a terminal is in colours and rounded, from a megabyte on sizes too, and is
+not read.
+
+In bidirectional mode (``-2``, ``--bidir`` of 5.x) the ``-o`` file counts both directions in its
+bytes, so that a message is half of them, while the printed lines count one; the rate is that of
+both directions together in either. Here a size is always that of one message and a bandwidth that
+of one direction, ``both_ways_mb_s`` apart.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, ClassVar
+
+from netproof.benchmarks.fixed import UNITS, Lines, numbers
+from netproof.benchmarks.interface import Output, Printed
+from netproof.errors import NetproofError, ParseError
+from netproof.measurement.curve import Curve
+from netproof.measurement.units import BITS_PER_BYTE, MEBI, bandwidth_mb_s, us
+
+MOST_SAMPLES = 8000
+"""NetPIPE 3.7.2 stops when it has measured this many sizes, less 3."""
+
+GBIT_S_OF_A_BYTE_A_US = BITS_PER_BYTE / 1000
+
+SHORTEST_US_5 = 1.0
+"""What NetPIPE 5.x takes the shortest time to be where it was less."""
+
+MOST_LISTED = 5
+
+MOST_PERTURBATIONS = 8
+"""Of the steps between sizes, the most frequent are tried as the perturbation."""
+
+LEAST_DOUBLING = 8
+"""Sizes that double, so many or more, are those of another benchmark and lack none."""
+
+LEAST_DOUBLING_5 = 3
+"""The same of 5.x, where they are those of ``--fac2``."""
+
+FILE_COLUMNS_3 = ("bytes", "Mbps", "seconds")
+
+FILE_COLUMNS_5 = ("bytes", "average Gbps", "minimum Gbps", "maximum Gbps", "average usec")
+
+COLUMNS = re.compile(r" *[0-9]+(?: +[-0-9.a-zA-Z]+){2,4} *")
+
+PRINTED_ROW = re.compile(
+    r" *([0-9]{1,15}): +([0-9]{1,15}) bytes +([0-9]{1,15}) times --> +(\S+) Mbps in +(\S+) usec"
+)
+
+_UNFINISHED = re.compile(r" *[0-9]{1,15}: +[0-9]{1,15} bytes +[0-9]{1,15} times --> ?")
+
+_LOOP = re.compile(r"Now starting the main loop")
+
+LOOP_5 = re.compile(r"Start testing with [0-9]+ trials for each message size")
+
+_BOTH_WAYS = re.compile(r"Passing data in both directions simultaneously\.")
+
+_PREAMBLE = re.compile(
+    r"|[0-9]{1,15}: \S+"
+    r"|Sending output to .+"
+    r"|Output is for the combined bandwidth\."
+    r"|Using (?:no perturbations|a perturbation value of [0-9]{1,15}|synchronous sends)"
+    r"|Preposting asynchronous receives"
+    r"|The socket buffer size limits the maximum test size\."
+    r"|The upper limit is being set to [0-9]{1,15} Bytes"
+    r"|due to socket buffer size limitations"
+    r"|Send and receive buffers are [0-9]{1,15} and [0-9]{1,15} bytes"
+    r"|\(A bug in Linux doubles the requested buffer sizes\)"
+    r"|MPI implementations do not have to guarantee message progress\."
+    r"|You may need to run using -a to avoid locking up\."
+)
+
+
+@dataclass(frozen=True)
+class Point:
+    """One size: bytes of a message, one-way µs, MB/s (10⁶) one way; ``line`` where it stands."""
+
+    line: int
+    size: int
+    time_us: float
+    bandwidth_mb_s: float
+
+
+@dataclass(frozen=True)
+class NetpipeOutput(Output):
+    """A run of NetPIPE: ``release`` "3" or "5", its direction, and a point for every size.
+
+    ``preamble``: what was printed before by others, the MPI library or the launcher.
+    """
+
+    benchmark: ClassVar[str] = "netpipe"
+    path: str
+    release: str
+    bidirectional: bool
+    points: tuple[Point, ...]
+    preamble: tuple[str, ...] = ()
+
+    @property
+    def both_ways_mb_s(self) -> tuple[float, ...] | None:
+        """MB/s (10⁶) of both directions together at each size; None for a one-way run."""
+        if not self.bidirectional:
+            return None
+        return tuple(2 * point.bandwidth_mb_s for point in self.points)
+
+    def curve(self) -> Curve:
+        """One-way times in µs and bandwidth each way in MB/s over the size of one message."""
+        return Curve(
+            sizes=tuple(point.size for point in self.points),
+            time_us=tuple(point.time_us for point in self.points),
+            bandwidth_mb_s=tuple(point.bandwidth_mb_s for point in self.points),
+        )
+
+    def printed(self) -> list[Printed]:
+        """Its one curve; the file does not say which protocol it is of."""
+        direction = "bidirectional" if self.bidirectional else "oneway"
+        return [Printed("netpipe", 2, self.curve, direction)]
+
+    def document(self, faults: list[str]) -> dict[str, Any]:
+        """Plain values for ``json``; there is no failure that NetPIPE prints."""
+        curve = self.curve()
+        return {
+            "file": self.path,
+            "benchmark": "NetPIPE",
+            "version": self.release,
+            "bidirectional": self.bidirectional,
+            "units": UNITS,
+            "sizes_bytes": curve.sizes,
+            "time_us": curve.time_us,
+            "bandwidth_mb_s": curve.bandwidth_mb_s,
+            "bandwidth_both_ways_mb_s": self.both_ways_mb_s,
+            "preamble": self.preamble,
+        }
+
+
+def sizes(lower: int, upper: int, perturbation: int) -> tuple[int, ...]:
+    """Message sizes that NetPIPE measures for ``-l``, ``-u`` and ``-p``, in bytes.
+
+    5.x calls these ``--start``, ``--end`` and ``--pert``.
+
+    From ``lower`` on two equal steps follow each other, then the step doubles; around every
+    size whose step is above the perturbation plus one, the sizes that much smaller and larger
+    are measured too, the last of which may be past ``upper``. The sizes are those of a message,
+    with ``-2`` as without. A run that comes to a time of 1 s stops earlier, and TCP with ``-2``
+    at the sum of its socket buffers.
+
+    Raises NetproofError where NetPIPE would refuse, or would visit sizes that do not increase
+    (it does for a perturbation near half of a step, as with ``-l 10 -p 3``).
+    """
+    if lower < 1 or upper < lower or perturbation < 0:
+        raise NetproofError(
+            f"NetPIPE has no sizes from {lower} to {upper} bytes with perturbation {perturbation}: "
+            "give 1 <= lower <= upper and a perturbation of 0 or more"
+        )
+    visited: list[int] = []
+    length, step = lower, max(lower // 2, 1)
+    turn = 1 if lower > 1 else 0
+    while length <= upper and len(visited) < MOST_SAMPLES - 3:
+        if turn > 2 and turn % 2:
+            step *= 2
+        if 0 < perturbation < step - 1:
+            visited += [length - perturbation, length, length + perturbation]
+        else:
+            visited.append(length)
+        length += step
+        turn += 1
+    if any(after <= before for before, after in pairwise(visited)):
+        raise NetproofError(
+            f"from {lower} bytes with perturbation {perturbation} NetPIPE's sizes do not increase: "
+            "start at a power of two, with perturbation 3 or 0"
+        )
+    return tuple(visited)
+
+
+def missing_sizes(
+    there: Sequence[int], least_doubling: int = LEAST_DOUBLING
+) -> tuple[int, ...] | None:
+    """The sizes between the first and the last that NetPIPE would have measured too.
+
+    ``there``: in bytes, increasing. Where it starts and what perturbation it has is told from
+    them: of all that could have visited these sizes, the run that lacks fewest. Sizes that double
+    throughout, ``least_doubling`` or more, are complete: curves of IMB are exported in the columns
+    of 3.7.2, and 5.x doubles when it is asked to. None where no run visits them.
+    """
+    doubling = all(after == 2 * before for before, after in pairwise(there))
+    if len(there) < 3 or (doubling and len(there) >= least_doubling):
+        return ()
+    steps = Counter(after - before for before, after in pairwise(there))
+    perturbations = [0, *(step for step, _ in steps.most_common(MOST_PERTURBATIONS))]
+    fewest: list[int] | None = None
+    for perturbation in perturbations:
+        for lower in dict.fromkeys((there[0], there[0] + perturbation)):
+            try:
+                visited = sizes(lower, there[-1], perturbation)
+            except NetproofError:
+                continue
+            within = [size for size in visited if there[0] <= size <= there[-1]]
+            missing = sorted(set(within) - set(there))
+            foreign = set(there) - set(within)
+            if not foreign and (fewest is None or len(missing) < len(fewest)):
+                fewest = missing
+    return None if fewest is None else tuple(fewest)
+
+
+def read_file(text: str, path: str, *, bidirectional: bool) -> NetpipeOutput:
+    """Read the file that NetPIPE writes with ``-o``, of 3.7.2 (3 columns) or 5.x (5 columns).
+
+    The file has neither header nor end: compare the sizes with those asked for (``sizes``) to
+    know that it is complete. Raises ParseError, with the line, for anything but such rows,
+    times that are not positive, sizes that do not increase, a rate that does not follow from
+    bytes and time, odd bytes in a file called bidirectional, and where sizes between the first
+    and the last are missing.
+    """
+    lines = Lines(text, path)
+    release = "5" if len((lines.peek() or "").split()) == len(FILE_COLUMNS_5) else "3"
+    read_row = _read_file_row_5 if release == "5" else _read_file_row_3
+    points: list[Point] = []
+    while lines.peek() is not None:
+        point = read_row(lines, lines.take("a row"), bidirectional)
+        _append(lines, points, point)
+    there = [point.size for point in points]
+    missing = missing_sizes(there, LEAST_DOUBLING_5 if release == "5" else LEAST_DOUBLING)
+    named = "NetPIPE 5.x" if release == "5" else "NetPIPE 3.7.2"
+    if missing is None:
+        lines.refuse(f"lines are missing: no run of {named} measures these sizes alone")
+    if missing:
+        after = next(point for point in points if point.size > missing[0])
+        listed = ", ".join(map(str, missing[:MOST_LISTED]))
+        more = len(missing) - MOST_LISTED
+        raise ParseError(
+            path,
+            after.line,
+            "",
+            f"lines are missing: {named} measures {listed}"
+            f"{f' and {more} more sizes' if more > 0 else ''} bytes before {after.size}"
+            f"{_twice(there) if not bidirectional else ''}",
+        )
+    return NetpipeOutput(path, release, bidirectional, tuple(points))
+
+
+def _twice(sizes: Sequence[int]) -> str:
+    """A remedy where all sizes are even, as in the file of a bidirectional run."""
+    even = all(size % 2 == 0 for size in sizes)
+    return "; a run both ways counts twice: say --bidirectional if it was one" if even else ""
+
+
+def read_print(text: str, path: str, *, bidirectional: bool) -> NetpipeOutput:
+    """Read what NetPIPE 3.7.2 prints: its standard error, or that and its standard output.
+
+    Raises ParseError as ``read_file`` does, and for a line behind its main loop that NetPIPE does
+    not print, rows whose numbers do not count up from 0, a size without its result, and a
+    direction that is not the one asked for. What others printed before its main loop is kept; it
+    has no last line of its own, so that nothing may follow.
+    """
+    lines = Lines(text, path)
+    preamble: list[str] = []
+    while not lines.match(_LOOP):
+        if lines.match(_BOTH_WAYS):
+            if not bidirectional:
+                lines.refuse("is a bidirectional run, read as one way")
+        elif lines.match(PRINTED_ROW) or lines.match(_UNFINISHED):
+            lines.refuse("a row before NetPIPE's main loop")
+        elif not lines.match(_PREAMBLE):
+            preamble.append(lines.take("NetPIPE's main loop"))
+    points: list[Point] = []
+    while lines.peek() is not None:
+        line = lines.take("a row")
+        found = PRINTED_ROW.fullmatch(line)
+        if _UNFINISHED.fullmatch(line):
+            lines.refuse("a size without its result: the run was cut short")
+        if not found:
+            lines.refuse("is no row as NetPIPE 3.7.2 prints them")
+        size, repetitions = int(found[2]), int(found[3])
+        rate, time_us = numbers(lines, [found[4], found[5]], ("Mbps", "usec"))
+        if line != (
+            f"{len(points):3d}: {size:7d} bytes {repetitions:6d} times --> "
+            f" {rate:8.2f} Mbps in {time_us:10.2f} usec"
+        ):
+            lines.refuse(f"is no row {len(points)} as NetPIPE 3.7.2 prints it")
+        _check_time(lines, time_us)
+        moved = size * 2 if bidirectional else size
+        _check_rate_3(lines, moved, rate, 0.005, time_us / 1e6, 0.005e-6)
+        _append(lines, points, Point(lines.number, size, time_us, bandwidth_mb_s(size, time_us)))
+    if not points:
+        lines.refuse("the run ends before its first size")
+    foreign = tuple(line for line in preamble if line.strip())
+    return NetpipeOutput(path, "3", bidirectional, tuple(points), foreign)
+
+
+def _append(lines: Lines, points: list[Point], point: Point) -> None:
+    if point.size < 1:
+        lines.refuse("a message of 0 bytes, which NetPIPE does not measure")
+    if points and point.size <= points[-1].size:
+        lines.refuse(f"{point.size} bytes after {points[-1].size}: sizes must increase")
+    points.append(point)
+
+
+def _check_time(lines: Lines, time: float) -> None:
+    if time <= 0:
+        lines.refuse("a time of 0, which no message takes")
+
+
+def _check_rate_3(
+    lines: Lines, moved: int, rate: float, rate_error: float, seconds: float, error: float
+) -> None:
+    """ParseError unless ``rate``, in 2²⁰ bit/s, is what ``moved`` bytes in ``seconds`` make."""
+    mebits = moved * BITS_PER_BYTE / MEBI
+    least = mebits / (seconds + error) - rate_error
+    most = mebits / (seconds - error) + rate_error if seconds > error else float("inf")
+    if not least * (1 - 1e-9) <= rate <= most * (1 + 1e-9):
+        lines.refuse(
+            f"the rate does not follow from bytes and time: {moved} bytes would be "
+            f"{mebits / seconds:.6g} Mbps of 2^20 bit/s"
+        )
+
+
+def _message_bytes(lines: Lines, moved: float, bidirectional: bool) -> int:
+    if moved != int(moved):
+        lines.refuse("a message of no whole number of bytes")
+    if bidirectional and moved % 2:
+        lines.refuse("an odd number of bytes is no two messages: the run was one way")
+    return int(moved) // 2 if bidirectional else int(moved)
+
+
+def _read_file_row_3(lines: Lines, line: str, bidirectional: bool) -> Point:
+    moved, rate, seconds = numbers(lines, line.split(), FILE_COLUMNS_3)
+    if line != f"{moved:8.0f} {rate:f} {seconds:12.8f}":
+        lines.refuse("is no row as NetPIPE 3.7.2 writes it: bytes, Mbps, seconds")
+    _check_time(lines, seconds)
+    _check_rate_3(lines, int(moved), rate, 0.5e-6, seconds, 0.5e-8)
+    size = _message_bytes(lines, moved, bidirectional)
+    time_us = round(us(seconds), 2)
+    return Point(lines.number, size, time_us, bandwidth_mb_s(size, time_us))
+
+
+def _read_file_row_5(lines: Lines, line: str, bidirectional: bool) -> Point:
+    moved, average, least, most, time_us = numbers(lines, line.split(), FILE_COLUMNS_5)
+    if line != f"{moved:9.0f} {average:9.3f} {least:9.3f} {most:9.3f} {time_us:7.2f}":
+        lines.refuse(f"is no row as NetPIPE 5.x writes it: {', '.join(FILE_COLUMNS_5)}")
+    _check_time(lines, time_us)
+    gbit_us = moved * GBIT_S_OF_A_BYTE_A_US
+    error_us, rate_error = 0.005, 0.0005
+    lowest = gbit_us / (time_us + error_us)
+    highest = gbit_us / (time_us - error_us) if time_us > error_us else float("inf")
+    if not (lowest - rate_error) * (1 - 1e-9) <= average <= (highest + rate_error) * (1 + 1e-9):
+        lines.refuse(
+            "the average rate does not follow from bytes and time: "
+            f"{moved:.0f} bytes would be {gbit_us / time_us:.3f} Gbit/s"
+            + ("; that of several pairs of ranks at once is not read" if average > highest else "")
+        )
+    # Printed decimals apart, and where the shortest time was below what it is taken to be.
+    clamped = abs(most - gbit_us / SHORTEST_US_5) <= rate_error * (1 + 1e-9)
+    if least > average or (most < average and not clamped):
+        lines.refuse("expected minimum <= average <= maximum of the rates")
+    size = _message_bytes(lines, moved, bidirectional)
+    return Point(lines.number, size, time_us, bandwidth_mb_s(size, time_us))

@@ -1,0 +1,472 @@
+"""OSU Micro-Benchmarks (OMB) 5 to 7: what one of its MPI programs prints, read into a curve.
+
+Each program prints one table. ``osu_latency`` prints one-way µs, from which bandwidth is computed;
+``osu_bw`` and ``osu_bibw`` MB/s (10⁶), the latter of both directions together; ``osu_mbw_mr`` MB/s
+and messages a second of all pairs together. The time of a message is its share of that: bytes over
+MB/s, or 1e6 over the messages a second. Collectives print the ranks' mean, and with ``-f`` the
+fastest and the slowest rank too, whose time is the collective's; without ``-f`` the mean is all
+there is, and its curve says so. Only ``osu_mbw_mr`` prints how many ranks there were.
+
+OMB prints no last line and not up to which size it was to go. A table that stops at the end of a
+line is therefore read as it stands, and nothing may follow it: what a launcher says of a program
+that it killed must not pass for an epilogue. In a run the sizes asked for tell.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from netproof.benchmarks.collectives import LEAST_CROSSING
+from netproof.benchmarks.fixed import UNITS, Lines, numbers
+from netproof.benchmarks.interface import (
+    BOTH_DIRECTIONS,
+    Function,
+    MpiBenchmark,
+    Output,
+    Printed,
+)
+from netproof.errors import ParseError
+from netproof.measurement.case import Case
+from netproof.measurement.curve import Curve
+from netproof.measurement.payload import Payload
+from netproof.measurement.units import MEBI, bandwidth_mb_s
+
+TITLES = {
+    "Latency": "latency",
+    "Bandwidth": "bw",
+    "Bi-Directional Bandwidth": "bibw",
+    "Multiple Bandwidth / Message Rate": "mbw_mr",
+    "Allreduce Latency": "allreduce",
+    "All-to-All Personalized Exchange Latency": "alltoall",
+    "Allgather Latency": "allgather",
+    "Broadcast Latency": "bcast",
+    "Reduce_scatter Latency": "reduce_scatter",
+    "Barrier Latency": "barrier",
+}
+"""What a program calls its test, to the function."""
+
+MEAN_OF_RANKS = "mean of the ranks"
+"""What curves of collectives are without ``-f``."""
+
+PARTS_OF_ALL = ("Allgather", "Alltoall")
+"""Collectives in which each rank has a message of every rank in its memory."""
+MOST_MEMORY = 512 * MEBI
+"""Bytes of a rank for these, above which OMB leaves sizes out, unless ``-M`` says otherwise."""
+
+FIGURES = r"^([0-9]+ +[0-9]+\.[0-9]+| +[0-9]+\.[0-9]+)( |$)"
+"""What a row of a table begins with, for ``grep -E``: that of a run that came so far."""
+
+_FIRST, _WIDTH, _COUNT_WIDTH, _LONE_WIDTH = 10, 18, 12, 17
+"""Columns of the size, of a figure, of the iterations, and of Barrier's first figure."""
+_SIZE, _ITERATIONS, _VALIDATION = "# Size", "Iterations", "Validation"
+_RANGE = ("Min Latency(us)", "Max Latency(us)", _ITERATIONS)
+_MEAN, _LATENCY, _RATE, _MESSAGES = "Avg Latency(us)", "Latency (us)", "MB/s", "Messages/s"
+_BANDWIDTH = "Bandwidth (MB/s)"
+_PASSED, _FAILED = "Pass", "Fail"
+
+_NAME = re.compile(r"^# OSU MPI(?:-[A-Z]+(?: MANAGED)?)? ", re.MULTILINE)
+_HEAD = re.compile(r"# OSU MPI(?:-([A-Z]+(?: MANAGED)?))? (\S.*) Test v(\S+)")
+_VERSION = re.compile(r"[567](?:\.[0-9]{1,3}){1,3}")
+_TYPE = re.compile(r"# Datatype: (MPI_[A-Z0-9_]+)\.")
+_PAIRS = re.compile(r"# \[ pairs: ([0-9]{1,9}) \] \[ window size: ([0-9]{1,9}) \]")
+_BUFFERS = re.compile(r"# Send Buffer on (.+) and Receive Buffer on (.+)")
+_ANY = re.compile(r"#.*")
+_WRONG = re.compile(r"DATA VALIDATION ERROR: .*")
+_ROW = re.compile(r"(?:[0-9]| +[0-9.]+(?: |$)).*")
+_OWN = re.compile(
+    r"# OSU MPI|# Size\b|# (?:Avg )?Latency ?\(us\)|# Bandwidth|[0-9]+ +[0-9]+\.[0-9]"
+)
+"""What no line before OMB's output begins with: there is one output in a file."""
+
+
+@dataclass(frozen=True)
+class OsuRow:
+    """One size: bytes, and what stands in its columns, by their names; ``valid``: as checked."""
+
+    line: int
+    size: int
+    values: Mapping[str, float]
+    valid: bool = True
+
+
+@dataclass(frozen=True)
+class OsuOutput(Output):
+    """What one program of OMB printed.
+
+    ``ranks``: None where it does not print them; ``device``: what messages were in, empty for the
+    memory of the node; ``datatype``: None of releases that do not print it. ``preamble``: what
+    others printed before, the MPI library or the launcher.
+    """
+
+    benchmark: ClassVar[str] = "osu"
+    path: str
+    version: str
+    function: str
+    ranks: int | None
+    device: str
+    datatype: str | None
+    rows: tuple[OsuRow, ...]
+    first_line: int
+    preamble: tuple[str, ...] = ()
+
+    @property
+    def full(self) -> bool:
+        """Whether it has the fastest and the slowest rank."""
+        return _RANGE[1] in self.rows[0].values
+
+    @property
+    def remark(self) -> str:
+        """What else tells its curve from others of the function."""
+        mean = BENCHMARK.function(self.function).collective or self.function == "barrier"
+        said = [MEAN_OF_RANKS] if mean and not self.full else []
+        return ", ".join([*said, *([self.device] if self.device else [])])
+
+    def time_us(self, row: OsuRow) -> float:
+        """µs of a call, of the slowest rank where that is known, or of a message of a rate."""
+        values = row.values
+        if _MESSAGES in values:
+            return 1e6 / values[_MESSAGES]
+        if _BANDWIDTH in values:
+            return row.size / values[_BANDWIDTH]
+        return next(values[name] for name in (_RANGE[1], _MEAN, _LATENCY) if name in values)
+
+    def curve(self) -> Curve:
+        """Times in µs, bandwidths in MB/s (10⁶); ParseError where the data arrived wrong."""
+        for row in self.rows:
+            if not row.valid:
+                raise ParseError(
+                    self.path,
+                    row.line,
+                    f"{_VALIDATION} {_FAILED}",
+                    f"{self.function} moved wrong data at {row.size} bytes",
+                )
+        bandwidth = None
+        if BENCHMARK.function(self.function).rated:
+            bandwidth = tuple(bandwidth_mb_s(row.size, self.time_us(row)) for row in self.rows)
+        least = mean = None
+        if self.full:
+            least = tuple(row.values[_RANGE[0]] for row in self.rows)
+            mean = tuple(row.values[_MEAN] for row in self.rows)
+        return Curve(
+            sizes=tuple(row.size for row in self.rows),
+            time_us=tuple(self.time_us(row) for row in self.rows),
+            bandwidth_mb_s=bandwidth,
+            time_min_us=least,
+            time_avg_us=mean,
+        )
+
+    def printed(self) -> list[Printed]:
+        """Its one curve."""
+        pair = BENCHMARK.function(self.function).pair
+        ranks = 2 if pair else self.ranks
+        return [Printed(self.function, ranks, self.curve, remark=self.remark)]
+
+    def document(self, faults: list[str]) -> dict[str, Any]:
+        """Plain values for ``json``; wrong data are a sentence in ``faults``."""
+        bandwidth = None
+        try:
+            bandwidth = self.curve().bandwidth_mb_s
+        except ParseError as fault:
+            faults.append(str(fault))
+        return {
+            "file": self.path,
+            "benchmark": "OSU Micro-Benchmarks",
+            "version": self.version,
+            "function": self.function,
+            "ranks": 2 if BENCHMARK.function(self.function).pair else self.ranks,
+            "device": self.device,
+            "datatype": self.datatype,
+            "units": UNITS,
+            "lines": [self.first_line, self.rows[-1].line],
+            "sizes_bytes": [row.size for row in self.rows],
+            "time_us": [self.time_us(row) for row in self.rows],
+            "time_min_us": [row.values[_RANGE[0]] for row in self.rows] if self.full else None,
+            "time_avg_us": [row.values[_MEAN] for row in self.rows] if self.full else None,
+            "bandwidth_mb_s": bandwidth,
+            "remark": self.remark,
+            "preamble": self.preamble,
+        }
+
+
+def read(text: str, path: str) -> OsuOutput:
+    """Read what one program of OMB printed on its standard output.
+
+    Raises ParseError, with the line, for a test or a header that is not known here, a table
+    without rows, sizes that do not double, columns that contradict each other, figures that no
+    measurement gives, and any line in the table or after it that OMB does not print. What the MPI
+    library, the launcher or a shell printed before OMB's name is kept.
+    """
+    lines = Lines(text, path)
+    preamble = tuple(line for line in lines.skip_to(_HEAD, _ANY) if line.strip())
+    for line in preamble:
+        if _OWN.match(line):
+            lines.refuse(f"a part of another output stands before OMB's name: {line[:80]!r}")
+    lines.skip_blank()
+    head = _expect(lines, _HEAD, "OMB's name, test and version")
+    first_line = lines.number
+    if not _VERSION.fullmatch(head[3]):
+        lines.refuse(f"version {head[3]} is none of OMB 5 to 7")
+    function = TITLES.get(head[2])
+    if function is None:
+        lines.refuse(f"no test of OMB that is known here; those are {', '.join(TITLES)}")
+    ranks = _read_ranks(lines) if function == "mbw_mr" else None
+    datatype = lines.match(_TYPE)
+    buffers = lines.match(_BUFFERS)
+    if head[1] and not buffers:
+        lines.refuse(f"a test in {head[1]} memory that does not say where its buffers are")
+    columns = _read_header(lines, function)
+    rows = _read_rows(lines, function, columns)
+    lines.skip_blank()
+    if not rows[-1].valid and lines.match(_WRONG):
+        lines.skip_blank()
+    if lines.peek() is not None:
+        lines.take("nothing")
+        lines.refuse(
+            "is no row that OMB prints: it has no last line, so nothing may follow its rows"
+        )
+    device = f"{head[1]}, from {buffers[1]} to {buffers[2]}" if head[1] and buffers else ""
+    return OsuOutput(
+        path,
+        head[3],
+        function,
+        ranks,
+        device,
+        datatype[1] if datatype else None,
+        rows,
+        first_line,
+        preamble,
+    )
+
+
+def _expect(lines: Lines, pattern: re.Pattern[str], what: str) -> re.Match[str]:
+    found = lines.match(pattern)
+    if not found:
+        lines.take(what)
+        lines.refuse(f"expected {what}")
+    return found
+
+
+def _read_ranks(lines: Lines) -> int:
+    pairs = int(_expect(lines, _PAIRS, "the pairs and the window of osu_mbw_mr")[1])
+    if not pairs:
+        lines.refuse("no pair measures nothing")
+    return 2 * pairs
+
+
+def _layouts(function: str) -> list[tuple[str, ...]]:
+    """Columns, without that of the size, that OMB prints for ``function``."""
+    bare: list[tuple[str, ...]]
+    if function == "latency":
+        bare = [(_LATENCY,), (_MEAN,)]
+    elif function in ("bw", "bibw"):
+        bare = [(_BANDWIDTH,)]
+    elif function == "mbw_mr":
+        bare = [(_RATE, _MESSAGES)]
+    else:
+        bare = [(_MEAN,), (_MEAN, *_RANGE)]
+    return bare + [(*columns, _VALIDATION) for columns in bare]
+
+
+def _width(name: str) -> int:
+    return _COUNT_WIDTH if name == _ITERATIONS else _WIDTH
+
+
+def _read_header(lines: Lines, function: str) -> tuple[str, ...]:
+    line = lines.take("the header of the table")
+    for columns in _layouts(function):
+        if function == "barrier":
+            printed = f"# {columns[0]}"
+        else:
+            printed = f"{_SIZE:<{_FIRST}}{columns[0]:>{_width(columns[0])}}"
+        printed += "".join(f"{name:>{_width(name)}}" for name in columns[1:])
+        if line == printed:
+            return columns
+    lines.refuse(f"is no header that OMB prints for {function} and that is read here")
+
+
+def _read_rows(lines: Lines, function: str, columns: tuple[str, ...]) -> tuple[OsuRow, ...]:
+    rows: list[OsuRow] = []
+    while (line := lines.peek()) is not None and _ROW.fullmatch(line):
+        if rows and not rows[-1].valid:
+            lines.take("a row")
+            lines.refuse("a row after one whose data were wrong, at which OMB ends")
+        row = _read_row(lines, lines.take("a row"), function, columns)
+        if rows:
+            _check_order(lines, function, rows[-1].size, row.size)
+        rows.append(row)
+    if not rows:
+        lines.take("a row of the table")
+        lines.refuse(f"is no row of {function}: the table has none")
+    return tuple(rows)
+
+
+def _read_row(lines: Lines, line: str, function: str, columns: tuple[str, ...]) -> OsuRow:
+    tokens, valid, shown = line.split(), True, columns
+    end = ""
+    if columns[-1] == _VALIDATION:
+        word = tokens.pop() if tokens else ""
+        if word not in (_PASSED, _FAILED):
+            lines.refuse(f"{_VALIDATION} is {word}, and not {_PASSED} or {_FAILED}")
+        valid, shown, end = word == _PASSED, columns[:-1], f"{word:>{_WIDTH}}"
+    names = shown if function == "barrier" else (_SIZE, *shown)
+    found = dict(zip(names, numbers(lines, tokens, names), strict=True))
+    size = int(found.pop(_SIZE, 0))
+    printed = "" if function == "barrier" else f"{size:<{_FIRST}d}"
+    for place, (name, value) in enumerate(found.items()):
+        width = _LONE_WIDTH if function == "barrier" and not place else _width(name)
+        printed += f"{value:{width}.{0 if name == _ITERATIONS else 2}f}"
+    if line != printed + end:
+        lines.refuse("is no row of columns as OMB prints them")
+    row = OsuRow(lines.number, size, found, valid)
+    _check_figures(lines, row)
+    return row
+
+
+def _check_figures(lines: Lines, row: OsuRow) -> None:
+    """ParseError for figures that no measurement gives, or that contradict each other."""
+    values = row.values
+    for name, value in values.items():
+        if value == 0 and name != _RATE:
+            lines.refuse(f"{name} is 0, which nothing takes")
+    if _MESSAGES in values:
+        # Two printed decimals each, and a whisker for the rounding of the bounds themselves.
+        made = row.size * values[_MESSAGES] / 1e6
+        margin = 0.005 + row.size * 0.005e-6 + 1e-9 * made
+        if abs(values[_RATE] - made) > margin:
+            lines.refuse(f"{_RATE} does not follow from bytes and {_MESSAGES}: {made:.2f} would")
+    if _RANGE[1] in values:
+        least, most, mean = values[_RANGE[0]], values[_RANGE[1]], values[_MEAN]
+        # The mean is a sum of floats: it may round up where its terms do not.
+        slack = 0.01 + 1e-9 * most
+        if not least <= mean + slack or not mean <= most + slack or least > most:
+            lines.refuse("expected min <= avg <= max")
+
+
+def _check_order(lines: Lines, function: str, before: int, size: int) -> None:
+    if function == "barrier":
+        lines.refuse("a second row of barrier")
+    if size <= before:
+        lines.refuse(f"{size} bytes after {before}: sizes must increase")
+    if size != max(2 * before, 1):
+        lines.refuse(f"{size} bytes after {before}: OMB's sizes double, a row is missing")
+
+
+def doubling(sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+    """Sizes in bytes as the calls of ``-m LEAST:MOST`` that measure them and no others."""
+    left, runs = sorted(set(sizes)), []
+    while left:
+        run = [left[0]]
+        while 2 * run[-1] in left:
+            run.append(2 * run[-1])
+        runs.append(tuple(run))
+        left = [size for size in left if size not in run]
+    return tuple(runs)
+
+
+def _function(name: str, collective: str = "", least_bytes: int | None = 1) -> Function:
+    return Function("osu", name, default=True, collective=collective, least_bytes=least_bytes)
+
+
+class Osu(MpiBenchmark):
+    """The MPI programs of OMB; a run takes 5.4 or newer, whose every test can be told its sizes."""
+
+    number = 3
+    name = "osu"
+    label = "OSU"
+    output_of = "the OSU Micro-Benchmarks"
+    features: ClassVar[Mapping[str, str]] = {"osu": "OSU Micro-Benchmarks (OMB)"}
+    figures = FIGURES
+    arguments_meaning = "further arguments of the OSU Micro-Benchmarks, for instance `-i 100 -x 10`"
+    few_calls = ("-i", "10", "-x", "1")
+    functions = (
+        Function(
+            "osu", "latency", pair=True, default=True, rated=True, single=True, ping_pong=True
+        ),
+        Function("osu", "bw", pair=True, default=True, rated=True),
+        # In the time of a message, its share of both directions, half of one goes each way.
+        Function(
+            "osu",
+            "bibw",
+            pair=True,
+            default=True,
+            rated=True,
+            link_factor=BOTH_DIRECTIONS,
+            in_turn=1 / BOTH_DIRECTIONS,
+        ),
+        Function("osu", "mbw_mr", pairs=True, default=True, rated=True),
+        _function("allreduce", "Allreduce", 4),
+        _function("alltoall", "Alltoall"),
+        _function("allgather", "Allgather"),
+        _function("bcast", "Bcast"),
+        _function("reduce_scatter", "Reduce_scatter", 4),
+        _function("barrier", least_bytes=None),
+    )
+
+    def program(self, function: str) -> str:
+        """One for each function."""
+        return f"osu_{function}"
+
+    def command(
+        self,
+        function: Function,
+        ranks: int,
+        sizes: Sequence[int],
+        size_file: str,
+        arguments: Sequence[str],
+    ) -> list[str]:
+        """With ``-f`` a collective prints its slowest rank, with ``-M`` it leaves no size out."""
+        full = [] if function.rated else ["-f"]
+        asked = [] if function.least_bytes is None else ["-m", f"{sizes[0]}:{sizes[-1]}"]
+        if function.collective in PARTS_OF_ALL and sizes[-1] * ranks > MOST_MEMORY:
+            asked += ["-M", str(sizes[-1] * ranks)]
+        return [self.program(function.name), *asked, *full, *arguments]
+
+    def parts(self, sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+        """It takes a least and a most, and doubles."""
+        return doubling(sizes)
+
+    def read_launch(self, text: str, path: Path, case: Case) -> Curve:
+        """What was asked for, with the slowest rank of a collective."""
+        output = read(text, str(path))
+        (printed,) = output.printed()
+        ranks = case.ranks if printed.ranks is None else printed.ranks
+        if (output.function, ranks, output.remark) != (case.function, case.ranks, ""):
+            remark = f", {output.remark}" if output.remark else ""
+            raise ParseError(
+                str(path),
+                output.first_line,
+                f"{output.function} on {ranks} ranks{remark}",
+                f"{case.function} on {case.ranks} ranks was asked for",
+            )
+        return output.curve()
+
+    def least_run(self) -> list[str]:
+        """One message there and back."""
+        return [self.program("latency"), "-m", "1:1", "-i", "1", "-x", "0"]
+
+    def payload(self, case: Case, printed: str, said: str, nodes: Sequence[str]) -> Payload:
+        """Each size as often as its row says; only rows of collectives do."""
+        function = self.function(case.function)
+        if function.least_bytes is None or len(set(nodes)) == 1:
+            return Payload(0)
+        rows = self.read(printed, "", bidirectional=False).rows
+        if not function.collective or _ITERATIONS not in rows[0].values:
+            return Payload(None, f"{self.program(case.function)} does not print how often it sends")
+        crossing = LEAST_CROSSING[function.collective](nodes)
+        sent = sum(row.size * int(row.values[_ITERATIONS]) for row in rows)
+        return Payload(crossing * sent)
+
+    def is_one(self, text: str) -> bool:
+        """By its name."""
+        return _NAME.search(text) is not None
+
+    def read(self, text: str, path: str, *, bidirectional: bool) -> OsuOutput:
+        """Its table; the direction is that of each test."""
+        return read(text, path)
+
+
+BENCHMARK = Osu()

@@ -1,0 +1,95 @@
+"""All benchmarks, each found by its module; adding a file to this room adds a benchmark."""
+
+from __future__ import annotations
+
+from netproof.benchmarks.interface import Benchmark, Function, MpiBenchmark
+from netproof.declared import declared
+from netproof.errors import NetproofError
+from netproof.measurement import case as cases
+from netproof.measurement.case import Case
+
+# Those that are not asked use what is found here.
+BENCHMARKS: tuple[Benchmark, ...] = declared(
+    "netproof.benchmarks", "BENCHMARK", not_asked=("outputs", "registry")
+)
+"""Every benchmark, in the order in which tables have them."""
+
+STARTED = tuple(one for one in BENCHMARKS if one.features)
+"""Those that checks start; of the others, outputs that somebody has are read."""
+
+MPI_BENCHMARKS = tuple(one for one in STARTED if isinstance(one, MpiBenchmark))
+"""Those of them whose functions run on a job's ranks."""
+
+OF_PAIRS = next(one for one in MPI_BENCHMARKS if one.pairs_function)
+"""The one that measures many pairs of nodes at once."""
+
+FEATURES = {feature: means for one in BENCHMARKS for feature, means in one.features.items()}
+"""What an environment can offer; each is a feature of it, or absent with a reason."""
+
+PROGRAMS = tuple(program for one in STARTED for program in one.programs())
+"""Every program whose hash is kept."""
+
+_BY_NAME = {one.name: one for one in BENCHMARKS}
+
+
+def named(name: str) -> Benchmark:
+    """The benchmark of that name; NetproofError where there is none."""
+    try:
+        return _BY_NAME[name]
+    except KeyError:
+        raise NetproofError(f"{name!r} is no benchmark; those are {', '.join(_BY_NAME)}") from None
+
+
+def mpi(name: str) -> MpiBenchmark:
+    """The same of one whose functions run on a job's ranks; NetproofError for another."""
+    found = named(name)
+    if not isinstance(found, MpiBenchmark):
+        raise NetproofError(f"{found.label} runs by protocol, and not on the ranks of a job")
+    return found
+
+
+def of(case: Case) -> Benchmark:
+    """The benchmark of a case."""
+    return named(case.benchmark)
+
+
+def function_of(case: Case) -> Function:
+    """The function of a case; NetproofError where its benchmark has none of that name."""
+    return of(case).function(case.function)
+
+
+def link_factor(benchmark: str, function: str) -> float:
+    """What a function between two ranks reports over what the link carries; 1 of one not run."""
+    functions = named(benchmark).functions
+    return next((one.link_factor for one in functions if one.name == function), 1.0)
+
+
+def figures(suffix: str) -> str:
+    """How a row begins in files of launches that end so, of any benchmark, for ``grep -E``."""
+    return "|".join(one.figures for one in STARTED if one.suffix == suffix)
+
+
+def check_name(benchmark: str, function: str) -> str:
+    """Name of the class in ``checks/`` that judges a function, and of its references.
+
+    ``ImbReduceScatter`` for IMB's Reduce_scatter, ``NetpipeTcp`` for NetPIPE's tcp.
+    """
+    return benchmark.capitalize() + "".join(
+        part[:1].upper() + part[1:] for part in function.split("_")
+    )
+
+
+def whose_job(name: str) -> tuple[Benchmark, bool] | None:
+    """The benchmark that a job of ``checks/`` launches, and whether it is of a plain run.
+
+    ``ImbJob`` is IMB's of a plain run, ``OtherImbJob`` has its functions beyond that. None for a
+    name that is no job's.
+    """
+    for one in STARTED:
+        for start, default in (("", True), ("Other", False)):
+            if name == f"{start}{one.name.capitalize()}Job":
+                return one, default
+    return None
+
+
+cases.WHAT.update({one.name: one.what for one in BENCHMARKS})

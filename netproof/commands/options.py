@@ -1,0 +1,108 @@
+"""Arguments and options that several verbs have, and what fits together of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from netproof.verdict.options import EARLIER_SESSIONS, MAX_AGE_DAYS, AlongsideOptions
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the same as JSON.")]
+
+SystemOption = Annotated[
+    str | None,
+    typer.Option(
+        "--system", help="SYSTEM or SYSTEM:PARTITION, as for reframe.", show_default=False
+    ),
+]
+
+FullOption = Annotated[
+    bool, typer.Option("--full", help="All IMB functions were to run (reframe -R).")
+]
+
+# Paths are not asked whether they can be read: each command tells it in its own words, and goes
+# on with the others where it takes several.
+SessionArgument = Annotated[
+    Path | None,
+    typer.Argument(
+        help="Session report, or a session's name in the store; the newest report if left out.",
+        readable=False,
+    ),
+]
+
+SessionStoreOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--store",
+        envvar="NETPROOF_STORE",
+        help="Folder of the store, for a session's name.",
+        show_default=False,
+        readable=False,
+    ),
+]
+
+
+BesideOption = Annotated[
+    bool,
+    typer.Option(
+        "--beside-stored",
+        help="Compare with what the store has of the configurations that were not measured.",
+    ),
+]
+
+MaxAgeOption = Annotated[
+    float,
+    typer.Option(
+        "--max-age",
+        min=0,
+        metavar="DAYS",
+        help="With --beside-stored: age from which a stored session is marked.",
+    ),
+]
+
+LeaveOutOption = Annotated[
+    bool,
+    typer.Option(
+        "--leave-out-marked",
+        help="With --beside-stored: leave out what is too old, or was made with other versions.",
+    ),
+]
+
+PowerOption = Annotated[
+    bool,
+    typer.Option(
+        "--power", help="Show the smallest change of each case that would have failed it."
+    ),
+]
+
+FoldOption = Annotated[
+    int,
+    typer.Option(
+        "--fold",
+        min=0,
+        max=EARLIER_SESSIONS,
+        metavar="N",
+        help="Warnings that each of the last N sessions had, 3 at least, are one line; 0: none is.",
+    ),
+]
+
+
+StoreOption = Annotated[
+    Path,
+    typer.Option("--store", envvar="NETPROOF_STORE", help="Folder of the store.", readable=False),
+]
+
+
+def alongside(
+    beside_stored: bool, store: Path | None, max_age: float, leave_out_marked: bool
+) -> AlongsideOptions | None:
+    """What of the store is to stand beside; typer.BadParameter where options do not fit."""
+    if beside_stored:
+        if store is None:
+            raise typer.BadParameter("--beside-stored takes a store: --store or NETPROOF_STORE")
+        return AlongsideOptions(store, max_age, leave_out_marked)
+    if leave_out_marked or max_age != MAX_AGE_DAYS:
+        raise typer.BadParameter("--max-age and --leave-out-marked go with --beside-stored")
+    return None

@@ -1,0 +1,203 @@
+"""The body of ``netproof tune``."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from netproof.benchmarks import netpipe, registry
+from netproof.errors import NetproofError
+from netproof.present import documents, tables
+from netproof.present import tuning as shown
+from netproof.site import shipped, site
+from netproof.site.matrix import matrix
+from netproof.tuning import parameters, restoring, sweep
+from netproof.tuning.gains import Tuned
+from netproof.tuning.restoring import NotRestored
+from netproof.verdict import judging
+
+REFRAME = "reframe"
+CHECKS = "tuning.py"
+STDERR = 2
+TOLD, CANNOT_TELL = 0, 2
+
+
+def run(
+    parameter: str | None,
+    *,
+    where: str | None,
+    environment: str | None,
+    protocol: str,
+    path: str,
+    values: Sequence[str] | None,
+    rounds: int,
+    report: Path | None,
+    folder: Path | None,
+    as_json: bool,
+) -> int:
+    """Print what a sweep says, measured now or read from ``report``, and return the exit status.
+
+    0 where it says something, be it that nothing is worth setting; 2 where it cannot.
+    """
+    try:
+        if report is None:
+            report = _measured(parameter, where, environment, protocol, path, values or (), rounds)
+        several = _told_by(report)
+        written = None
+        if folder is not None:
+            # Altair takes a second to load, and only this needs it.
+            from netproof.commands.report import write_page
+            from netproof.present.html import tuning as pages
+
+            written = write_page(folder, lambda scripts: pages.page(several, scripts))
+    except NetproofError as error:
+        tables.say(tables.console(stderr=True), f"netproof: cannot tune: {error}", "red")
+        return CANNOT_TELL
+    if as_json:
+        documents.write(shown.document(several), sys.stdout)
+        return TOLD
+    out = tables.console()
+    for one, tuned in several:
+        shown.print_sweep(one, tuned, out)
+    tables.say(out, f"report {report}")
+    if written is not None:
+        tables.say(out, f"page {written}")
+    return TOLD
+
+
+def _told_by(report: Path) -> list[tuple[sweep.Sweep, Tuned]]:
+    """Sweeps of a report with what they say; NetproofError, with its path, if that is nothing."""
+    several = sweep.of_report(report)
+    try:
+        return [(one, one.tuned()) for one in several]
+    except NetproofError as error:
+        raise NetproofError(f"{report}: {error}") from None
+
+
+def restore(where: str) -> int:
+    """Restore what a sweep left changed on a partition's nodes, and return the exit status."""
+    try:
+        restored = _restored(site.gather(judging.site_folder()), *_place(where))
+    except NetproofError as error:
+        tables.say(tables.console(stderr=True), f"netproof: cannot restore: {error}", "red")
+        return CANNOT_TELL
+    if not restored:
+        tables.say(tables.console(), f"{where}: nothing is left to restore")
+    return TOLD
+
+
+def _place(where: str) -> tuple[str, str]:
+    system, _, partition = where.partition(":")
+    if not partition:
+        raise NetproofError(f"--system {where}: name a partition too, SYSTEM:PARTITION")
+    return system, partition
+
+
+def _restored(
+    configuration: Mapping[str, Any], system: str, partition: str
+) -> tuple[NotRestored, ...]:
+    """What an earlier sweep on a partition had left changed, restored now; NetproofError if not."""
+    found = matrix(configuration, system, [partition])
+    (access,) = (
+        entry["access"]
+        for one in configuration["systems"]
+        if one["name"] == system
+        for entry in one["partitions"]
+        if entry["name"] == partition
+    )
+    record = restoring.record_of(judging.reports_folder(), system, partition)
+    restored = restoring.restore(record, found.partitions[partition].tuning_hook, access)
+    for one in restored:
+        said = f"{one.node}: {one.name} is {one.value} again, as before a sweep that did not end"
+        tables.say(tables.console(stderr=True), said)
+    return restored
+
+
+def _library(configuration: Mapping[str, Any], system: str, environment: str) -> str:
+    """The MPI library of an environment, as its site names it."""
+    (library,) = (
+        entry["extras"]["mpi"]
+        for entry in configuration["environments"]
+        if entry["name"] == environment and system in entry["target_systems"]
+    )
+    return library
+
+
+def _measured(
+    parameter: str,
+    where: str,
+    environment: str,
+    protocol: str,
+    path: str,
+    values: Sequence[str],
+    rounds: int,
+) -> Path:
+    """The report of a sweep that ReFrame measures now, in a folder where no verdict looks for it.
+
+    Raises NetproofError for what the site or a library has not, before anything is measured, and
+    where ReFrame leaves no report.
+    """
+    for given, known in ((protocol, netpipe.PROTOCOLS), (path, netpipe.PATHS)):
+        if given not in known:
+            raise NetproofError(f"{given!r} is none of {', '.join(known)}")
+    system, partition = _place(where)
+    configuration = site.gather(judging.site_folder())
+    found = matrix(configuration, system, [partition])
+    there = sorted(
+        {case.environment for case in found.cases if registry.of(case).by_protocol},
+    )
+    if environment not in there:
+        raise NetproofError(
+            f"{where} has no environment {environment!r} with NetPIPE; it has {', '.join(there)}"
+        )
+    turned = parameters.found(parameter, values)
+    turned.told(protocol, _library(configuration, system, environment), path)
+    parameters.insist_on_values(tuple(values) or turned.values)
+    if turned.by_hook and not found.partitions[partition].tuning_hook:
+        raise NetproofError(
+            f"{turned.title} takes root: give {where} a tuning_hook in its site's file"
+        )
+    program = Path(sys.executable).with_name(REFRAME)
+    if not program.is_file():
+        raise NetproofError(f"{program}: is not there, so nothing can be measured")
+    _restored(configuration, system, partition)
+    folder = restoring.folder_of(judging.reports_folder())
+    folder.mkdir(parents=True, exist_ok=True)
+    report = folder / f"run-{turned.name}-{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
+    settings = {
+        "turned": turned.name,
+        "turned_protocol": protocol,
+        "turned_path": path,
+        "rounds": str(rounds),
+        **({"turned_values": ",".join(values)} if values else {}),
+    }
+    command = [str(program), "--system", where, "-p", environment]
+    command += ["-c", str(shipped.folder("checks") / CHECKS)]
+    command += [word for name, value in settings.items() for word in ("-S", f"{name}={value}")]
+    command += [f"--session-extras=tuning={turned.name}", "-r"]
+    if not sys.stderr.isatty():
+        command.append("--nocolor")
+    count = len(sweep.turns(tuple(values) or turned.values, rounds, 1))
+    said = f"measuring {count} launches: {shlex.join(command)}"
+    tables.say(tables.console(stderr=True), said)
+    ended = subprocess.run(
+        command,
+        stdout=STDERR,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, "RFM_REPORT_FILE": str(report)},
+        check=False,
+    )
+    # A job that was killed could not.
+    _restored(configuration, system, partition)
+    if not report.is_file():
+        raise NetproofError(
+            f"reframe left no report {report} (exit status {ended.returncode}); what it printed"
+            " says why"
+        )
+    return report

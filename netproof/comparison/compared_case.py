@@ -1,0 +1,150 @@
+"""A case that both sides measured: its ratio, its ranges and its landmarks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from netproof import criteria
+from netproof.comparison.landmark_ratios import LandmarkRatio, landmark_ratios
+from netproof.comparison.ranges import Range, ranges_of
+from netproof.criteria import Finding, Level
+from netproof.criteria.settings import Settings
+from netproof.session.measured import Measured
+from netproof.session.session import CheckResult
+from netproof.verdict.disturbing import disturbances
+from netproof.verdict.subject import Subject
+
+
+class Outcome(StrEnum):
+    """What the interval of a case's ratio says of the second side."""
+
+    FASTER = "faster"
+    SLOWER = "slower"
+    ALIKE = "no difference overall"
+    UNDECIDED = "no interval"
+    UNDEFINED = "no ratio"
+
+
+@dataclass(frozen=True)
+class ComparedCase:
+    """A case that both sides measured.
+
+    ``score``: criterion 2 of the second side with the first as baseline, and for a function without
+    message sizes (Barrier) the ratio of its times; ``ratios``: size in bytes to time of the first
+    over time of the second, of the medians; ``ranges``: where one side is faster, empty where too
+    few launches leave that open; ``disturbed``: what else a side's nodes did in launches that
+    count, since it has too few others, each with the side's name.
+    """
+
+    first: Measured
+    second: Measured
+    score: Finding
+    ratios: Mapping[int, float]
+    ranges: tuple[Range, ...]
+    landmarks: Mapping[str, LandmarkRatio]
+    disturbed: tuple[str, ...] = ()
+
+    @property
+    def outcome(self) -> Outcome:
+        """What the interval says: one that has 1 in it shows no difference."""
+        if self.score.value is None:
+            return Outcome.UNDEFINED
+        if self.score.interval is None:
+            return Outcome.UNDECIDED
+        low, high = self.score.interval
+        if low > 1:
+            return Outcome.FASTER
+        return Outcome.SLOWER if high < 1 else Outcome.ALIKE
+
+    def latency(self, first: str, second: str) -> str | None:
+        """What the second side adds to the first one's latency, by their names; None without."""
+        found = self.landmarks["latency_us"]
+        if found.difference is None:
+            return None
+        before = f"the {found.first:.3g} µs of {first}"
+        size = f"{abs(found.difference):.3g} µs"
+        if found.difference_interval is None:
+            verb = "adds" if found.difference > 0 else "takes off"
+            return f"{second} {verb} {size}, with no interval, {before}"
+        low, high = found.difference_interval
+        if low <= 0 <= high:
+            return f"{second} is no different from {before} ({low:+.2g} to {high:+.2g} µs)"
+        if low > 0:
+            return f"{second} adds {size} ({low:.3g} to {high:.3g}) to {before}"
+        return f"{second} takes {size} ({-high:.3g} to {-low:.3g}) off {before}"
+
+    def sentence(self) -> str:
+        """What the second side is, by how much, at which sizes, and what disturbed either."""
+        noise = f"; the machine was disturbed: {'; '.join(self.disturbed)}"
+        return f"{self._told()}{noise if self.disturbed else ''}"
+
+    def _told(self) -> str:
+        if self.score.value is None:
+            latency = self.landmarks["latency_us"].ratio
+            beside = "" if latency is None else f"; by its latency {latency:.3g} times as fast"
+            return f"{self.score.reason}{beside}"
+        by = "" if self.score.common else " by its time"
+        ratio = f"{self.score.value:.3g} times as fast{by}"
+        if self.score.interval is None:
+            return f"{ratio}, with no interval, which takes two launches of both"
+        low, high = self.score.interval
+        between = f"{ratio} ({low:.3g} to {high:.3g})"
+        return ": ".join([between, "; ".join(map(str, self.ranges))] if self.ranges else [between])
+
+
+def compared_case(one: CheckResult, other: CheckResult, first: str, second: str) -> ComparedCase:
+    """Both results of a case that was measured, of sides of these names.
+
+    Raises NetproofError where what was measured cannot be read.
+    """
+    before, after = Measured.from_json(one.measured), Measured.from_json(other.measured)
+    extras = [result.measured["partition_extras"] for result in (one, other)]
+    # The line rate takes no part in a score.
+    settings = Settings.of_site(extras[1].get("criteria", {}), line_rate_from_bytes=0).score
+    curves = [[launch.curve for launch in side.launches] for side in (before, after)]
+    landmarks = landmark_ratios(
+        before,
+        after,
+        tuple(
+            said["line_rate_from_bytes"] if side.line_rate_mb_s else 0
+            for side, said in zip((before, after), extras, strict=True)
+        ),
+        settings,
+    )
+    where = f"{second} {after.case.what()}"
+    sizeless = before.curve.sizes == after.curve.sizes == (0,)
+    if sizeless:
+        score = _of_times(landmarks["latency_us"], where, first)
+    else:
+        score = criteria.score(curves[1], curves[0], where=where, baseline=first, settings=settings)
+    ratios: dict[int, float] = {}
+    if score.value is not None and not sizeless:
+        times = [
+            dict(zip(side.curve.sizes, side.curve.time_us, strict=True)) for side in (before, after)
+        ]
+        ratios = {
+            size: times[0][size] / times[1][size]
+            for size in before.curve.sizes
+            if size in times[1] and size >= settings.least_size
+        }
+    ranges = ranges_of(curves[0], curves[1], ratios)
+    disturbed = tuple(
+        f"{name}: {noise}"
+        for name, side, said in zip((first, second), (before, after), extras, strict=True)
+        for noise in disturbances(Subject.of_extras(side, said, {}))
+    )
+    return ComparedCase(before, after, score, ratios, ranges, landmarks, disturbed)
+
+
+def _of_times(time: LandmarkRatio, where: str, first: str) -> Finding:
+    """The ratio of a function that has one time and no message sizes, as a score has it."""
+    if time.ratio is None:
+        why = "no ratio: a side has no time above 0"
+        return Finding("time", Level.UNDEFINED, where, why)
+    spoken = "no interval, which takes two launches of both"
+    if time.interval is not None:
+        spoken = f"95% interval {time.interval[0]:.3g} to {time.interval[1]:.3g}"
+    why = f"{time.ratio:.3g} times as fast as {first}, by its time ({spoken})"
+    return Finding("time", Level.SHOWN, where, why, value=time.ratio, interval=time.interval)

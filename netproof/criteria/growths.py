@@ -1,0 +1,76 @@
+"""Criterion 19: whether a collective grows with the number of ranks as its work does.
+
+On twice the ranks an operation has at most so many times as many messages on a node's link, or one
+after the other from a rank, as the worst algorithm in use has. Where its time grows by far more
+than that, the network or the library meets on many ranks what it does not meet on few.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from netproof.criteria.companions import beside, worst_of
+from netproof.criteria.findings import Bounds, Finding, common_sizes, finding_at, undefined
+from netproof.criteria.interface import Companion, Criterion
+from netproof.criteria.points import times_of
+
+
+@dataclass(frozen=True)
+class GrowthSettings(Bounds):
+    """``warn`` and ``fail`` above this multiple of what the ranks explain.
+
+    ``launches``: of either side, below which nothing is asserted: they are of different jobs, and
+    no further launches are made of them.
+    """
+
+    warn: float | None = 4.0
+    fail: float | None = 10.0
+    launches: int = 3
+    reached: ClassVar[Callable[[float, float], bool]] = operator.gt
+
+
+def growth(
+    own: Companion,
+    fewer: Companion,
+    *,
+    where: str,
+    against: str,
+    explained: float,
+    settings: GrowthSettings = GrowthSettings(),
+) -> Finding:
+    """How many times as much as its ranks explain a collective takes longer than on fewer ranks.
+
+    A pure number, at most 1 where it grows as its work. ``fewer``: the same on fewer ranks, by
+    ``against``; ``explained``: by how much its work grows, 1 or more. A size fails where the whole
+    interval is above the bound, and is shown where only a part of it is.
+    """
+    mine, theirs = times_of(own.curve, settings), times_of(fewer.curve, settings)
+    for label, points in (("", mine), (f"of {against}, ", theirs)):
+        if points.fault is not None:
+            return undefined("growth", where, f"{label}{points.fault}")
+    compared = beside((own, mine), (fewer, theirs), against, settings, explained)
+    if not compared:
+        return undefined("growth", where, f"it has no size in common with {against}")
+    worst = worst_of(compared)
+    times = worst.times_us
+    found = finding_at(
+        "growth",
+        worst.level,
+        worst.bound,
+        where,
+        worst.ratio,
+        f"{worst.ratio.size} bytes took {times[0]:.4g} µs, {times[0] / times[1]:.3g} times the"
+        f" {times[1]:.4g} µs of {against}, of which its ranks explain {explained:.3g} times; that"
+        f" is {worst.ratio.value:.3g} times as much"
+        f" ({worst.interval_in_words(settings.launches)})",
+        "look at congestion, at which algorithm the library takes on so many ranks, and at whether"
+        " there are as many CPUs as ranks",
+    )
+    sizes = sorted(one.ratio.size for one in compared)
+    return replace(found, against=against, interval=worst.interval, common=common_sizes(sizes))
+
+
+CRITERION = Criterion(19, {"growth": GrowthSettings()}, {"growth": "growth"})

@@ -1,0 +1,76 @@
+"""The sessions before one, the newest first, for since when something is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+from netproof.diagnosis.diagnosis import Earlier
+from netproof.errors import NetproofError
+from netproof.session import session
+from netproof.store import Store, questions
+from netproof.verdict import judging
+from netproof.verdict.judging import JudgedSession
+
+
+def sessions_before(
+    judged: JudgedSession, store: Path | None = None, most: int = 10
+) -> Iterator[Earlier]:
+    """Up to ``most`` sessions of the system before a judged one, the newest first.
+
+    Those of ``store``; without one, the reports beside the session's own. None is opened before it
+    is asked for. Raises NetproofError where the store cannot be opened.
+    """
+    return islice(_of_store(judged, store) if store else _of_folder(judged), most)
+
+
+def _of_store(judged: JudgedSession, folder: Path) -> Iterator[Earlier]:
+    store, system = Store(folder), judged.matrix.cases[0].system
+    began = _began(judged)
+    for stored in reversed(store.sessions(system)):
+        if began is None or stored.start < began:
+            read = partial(questions.load, store, stored)
+            yield Earlier(stored.name, stored.start, _judging(read, system))
+
+
+def _began(judged: JudgedSession) -> datetime | None:
+    """When a session began, UTC, to the second as names in a store have it; None: not known."""
+    path = judged.session.path
+    if path.is_dir():
+        return Store.holding(path)[1].start
+    seconds = judged.session.info.get("time_start_unix")
+    if not isinstance(seconds, int | float):
+        return None
+    return datetime.fromtimestamp(int(seconds), UTC).replace(tzinfo=None)
+
+
+def _of_folder(judged: JudgedSession) -> Iterator[Earlier]:
+    """Reports that were written before; those of other systems are left out."""
+    path, system = judged.session.path, judged.matrix.cases[0].system
+    if path.is_dir():
+        return
+    own = path.stat().st_mtime
+    for other in session.reports(path.parent):
+        written = other.stat().st_mtime
+        if other.resolve() == path.resolve() or written > own:
+            continue
+        when = datetime.fromtimestamp(written, UTC).replace(tzinfo=None)
+        try:
+            read = session.load(other)
+        except NetproofError as error:
+            yield Earlier(other.name, when, partial(_refuse, str(error)))
+            continue
+        if any(result.system == system for result in read.results):
+            yield Earlier(other.name, when, _judging(lambda read=read: read, system))
+
+
+def _judging(read: Callable[[], session.Session], system: str) -> Callable[[], JudgedSession]:
+    """Judges a session; what earlier ones warned of has no part in it."""
+    return lambda: judging.judge_session(read(), system=system, fold=0)
+
+
+def _refuse(why: str) -> JudgedSession:
+    raise NetproofError(why)

@@ -1,0 +1,205 @@
+"""Collects what a judged session has of one partition, as typed evidence."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+
+from netproof.criteria import Level
+from netproof.diagnosis import from_counters, from_loads, from_nodes, from_pairs
+from netproof.diagnosis.evidence import Collected, Evidence, RedCase, Sign, Source
+from netproof.diagnosis.partition_view import PartitionView, count_of
+from netproof.measurement.disturbance import disturbed
+from netproof.session.node_differences import OF_ITS_OWN
+from netproof.session.node_facts import GROUPS, Node
+from netproof.site.hostlist import fold
+from netproof.verdict.coverage import Coverage
+from netproof.verdict.judged import Judged
+from netproof.verdict.judging import JudgedSession
+from netproof.verdict.node_findings import NodeFindingKind
+
+
+def collect(judged: JudgedSession, partition: str) -> Collected:
+    """The evidence of a session on a partition that it judged."""
+    return _collected(PartitionView(judged, partition))
+
+
+def _collected(view: PartitionView) -> Collected:
+    evidence = [
+        *from_nodes.of_nodes(view),
+        *from_counters.of_counters(view),
+        *from_counters.of_paths(view),
+        *from_loads.of_loads(view),
+        *from_pairs.of_pairs(view),
+        *from_nodes.of_crashes(view),
+    ]
+    evidence += from_pairs.of_directions(view, evidence)
+    measured = [one for one in view.ran if one.measured is not None]
+    warns, fails = view.loses_from(), view.site.settings().retransmission.fail
+    return Collected(
+        view.name,
+        view.nodes,
+        tuple(evidence),
+        frozenset(_asked(view)),
+        tuple(one.case for one in measured),
+        tuple(one.case for one in measured if one.passed),
+        tuple(_red(view)),
+        (*map(str, view.tests), *view.crashing),
+        {one.node: one.again.value for one in view.rail_totals() if one.again.of},
+        warns,
+        fails if fails is not None else warns,
+        tuple(sorted({node for one in view.pairs for node in one.cleared()})),
+        tuple(_ruled_out(view, evidence)),
+        tuple(_not_known(view)),
+        tuple(_incomplete(view)),
+    )
+
+
+def _asked(view: PartitionView) -> Iterator[Source]:
+    """The sources that have said anything."""
+    if any(one.rounds.launches for one in view.pairs):
+        yield Source.PAIRS
+    if view.totals:
+        yield Source.COUNTERS
+    if next(view.findings_of("path"), None) is not None:
+        yield Source.PATH
+    if view.described:
+        yield Source.HOST
+    if any(loads for loads, _ in view.launches()):
+        yield Source.LOAD
+    if any(one.measured is not None for one in view.ran):
+        yield Source.CURVES
+
+
+def _red(view: PartitionView) -> Iterator[RedCase]:
+    for one in view.ran:
+        if not one.failed:
+            continue
+        fails = [ruling for ruling in one.rulings if ruling.level is Level.FAIL]
+        why = next(iter((*one.faults, *(ruling.reason for ruling in fails))))
+        measured = one.measured is not None
+        of_network = measured and one.case.path == "between"
+        yield RedCase(one.case, _ran_on(view, one), measured, why, of_network)
+
+
+def _ran_on(view: PartitionView, judged: Judged) -> tuple[str, ...]:
+    """The nodes of a case; of one that was not measured, those of its job, () if not known."""
+    if judged.measured is not None:
+        several = (node for launch in judged.measured.launches for node in launch.nodes())
+        return tuple(dict.fromkeys(several))
+    # Where a job ended early, ReFrame has the host that it ran on itself.
+    known = {*view.nodes, *(node for one in view.coverage for node in one.usable)}
+    named = () if judged.result is None else judged.result.nodes
+    return tuple(node for node in named if node in known)
+
+
+def _ruled_out(view: PartitionView, evidence: Sequence[Evidence]) -> Iterator[str]:
+    """What was looked at and is in order."""
+    signs = {one.sign for one in evidence}
+    cleared = sorted({node for one in view.pairs for node in one.cleared()})
+    if cleared:
+        yield f"rounds of pairs clear {fold(cleared)}"
+    rails = view.rail_totals()
+    changes = [one.carrier_changes() for one in rails]
+    if changes and not any(changes) and None not in changes and Sign.NO_CARRIER not in signs:
+        yield f"no interface lost its carrier ({count_of(len(rails), 'interface')})"
+    again = [one.again for one in rails if one.again.of]
+    if again and Sign.LOSS not in signs:
+        most = max(again, key=lambda one: one.value)
+        if most.count:
+            share = f"{most.count:,} of {most.of:,} segments again ({100 * most.value:.2g} %)"
+            yield f"no node sent more than {share}"
+        else:
+            yield f"no segment was sent again ({count_of(len(again), 'node')})"
+    paths = [one for one in view.findings_of("path") if one.level is Level.PASS]
+    if paths and Sign.OTHER_PATH not in signs:
+        yield f"messages went over {view.interface} in {count_of(len(paths), 'case')}"
+    alike = len({node.node for node in view.described})
+    if alike > 1 and not any(one.source is Source.HOST for one in evidence):
+        yield f"{alike} nodes are alike in {_facts(view.described)} facts"
+    launches = list(view.launches())
+    settings = view.site.settings().disturbance
+    known = [loads for loads, _ in launches if loads]
+    calm = sum(not disturbed(loads, settings) for loads in known)
+    if known and calm == len(known):
+        yield f"no other program took CPUs in {count_of(calm, 'launch', 'launches')}"
+
+
+def _not_known(view: PartitionView) -> Iterator[str]:
+    """What nobody looked at, or could not tell."""
+    yield from _incomplete(view)
+    if not any(one.rounds.launches for one in view.pairs):
+        yield "which node is slow: no rounds of pairs were measured (--measure does)"
+    if view.ran and not view.totals:
+        yield "what interfaces counted: it was not recorded"
+    yield from dict.fromkeys(
+        f"the path of messages: {finding.reason.partition(' undefined: ')[2]}"
+        for finding in view.findings_of("path")
+        if finding.level is Level.UNDEFINED
+    )
+    if not view.described:
+        yield "whether nodes are alike: the session does not describe them"
+    for one in view.findings:
+        if one.kind is NodeFindingKind.NOT_KNOWN and one.level is not Level.FAIL:
+            yield one.why
+    for one in view.coverage:
+        for word, nodes in (("down", one.down), ("drained", one.drained)):
+            if nodes:
+                yield f"{fold(nodes)}: {word}, so not measured"
+    for one in view.lossy:
+        if not view.persists(one.node):
+            yield f"whether {one.node} loses packets: it did in few launches only"
+    missing = len(view.cases) - len(view.ran)
+    if missing and view.ran:
+        yield f"{count_of(missing, 'case')} did not run in this session"
+    planned = sum(one.left.planned for one in view.left)
+    if planned:
+        yield f"{count_of(planned, 'case')} deferred to another session"
+    settings = view.site.settings().disturbance
+    known = [loads for loads, _ in view.launches() if loads]
+    noisy = sum(bool(disturbed(loads, settings)) for loads in known)
+    if 2 * noisy > len(known):
+        yield f"other programs ran on the nodes in {noisy} of {len(known)} launches"
+
+
+def _incomplete(view: PartitionView) -> Iterator[str]:
+    """Why it cannot be told that nothing is wrong."""
+    if not view.ran and not any(one.rounds.launches for one in view.pairs):
+        yield "nothing was measured on this partition"
+    for one in view.pairs:
+        nodes = one.undecided_nodes()
+        if nodes:
+            reason = one.beside.get(nodes[0], one.judgement.nodes[nodes[0]].reason)
+            where = f"rounds of pairs of {one.rounds.environment}"
+            yield f"{fold(nodes)} undecided by {where}: {reason}"
+        yield from (sentence.removeprefix(f"{view.name} ") for sentence in one.faults())
+    for one in view.coverage:
+        yield from _not_covered(one)
+    undecided = sum(one.level is Level.INCONCLUSIVE for one in view.ran)
+    if undecided:
+        yield f"{count_of(undecided, 'case')} inconclusive"
+    failing = [one for one in view.left if not one.left.planned]
+    if failing:
+        yield f"{count_of(len(failing), 'case')} not measured: {failing[0].left.why}"
+
+
+def _not_covered(coverage: Coverage) -> Iterator[str]:
+    if not coverage.known:
+        yield f"how many nodes there are: {coverage.why}"
+    elif coverage.unmeasured:
+        yield f"{fold(coverage.unmeasured)}: usable and not measured"
+
+
+def _facts(nodes: Sequence[Node]) -> int:
+    """How many facts the nodes tell of themselves that have to be alike."""
+    names: set[str] = set()
+    for node in nodes:
+        for field in dataclasses.fields(node):
+            value = getattr(node, field.name)
+            if field.name in OF_ITS_OWN or value is None:
+                continue
+            if field.name in GROUPS:
+                names |= {f"{field.name} {key}" for key in value}
+            else:
+                names.add(field.name)
+    return len(names)

@@ -1,0 +1,340 @@
+"""What speaks for each cause, of the evidence on a partition."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from netproof.diagnosis.evidence import (
+    OVER_TCP,
+    Collected,
+    Evidence,
+    Place,
+    PlaceKind,
+    RedCase,
+    Sign,
+    Source,
+    Sure,
+)
+from netproof.localization.accused import Effect
+from netproof.localization.observations import Quantity
+from netproof.localization.recovery import Recovery
+from netproof.localization.searching import Kind
+from netproof.measurement.case import Case
+from netproof.site.hostlist import fold
+
+TELLS_PORTS_APART = "run a collective on all nodes: 'reframe -c checks/imb.py -r'"
+
+MODE_FULL = "measure every pair: 'reframe -c checks/pairs.py -S mode=full -r'"
+
+
+class CauseName(StrEnum):
+    """The causes by name; documents have these words."""
+
+    LINK_DOWN = "link down"
+    LINK_FLAPPED = "link flapped"
+    OTHER_NETWORK = "messages took another network"
+    MTU = "MTU differs"
+    LINK_SETTING = "link rate or duplex differs"
+    SETTING = "setting differs"
+    CPU_TAKEN = "CPUs taken by something else"
+    LOSS = "packets lost"
+    CRASHES = "launches die on one node"
+    ONE_DIRECTION = "one direction slow"
+    SLOW_PORT = "port slower than the others"
+    OVERSUBSCRIBED = "oversubscribed"
+    SLOW_UPLINK = "uplink or leaf slow"
+    PAIR_ONLY = "one pair slow"
+    ENVIRONMENT = "one MPI environment only"
+    WHOLE = "the switch as a whole"
+    UNEXPLAINED = "unexplained"
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a rule found at a place: the evidence, and how sure it is and why.
+
+    ``detail``: what belongs into the headline; ``alternatives``: what fits alike, in words, and
+    ``tells_apart``: by what measurement they are told apart; ``red``: cases that are of it.
+    """
+
+    place: Place
+    evidence: tuple[Evidence, ...]
+    sure: Sure
+    why: str
+    detail: str = ""
+    alternatives: tuple[str, ...] = ()
+    tells_apart: str = ""
+    red: tuple[RedCase, ...] = ()
+
+
+def _by_place(evidence: Iterable[Evidence]) -> Iterator[Found]:
+    """One finding for each place, with all its evidence; those that assert nothing left out."""
+    together: dict[tuple[str, ...], list[Evidence]] = defaultdict(list)
+    for one in evidence:
+        key = one.place.nodes or (one.place.name,)
+        together[tuple(sorted(key))].append(one)
+    for several in together.values():
+        # A port's own counters name the interface.
+        first = next((one for one in several if one.asserted), several[0])
+        yield Found(first.place, tuple(several), first.sure, first.why)
+
+
+def link_down(seen: Collected) -> Iterator[Found]:
+    """An interface without carrier, down, or not there."""
+    yield from _by_place(seen.of(Sign.NO_CARRIER))
+
+
+def link_flapped(seen: Collected) -> Iterator[Found]:
+    """An interface under test whose carrier came or went."""
+    yield from _by_place(seen.of(Sign.CARRIER_CHANGED))
+
+
+def other_network(seen: Collected) -> Iterator[Found]:
+    """Environments whose messages another interface carried."""
+    for one in seen.of(Sign.OTHER_PATH):
+        over = one.place.interface or "no interface that is known"
+        yield Found(one.place, (one,), one.sure, one.why, detail=over)
+
+
+def mtu(seen: Collected) -> Iterator[Found]:
+    """Another MTU, or packets of the MTU that do not come through."""
+    yield from _by_place(seen.of(Sign.MTU))
+
+
+def link_setting(seen: Collected) -> Iterator[Found]:
+    """Another link rate or duplex."""
+    yield from _by_place(seen.of(Sign.LINK))
+
+
+def setting(seen: Collected) -> Iterator[Found]:
+    """Another setting; of those that only warn, where the node is accused by something else."""
+    accused = {node for one in seen.of(Sign.SLOW, Sign.LOSS, Sign.CPU) for node in one.place.nodes}
+    for one in _by_place(seen.of(Sign.SETTING)):
+        if any(each.asserted for each in one.evidence) or {*one.place.nodes} & accused:
+            names = list(dict.fromkeys(each.setting for each in one.evidence))
+            more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+            yield Found(one.place, one.evidence, one.sure, one.why, detail=f"{names[0]}{more}")
+
+
+def cpu_taken(seen: Collected) -> Iterator[Found]:
+    """A node whose CPUs something else takes."""
+    yield from _by_place(seen.of(Sign.CPU))
+
+
+def loss(seen: Collected) -> Iterator[Found]:
+    """A node that loses more packets than the others, or damages them; of two nodes, either."""
+    found = seen.of(Sign.LOSS, Sign.DAMAGED)
+    for one in _by_place(found):
+        several = tuple(dict.fromkeys(name for each in one.evidence for name in each.alternatives))
+        apart = TELLS_PORTS_APART if several else ""
+        yield dataclasses.replace(one, alternatives=several, tells_apart=apart)
+    lose = any(share >= seen.loses_much_from for share in seen.losing.values())
+    if found or len(seen.losing) != 2 or not lose:
+        return
+    if not any(one.of_network for one in seen.red):
+        return
+    losing = tuple(seen.losing)
+    shares = ", ".join(f"{node} {100 * share:.2g} %" for node, share in seen.losing.items())
+    place = Place(PlaceKind.PAIR, fold(losing), losing)
+    told = Evidence(
+        Source.COUNTERS,
+        Sign.LOSS,
+        place,
+        f"segments sent again: {shares}",
+        Sure.LIKELY,
+        "only two nodes were counted, and TCP counts losses at the sender",
+    )
+    yield Found(
+        place,
+        (told,),
+        told.sure,
+        told.why,
+        alternatives=tuple(f"the port of {node}" for node in losing),
+        tells_apart=TELLS_PORTS_APART,
+    )
+
+
+def crashes(seen: Collected) -> Iterator[Found]:
+    """A node on which launches die."""
+    yield from _by_place(seen.of(Sign.CRASHES))
+
+
+def one_direction(seen: Collected) -> Iterator[Found]:
+    """A node of which only what it sends, or only what it receives, is slow."""
+    for one in _by_place(seen.of(Sign.ONE_WAY)):
+        yield Found(one.place, one.evidence, one.sure, one.why, detail=one.evidence[0].setting)
+
+
+def _accused(seen: Collected, kinds: Sequence[Kind], *, recovers: bool) -> Iterator[Found]:
+    """What pairs accuse of these kinds, by whether it recovers when all others are silent."""
+    several = [
+        one
+        for one in seen.of(Sign.SLOW)
+        if one.kind in kinds and (one.recovery is Recovery.RECOVERS) is recovers
+    ]
+    for one in _by_place(several):
+        first = one.evidence[0]
+        alternatives = tuple(
+            dict.fromkeys(other for each in one.evidence for other in each.alternatives)
+        )
+        apart = MODE_FULL if alternatives else ""
+        rounds = {each.environment for each in one.evidence}
+        cleared = [node for node in one.place.nodes if node in seen.cleared]
+        if first.kind is Kind.NODE and cleared:
+            alternatives += (f"only with {', '.join(sorted(rounds))}: other rounds clear it",)
+            apart = MODE_FULL
+        worst = max(first.effects, key=_slowness, default=None)
+        alone = f"; alone it {first.recovery}" if first.recovery is not None else ""
+        detail = f"{worst}{alone}" if worst is not None else ""
+        yield Found(one.place, one.evidence, one.sure, one.why, detail, alternatives, apart)
+
+
+def _slowness(effect: Effect) -> float:
+    """How many times slower, by rate or by time."""
+    return 1 / effect.ratio if effect.quantity is Quantity.RATE else effect.ratio
+
+
+def slow_port(seen: Collected) -> Iterator[Found]:
+    """A node that is slow with every partner, and not only while others send."""
+    yield from _accused(seen, (Kind.NODE,), recovers=False)
+
+
+def oversubscribed(seen: Collected) -> Iterator[Found]:
+    """What is slow only while others send."""
+    yield from _accused(seen, tuple(Kind), recovers=True)
+
+
+def slow_uplink(seen: Collected) -> Iterator[Found]:
+    """A leaf, its uplink, or nodes that share something, slow alone too, or that is not known."""
+    for one in _accused(seen, (Kind.SWITCH, Kind.UPLINK, Kind.GROUP), recovers=False):
+        if one.evidence[0].recovery is Recovery.STAYS:
+            yield one
+            continue
+        yield Found(
+            one.place,
+            one.evidence,
+            one.sure,
+            one.why,
+            one.detail,
+            (*one.alternatives, "oversubscribed: slow only while others send"),
+            one.tells_apart or "measure a pair across it alone, while all other nodes are silent",
+        )
+
+
+def pair_only(seen: Collected) -> Iterator[Found]:
+    """Two nodes that are slow with each other and fine with others."""
+    yield from _accused(seen, (Kind.PAIR,), recovers=False)
+
+
+def _key(case: Case) -> tuple[object, ...]:
+    """What a case measures, whatever the environment."""
+    return (case.benchmark, case.function, case.ranks, case.path, case.direction)
+
+
+def _of_tcp(case: Case) -> bool:
+    return case.function == OVER_TCP
+
+
+def environment(seen: Collected) -> Iterator[Found]:
+    """One environment alone is red, where others pass the same, or TCP does."""
+    red = [one for one in seen.red if one.measured]
+    environments = sorted({one.case.environment for one in red})
+    if len(environments) != 1 or any(_of_tcp(one.case) for one in red):
+        return
+    (name,) = environments
+    others = sorted({one.environment for one in seen.passed} - {name})
+    elsewhere = {_key(case) for case in seen.passed if case.environment != name}
+    same = [one for one in red if _key(one.case) in elsewhere]
+    alternatives: tuple[str, ...] = ()
+    if 2 * len(same) > len(red):
+        why = f"{len(same)} of its {len(red)} red cases pass with {', '.join(others)}"
+    elif not others and any(_of_tcp(case) and case.path == "between" for case in seen.passed):
+        why = "TCP between the same nodes passes, and no other environment was measured"
+        alternatives = ("the switch under the traffic of all nodes",)
+    else:
+        return
+    place = Place(PlaceKind.ENVIRONMENT, name)
+    told = Evidence(
+        Source.CURVES,
+        Sign.SLOW,
+        place,
+        f"{len(red)} red cases, all of {name}: {red[0].case.what()}: {red[0].why}",
+        Sure.LIKELY,
+        why,
+        name,
+    )
+    apart = "measure the same cases with another environment" if alternatives else ""
+    yield Found(place, (told,), told.sure, why, "", alternatives, apart, tuple(red))
+
+
+def whole(seen: Collected) -> Iterator[Found]:
+    """Many configurations are red and nobody stands out: all lose alike, or all are cleared."""
+    red = [one for one in seen.red if one.of_network]
+    environments = sorted({one.case.environment for one in red})
+    if len(environments) < 2 and not any(_of_tcp(one.case) for one in red):
+        return
+    if not red or any(one.asserted and one.sign is not Sign.SETTING for one in seen.evidence):
+        return
+    place = Place(PlaceKind.WHOLE, f"switch of {seen.partition}", seen.nodes)
+    told = [
+        Evidence(
+            Source.CURVES,
+            Sign.SLOW,
+            place,
+            f"{len(red)} red cases of {', '.join(environments)}: {red[0].case.what()}:"
+            f" {red[0].why}",
+            Sure.LIKELY,
+            "",
+        )
+    ]
+    shares = list(seen.losing.values())
+    lose = len(shares) > 2 and min(shares) >= seen.loses_from
+    cleared = bool(seen.nodes) and {*seen.cleared} >= {*seen.nodes}
+    if lose:
+        why = "all nodes lose packets, and none more than the others"
+        detail = ": packets are lost at all nodes, as with small buffers"
+        least, most = (100 * share for share in (min(shares), max(shares)))
+        sentence = f"each of {len(shares)} nodes sent {least:.2g} to {most:.2g} % of segments again"
+        told.append(Evidence(Source.COUNTERS, Sign.LOSS, place, sentence, Sure.LIKELY, why))
+        alternatives: tuple[str, ...] = ()
+    elif cleared:
+        why = "rounds of pairs clear every node"
+        detail = ": several configurations are red and no node stands out"
+        alternatives = ("a setting that all nodes have alike",)
+    else:
+        return
+    apart = "compare with a run over another switch, or after a change of the setting"
+    yield Found(
+        place,
+        tuple(told),
+        Sure.LIKELY,
+        why,
+        detail,
+        alternatives,
+        apart if alternatives else "",
+        tuple(red),
+    )
+
+
+def unexplained(seen: Collected) -> Iterator[Found]:
+    """What failed and has no explanation: jobs and cases."""
+    place = Place(PlaceKind.UNKNOWN, seen.partition)
+    told = [
+        Evidence(Source.CURVES, Sign.SLOW, place, why, Sure.SEEN, "the job failed")
+        for why in seen.failed_jobs
+    ]
+    if seen.red:
+        first = seen.red[0]
+        sentence = f"{first.case.environment} {first.case.what()}: {first.why}"
+        told.append(Evidence(Source.CURVES, Sign.SLOW, place, sentence, Sure.SEEN, "it was judged"))
+    if told:
+        cases = f"{len(seen.red)} red case{'' if len(seen.red) == 1 else 's'}" if seen.red else ""
+        jobs = len(seen.failed_jobs)
+        failed = f"{jobs} failed job{'' if jobs == 1 else 's'}" if jobs else ""
+        detail = " and ".join(filter(None, (cases, failed)))
+        why = "that it failed was seen; the cause was not"
+        yield Found(place, tuple(told), Sure.SEEN, why, detail, red=seen.red)

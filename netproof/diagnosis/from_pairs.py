@@ -1,0 +1,117 @@
+"""What rounds of pairs accuse, as evidence, and which direction streams tell."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Sequence
+
+from netproof.benchmarks import registry
+from netproof.diagnosis.evidence import Evidence, Place, PlaceKind, Sign, Source, Sure
+from netproof.diagnosis.partition_view import PartitionView
+from netproof.localization.accused import Accusation
+from netproof.localization.observations import Quantity
+from netproof.localization.recovery import Recovery
+from netproof.localization.searching import Kind
+from netproof.measurement.disturbance import disturbed
+from netproof.verdict.pairs import JudgedPairs
+
+
+def of_pairs(view: PartitionView) -> Iterator[Evidence]:
+    """What rounds of pairs accuse."""
+    error = view.site.pair_settings().accusation().error
+    why = f"at most {1000 * error:.3g} in 1,000 healthy runs accuse anyone"
+    for one in view.pairs:
+        for accusation in one.judgement.accusations:
+            yield Evidence(
+                Source.PAIRS,
+                Sign.SLOW,
+                _accused(view, accusation),
+                f"{accusation.name}: {'; '.join(map(str, accusation.effects))}"
+                f" (rounds of pairs, {one.rounds.environment})",
+                Sure.STATISTICAL,
+                why,
+                one.rounds.environment,
+                accusation.effects,
+                _recovery(one, accusation),
+                accusation.alternatives,
+                accusation.kind,
+            )
+
+
+def _accused(view: PartitionView, accusation: Accusation) -> Place:
+    kind = {
+        Kind.NODE: PlaceKind.NODE,
+        Kind.PAIR: PlaceKind.PAIR,
+        Kind.SWITCH: PlaceKind.LEAF,
+        Kind.UPLINK: PlaceKind.UPLINK,
+        Kind.GROUP: PlaceKind.GROUP,
+    }[accusation.kind]
+    interface = view.interface if kind in (PlaceKind.NODE, PlaceKind.PAIR) else ""
+    return Place(kind, accusation.name, accusation.nodes, interface)
+
+
+def of_directions(view: PartitionView, found: Sequence[Evidence]) -> list[Evidence]:
+    """Of nodes that pairs accuse, the direction that streams between two nodes tell.
+
+    PingPong's time has both directions in halves, so of a share of the rate ``both``, and one
+    of ``known`` in one direction, the other direction has 1 / (2 / both - 1 / known).
+    """
+    fine = 1 - view.site.pair_settings().accusation().slower
+    told = []
+    for one in found:
+        rate = next((effect for effect in one.effects if effect.quantity is Quantity.RATE), None)
+        if one.kind is not Kind.NODE or one.alternatives or rate is None:
+            continue
+        (node,) = one.place.nodes
+        shares = list(_streams(view, node))
+        for sends in (True, False):
+            known = [share for from_it, share in shares if from_it is sends]
+            if not known:
+                continue
+            share = statistics.median(known)
+            this, other = ("sends", "receives") if sends else ("receives", "sends")
+            rest = 2 / rate.interval[0] - 1 / share
+            if share >= fine:
+                slow = other
+            elif rest > 0 and 1 / rest >= fine:
+                slow = this
+            else:
+                continue
+            told.append(
+                Evidence(
+                    Source.CURVES,
+                    Sign.ONE_WAY,
+                    one.place,
+                    f"only what {node} {slow} is slow: streams that it {this} reach"
+                    f" {100 * share:.0f} % of the line rate",
+                    Sure.LIKELY,
+                    "rounds of pairs go both ways, and streams one",
+                    setting=slow,
+                )
+            )
+            break
+    return told
+
+
+def _streams(view: PartitionView, node: str) -> Iterator[tuple[bool, float]]:
+    """Of streams between two nodes, whether it sends them, and their share of the line rate."""
+    settings = view.site.settings().disturbance
+    for one in view.ran:
+        if one.measured is None or one.case.path != "between" or one.case.ranks != 2:
+            continue
+        rate, line = one.measured.landmarks.asymptotic_mb_s, one.measured.line_rate_mb_s
+        if not registry.function_of(one.case).streams or not rate or not line:
+            continue
+        if any(disturbed(launch.loads, settings) for launch in one.measured.launches):
+            continue
+        nodes = one.measured.launches[0].nodes()
+        if len(nodes) == 2 and node in nodes:
+            yield nodes[0] == node, min(1.0, rate / line)
+
+
+def _recovery(pairs: JudgedPairs, accusation: Accusation) -> Recovery | None:
+    """What became of an accused thing alone; undecided where its pairs do not agree."""
+    several = {one.recovery for one in pairs.alone if {*one.pair} & {*accusation.nodes}}
+    if not several:
+        return None
+    return several.pop() if len(several) == 1 else Recovery.UNDECIDED

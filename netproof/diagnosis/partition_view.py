@@ -1,0 +1,133 @@
+"""What the verdict has of one partition, as the sources of evidence look at it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from netproof.criteria import Finding, Level
+from netproof.criteria.counted import sent_again
+from netproof.diagnosis.evidence import Place, PlaceKind
+from netproof.measurement.counters import Counters
+from netproof.measurement.disturbance import NodeLoad
+from netproof.session.measured import RankUse
+from netproof.session.node_facts import Node
+from netproof.site.hostlist import fold
+from netproof.verdict.judging import JudgedSession
+from netproof.verdict.traffic import InterfaceTotals
+
+LEAST_LAUNCHES = 3
+"""Fewer launches do not tell what a node does from what happened once."""
+
+LEAST_NODES = 3
+"""Between two nodes it cannot be told whose port loses."""
+
+EXPECTED = 3
+"""So many segments sent again have to be expected of a launch that is to tell whether any are."""
+
+STANDS_OUT = 2.0
+"""By this factor a node has to lose more than each other one where several lose."""
+
+
+class PartitionView:
+    """What the verdict has of one partition: cases, rounds of pairs, findings, totals, nodes."""
+
+    def __init__(self, judged: JudgedSession, partition: str) -> None:
+        verdict = judged.verdict
+        self.name = partition
+        self.site = judged.matrix.partitions[partition]
+        self.rails = self.site.rails_or_interface()
+        self.interface = ", ".join(self.rails)
+        self.cases = [one for one in verdict.cases if one.case.partition == partition]
+        self.ran = [one for one in self.cases if one.result is not None]
+        self.pairs = [one for one in verdict.pairs if one.rounds.partition == partition]
+        self.findings = [one for one in verdict.nodes if one.partition == partition]
+        self.coverage = [one for one in verdict.coverage if one.partition == partition]
+        self.left = [one for one in verdict.left if one.case.partition == partition]
+        self.totals = [one for one in verdict.traffic if one.partition == partition]
+        self.lossy = [
+            one for one in verdict.standing_out if one.where.startswith(f"{partition} {one.node} ")
+        ]
+        self.crashing = [
+            one.finding.why
+            for one in verdict.launched
+            if one.partition == partition and one.finding.level is Level.FAIL
+        ]
+        self.tests = [one for one in verdict.failed_tests if one.partition == partition]
+        made = judged.provenance
+        self.described: list[Node] = (
+            [] if made is None else [one.node for one in made.nodes if one.partition == partition]
+        )
+        self.nodes = self._named()
+
+    def _named(self) -> tuple[str, ...]:
+        named = [node for one in self.pairs for node in one.rounds.nodes]
+        named += [node for one in self.coverage for node in one.measured]
+        named += [node.node for node in self.described]
+        return tuple(sorted(set(named)))
+
+    def loses_from(self) -> float:
+        """The share of segments sent again from which a node is said to lose."""
+        settings = self.site.settings().retransmission
+        return settings.warn if settings.warn is not None else settings.beyond
+
+    def node(self, name: str, *, interface: bool = True) -> Place:
+        """The place that a node is, with its interface or without."""
+        return Place(PlaceKind.NODE, name, (name,), self.interface if interface else "")
+
+    def several(self, nodes: Sequence[str]) -> Place:
+        """The place that some nodes are: one, a pair, a group, or all of the partition."""
+        if len(nodes) == 1:
+            return self.node(nodes[0])
+        if len(nodes) > 2 and {*nodes} >= {*self.nodes}:
+            return Place(PlaceKind.WHOLE, f"all nodes of {self.name}", tuple(nodes), self.interface)
+        kind = PlaceKind.PAIR if len(nodes) == 2 else PlaceKind.GROUP
+        return Place(kind, fold(nodes), tuple(nodes), self.interface)
+
+    def counters(self) -> Iterator[Counters]:
+        """The counters of every launch that has any."""
+        for one in self.ran:
+            for launch in one.measured.launches if one.measured is not None else ():
+                if launch.counters is not None:
+                    yield launch.counters
+
+    def findings_of(self, criterion: str) -> Iterator[Finding]:
+        """What a criterion found of any case."""
+        for one in self.ran:
+            for ruling in one.rulings:
+                if ruling.finding.criterion == criterion:
+                    yield ruling.finding
+
+    def rail_totals(self) -> list[InterfaceTotals]:
+        """What the interfaces that are to carry messages counted over the session."""
+        return [one for one in self.totals if one.rail]
+
+    def launches(self) -> Iterator[tuple[Sequence[NodeLoad], Sequence[RankUse]]]:
+        """Of every launch, of pairs too, what its nodes were loaded with and how its ranks ran."""
+        for pairs in self.pairs:
+            for launch in pairs.rounds.launches:
+                yield launch.loads, launch.ranks
+        for one in self.ran:
+            for launch in one.measured.launches if one.measured is not None else ():
+                yield launch.loads, launch.ranks
+
+    def persists(self, node: str) -> bool:
+        """Whether a node sends again in most launches in which it should, and not in one burst.
+
+        Those are the launches in which its share of the session makes three segments or more: of
+        none at all there is then a chance of one in twenty.
+        """
+        several = [
+            share
+            for counters in self.counters()
+            if (share := sent_again(counters, node)).of is not None
+        ]
+        of = sum(share.of for share in several)
+        usual = sum(share.count for share in several) / of if of else 0.0
+        tried = [share for share in several if share.of * usual >= EXPECTED]
+        seen = [share for share in tried if share.value >= usual / STANDS_OUT**2]
+        return len(tried) >= LEAST_LAUNCHES and 2 * len(seen) > len(tried)
+
+
+def count_of(count: int, one: str, several: str | None = None) -> str:
+    """So many things in words, ``2 cases``."""
+    return f"1 {one}" if count == 1 else f"{count} {several or f'{one}s'}"

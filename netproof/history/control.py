@@ -1,0 +1,41 @@
+"""The control over many series of one night: what of them stands out."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import TypeVar
+
+from scipy.stats import false_discovery_control
+
+from netproof.history.changes import SETTINGS, DetectionSettings
+
+K = TypeVar("K", bound=Hashable)
+
+
+def controlled(p_values: Mapping[K, float], settings: DetectionSettings = SETTINGS) -> frozenset[K]:
+    """The series whose p-value of tonight stands among those of all series.
+
+    By Benjamini and Hochberg (1995): on average at most ``settings.false_share`` of those that
+    are let through are false ones, also where series of one night go up and down together.
+    """
+    if not p_values:
+        return frozenset()
+    adjusted = false_discovery_control(list(p_values.values()))
+    return frozenset(
+        name
+        for name, p_value in zip(p_values, adjusted, strict=True)
+        if p_value <= settings.false_share
+    )
+
+
+def expected_false_alarms(
+    series: int, nights: int, settings: DetectionSettings = SETTINGS
+) -> float:
+    """How many false alarms so many nights of so many unchanged series bring, at most.
+
+    On a night without any change the expected number that ``controlled`` lets through is the
+    sum over ranks of what it takes for so many, at most share / (1 - share)² for independent
+    series of any number (Finner and Roters 2001).
+    """
+    share = settings.false_share
+    return nights * min(share / (1 - share) ** 2, float(series))

@@ -1,0 +1,468 @@
+"""Follows many series at once from night to night.
+
+What was known on a night is what was said on it: ``night`` has the statistic of one night, and here
+is what becomes of it. Where exactly a change began is then found with ruptures, which has all
+nights before and after it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from operator import attrgetter
+
+import numpy as np
+import ruptures
+from numpy.typing import NDArray
+
+from netproof.history import night as statistic
+from netproof.history.changes import Change, ChangeKind, DetectionSettings, Followed, change_between
+from netproof.history.columns import (
+    NO_NIGHT,
+    AsideColumns,
+    BackColumns,
+    LevelColumns,
+    NewestColumns,
+    Numbers,
+)
+from netproof.history.night import Estimate, Floats
+from netproof.history.past import (
+    NO_PAST,
+    BegunLevel,
+    FollowedState,
+    OpenStep,
+    SeriesPast,
+    plain_past,
+    read_past,
+)
+
+LEAST_SLOPE = 20
+"""Nights over which a series has to move for it to be called a drift."""
+
+
+_ARRAYS = (
+    *("level.nights", "level.since", "level.long_ago", "newest.values"),
+    *("aside.night", "aside.off", "back.old", "back.new", "back.odds", "back.begin"),
+    *("prior", "previous", "bad_nights", "p_value"),
+)
+_ESTIMATES = ("level.known", "newest.before", "aside.known")
+"""What ``Followers`` knows of each series, but for the values of its level and its past."""
+
+
+class Followers:
+    """All series on their way through the nights, in columns.
+
+    ``level``: the nights of the present level; ``newest``: the last nights at any level;
+    ``aside``: a night that is set aside until the next one comes; ``back``: how a series may go
+    back from its newest step; ``prior``: noise of an earlier level, NaN without one;
+    ``bad_nights``: how many were beyond 3, 10 and 30 standard deviations, of late; ``previous``:
+    the value of the last night; ``p_value``: tonight's; ``past``: what is behind a series.
+    """
+
+    def __init__(self, logs: Floats, settings: DetectionSettings) -> None:
+        count = len(logs)
+        self.logs, self.settings = logs, settings
+        self.level = LevelColumns.unknown(count, settings.memory)
+        self.newest = NewestColumns.unknown(count)
+        self.aside = AsideColumns.unknown(count)
+        self.back = BackColumns.unknown(count)
+        self.prior, self.previous = np.full(count, np.nan), np.full(count, np.nan)
+        self.bad_nights = np.zeros((count, len(statistic.FAR)))
+        self.p_value = np.ones(count)
+        self.past = [SeriesPast() for _ in range(count)]
+
+    def accept(self, number: int, night: int) -> None:
+        """Begin a level anew in a series, whatever it is in."""
+        past, known = self.past[number], self.level.known.at([number])
+        standing = self._standing(number)
+        if standing:
+            past.over += [replace(change, accepted=True) for change in standing]
+        elif known.count[0]:
+            past.over.append(BegunLevel(night, float(known.level[0])))
+        past.steps, past.drift = [], None
+        if np.isfinite(known.noise[0]):
+            self.prior[number] = known.noise[0]
+        self._go_on(number, [])
+
+    def add(self, night: int, among: NDArray[np.bool_]) -> None:
+        """One more night of the series that ``among`` marks."""
+        there = np.flatnonzero(np.isfinite(self.logs[:, night]) & among)
+        if not len(there):
+            return
+        self._sort_in(there, night)
+        self.bad_nights[there] *= 1 - 1 / self.settings.memory
+        self.level.known.put(there, self._estimated(self.level.values[there], there))
+        taken = there[~self.aside.waiting(there)]
+        p_value, window = statistic.scan(self.newest.values[taken], self.newest.before.at(taken))
+        self.p_value[taken] = p_value
+        for number in self._gone_back(there, night):
+            self._end(number, int(self.back.begin[number]))
+        for place in np.flatnonzero(p_value <= self.settings.alarm):
+            number = int(taken[place])
+            if self.p_value[number] < 1.0:
+                self._alarm(number, int(window[place]), night)
+        self._look_back(there, night)
+
+    def followed(self) -> list[Followed]:
+        """What is known of all series after their last night."""
+        found = []
+        for number, past in enumerate(self.past):
+            standing = self._standing(number)
+            aside = [past.aside] if past.aside else []
+            over = [change for one in past.over if (change := self._told(number, one))]
+            changes = sorted([*over, *standing, *aside], key=lambda change: change.index)
+            known = self.level.known.at(number)
+            unknown = not known.count
+            p_values = [self.p_value[number], *(change.p_value for change in standing)]
+            found.append(
+                Followed(
+                    tuple(changes),
+                    None if unknown else math.exp(known.level),
+                    None if np.isnan(known.noise) else float(known.noise),
+                    bool(known.count < self.settings.cold_nights),
+                    float(min(p_values)),
+                )
+            )
+        return found
+
+    def _told(self, number: int, one: Change | BegunLevel) -> Change | None:
+        """A change that is over; None of a level begun anew that no night has reached yet."""
+        if isinstance(one, Change):
+            return one
+        value = self._first_from(number, one.index)
+        if value is None:
+            return None
+        change = change_between(ChangeKind.STEP, one.index, one.index, one.level, value, 1.0)
+        return replace(change, accepted=True)
+
+    def state(self, accepted: tuple[frozenset[int], ...]) -> FollowedState:
+        """All that is known of the series, to go on from."""
+        arrays = {name: attrgetter(name)(self) for name in _ARRAYS}
+        for name in _ESTIMATES:
+            for number, array in enumerate(attrgetter(name)(self).arrays):
+                arrays[f"{name}.{number}"] = array
+        past = {number: plain_past(one) for number, one in enumerate(self.past) if one != NO_PAST}
+        return FollowedState(self.logs, accepted, arrays, past)
+
+    def go_on_from(self, state: FollowedState, places: Numbers) -> None:
+        """Take what is known of the series with a place in ``state``."""
+        mine = np.flatnonzero(places >= 0)
+        its = places[mine]
+        for name in _ARRAYS:
+            array, found = attrgetter(name)(self), state.arrays[name]
+            if name == "level.long_ago":
+                # Levels and noises are its first axis, the series its second.
+                array[:, mine] = found[:, its]
+            else:
+                array[mine] = found[its]
+        for name in _ESTIMATES:
+            for number, array in enumerate(attrgetter(name)(self).arrays):
+                array[mine] = state.arrays[f"{name}.{number}"][its]
+        # The values of a level are those of its nights.
+        nights = self.level.nights[mine]
+        values = np.take_along_axis(self.logs[mine], np.maximum(nights, 0), axis=1)
+        self.level.values[mine] = np.where(nights != NO_NIGHT, values, np.nan)
+        for number, place in zip(mine.tolist(), its.tolist(), strict=True):
+            if place in state.past:
+                self.past[number] = read_past(state.past[place])
+
+    def _sort_in(self, there: Numbers, night: int) -> None:
+        """Put a night to the others, or aside where it is far off and unlike the one before."""
+        settings, known, value = self.settings, self.level.known.at(there), self.logs[there, night]
+        with np.errstate(invalid="ignore"):
+            off = (value - known.level) / known.noise
+            last = (self.previous[there] - known.level) / known.noise
+            far = np.abs(off) > settings.bad_night
+            near = np.abs(off - last) < settings.alike
+            near |= far & (np.abs(last) > settings.bad_night)
+            alike = (np.sign(off) == np.sign(last)) & near
+        waiting = self.aside.waiting(there)
+        released, bad = there[waiting & alike], there[waiting & ~alike]
+        self._append(released, self.aside.night[released], self.aside.known.at(released))
+        for number in released:
+            self.past[number].aside = None
+        for number in bad:
+            past = self.past[number]
+            past.over.append(replace(past.aside, ended=night))
+            past.aside = None
+        self.bad_nights[bad] += self.aside.off[bad, np.newaxis] > statistic.FAR
+        self.aside.clear(there)
+        set_aside = far & ~alike & (known.count >= settings.cold_nights)
+        self._append(there[~set_aside], night, known.at(~set_aside))
+        these = there[set_aside]
+        self.aside.put(these, night, np.abs(off[set_aside]), known.at(set_aside))
+        said = statistic.score(off[set_aside], known.tail[set_aside])
+        p_values = statistic.two_sided(said, known.freedom[set_aside])
+        for number, p_value in zip(these, p_values, strict=True):
+            level = self.level.known.level[number]
+            self.past[number].aside = change_between(
+                ChangeKind.BAD_NIGHT, night, night, level, self.logs[number, night], p_value
+            )
+        self.previous[there] = value
+
+    def _append(self, numbers: Numbers, nights: Numbers | int, known: Estimate) -> None:
+        values = self.logs[numbers, nights]
+        self.newest.append(numbers, values, known)
+        self.level.append(numbers, nights, values, self.settings.drift_nights[1])
+
+    def _estimated(self, rows: Floats, numbers: Numbers) -> Estimate:
+        settings = self.settings
+        return statistic.estimated(
+            rows,
+            self.prior[numbers],
+            self.bad_nights[numbers],
+            settings.cold_nights,
+            settings.least_noise,
+        )
+
+    def _gone_back(self, there: Numbers, night: int) -> list[int]:
+        """Series that were in a step and are back at the level before it.
+
+        By the CUSUM of the odds of both levels (Page 1954), of which a single night can be little
+        more than half.
+        """
+        these, back = self.back.of_steps(there), self.back
+        known = self.level.known.at(these)
+        quiet = back.odds[these] <= 0
+        back.new[these] = np.where(quiet, known.level, back.new[these])
+        back.begin[these] = np.where(quiet, night, back.begin[these])
+        step = (back.new[these] - back.old[these]) / known.noise
+        off = (self.logs[these, night] - back.old[these]) / known.noise
+        most = 0.55 * self.settings.back
+        odds = np.clip(step * (step / 2 - off), -most, most)
+        back.odds[these] = np.maximum(back.odds[these] + odds, 0.0)
+        return these[back.odds[these] > self.settings.back].tolist()
+
+    def _alarm(self, number: int, window: int, night: int) -> None:
+        """A series has left its level: for a new one, or for one that it was at before."""
+        members = self.level.members(number)
+        around = members[-3 * statistic.LONGEST :]
+        known = self.newest.before.at((number, -window))
+        begin = self._begin(number, around, (known.level, known.noise))
+        begin = max(begin, members[-statistic.LONGEST :][0])
+        after = np.median(self.logs[number, [n for n in members if n >= begin]])
+        for place, step in enumerate(self.past[number].steps):
+            if abs(after - step.known.level[0]) < abs(after - self.level.known.level[number]):
+                del self.past[number].steps[place + 1 :]
+                self._end(number, begin)
+                return
+        if not self._is_slope(number, night):
+            self._open(number, begin, night)
+
+    def _open(self, number: int, begin: int, night: int) -> None:
+        members = self.level.members(number)
+        nights = [n for n in members if n < begin]
+        known = self._known_of(number, nights)
+        self.past[number].steps.append(
+            OpenStep(
+                begin,
+                night,
+                nights,
+                known,
+                self.prior[number],
+                int(self.level.since[number]) - (len(members) - len(nights)),
+                self.level.long_ago[:, number].copy(),
+            )
+        )
+        self.prior[number] = known.noise[0]
+        self._go_on(number, [n for n in members if n >= begin])
+
+    def _end(self, number: int, begin: int) -> None:
+        """The newest step of a series is over from a night on: back to the level before it."""
+        past, members = self.past[number], self.level.members(number)
+        last = past.steps.pop()
+        gone = [n for n in members if n < begin]
+        nights = [n for n in members if n >= begin]
+        past.over.append(self._over(number, last, gone, begin))
+        nights = self._without_bad(number, last.known, nights)
+        self.prior[number] = last.prior
+        self._go_on(number, [*last.nights, *nights])
+        self.level.since[number] = last.since + len(nights)
+        self.level.long_ago[:, number] = last.long_ago
+
+    def _without_bad(self, number: int, known: Estimate, nights: Sequence[int]) -> list[int]:
+        """Nights back at a level, but for those that are far off it, each alone: these were bad.
+
+        While they came, too little was known of the step's own level to tell.
+        """
+        off = (self.logs[number, nights] - known.level[0]) / known.noise[0]
+        far = np.abs(off) > self.settings.bad_night
+        alone = far & ~np.append(far[1:], False) & ~np.insert(far[:-1], 0, False)
+        said = statistic.score(off[alone], known.tail)
+        p_values = statistic.two_sided(said, known.freedom)
+        for place, p_value in zip(np.flatnonzero(alone), p_values, strict=True):
+            night = nights[place]
+            change = change_between(
+                ChangeKind.BAD_NIGHT,
+                night,
+                night,
+                known.level[0],
+                self.logs[number, night],
+                p_value,
+            )
+            later = nights[place + 1] if place + 1 < len(nights) else None
+            self.past[number].over.append(replace(change, ended=later))
+        return [night for night, bad in zip(nights, alone, strict=True) if not bad]
+
+    def _over(self, number: int, step: OpenStep, gone: Sequence[int], begin: int) -> Change:
+        """A step that ended; one of few nights that a single one had made was a bad night."""
+        off = (self.logs[number, gone] - step.known.level[0]) / step.known.noise[0]
+        far = np.flatnonzero(np.abs(off) > self.settings.bad_night)
+        if len(far) == 1 and len(gone) <= statistic.LONGEST:
+            night = gone[far[0]]
+            known, value = step.known, self.logs[number, night]
+            said = statistic.score(off[far], known.tail)
+            p_value = statistic.two_sided(said, known.freedom)[0]
+            change = change_between(
+                ChangeKind.BAD_NIGHT, night, night, known.level[0], value, p_value
+            )
+            return replace(change, ended=min(night + 1, begin))
+        return replace(self._stepped(number, step, gone), ended=begin)
+
+    def _look_back(self, there: Numbers, night: int) -> None:
+        """Hold the newest nights against those of long ago, for what is too slow to be a step."""
+        now, ago = self.settings.drift_nights
+        for number in there[[self.past[number].drift is not None for number in there]]:
+            self._drift_on(number, night)
+        old = np.isfinite(self.level.long_ago[0, there])
+        these = there[old & (self.level.since[there] >= now + ago)]
+        off = np.median(self.level.values[these, -now:], axis=1) - self.level.long_ago[0, these]
+        noise = np.maximum(self.level.long_ago[1, these], self.level.known.noise[these])
+        p_values = self._long_off(off / noise)
+        found = (p_values <= self.settings.alarm) & (
+            np.abs(off) >= math.log1p(self.settings.least_drift)
+        )
+        for number in these[found]:
+            if self.past[number].drift is None and not self._is_slope(number, night):
+                members = self.level.members(number)
+                scale = self.level.scale(number)
+                self._open(number, self._begin(number, members, scale), night)
+
+    def _long_off(self, off: Floats) -> Floats:
+        """p-values of so many standard deviations between the newest nights and long ago."""
+        now, ago = self.settings.drift_nights
+        # The variance of a median is pi / 2 times that of a mean.
+        said = off / math.sqrt(math.pi / 2 / now + 1 / ago)
+        p_values = statistic.two_sided(said, np.full(off.shape, float(ago)))
+        return np.minimum(p_values / statistic.LONG_AGO_SHARE, 1.0)
+
+    def _is_slope(self, number: int, night: int) -> bool:
+        """Whether a slope says better than a step how a series moved; it is then in a drift."""
+        members = self.level.members(number)
+        bends = len(members) - LEAST_SLOPE
+        if bends < statistic.FEWEST:
+            return False
+        off = self._clipped(number, members, self.level.scale(number))
+        place = _split(off)
+        by_step = place * off[:place].var() + (len(off) - place) * off[place:].var()
+        by_slope = _bent(np.array(members, float), off, bends)
+        if by_slope.min() >= by_step:
+            return False
+        if self.past[number].drift is None:
+            bend = int(np.argmin(by_slope))
+            first = members[: max(bend, statistic.FEWEST)][-self.settings.drift_nights[1] :]
+            before = float(np.median(self.logs[number, first]))
+            after = self.level.known.level[number]
+            drift = change_between(ChangeKind.DRIFT, members[bend], night, before, after, 1.0)
+            self.past[number].drift = drift
+            self._drift_on(number, night)
+        return True
+
+    def _drift_on(self, number: int, night: int) -> None:
+        """One more night of a drift; it stands still while the series is in a later step."""
+        past, now = self.past[number], self.settings.drift_nights[0]
+        drift = past.drift
+        if past.steps and past.steps[-1].found > drift.found:
+            return
+        before = math.log(drift.before)
+        off = float(np.nanmedian(self.level.values[number, -now:])) - before
+        if off * drift.size < 0 or abs(off) < abs(math.log1p(drift.size)) / 2:
+            past.over.append(replace(drift, ended=night))
+            past.drift = None
+            return
+        p_value = self._long_off(np.array([off / self.level.known.noise[number]]))[0]
+        past.drift = change_between(
+            ChangeKind.DRIFT, drift.index, drift.found, before, before + off, float(p_value)
+        )
+
+    def _standing(self, number: int) -> list[Change]:
+        """The changes that a series is in, by all nights that there are now."""
+        past = self.past[number]
+        standing = []
+        for place, step in enumerate(past.steps):
+            later = past.steps[place + 1 :]
+            nights = later[0].nights if later else self.level.members(number)
+            standing.append(self._stepped(number, step, nights))
+        return standing + ([past.drift] if past.drift else [])
+
+    def _stepped(self, number: int, step: OpenStep, nights: Sequence[int]) -> Change:
+        """A step as these nights at its level show it."""
+        known = step.known
+        around = [*step.nights[-statistic.LONGEST :], *nights[: statistic.LONGEST]]
+        begin = self._begin(number, around, (known.level[0], known.noise[0]))
+        off = (self.logs[number, nights] - known.level[0]) / known.noise[0]
+        said = statistic.score(off, known.tail).sum() / math.sqrt(len(nights))
+        said /= math.sqrt(1 + len(nights) / known.count[0])
+        p_value = statistic.two_sided(said, known.freedom)[0] / statistic.SINCE_SHARE
+        after = float(np.median(self.logs[number, nights]))
+        return change_between(
+            ChangeKind.STEP,
+            min(begin, step.found),
+            step.found,
+            known.level[0],
+            after,
+            min(p_value, 1.0),
+        )
+
+    def _begin(self, number: int, nights: Sequence[int], scale: Sequence[float]) -> int:
+        """The first night of the new level, of nights around it."""
+        return nights[_split(self._clipped(number, nights, scale))]
+
+    def _clipped(self, number: int, nights: Sequence[int], scale: Sequence[float]) -> Floats:
+        """Nights by how much they are off a level, in its noise, so that none has a say alone."""
+        level, noise = scale
+        most = self.settings.bad_night
+        return np.clip((self.logs[number, nights] - level) / noise, -most, most)
+
+    def _first_from(self, number: int, night: int) -> float | None:
+        later = self.logs[number, night:]
+        later = later[np.isfinite(later)]
+        return float(np.median(later[: self.settings.cold_nights])) if len(later) else None
+
+    def _known_of(self, number: int, nights: Sequence[int]) -> Estimate:
+        """The estimate of nights of a series, as if they made its level."""
+        memory = list(nights)[-self.settings.memory :]
+        rows = np.full((1, self.settings.memory), np.nan)
+        rows[0, len(rows[0]) - len(memory) :] = self.logs[number, memory]
+        return self._estimated(rows, np.array([number]))
+
+    def _go_on(self, number: int, nights: Sequence[int]) -> None:
+        """A series whose present level is that of these nights, with nothing against it."""
+        memory = list(nights)[-self.settings.memory :]
+        self.level.begin(number, memory, self.logs[number, memory])
+        self.newest.forget(number)
+        newest = memory[-statistic.LONGEST :]
+        for place, night in enumerate(newest, statistic.LONGEST - len(newest)):
+            self.newest.values[number, place] = self.logs[number, night]
+            earlier = self._known_of(number, [n for n in memory if n < night])
+            self.newest.before.put((number, place), earlier.at(0))
+        self.level.known.put(number, self._known_of(number, memory).at(0))
+        self.p_value[number] = 1.0
+        steps = self.past[number].steps
+        old = steps[-1].known.level[0] if steps else np.nan
+        self.back.reset(number, old, self.level.known.level[number])
+
+
+def _split(values: Floats) -> int:
+    """The place of the first value of the second of two levels, by least squares."""
+    search = ruptures.KernelCPD(kernel="linear", min_size=2)
+    return int(search.fit(values).predict(n_bkps=1)[0])
+
+
+def _bent(nights: Floats, values: Floats, bends: int) -> Floats:
+    """Squares that are left by a level up to a night and a slope from there, by that night."""
+    slopes = np.maximum(nights - nights[:bends, np.newaxis], 0.0)
+    slopes -= slopes.mean(axis=1, keepdims=True)
+    off = values - values.mean()
+    return off @ off - (slopes @ off) ** 2 / (slopes**2).sum(axis=1)

@@ -1,0 +1,395 @@
+"""What the history says: shifts, events, odd nights and levels of series, with their reasons."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from typing import TypeVar
+
+from netproof.errors import NetproofError
+from netproof.history import control, detection
+from netproof.history.accepted import Acceptance
+from netproof.history.changes import SETTINGS, Change, ChangeKind, DetectionSettings, Followed
+from netproof.history.culprits import NODE_MAPS, Culprits
+from netproof.history.selection import Selection
+from netproof.history.series import Nights, Pool, Series
+from netproof.measurement.case import Case
+from netproof.store import StoredSession
+
+NOTHING_WORSE, WORSE, NOT_READ = 0, 1, 2
+"""Exit statuses; 2, as everywhere, is what cannot be judged, or not whole."""
+
+
+NIGHTS_A_MONTH = 30
+
+TOLD_SHIFTS = 4
+"""Changes of an event that a sentence names; the worst are first."""
+
+TOLD_DIFFERENCES = 8
+"""Things that changed besides that a sentence names; ``--json`` has all of them."""
+
+ACCEPT_BETTER = "accept it, so that losing it again shows"
+
+BAND_DEVIATIONS = 2.0
+"""Standard deviations of a night that a level's band is wide on either side."""
+
+_SUREST = 1e-6
+
+
+class SeriesState(StrEnum):
+    """What is to be made of a change."""
+
+    OPEN = "open"
+    """It stands, and stands out among all series: for the worse, it alarms."""
+    SUSPECTED = "suspected"
+    """It stands, and is no more than what chance brings among so many series."""
+    BASELINE = "of the baseline"
+    """A score that moved since the baseline did."""
+    ENDED = "ended"
+    ACCEPTED = "accepted"
+    BAD_NIGHT = "bad night"
+    """One night alone was off, and stands out among all series."""
+    ODD_NIGHT = "odd night"
+    """One night alone was off, as chance brings it among so many series."""
+
+
+@dataclass(frozen=True)
+class Shift:
+    """One change of one series or pool, ``of``: what is to be made of it, and its direction."""
+
+    of: Series | Pool
+    change: Change
+    state: SeriesState
+
+    @property
+    def worse(self) -> bool:
+        """Whether the level went where it should not."""
+        return (self.change.size > 0) == self.of.quantity.rising_is_worse
+
+    @property
+    def cases(self) -> tuple[Case, ...]:
+        """The case, or those that are pooled."""
+        members = (self.of,) if isinstance(self.of, Series) else self.of.members
+        return tuple(member.case for member in members)
+
+    @property
+    def what(self) -> str:
+        """What changed, without the configuration."""
+        if isinstance(self.of, Series):
+            return f"{self.of.case.what()}, {self.of.quantity.title}"
+        return f"{self.of.quantity.title}, {len(self.of.members)} cases pooled"
+
+    def __str__(self) -> str:
+        """What changed, by how much, and how sure that is."""
+        values = ""
+        if isinstance(self.of, Series):
+            unit = f" {self.of.quantity.unit}".rstrip()
+            values = f" from {self.change.before:.4g} to {self.change.after:.4g}{unit},"
+        drift = " by drifting" if self.change.kind is ChangeKind.DRIFT else ""
+        return (
+            f"{self.what}{values} {100 * self.change.size:+.1f} %{drift} (confidence"
+            f" {confidence(self.change.p_value)})"
+        )
+
+    @property
+    def weight(self) -> tuple[bool, bool, float]:
+        """What to sort by: the worse, the pooled, the larger first."""
+        return not self.worse, isinstance(self.of, Series), -abs(math.log1p(self.change.size))
+
+
+@dataclass(frozen=True)
+class Event:
+    """Changes of one configuration that began together.
+
+    ``night``: of the first ``session`` at the new level, by its place; ``before``: the last
+    session before it that measured them; ``shifts``: in order of their ``weight``; ``culprits``:
+    what else changed between the two; ``beside``: where nothing of the configuration did, what
+    did so between the sessions around.
+    """
+
+    partition: str
+    environment: str
+    night: int
+    session: StoredSession
+    before: StoredSession
+    shifts: tuple[Shift, ...]
+    culprits: Culprits
+    beside: tuple[Culprits, ...]
+
+    @property
+    def worse(self) -> bool:
+        """Whether any of it is."""
+        return self.shifts[0].worse
+
+    def sentence(self) -> str:
+        """What changed since when, the most of it first, and what else did."""
+        word = "worse" if self.worse else "better"
+        told = _listed(map(str, self.shifts), TOLD_SHIFTS)
+        return (
+            f"{self.partition} {self.environment} is {word} since"
+            f" {self.session.start:%Y-%m-%d %H:%M} (session {self.session.name}): {told}."
+            f" {' '.join(self.changed())}"
+        )
+
+    def changed(self) -> tuple[str, ...]:
+        """What else changed, what changed around it, and what is not known, a sentence each."""
+        found = self.culprits.differences
+        when = f"since the session before, {self.before.start:%Y-%m-%d %H:%M}"
+        if self.culprits.after != self.session:
+            when += f", until {self.culprits.after.start:%Y-%m-%d %H:%M}"
+        told = [
+            f"Changed {when}: {_listed(map(str, found))}."
+            if found
+            else f"Nothing that is recorded changed {when}."
+        ]
+        for culprits in self.beside:
+            listed = _listed(map(str, culprits.differences))
+            told.append(
+                f"Changed from {culprits.before.start:%Y-%m-%d %H:%M} to"
+                f" {culprits.after.start:%Y-%m-%d %H:%M}: {listed}."
+            )
+        if self.culprits.unknown:
+            told.append(f"Not known: {', '.join(_kinds(self.culprits.unknown))}.")
+        return tuple(told)
+
+    @property
+    def pooled(self) -> tuple[Shift, ...]:
+        """The shifts of several series together."""
+        return tuple(shift for shift in self.shifts if isinstance(shift.of, Pool))
+
+    @property
+    def single(self) -> tuple[Shift, ...]:
+        """The shifts of one series each."""
+        return tuple(shift for shift in self.shifts if isinstance(shift.of, Series))
+
+
+@dataclass(frozen=True)
+class Odd:
+    """A configuration's series that were off on one night alone, the furthest first."""
+
+    partition: str
+    environment: str
+    session: StoredSession
+    shifts: tuple[Shift, ...]
+
+    def sentence(self) -> str:
+        """What was off on which night."""
+        told = _listed(map(str, self.shifts), TOLD_SHIFTS)
+        chance = all(shift.state is SeriesState.ODD_NIGHT for shift in self.shifts)
+        beside = "; among so many series chance brings as much" if chance else ""
+        return (
+            f"{self.partition} {self.environment} had a bad night on"
+            f" {self.session.start:%Y-%m-%d %H:%M} (session {self.session.name}): {told}{beside}"
+        )
+
+
+@dataclass(frozen=True)
+class SeriesLevel:
+    """What a series was at from a ``first`` to a ``last`` night.
+
+    ``low``, ``high``: within which a night is expected, ``BAND_DEVIATIONS`` standard deviations.
+    """
+
+    first: int
+    last: int
+    value: float
+    low: float
+    high: float
+
+
+Group = TypeVar("Group", Event, Odd)
+
+
+@cache
+def least_nights(settings: DetectionSettings = SETTINGS) -> int:
+    """Nights that a series takes before a change in it can be told: asks the detection."""
+    for nights in itertools.count(2):
+        for before in range(1, nights):
+            doubled = [1.0] * before + [2.0] * (nights - before)
+            if detection.follow(doubled, settings).p_value < 1:
+                return nights
+    raise AssertionError("the count has no end")
+
+
+@dataclass(frozen=True)
+class HistoryVerdict:
+    """What the history of a system says, up to and with the last of its sessions.
+
+    ``followed``: each series and pool as it was followed; ``shifts``: every change that was
+    found, whatever its state; ``events``: those that are open, the worse and larger first;
+    ``bad_nights``: those that stand out, and what was off tonight, the latest first;
+    ``acceptances``: all of the system's; ``not_kept``: why what was followed is not kept.
+    """
+
+    nights: Nights
+    settings: DetectionSettings
+    followed: Mapping[Series | Pool, Followed]
+    shifts: tuple[Shift, ...]
+    events: tuple[Event, ...]
+    bad_nights: tuple[Odd, ...]
+    acceptances: tuple[Acceptance, ...]
+    not_kept: str = ""
+
+    @property
+    def system(self) -> str:
+        """The system whose history it is."""
+        return self.nights.system
+
+    @property
+    def session(self) -> StoredSession:
+        """The last session that it is about."""
+        return self.nights.sessions[-1]
+
+    @property
+    def tested(self) -> int:
+        """How many series and pools have nights enough to be tested."""
+        least = least_nights(self.settings)
+        return sum(sum(value is not None for value in one.values) >= least for one in self.followed)
+
+    @property
+    def too_few(self) -> str | None:
+        """Why nothing could be judged, None where something was."""
+        if self.tested:
+            return None
+        count = len(self.nights.sessions)
+        sessions = f"{count} session{'s' if count > 1 else ''} of {self.system}"
+        if not self.followed:
+            return f"{sessions}: no case was measured whole in them, so there is nothing to follow"
+        return (
+            f"{sessions}: too few to judge, {least_nights(self.settings)} needed that measured the"
+            " same case"
+        )
+
+    @property
+    def false_alarms_a_month(self) -> float:
+        """How many false alarms are to be expected in so many series, were nothing to change."""
+        return control.expected_false_alarms(self.tested, NIGHTS_A_MONTH, self.settings)
+
+    def sentences(self) -> tuple[str, ...]:
+        """What is to be told of it, the most important first, a line each."""
+        if self.too_few:
+            return (self.too_few, *self.nights.unread)
+        worse = [event for event in self.events if event.worse]
+        better = [event for event in self.events if not event.worse]
+        count = len(self.nights.sessions)
+        since = f"{self.nights.sessions[0].start:%Y-%m-%d}"
+        quiet = (
+            f"no change shows over {count} sessions since {since}; a step of tonight can show"
+            " tomorrow"
+        )
+        return (
+            *(event.sentence() for event in worse),
+            *(f"{event.sentence()}; {ACCEPT_BETTER}" for event in better),
+            *(odd.sentence() for odd in self.bad_nights if odd.session == self.session),
+            *([] if self.events else [quiet]),
+            *self.nights.unread,
+        )
+
+    def control(self) -> str:
+        """How many series were tested, and how often that is to be wrong, as a sentence."""
+        return (
+            f"{self.tested} of {len(self.followed)} series tested, those that are pooled included;"
+            f" if nothing changes, {self.false_alarms_a_month:.2g} false alarms a month are to be"
+            f" expected of all of them together"
+        )
+
+    @property
+    def status(self) -> int:
+        """1 where an open change is for the worse, 2 where a session cannot be read, else 0."""
+        if any(event.worse for event in self.events):
+            return WORSE
+        return NOT_READ if self.nights.unread else NOTHING_WORSE
+
+    def levels(self, one: Series) -> tuple[SeriesLevel, ...]:
+        """The levels that a series went through, one after the other."""
+        found = self.followed[one]
+        if found.level is None or found.noise is None:
+            return ()
+        nights = len(self.nights.sessions)
+        steps = [change for change in found.changes if change.kind is not ChangeKind.BAD_NIGHT]
+        # Each entry is where a level begins; what comes later at the same night stands.
+        begins = {0: steps[0].before if steps else found.level}
+        for change in steps:
+            begins[change.index] = change.after
+            if change.ended is not None:
+                begins[change.ended] = change.before
+        if steps and steps[-1].ended is not None:
+            begins[steps[-1].ended] = found.level
+        order = sorted(begins)
+        width = math.exp(BAND_DEVIATIONS * found.noise)
+        return tuple(
+            SeriesLevel(first, last, begins[first], begins[first] / width, begins[first] * width)
+            for first, last in zip(
+                order, [*(night - 1 for night in order[1:]), nights - 1], strict=True
+            )
+        )
+
+    def of(self, selection: Selection) -> HistoryVerdict:
+        """The same of some series alone; what stands out among all stays as it was judged.
+
+        Raises NetproofError where there is no such series.
+        """
+        kept = tuple(one for one in self.nights.series if selection.covers(one))
+        if not kept:
+            raise NetproofError(
+                f"no series of {self.system} fits: {selection}; 'netproof history .' lists what"
+                " is followed"
+            )
+        pools = tuple(one for one in self.nights.pools if selection.covers_pool(one))
+        cases = {one.case for one in kept}
+        these = {*kept, *pools}
+        shifts = tuple(shift for shift in self.shifts if shift.of in these)
+        return dataclasses.replace(
+            self,
+            nights=dataclasses.replace(
+                self.nights,
+                series=kept,
+                pools=pools,
+                inconclusive=tuple(one for one in self.nights.inconclusive if one.case in cases),
+            ),
+            shifts=shifts,
+            events=tuple(
+                part_of(event, these) for event in self.events if part_of(event, these).shifts
+            ),
+            bad_nights=tuple(
+                part_of(odd, these) for odd in self.bad_nights if part_of(odd, these).shifts
+            ),
+        )
+
+
+def confidence(p_value: float) -> str:
+    """One less a p-value, in percent, with as many digits as it takes to tell it from 100."""
+    if p_value < _SUREST:
+        return f"above {100 * (1 - _SUREST):.4f} %"
+    digits = max(math.ceil(-math.log10(p_value)) - 2, 0)
+    return f"{100 * (1 - p_value):.{digits}f} %"
+
+
+def _listed(told: Iterable[str], most: int = TOLD_DIFFERENCES) -> str:
+    several = list(told)
+    beyond = len(several) - most
+    return "; ".join(several[:most]) + (f"; and {beyond} more" if beyond > 0 else "")
+
+
+def _kinds(unknown: Mapping[str, str]) -> Iterator[str]:
+    """What is not known, without the reasons; of several sysctls or offloads how many."""
+    counts = Counter(name.partition(" ")[0] for name in unknown)
+    for name in unknown:
+        kind = name.partition(" ")[0]
+        if kind not in NODE_MAPS or counts[kind] == 1:
+            yield name
+        elif name == next(one for one in unknown if one.startswith(f"{kind} ")):
+            yield f"{counts[kind]} {kind}"
+
+
+def part_of(several: Group, these: Collection[Series | Pool]) -> Group:
+    """An event or odd night with those of its shifts that are of ``these``."""
+    return dataclasses.replace(
+        several, shifts=tuple(shift for shift in several.shifts if shift.of in these)
+    )

@@ -1,0 +1,35 @@
+"""The values of series of nights as natural logarithms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from netproof.errors import NetproofError
+from netproof.history.night import Floats
+
+
+def logarithms(series: Sequence[Sequence[float | None]]) -> Floats:
+    """Series x nights, NaN where a night has no value.
+
+    Raises NetproofError for a value that is not above 0, and for series of unlike lengths.
+    """
+    lengths = sorted({len(values) for values in series})
+    if len(lengths) > 1:
+        raise NetproofError(
+            f"series of {lengths[0]} and of {lengths[-1]} nights cannot be followed together:"
+            " give each a value or None for every night"
+        )
+    values = np.array(series, dtype=float)
+    missing = np.array([[value is None for value in row] for row in series], dtype=bool)
+    with np.errstate(invalid="ignore"):
+        bad = ~missing & ~(np.isfinite(values) & (values > 0))
+    if bad.any():
+        number, night = (int(place) for place in np.argwhere(bad)[0])
+        raise NetproofError(
+            f"series {number}, night {night}: {series[number][night]} has no logarithm: a value is"
+            " above 0, and None where there is none"
+        )
+    values[missing] = np.nan
+    return np.log(values)

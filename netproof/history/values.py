@@ -1,0 +1,243 @@
+"""What each session gives to a history, as arrays over cases and nights; read once a session."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from netproof.errors import NetproofError
+from netproof.history.selection import Quantity
+from netproof.intake import json_reading, loading
+from netproof.measurement.case import Case
+from netproof.site.partition import ScoreBaseline
+from netproof.store import Store, StoredSession, checksums, following, questions
+from netproof.store.columns import KEY
+
+Floats = NDArray[np.float64]
+
+QUANTITIES = tuple(Quantity)
+
+SIZES = {Quantity.MEAN: "mean_sizes", Quantity.SCORE: "score_sizes"}
+"""Where the sizes stand that a value is a mean over."""
+
+READ = ("cases", "curves", "launches", "again")
+"""The tables of a session that its values are read from."""
+
+COUNTED = ("segments", "again", "errors", "drops", "carrier_changes")
+"""What is followed of a node's counters."""
+
+OF_CRASHES = ("partition", "environment", "launches", "crashed")
+OF_COUNTED = ("partition", "node", *COUNTED)
+"""The columns of each night's crashes and counters."""
+
+
+@dataclass
+class NightValues:
+    """What some sessions of a system gave, in order of their start: arrays of cases x nights.
+
+    ``sessions``: their names; ``marks``: by which a session that was put there anew is told;
+    ``baseline``: what the scores are against; ``cases``: the key of each case, by its place.
+    ``values``: by quantity in the first axis, NaN where a case has none; ``sizes``: of the
+    quantities of ``SIZES``, in the first axis, the place in ``known_sizes``, -1 for none;
+    ``ranks_per_node``: 0 where that is not known. ``inconclusive``: why the figures of a case in a
+    night tell nothing. Of each night: ``crashes``: partition, environment, launches, crashed;
+    ``counted``: partition, node, and those of ``COUNTED``; ``said``: the baseline that it names.
+    """
+
+    sessions: list[str] = field(default_factory=list)
+    marks: list[str] = field(default_factory=list)
+    baseline: ScoreBaseline | None = None
+    cases: list[tuple[Any, ...]] = field(default_factory=list)
+    values: Floats = field(default_factory=lambda: np.empty((len(QUANTITIES), 0, 0)))
+    sizes: NDArray[np.int32] = field(
+        default_factory=lambda: np.empty((len(SIZES), 0, 0), dtype=np.int32)
+    )
+    ranks_per_node: NDArray[np.int32] = field(
+        default_factory=lambda: np.empty((0, 0), dtype=np.int32)
+    )
+    known_sizes: list[tuple[int, ...]] = field(default_factory=list)
+    inconclusive: dict[tuple[int, int], tuple[str, ...]] = field(default_factory=dict)
+    crashes: list[list[list[Any]]] = field(default_factory=list)
+    counted: list[list[list[Any]]] = field(default_factory=list)
+    said: list[ScoreBaseline | None] = field(default_factory=list)
+
+    def of(self, sessions: Sequence[str]) -> NightValues:
+        """Those of some of its sessions, in this order; cases keep their places."""
+        nights = [self.sessions.index(name) for name in sessions]
+        new_night = {night: place for place, night in enumerate(nights)}
+        return NightValues(
+            list(sessions),
+            [self.marks[night] for night in nights],
+            self.baseline,
+            list(self.cases),
+            self.values[:, :, nights],
+            self.sizes[:, :, nights],
+            self.ranks_per_node[:, nights],
+            list(self.known_sizes),
+            {
+                (case, new_night[night]): why
+                for (case, night), why in self.inconclusive.items()
+                if night in new_night
+            },
+            [self.crashes[night] for night in nights],
+            [self.counted[night] for night in nights],
+            [self.said[night] for night in nights],
+        )
+
+    def add(
+        self,
+        name: str,
+        mark: str,
+        rows: Sequence[Mapping[str, Any]],
+        crashes: list[list[Any]],
+        counted: list[list[Any]],
+        said: ScoreBaseline | None,
+    ) -> None:
+        """One more session; ``rows``: those of ``following.nightly``."""
+        place = {key: number for number, key in enumerate(self.cases)}
+        code = {sizes: number for number, sizes in enumerate(self.known_sizes)}
+        keys = [tuple(row[column] for column in KEY) for row in rows]
+        for key in keys:
+            place.setdefault(key, len(place))
+        self.cases = list(place)
+        night = len(self.sessions)
+        shape = (len(self.cases), night + 1)
+        self.values = _grown(self.values, shape, np.nan)
+        self.sizes = _grown(self.sizes, shape, -1)
+        self.ranks_per_node = _grown(self.ranks_per_node, shape, 0)
+        for key, row in zip(keys, rows, strict=True):
+            case = place[key]
+            for number, quantity in enumerate(QUANTITIES):
+                if row[quantity] is not None:
+                    self.values[number, case, night] = row[quantity]
+            for number, column in enumerate(SIZES.values()):
+                if row[column] is not None:
+                    sizes = tuple(row[column])
+                    self.sizes[number, case, night] = code.setdefault(sizes, len(code))
+            self.ranks_per_node[case, night] = row["ranks_per_node"] or 0
+            if row["inconclusive"]:
+                self.inconclusive[case, night] = tuple(row["inconclusive"])
+        self.known_sizes = list(code)
+        self.sessions.append(name)
+        self.marks.append(mark)
+        self.crashes.append(crashes)
+        self.counted.append(counted)
+        self.said.append(said)
+
+
+def _grown(array: NDArray[Any], shape: tuple[int, int], missing: float) -> NDArray[Any]:
+    grown = np.full((*array.shape[:-2], *shape), missing, dtype=array.dtype)
+    grown[..., : array.shape[-2], : array.shape[-1]] = array
+    return grown
+
+
+def mark(store: Store, stored: StoredSession) -> str:
+    """What tells whether a session is still the one that was read: not its values, which is slow.
+
+    Its checksums, and size and time of the files that are read; empty where they are not there.
+    """
+    folder = store.path(stored)
+    try:
+        sums = folder / checksums.NAME
+        names = [f"{name}{checksums.PARQUET}" for name in READ]
+        found = [(folder / name).stat() for name in names]
+        content = loading.read_bytes(sums).hex() if sums.exists() else ""
+    except (OSError, NetproofError):
+        return ""
+    told = [*(f"{one.st_size}:{one.st_mtime_ns}" for one in found), content]
+    return hashlib.sha256(" ".join(told).encode()).hexdigest()[:16]
+
+
+def gathered(
+    store: Store, sessions: Sequence[StoredSession], known: NightValues
+) -> tuple[NightValues, dict[StoredSession, str]]:
+    """What the sessions give, those of ``known`` as they were read before; and what is damaged.
+
+    Raises NetproofError where all of them are damaged.
+    """
+    marks = {stored: mark(store, stored) for stored in sessions}
+    before = dict(zip(known.sessions, known.marks, strict=True))
+    there = {one for one in sessions if marks[one] and before.get(one.name) == marks[one]}
+    missing = [one for one in sessions if one not in there]
+    told = dict(zip(known.sessions, known.said, strict=True))
+    said = {one.name: told[one.name] for one in there} | _said(store, missing)
+    baseline = next((said[one.name] for one in reversed(sessions) if said.get(one.name)), None)
+    if baseline != known.baseline:
+        # Every score is against another one.
+        known, there, missing = NightValues(baseline=baseline), set(), list(sessions)
+    found = known.of([one.name for one in sessions if one in there])
+    faults: dict[StoredSession, str] = {}
+    if missing:
+        crashes = _told(store, following.crashes, missing, OF_CRASHES)
+        counted = _told(store, following.counted, missing, OF_COUNTED)
+        for stored in missing:
+            try:
+                table, _ = following.nightly(store, [stored], baseline)
+            except NetproofError as error:
+                faults[stored] = str(error)
+                continue
+            found.add(
+                stored.name,
+                marks[stored],
+                table.to_pylist(),
+                crashes.get(stored.name, []),
+                counted.get(stored.name, []),
+                said.get(stored.name),
+            )
+    if not found.sessions:
+        raise NetproofError("; ".join(faults.values()))
+    in_order = [one.name for one in sessions if one not in faults]
+    return (found if in_order == found.sessions else found.of(in_order)), faults
+
+
+def _told(
+    store: Store,
+    ask: Callable[[Store, Sequence[StoredSession]], pa.Table],
+    sessions: Sequence[StoredSession],
+    columns: Sequence[str],
+) -> dict[str, list[list[Any]]]:
+    """The rows of an answer by session, of each the ``columns``."""
+    found: dict[str, list[list[Any]]] = {}
+    for row in _rows(store, ask, sessions):
+        found.setdefault(row["session"], []).append([row[name] for name in columns])
+    return found
+
+
+def _said(store: Store, sessions: Sequence[StoredSession]) -> dict[str, ScoreBaseline]:
+    """The baseline of the site, as each session names it that does."""
+    found = {}
+    for row in _rows(store, questions.partition_extras, sessions):
+        environment = json_reading.json_value(row["extras"], store.folder).get("baseline")
+        if environment:
+            found[row["session"]] = ScoreBaseline(row["partition"], environment)
+    return found
+
+
+def _rows(
+    store: Store,
+    ask: Callable[[Store, Sequence[StoredSession]], pa.Table],
+    sessions: Sequence[StoredSession],
+) -> list[dict[str, Any]]:
+    """What is known of those of the sessions that can be read."""
+    if not sessions:
+        return []
+    try:
+        table, _ = questions.each(store, lambda these: ask(store, these), sessions)
+    except NetproofError:
+        # What is damaged is told by whoever reads its values.
+        return []
+    return table.to_pylist()
+
+
+def case_of(system: str, values: NightValues, number: int) -> Case:
+    """A case by its place, with the newest ranks on a node that are known."""
+    ranks = values.ranks_per_node[number]
+    stated = ranks[ranks > 0]
+    named = dict(zip(KEY, values.cases[number], strict=True))
+    return Case(system=system, ranks_per_node=int(stated[-1]) if len(stated) else 0, **named)

@@ -1,0 +1,180 @@
+"""JSON from outside: read within limits and strictly, or refused in words."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+from netproof.errors import NetproofError
+from netproof.intake.loading import read_text
+from netproof.intake.read_limits import ReadLimits, shown, too_deep, too_much
+
+
+class NoJsonError(NetproofError):
+    """A text that is no JSON: ``place``, its ``line``, and why."""
+
+    def __init__(self, place: object, line: int, reason: str) -> None:
+        self.place, self.line, self.reason = place, line, reason
+        super().__init__(f"{place}:{line}: is no JSON: {reason}")
+
+
+JSON_LIMITS = ReadLimits(characters=64_000_000, values=2_000_000, depth=60, seconds=20)
+"""A report has some hundred values for each case and launch."""
+
+
+def json_file(path: Path) -> Any:
+    """A file of JSON as ``json_value`` reads it. Raises NetproofError and OSError."""
+    try:
+        text = read_text(path)
+    except UnicodeDecodeError as error:
+        raise NetproofError(
+            f"{path}: is no UTF-8 text, byte {error.start} is none of it"
+        ) from error
+    return json_value(text, path)
+
+
+def json_value(text: str, place: object, limits: ReadLimits = JSON_LIMITS) -> Any:
+    """What a JSON text says; ``place`` is named in errors.
+
+    Raises NetproofError, with the line, for what is no JSON, for a key that is there twice, for
+    NaN, Infinity and numbers beyond all floats, half characters, and what is beyond the limits.
+    """
+    if len(text) > limits.characters:
+        raise NetproofError(too_much(place, f"{limits.characters} characters"))
+    if text.count(",") + text.count("[") + text.count("{") > limits.values:
+        raise NetproofError(too_much(place, f"{limits.values} values"))
+    odd_numbers = _LARGE.search(text) is not None
+    decoder = json.JSONDecoder(
+        object_pairs_hook=_object,
+        parse_constant=_no_number,
+        parse_float=_float if odd_numbers else None,
+        parse_int=_int if odd_numbers else None,
+    )
+    try:
+        value = decoder.decode(text)
+        if _HALF.search(text):
+            json.dumps(value, ensure_ascii=False).encode()
+    except RecursionError:
+        line = _line_beyond(text, limits.depth)
+        raise NetproofError(f"{place}:{line}: {too_deep(limits)}") from None
+    except _Twice as error:
+        line = _line_of_second(text, error.key)
+        raise NetproofError(
+            f"{place}:{line}: duplicate key {shown(error.key)}; remove one of them"
+        ) from None
+    except _NoNumber as error:
+        raise NetproofError(
+            f"{place}:{_line_of_word(text, error.word)}: is no JSON: {error}"
+        ) from error
+    except json.JSONDecodeError as error:
+        reason = f"{error.msg} at character {error.colno}"
+        raise NoJsonError(place, error.lineno, reason) from error
+    except UnicodeEncodeError as error:
+        raise NetproofError(f"{place}: has half a character, which is no text: {error}") from None
+    except ValueError as error:
+        raise NetproofError(f"{place}: is no JSON: {error}") from error
+    level, depth = [value] if isinstance(value, dict | list) else [], 0
+    while level:
+        depth += 1
+        if depth > limits.depth:
+            line = _line_beyond(text, limits.depth)
+            raise NetproofError(f"{place}:{line}: {too_deep(limits)}")
+        level = [
+            child
+            for parent in level
+            for child in (parent.values() if isinstance(parent, dict) else parent)
+            if isinstance(child, dict | list)
+        ]
+    return value
+
+
+_LARGE = re.compile(r"[0-9]{19}|[eE][+-]?[0-9]{3}")
+
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+
+_TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}:,\n]', re.DOTALL)
+
+
+class _Twice(ValueError):
+    def __init__(self, key: str) -> None:
+        self.key = key
+        super().__init__(key)
+
+
+class _NoNumber(ValueError):
+    def __init__(self, word: str, reason: str) -> None:
+        self.word = word
+        super().__init__(reason)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise _Twice(key)
+            seen.add(key)
+    return made
+
+
+def _no_number(word: str) -> Any:
+    raise _NoNumber(word, f"{word} is no number")
+
+
+def _float(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise _NoNumber(digits, f"{shown(digits)} is beyond all numbers")
+    return value
+
+
+def _int(digits: str) -> int:
+    if len(digits) > 20:
+        raise _NoNumber(digits, f"{shown(digits)} is beyond all numbers")
+    return int(digits)
+
+
+def _line_beyond(text: str, depth: int) -> int:
+    """The line at which brackets are deeper than that."""
+    line, open_ = 1, 0
+    for found in _TOKENS.finditer(text):
+        token = found[0]
+        line += token == "\n"
+        open_ += (token in "[{") - (token in "]}")
+        if open_ > depth:
+            break
+    return line
+
+
+def _line_of_word(text: str, word: str) -> int:
+    """The line at which a word stands outside of quotes for the first time."""
+    line = 1
+    for found in re.finditer(rf'"(?:[^"\\]|\\.)*"|\n|{re.escape(word)}', text, re.DOTALL):
+        if found[0] == word:
+            break
+        line += found[0] == "\n"
+    return line
+
+
+def _line_of_second(text: str, key: str) -> int:
+    """The line of the first object's key that is there twice and is this one."""
+    line, stack, before = 1, [set()], ""
+    for found in _TOKENS.finditer(text):
+        token = found[0]
+        if token == "\n":
+            line += 1
+            continue
+        if token in "[{":
+            stack.append(set())
+        elif token in "]}" and len(stack) > 1:
+            stack.pop()
+        elif token == ":" and before.startswith('"') and json.loads(before, strict=False) == key:
+            if key in stack[-1]:
+                return line
+            stack[-1].add(key)
+        before = token
+    return line

@@ -1,0 +1,99 @@
+"""Patterns that people write: compiled if no text can keep them busy, or refused in words.
+
+They are not timed: whether one can take long is told from what it is, so that the same one is
+refused on every machine, before ReFrame, which has no limit, matches with it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import cache
+from re import _constants, _parser
+from typing import Any
+
+from netproof.errors import NetproofError
+from netproof.intake.read_limits import shown
+
+PATTERN_CHARACTERS = 1000
+
+PATTERN_REPEATS = 1000
+
+PATTERN_WAYS = 64.0**4
+"""In how many ways a pattern may be laid over a text of ``PATTERN_TEXT`` characters."""
+
+PATTERN_TEXT = 64
+
+
+def expression(text: object, *, search: bool = False) -> re.Pattern[str]:
+    """A regular expression that cannot take long on a name or a case.
+
+    ``search``: it is looked for anywhere in a text and need not begin with it. Raises
+    NetproofError for what is no expression, and for one that could.
+    """
+    if not isinstance(text, str):
+        raise NetproofError(f"{shown(text)} is no regular expression: it is no text")
+    return _expression(text, search)
+
+
+@cache
+def _expression(text: str, search: bool) -> re.Pattern[str]:
+    if len(text) > PATTERN_CHARACTERS:
+        raise NetproofError(
+            f"{shown(text)} is longer than the {PATTERN_CHARACTERS} characters of an expression"
+        )
+    try:
+        ways = _ways(_parser.parse(text))
+        compiled = re.compile(text)
+    except (re.error, OverflowError) as error:
+        raise NetproofError(f"{shown(text)} is no regular expression: {error}") from error
+    except RecursionError:
+        raise NetproofError(f"{shown(text)} has more brackets than an expression may") from None
+    if ways * (PATTERN_TEXT if search else 1) > PATTERN_WAYS:
+        raise NetproofError(
+            f"{shown(text)} could take for ever: it repeats what repeats, or has more than"
+            f" {3 if search else 4} parts with * or +; give fewer"
+        )
+    return compiled
+
+
+def _ways(parsed: Any) -> float:
+    """In how many ways, at most, a parsed expression can be laid over ``PATTERN_TEXT`` characters.
+
+    Infinite where what repeats without end can repeat in more than one way itself.
+    """
+    ways = 1.0
+    for operation, argument in parsed:
+        ways *= _ways_of(operation, argument)
+    return ways
+
+
+def _ways_of(operation: Any, argument: Any) -> float:
+    repeats = (_constants.MAX_REPEAT, _constants.MIN_REPEAT, _constants.POSSESSIVE_REPEAT)
+    if operation in repeats:
+        least, most, below = argument
+        inner = _ways(below)
+        endless = most is _constants.MAXREPEAT
+        if least > PATTERN_REPEATS or (not endless and most > PATTERN_REPEATS):
+            return math.inf
+        if endless:
+            return PATTERN_TEXT if inner == 1 else math.inf
+        return (min(most - least, PATTERN_TEXT) + 1) * _power(inner, most)
+    if operation is _constants.BRANCH:
+        return sum(map(_ways, argument[1]))
+    if operation is _constants.SUBPATTERN:
+        return _ways(argument[-1])
+    if operation is _constants.ATOMIC_GROUP:
+        return _ways(argument)
+    if operation in (_constants.ASSERT, _constants.ASSERT_NOT):
+        return _ways(argument[1])
+    if operation is _constants.GROUPREF_EXISTS:
+        return sum(_ways(one) for one in argument[1:] if one is not None)
+    return 1.0
+
+
+def _power(base: float, exponent: int) -> float:
+    try:
+        return base**exponent
+    except OverflowError:
+        return math.inf

@@ -1,0 +1,148 @@
+"""YAML that people write: read within limits and strictly, or refused in words."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Hashable, Iterator
+from typing import Any
+
+import yaml
+
+from netproof.errors import NetproofError, shortened
+from netproof.intake.read_limits import ReadLimits, shown, too_deep, too_much
+
+
+class NoYamlError(NetproofError):
+    """A text that is no YAML: ``place``, its ``line`` where that is known, and why."""
+
+    def __init__(self, place: object, line: int | None, reason: str) -> None:
+        self.place, self.line, self.reason = place, line, reason
+        super().__init__(f"{place}{f':{line}' if line else ''}: no YAML: {reason}")
+
+
+_MERGE = "tag:yaml.org,2002:merge"
+
+YAML_LIMITS = ReadLimits(characters=2_000_000, values=200_000, depth=40, seconds=20)
+"""A line of references is some ten values: 200,000 are those of more than 2,000 cases."""
+
+
+def yaml_value(text: str, place: object, limits: ReadLimits = YAML_LIMITS) -> Any:
+    """What a YAML text says, as PyYAML, and with it ReFrame, has it; ``place`` is named in errors.
+
+    Raises NetproofError, with the line, for what is no YAML, for a key that is there twice (a key
+    beside a merge that has it too is none), for numbers that are none, and for what is beyond the
+    limits.
+    """
+    reader = _strict(text, place, limits)
+    return _constructed(reader, place, lambda: reader.get_single_data())
+
+
+def check_yaml(text: str, place: object, limits: ReadLimits = YAML_LIMITS) -> None:
+    """The same refusals for a text that another reader than PyYAML takes values from.
+
+    But for numbers: it is for that reader to say which of them it takes.
+    """
+    reader = _strict(text, place, limits)
+    reader.numbers = False
+    _constructed(reader, place, lambda: reader.get_single_node())
+
+
+class _Strict(yaml.SafeLoader):
+    """PyYAML as ReFrame uses it, which counts as it reads."""
+
+    place: object
+    limits: ReadLimits
+    numbers = True
+
+    def begin(self, place: object, limits: ReadLimits) -> None:
+        self.place, self.limits = place, limits
+        self.depth = 0
+        self.sizes: dict[int, int] = {}
+        # Of the CPU: a busy machine must not make a good file a bad one.
+        self.until = time.thread_time() + limits.seconds
+
+    def refuse(self, line: int, reason: str) -> NetproofError:
+        return NetproofError(f"{self.place}:{line + 1}: {reason}")
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        event = self.peek_event()
+        line = event.start_mark.line
+        if time.thread_time() > self.until:
+            raise self.refuse(line, f"takes more than {self.limits.seconds:g} s of a CPU to read")
+        self.depth += 1
+        if self.depth > self.limits.depth + 1:
+            raise self.refuse(line, too_deep(self.limits))
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        if isinstance(event, yaml.AliasEvent):
+            if id(node) not in self.sizes:
+                raise self.refuse(line, f"*{event.anchor} is within what it names")
+        else:
+            size = 1 + sum(self.sizes.get(id(child), 1) for child in _children(node))
+            self.sizes[id(node)] = size
+            if size > self.limits.values:
+                raise self.refuse(
+                    line, f"has more than {self.limits.values} values, those of aliases counted"
+                )
+        return node
+
+    def compose_scalar_node(self, anchor: Any) -> Any:
+        node = super().compose_scalar_node(anchor)
+        if self.numbers and node.tag.endswith((":float", ":int")):
+            try:
+                finite = math.isfinite(float(self.construct_object(node)))
+            except OverflowError:
+                finite = False
+            if not finite:
+                line = node.start_mark.line
+                raise self.refuse(line, f"{shown(node.value)} is no number that can be used")
+        return node
+
+    def compose_mapping_node(self, anchor: Any) -> Any:
+        node = super().compose_mapping_node(anchor)
+        seen: set[Hashable] = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise self.refuse(key.start_mark.line, "a list or a mapping is no key")
+            value = "<<" if key.tag == _MERGE else self.construct_object(key)
+            if value in seen:
+                hint = "give one a list" if key.tag == _MERGE else "remove one of them"
+                raise self.refuse(key.start_mark.line, f"duplicate key {shown(value)}; {hint}")
+            seen.add(value)
+        return node
+
+
+def _children(node: Any) -> Iterator[Any]:
+    if isinstance(node, yaml.MappingNode):
+        for pair in node.value:
+            yield from pair
+    elif isinstance(node, yaml.SequenceNode):
+        yield from node.value
+
+
+def _strict(text: str, place: object, limits: ReadLimits) -> _Strict:
+    if len(text) > limits.characters:
+        raise NetproofError(too_much(place, f"{limits.characters} characters"))
+    try:
+        reader = _Strict(text)
+    except yaml.YAMLError as error:
+        raise NoYamlError(place, None, shortened(" ".join(str(error).split()))) from error
+    reader.begin(place, limits)
+    return reader
+
+
+def _constructed(reader: _Strict, place: object, read: Any) -> Any:
+    try:
+        return read()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = mark.line + 1 if mark else 1
+        raise NoYamlError(place, line, shortened(str(error.problem))) from error
+    except RecursionError:
+        raise NetproofError(f"{place}: {too_deep(reader.limits)}") from None
+    except (yaml.YAMLError, ValueError, TypeError, AttributeError, LookupError) as error:
+        # PyYAML's constructors trust what looks like a date or a number.
+        raise NoYamlError(place, None, shown(str(error))) from error
+    finally:
+        reader.dispose()

@@ -1,0 +1,1 @@
+"""Which node, pair or group of a partition is slow, from rounds of disjoint pairs."""

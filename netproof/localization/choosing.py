@@ -1,0 +1,168 @@
+"""Which pairs to measure next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+import numpy as np
+
+from netproof.errors import NetproofError
+from netproof.localization.accused import DEFAULTS, AccusationSettings, Judgement, State
+from netproof.localization.observations import Pair, PairObservation
+from netproof.localization.rounds import (
+    PairRound,
+    alone_rounds,
+    longest_paths,
+    random_round,
+    shortest_paths,
+    suspects_round,
+    tournament,
+)
+from netproof.localization.searching import Kind
+from netproof.localization.topology import Topology
+
+LEAST_ROUNDS = 2
+"""Rounds of a kind at least, so that every node meets two others."""
+
+
+LEAST_NODES = 4
+"""Nodes from which on two pairs can be compared; of fewer, every pair is measured once."""
+
+
+class Mode(StrEnum):
+    """How rounds are chosen.
+
+    Quick: at random, then suspects against cleared nodes, until nothing is undecided. Full: every
+    pair once. Paths: across uplinks and within leaves, in turn, until nothing is undecided.
+    """
+
+    QUICK = "quick"
+    FULL = "full"
+    PATHS = "paths"
+
+
+def next_round(
+    mode: Mode,
+    nodes: Sequence[str],
+    observations: Sequence[PairObservation],
+    judgement: Judgement,
+    *,
+    topology: Topology | None = None,
+    settings: AccusationSettings = DEFAULTS,
+    seed: int = 0,
+    done: int | None = None,
+) -> PairRound | None:
+    """The next round, or None where no more is needed.
+
+    ``done``: launches so far, failed ones included; by default the rounds of ``observations``.
+    The same arguments give the same round. Raises NetproofError where mode paths has no topology.
+    """
+    if done is None:
+        done = len({seen.round for seen in observations if not seen.alone})
+    if len(nodes) < 2:
+        return None
+    if mode is Mode.FULL or len(nodes) < LEAST_NODES:
+        rounds = tournament(nodes)
+        return rounds[done] if done < len(rounds) else None
+    random = np.random.default_rng([seed, done])
+    least = LEAST_ROUNDS if mode is Mode.QUICK else 2 * LEAST_ROUNDS
+    if done >= settings.rounds or (done >= least and judgement.decided):
+        return None
+    if mode is Mode.PATHS:
+        if topology is None:
+            raise NetproofError("mode paths needs a topology")
+        return _of_paths(nodes, topology, settings, seed, done)
+    before = [seen.nodes for seen in observations if not seen.alone]
+    behind = _behind(judgement)
+    if topology is not None and behind and done % 2:
+        inside = shortest_paths(topology, nodes)
+        if inside:
+            return _filled(inside[(done // 2) % len(inside)], nodes, before, random)
+    if done >= LEAST_ROUNDS and (judgement.suspects or judgement.suspected_pairs):
+        cleared = {name for name, node in judgement.nodes.items() if node.state is State.CLEARED}
+        return suspects_round(
+            nodes,
+            judgement.suspects,
+            cleared,
+            before,
+            random,
+            again=judgement.suspected_pairs,
+        )
+    return random_round(nodes, before, random)
+
+
+def _behind(judgement: Judgement) -> list[str]:
+    """Undecided nodes of a switch or uplink that is accused: across it nothing tells of them."""
+    return [
+        node
+        for accusation in judgement.accusations
+        if accusation.kind in (Kind.SWITCH, Kind.UPLINK)
+        for node in accusation.nodes
+        if judgement.nodes[node].state is State.UNDECIDED
+    ]
+
+
+def _filled(
+    round_: PairRound, nodes: Sequence[str], before: Sequence[Pair], random: np.random.Generator
+) -> PairRound:
+    """The round with pairs of its idle nodes too."""
+    rest = random_round(list(round_.idle), before, random)
+    return PairRound((*round_.pairs, *rest.pairs), rest.idle, why=round_.why)
+
+
+def _of_paths(
+    nodes: Sequence[str],
+    topology: Topology,
+    settings: AccusationSettings,
+    seed: int,
+    done: int,
+) -> PairRound | None:
+    inside = shortest_paths(topology, nodes)
+    across = longest_paths(
+        topology, nodes, (settings.rounds + 1) // 2, np.random.default_rng([seed])
+    )
+    if across and (done % 2 == 0 or not inside):
+        return across[(done // 2 if inside else done) % len(across)]
+    if not inside:
+        return None
+    return inside[(done // 2 if across else done) % len(inside)]
+
+
+MOST_CONFIRMED = 4
+"""Accusations that are measured alone at most, the first ones."""
+
+
+def confirming_rounds(
+    nodes: Sequence[str],
+    judgement: Judgement,
+    observations: Sequence[PairObservation],
+    repeats: int = 3,
+) -> tuple[PairRound, ...]:
+    """What is accused, alone, and as many pairs of cleared nodes to compare with, in turn.
+
+    Of a node, switch or uplink: a pair with a cleared node, one of those that were measured where
+    there is one. () where nothing is accused or nothing is cleared.
+    """
+    taken = {node for accusation in judgement.accusations for node in accusation.nodes}
+    good = [
+        name for name in nodes if judgement.nodes[name].state is State.CLEARED and name not in taken
+    ]
+    pairs: list[Pair] = []
+    for accusation in judgement.accusations[:MOST_CONFIRMED]:
+        if accusation.kind is Kind.PAIR:
+            pairs.append((accusation.nodes[0], accusation.nodes[1]))
+            continue
+        met = [
+            seen.nodes
+            for seen in observations
+            if len({*seen.nodes} & {*accusation.nodes}) == 1 and {*seen.nodes} & {*good}
+        ]
+        if met:
+            pairs.append(met[-1])
+        elif good:
+            pairs.append((accusation.nodes[0], good[0]))
+    controls = list(zip(good[::2], good[1::2], strict=False))[: max(len(pairs), 2)]
+    if not pairs or not controls:
+        return ()
+    return tuple(one for _ in range(repeats) for one in alone_rounds([*pairs, *controls], nodes))

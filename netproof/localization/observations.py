@@ -1,0 +1,54 @@
+"""What pairs of nodes measured in the launches of a run."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+from netproof.errors import NetproofError
+
+Pair = tuple[str, str]
+
+
+class Quantity(StrEnum):
+    """What a pair measures: the time of a small message in µs, the rate of a large one in MB/s."""
+
+    LATENCY = "latency"
+    RATE = "rate"
+
+
+@dataclass(frozen=True)
+class PairObservation:
+    """What one pair of nodes measured in one launch.
+
+    ``round``: the launch's number, the same for all of its pairs; ``time_us`` of a small message
+    and ``rate_mb_s`` of a large one, None where it was not measured; ``alone``: all other nodes
+    were silent; ``disturbed``: something else loaded its nodes, so that it says nothing of the
+    network. Raises NetproofError where a pair is one node, nothing was measured, or a figure is
+    not above 0 and finite.
+    """
+
+    round: int
+    nodes: Pair
+    time_us: float | None = None
+    rate_mb_s: float | None = None
+    alone: bool = False
+    disturbed: bool = False
+
+    def __post_init__(self) -> None:
+        where = f"round {self.round}, {self.nodes[0]} – {self.nodes[1]}"
+        if self.nodes[0] == self.nodes[1]:
+            raise NetproofError(f"{where}: a pair is two different nodes")
+        figures = {"time_us": self.time_us, "rate_mb_s": self.rate_mb_s}
+        if all(value is None for value in figures.values()):
+            raise NetproofError(f"{where}: neither a time nor a rate")
+        for name, value in figures.items():
+            if value is not None and not 0 < value < math.inf:
+                raise NetproofError(f"{where}: {name} is {value}, and has to be above 0 and finite")
+
+    def slowness(self, quantity: Quantity) -> float | None:
+        """The logarithm of the time, or of one over the rate: larger is slower."""
+        if quantity is Quantity.LATENCY:
+            return None if self.time_us is None else math.log(self.time_us)
+        return None if self.rate_mb_s is None else -math.log(self.rate_mb_s)

@@ -1,0 +1,395 @@
+"""What explains the measurements: the fewest slow nodes, pairs, switches and uplinks that do.
+
+A forward search over fits (orthogonal matching pursuit: Pati, Rezaiifar and Krishnaprasad,
+Asilomar 1993), each step of which takes the thing that raises the likelihood most, less what
+looking among so many of its kind raises it by chance; what is no longer needed is dropped.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netproof.localization.effects import Fit, PairTable, Posterior, fit
+from netproof.localization.topology import UPLINK_OF, Topology
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Kind(StrEnum):
+    """What may be slow. A group: nodes that share something no topology names."""
+
+    NODE = "node"
+    PAIR = "pair"
+    SWITCH = "switch"
+    UPLINK = "uplink"
+    GROUP = "group"
+
+
+@dataclass(frozen=True)
+class Thing:
+    """Something that may be slow: its nodes by number, and the rows whose way leads over it."""
+
+    kind: Kind
+    name: str
+    nodes: tuple[int, ...]
+    rows: Ints
+
+    @property
+    def key(self) -> tuple[Kind, str]:
+        """By which two of the same are one."""
+        return self.kind, self.name
+
+
+@dataclass(frozen=True)
+class Search:
+    """All that may be slow in a table, and what a search expects of its noise."""
+
+    table: PairTable
+    topology: Topology | None
+    disturbed_share: float
+    resolution: float
+
+    @cached_property
+    def _rows_by_node(self) -> tuple[Ints, Ints]:
+        order = np.argsort(self.table.nodes_of_rows, kind="stable")
+        counts = np.bincount(self.table.nodes_of_rows, minlength=len(self.table.names))
+        return order % max(self.table.rows, 1), np.concatenate([[0], counts.cumsum()])
+
+    def node(self, number: int) -> Thing:
+        """A node."""
+        rows, starts = self._rows_by_node
+        mine = np.sort(rows[starts[number] : starts[number + 1]])
+        return Thing(Kind.NODE, self.table.names[number], (number,), mine)
+
+    @cached_property
+    def _rows_by_pair(self) -> tuple[Ints, Ints]:
+        order = np.argsort(self.table.pair, kind="stable")
+        counts = np.bincount(self.table.pair, minlength=self.table.pairs)
+        return order, np.concatenate([[0], counts.cumsum()])
+
+    def pair(self, number: int) -> Thing:
+        """A pair, by its number in the table."""
+        rows, starts = self._rows_by_pair
+        mine = rows[starts[number] : starts[number + 1]]
+        ends = sorted((int(self.table.one[mine[0]]), int(self.table.other[mine[0]])))
+        name = " – ".join(self.table.names[end] for end in ends)
+        return Thing(Kind.PAIR, name, tuple(ends), mine)
+
+    @cached_property
+    def groups(self) -> tuple[Thing, ...]:
+        """Switches and uplinks that some pairs cross, and others do not."""
+        if self.topology is None:
+            return ()
+        table, topology = self.table, self.topology
+        leaves = [None, *topology.leaves]
+        of = {leaf: place for place, leaf in enumerate(leaves)}
+        leaf = np.array([of[topology.leaf_of.get(name)] for name in table.names])
+        codes, row_codes = np.unique(
+            leaf[table.one] * len(leaves) + leaf[table.other], return_inverse=True
+        )
+        crosses = np.array(
+            [
+                topology.marks(leaves[code // len(leaves)], leaves[code % len(leaves)])
+                for code in codes
+            ]
+        )
+        number = {name: place for place, name in enumerate(table.names)}
+        row_codes, by_name = row_codes.reshape(-1), np.ascontiguousarray(crosses.T)
+        things = []
+        for name, crossed in zip(topology.crossed, by_name, strict=True):
+            rows = np.flatnonzero(crossed[row_codes]) if crossed.any() else row_codes[:0]
+            if 0 < len(rows) < table.rows:
+                switch = name.removeprefix(UPLINK_OF)
+                nodes = tuple(number[node] for node in topology.below[switch] if node in number)
+                kind = Kind.UPLINK if name != switch else Kind.SWITCH
+                things.append(Thing(kind, name, nodes, rows))
+        return tuple(things)
+
+    def fitted(self, things: Sequence[Thing], start: Floats | None = None) -> Fit | None:
+        """The fit in which just these are slow."""
+        return fit(
+            self.table,
+            [thing.rows for thing in things],
+            disturbed_share=self.disturbed_share,
+            resolution=self.resolution,
+            start=start,
+        )
+
+    @cached_property
+    def repeated_pairs(self) -> Ints:
+        """Pairs that were measured more than once: one measurement tells no pair from noise."""
+        return np.flatnonzero(np.bincount(self.table.pair, minlength=self.table.pairs) > 1)
+
+    def price(self, thing: Thing) -> float:
+        """What one more effect has to raise the logarithm of the likelihood by."""
+        if thing.kind is Kind.NODE:
+            among = len(self.table.names)
+        elif thing.kind is Kind.PAIR:
+            among = max(len(self.repeated_pairs), len(self.table.names))
+        else:
+            among = len(self.groups)
+        return math.log(among) + _FIXED_PRICE
+
+
+_FIXED_PRICE = 2.0
+_CLIP = 5.0
+_SMALL = 32
+"""Nodes up to which the search also tries what one step alone does not show to be better."""
+
+_AHEAD = 3
+_LEAST_WEIGHT = 0.5
+_MOST_SPLIT = 128
+_TRIED = {True: 3, False: 2}
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What is slow, with the fit that says so; ``value``: its likelihood less the prices."""
+
+    things: tuple[Thing, ...]
+    fit: Fit
+    value: float
+
+
+def explained(search: Search, most: int) -> Explanation | None:
+    """The best explanation found with at most so many things; None where nothing can be fitted."""
+    nothing = search.fitted(())
+    if nothing is None:
+        return None
+    best = now = Explanation((), nothing, nothing.log_likelihood)
+    small = len(search.table.names) <= _SMALL
+    without = 0
+    while len(now.things) < most:
+        found = _step(search, now, small)
+        if found is None:
+            break
+        now = _pruned(search, found)
+        if now.value > best.value:
+            best, without = now, 0
+        else:
+            without += 1
+            if not small or without >= _AHEAD or found.things != now.things:
+                break
+    return best
+
+
+def _step(search: Search, now: Explanation, small: bool) -> Explanation | None:
+    tried = [
+        explanation
+        for thing in _candidates(search, now, small)
+        if (explanation := _with(search, now, thing)) is not None
+    ]
+    groups = [e for e in tried if e.things[-1].kind not in (Kind.NODE, Kind.PAIR)]
+    if groups:
+        best = max(groups, key=lambda explanation: explanation.value)
+        instead = _split(search, now, best.things[-1])
+        tried += [instead] if instead is not None else []
+    return max(tried, key=lambda explanation: explanation.value, default=None)
+
+
+def _split(search: Search, now: Explanation, group: Thing) -> Explanation | None:
+    """The slow nodes of a group in its place: most nodes of a leaf are not the leaf."""
+    if len(group.nodes) > _MOST_SPLIT:
+        return None
+    there = {thing.key for thing in now.things}
+    off = now.fit.left + np.append(now.fit.effects, 0.0)[now.fit.owner]
+    nodes = [
+        node for node in map(search.node, group.nodes) if len(node.rows) and node.key not in there
+    ]
+    medians = np.array([float(np.median(off[node.rows])) for node in nodes])
+    if not len(medians):
+        return None
+    slow = np.flatnonzero(medians > medians.max() / 2)
+    things = (*now.things, *(nodes[place] for place in slow))
+    return explanation_of(search, things, np.append(now.fit.effects, medians[slow]))
+
+
+def _with(search: Search, now: Explanation, thing: Thing) -> Explanation | None:
+    off = (now.fit.left + np.append(now.fit.effects, 0.0)[now.fit.owner])[thing.rows]
+    free = _open(now)[thing.rows]
+    first = float(np.median(off[free])) if free.any() else 0.0
+    things = (*now.things, thing)
+    return explanation_of(search, things, np.append(now.fit.effects, first))
+
+
+def explanation_of(
+    search: Search, things: Sequence[Thing], start: Floats | None = None
+) -> Explanation | None:
+    """The explanation by these things; None where it cannot be fitted, or one is not slower."""
+    fitted = search.fitted(things, start)
+    if fitted is None or (len(things) and fitted.effects.min() <= 0):
+        return None
+    prices = sum(search.price(thing) for thing in things)
+    return Explanation(tuple(things), fitted, fitted.log_likelihood - prices)
+
+
+def _pruned(search: Search, now: Explanation) -> Explanation:
+    """Without what the last step made superfluous."""
+    while len(now.things) > 1:
+        fewer = [
+            explanation
+            for place in range(len(now.things) - 1)
+            if (explanation := _without(search, now, place)) is not None
+            and explanation.value > now.value
+        ]
+        if not fewer:
+            break
+        now = max(fewer, key=lambda explanation: explanation.value)
+    return now
+
+
+def _without(search: Search, now: Explanation, place: int) -> Explanation | None:
+    things = now.things[:place] + now.things[place + 1 :]
+    return explanation_of(search, things, np.delete(now.fit.effects, place))
+
+
+def _open(now: Explanation) -> NDArray[np.bool_]:
+    """Rows that no node or pair sets: what a group explains, its nodes may explain better."""
+    groups = [
+        place for place, thing in enumerate(now.things) if thing.kind not in (Kind.NODE, Kind.PAIR)
+    ]
+    return np.isin(now.fit.owner, [-1, *groups])
+
+
+def _candidates(search: Search, now: Explanation, small: bool) -> list[Thing]:
+    """The few things whose rows are slowest for their number, in what is left."""
+    table, fitted = search.table, now.fit
+    free = _open(now)
+    standard = fitted.left / fitted.scale
+    shapes = [np.clip(standard, -_CLIP, _CLIP)]
+    if small:
+        shapes.append(standard)
+    there = {thing.key for thing in now.things}
+    count = _TRIED[small]
+    found: dict[tuple[Kind, str], Thing] = {}
+    repeated = search.repeated_pairs
+    is_repeated = np.zeros(table.pairs, dtype=bool)
+    is_repeated[repeated] = True
+    node_free = np.concatenate([free, free])
+    for values in shapes:
+        values = np.where(free, values, 0.0)
+        scores = _scores(table.nodes_of_rows, np.tile(values, 2), node_free, len(table.names))
+        least = 0.7 * math.sqrt(2 * math.log(max(len(table.names), 2)))
+        for number in _largest(scores, count, least):
+            thing = search.node(number)
+            found[thing.key] = thing
+        if len(repeated):
+            scores = _scores(table.pair, values, free, table.pairs)
+            scores[~is_repeated] = -math.inf
+            for number in _largest(scores, 1, 2.0):
+                thing = search.pair(number)
+                found[thing.key] = thing
+        sizes = [max(float(free[thing.rows].sum()), 1.0) for thing in search.groups]
+        of_groups = np.array(
+            [
+                values[thing.rows].sum() / math.sqrt(size)
+                for thing, size in zip(search.groups, sizes, strict=True)
+            ]
+        )
+        for number in _largest(of_groups, count, 2.0):
+            found[search.groups[number].key] = search.groups[number]
+    return [thing for key, thing in found.items() if key not in there]
+
+
+def _scores(group: Ints, values: Floats, free: NDArray[np.bool_], count: int) -> Floats:
+    members = np.bincount(group, free, count)
+    return np.bincount(group, values, count) / np.sqrt(np.maximum(members, 1.0))
+
+
+def _largest(scores: Floats, count: int, least: float) -> list[int]:
+    if not len(scores):
+        return []
+    some = np.argpartition(-scores, min(count, len(scores)) - 1)[:count]
+    return [int(place) for place in some if scores[place] >= least]
+
+
+def contrasts(now: Explanation, thing: Thing) -> tuple[Floats, Floats]:
+    """What each round says of a thing: its contrast with the others, and the scale of that.
+
+    Others have the effects that the explanation gives them; rows that another thing of it sets
+    say nothing of this one. Of a node or a pair, a round has one row; of a group the weighted
+    mean of its rows.
+    """
+    fitted = now.fit
+    table = fitted.table
+    place = next((p for p, t in enumerate(now.things) if t.key == thing.key), None)
+    mine = -1 if place is None else place
+    rows = thing.rows[fitted.owner[thing.rows] == mine]
+    effect = 0.0 if place is None else float(fitted.effects[place])
+    rounds = table.round[rows]
+    if thing.kind in (Kind.NODE, Kind.PAIR):
+        whole = fitted.round_weights[rounds]
+        rest = np.maximum(whole - fitted.weights[rows], 1e-3)
+        found = effect + fitted.left[rows] * whole / rest
+        scales = fitted.scale * np.sqrt(1 + 1 / rest)
+    else:
+        own = np.bincount(rounds, fitted.weights[rows], table.rounds)
+        sums = np.bincount(rounds, fitted.weights[rows] * fitted.left[rows], table.rounds)
+        rest = fitted.round_weights - own
+        usable = (own > 0.5) & (rest > 0.5)
+        own, sums, rest = own[usable], sums[usable], rest[usable]
+        found = effect + sums / own * (own + rest) / rest
+        scales = fitted.scale * np.sqrt(1 / own + 1 / rest)
+    return found, scales * _beside_others(now, rows, place)
+
+
+def contrasts_of_nodes(now: Explanation, numbers: Ints) -> tuple[Floats, Floats]:
+    """``contrasts`` of many nodes without effects: nodes x rounds, infinite scales for none."""
+    fitted, table = now.fit, now.fit.table
+    place = np.full(len(table.names), -1)
+    place[numbers] = np.arange(len(numbers))
+    rows = np.tile(np.arange(table.rows), 2)
+    mine = place[table.nodes_of_rows]
+    there = (mine >= 0) & (fitted.owner[rows] < 0)
+    rows, mine = rows[there], mine[there]
+    rounds = table.round[rows]
+    weights, whole = fitted.weights[rows], fitted.round_weights[rounds]
+    rest = np.maximum(whole - weights, 1e-3)
+    zeros = np.zeros(len(rows))
+    _, joint = fitted.added(mine, len(numbers), rows, zeros)
+    alone = np.bincount(mine, weights - weights**2 / whole, len(numbers))
+    sure = alone >= _LEAST_WEIGHT
+    ratio = np.where(sure, alone, 1.0) / np.where(sure, np.maximum(joint, 1e-9), 1.0)
+    found = np.zeros((len(numbers), table.rounds))
+    scales = np.full_like(found, np.inf)
+    found[mine, rounds] = fitted.left[rows] * whole / rest
+    scales[mine, rounds] = fitted.scale * np.sqrt((1 + 1 / rest) * ratio[mine])
+    return found, scales
+
+
+def _beside_others(now: Explanation, rows: Ints, place: int | None) -> float:
+    """By how much other effects, which are estimated from the same rows, widen an error."""
+    fitted = now.fit
+    if place is None:
+        if not len(fitted.effects):
+            return 1.0
+        zero = np.zeros(len(rows), dtype=np.int64)
+        alone = float(
+            np.sum(
+                fitted.weights[rows]
+                - fitted.weights[rows] ** 2 / fitted.round_weights[fitted.table.round[rows]]
+            )
+        )
+        _, joint = fitted.added(zero, 1, rows, np.zeros(len(rows)))
+        if alone < _LEAST_WEIGHT:
+            return 1.0
+        return math.sqrt(alone / joint[0]) if joint[0] > 1e-9 * alone else math.inf
+    alone = fitted.information[place, place]
+    variance = np.linalg.pinv(fitted.information)[place, place]
+    return math.sqrt(max(alone * variance, 1.0)) if alone > 1e-9 else math.inf
+
+
+def posterior(now: Explanation, thing: Thing) -> Posterior | None:
+    """Where the thing's effect lies; None where no round tells."""
+    found, scales = contrasts(now, thing)
+    if not len(found) or not np.isfinite(scales).all():
+        return None
+    return Posterior.of(found, scales, now.fit.shape)[0]

@@ -1,0 +1,58 @@
+"""How the errors of a run are spent over its rounds, so that looking after each costs little."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_ndtr, ndtr, ndtri
+
+Floats = NDArray[np.float64]
+
+MOST_JOINT_LOOKS = 40
+"""Looks up to which their dependence is computed; beyond, each has its own share of the error."""
+
+_POINTS = 241
+
+
+@cache
+def nominal_levels(error: float, looks: int) -> tuple[float, ...]:
+    """One-sided levels of the tests after each of ``looks`` rounds that together err ``error``.
+
+    After round k of K the share k/K is spent (Lan and DeMets, Biometrika 70, 1983; Kim and
+    DeMets, Biometrika 74, 1987), for a sum that every round adds the same information to
+    (Armitage, McPherson and Rowe, J. R. Statist. Soc. A 132, 1969). For more rounds than
+    ``MOST_JOINT_LOOKS`` each round's share is its level, which is stricter.
+    """
+    shares = np.full(looks, error / looks)
+    if looks > MOST_JOINT_LOOKS:
+        return tuple(shares)
+    levels = [float(shares[0])]
+    bound = -float(ndtri(shares[0]))
+    # The density of the sum where no bound was crossed so far, at points of their own each round.
+    points, weights = _grid(bound)
+    density = np.exp(-(points**2) / 2) / np.sqrt(2 * np.pi)
+    for look in range(2, looks + 1):
+        mass = density * weights
+        low, high = 0.0, -float(ndtri(shares[look - 1] / 4)) * np.sqrt(look)
+        for _ in range(50):
+            middle = (low + high) / 2
+            beyond = float(mass @ ndtr(points - middle))
+            low, high = (middle, high) if beyond > shares[look - 1] else (low, middle)
+        bound = (low + high) / 2
+        levels.append(float(np.exp(log_ndtr(-bound / np.sqrt(look)))))
+        new, new_weights = _grid(bound, look)
+        density = (np.exp(-((new[:, None] - points) ** 2) / 2) / np.sqrt(2 * np.pi)) @ mass
+        points, weights = new, new_weights
+    return tuple(levels)
+
+
+def _grid(bound: float, look: int = 1) -> tuple[Floats, Floats]:
+    """Points from far below up to the bound, and Simpson's weights."""
+    low = -8.0 * np.sqrt(look)
+    points = np.linspace(low, bound, _POINTS)
+    weights = np.full(_POINTS, 2.0)
+    weights[1::2] = 4.0
+    weights[0] = weights[-1] = 1.0
+    return points, weights * (points[1] - points[0]) / 3

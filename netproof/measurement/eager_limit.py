@@ -1,0 +1,115 @@
+"""The step where an MPI library changes from eager to rendezvous messages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median
+
+from netproof.measurement.curve import Curve
+from netproof.measurement.readings import SETTINGS, LandmarkSettings, latency_us
+
+
+@dataclass(frozen=True)
+class EagerLimit:
+    """The step where an MPI library changes from eager to rendezvous messages.
+
+    ``size_below`` is the largest size in bytes sent eagerly, ``size_above`` the next one
+    measured; times in µs, rates in MB/s (None where the curve has none); ``step_us`` is the
+    time that the change costs beyond what the larger message explains.
+    """
+
+    size_below: int
+    time_below_us: float
+    rate_below_mb_s: float | None
+    size_above: int
+    time_above_us: float
+    rate_above_mb_s: float | None
+    step_us: float
+
+
+def eager_limit(curve: Curve, settings: LandmarkSettings = SETTINGS) -> EagerLimit | None:
+    """Where the curve shows the change from eager to rendezvous messages, or None.
+
+    A rendezvous asks before it sends: one round trip more, once, whatever the size. So the
+    limit is the step between neighbouring sizes with the largest time beyond what the bytes
+    added explain, if that excess is at least one latency (half the round trip) and a tenth of
+    the time below. A step that goes away again is a spike or a dip: at least half of it has
+    to stand between all smaller and all larger messages. The excess is the least of three: what
+    the step itself shows, what the line through the sizes below foresees for the size above,
+    and what the line through the sizes above says of the size below; a line's slope is the
+    median over sizes a factor 1.4 to 4 away, and never falls.
+    """
+    latency = latency_us(curve, settings, {})
+    if latency is None:
+        return None
+    found = None
+    for below in range(len(curve.sizes) - 1):
+        limit = _step(curve, below, settings)
+        if (
+            limit is not None
+            and limit.step_us >= settings.eager_step_latencies * latency
+            and limit.step_us >= settings.eager_step_share * limit.time_below_us
+            and (found is None or limit.step_us > found.step_us)
+        ):
+            found = limit
+    return found
+
+
+def _step(curve: Curve, below: int, settings: LandmarkSettings) -> EagerLimit | None:
+    sizes, times, rates = curve.sizes, curve.time_us, curve.bandwidth_mb_s
+    above = below + 1
+    if not settings.eager_from <= sizes[below] <= settings.eager_to:
+        return None
+    before = _far_sizes(curve, below, settings, larger=False)
+    after = _far_sizes(curve, above, settings, larger=True)
+    if not before or not after:
+        return None
+    slope_below = _slope(curve, below, before)
+    slope_above = _slope(curve, above, after)
+    foot, head = before[-1], after[0]
+    before_foot = _far_sizes(curve, foot, settings, larger=False)
+    after_head = _far_sizes(curve, head, settings, larger=True)
+    if not before_foot or not after_head:
+        return None
+    added = sizes[above] - sizes[below]
+    foreseen = times[foot] + _slope(curve, foot, before_foot) * (sizes[above] - sizes[foot])
+    hindsight = times[head] - _slope(curve, head, after_head) * (sizes[head] - sizes[below])
+    step = min(
+        times[above] - times[below] - max(slope_below, slope_above) * added,
+        times[above] - foreseen,
+        hindsight - times[below],
+    )
+    is_dip = max(times[:below]) > times[below] + step / 2
+    is_spike = min(times[above:]) < times[above] - step / 2
+    if step <= 0 or is_dip or is_spike:
+        return None
+    return EagerLimit(
+        size_below=sizes[below],
+        time_below_us=times[below],
+        rate_below_mb_s=rates[below] if rates else None,
+        size_above=sizes[above],
+        time_above_us=times[above],
+        rate_above_mb_s=rates[above] if rates else None,
+        step_us=step,
+    )
+
+
+def _far_sizes(curve: Curve, index: int, settings: LandmarkSettings, *, larger: bool) -> list[int]:
+    """Indices of the sizes far enough from one for a slope, and near enough."""
+    size = curve.sizes[index]
+    span = range(index + 1, len(curve.sizes)) if larger else range(index)
+    return [
+        other
+        for other in span
+        if curve.sizes[other] > 0
+        and settings.eager_slope_from
+        <= max(curve.sizes[other] / size, size / curve.sizes[other])
+        <= settings.eager_slope_to
+    ]
+
+
+def _slope(curve: Curve, index: int, others: list[int]) -> float:
+    """Median slope in µs a byte between one size and others, at least 0."""
+    size, time = curve.sizes[index], curve.time_us[index]
+    slopes = [(curve.time_us[i] - time) / (curve.sizes[i] - size) for i in others]
+    return max(median(slopes), 0.0)

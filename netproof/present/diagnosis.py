@@ -1,0 +1,211 @@
+"""What is wrong with a partition: on a screen of the terminal, and as plain values for ``json``."""
+
+from __future__ import annotations
+
+import dataclasses
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rich.console import Console
+
+from netproof.diagnosis.diagnosis import Culprit, Diagnosis, Outcome
+from netproof.diagnosis.evidence import Evidence, Sure
+from netproof.localization.accused import Effect
+from netproof.present.documents import FORMAT
+from netproof.present.tables import say
+from netproof.present.wording import counted
+from netproof.verdict.judging import JudgedSession
+
+LINES = 24
+"""Lines of a partition, at most."""
+
+WIDTH = 100
+"""Columns of a line, at most."""
+
+_LABEL = 12
+_STYLES = {Outcome.NOTHING: "green", Outcome.FOUND: "bold red", Outcome.UNKNOWN: "bold yellow"}
+
+
+@dataclasses.dataclass(frozen=True)
+class _Detail:
+    """How much is shown: culprits as a whole and evidence of each, lines of a sentence, notes."""
+
+    whole: int
+    evidence: int
+    lines: int
+    notes: int
+
+
+_DETAILS = (
+    _Detail(3, 3, 3, 5),
+    _Detail(2, 2, 2, 4),
+    _Detail(1, 2, 2, 3),
+    _Detail(1, 2, 2, 2),
+    _Detail(1, 1, 1, 1),
+)
+"""The first that fits the screen."""
+
+
+def print_diagnosis(diagnosis: Diagnosis, out: Console) -> None:
+    """The diagnosis of a partition, the worst culprit first, in a screen."""
+    for sentence, style in lines(diagnosis):
+        say(out, sentence, style)
+
+
+def lines(diagnosis: Diagnosis) -> list[tuple[str, str]]:
+    """The lines that are printed, each with its style."""
+    for detail in _DETAILS:
+        made = list(_lines(diagnosis, detail))
+        if len(made) <= LINES:
+            return made
+    left = len(made) - LINES + 1
+    return [*made[: LINES - 1], (f"and {counted(left, 'more line')}: --json has all", "dim")]
+
+
+def headline(diagnosis: Diagnosis) -> str:
+    """What the diagnosis came to, in a sentence."""
+    told = f"{diagnosis.partition}: {_word(diagnosis)}"
+    if diagnosis.cases:
+        told += f"; {diagnosis.passed} of {diagnosis.cases} measured cases passed"
+    elif diagnosis.red:
+        told += "; no case was measured whole"
+    return f"{told}, {diagnosis.red} failed" if diagnosis.red else told
+
+
+def _word(diagnosis: Diagnosis) -> str:
+    if diagnosis.outcome is Outcome.NOTHING:
+        return "nothing wrong was found"
+    if diagnosis.outcome is Outcome.UNKNOWN:
+        return "it cannot be told whether anything is wrong"
+    return f"something is wrong at {counted(len(diagnosis.culprits), 'place')}"
+
+
+def _lines(diagnosis: Diagnosis, detail: _Detail) -> Iterator[tuple[str, str]]:
+    yield headline(diagnosis), _STYLES[diagnosis.outcome]
+    for number, culprit in enumerate(diagnosis.culprits, 1):
+        yield from _wrapped(f"{number}", culprit.headline, detail.lines, "bold", column=2)
+        if number <= detail.whole:
+            for label, sentence in rows(culprit, detail.evidence):
+                yield from _wrapped(f"  {label}", sentence, detail.lines)
+    for label, sentences in (
+        ("ruled out", diagnosis.ruled_out),
+        ("not known", diagnosis.not_known),
+    ):
+        shown = [*sentences[: detail.notes]]
+        more = len(sentences) - len(shown)
+        if more:
+            shown.append(f"{more} more")
+        if shown:
+            yield from _wrapped(label, "; ".join(shown), detail.lines + 1)
+
+
+def rows(culprit: Culprit, evidence: int | None = None) -> Iterator[tuple[str, str]]:
+    """What is told of a culprit, each with its label; ``evidence``: so much of it, None: all."""
+    shown = culprit.evidence[:evidence]
+    for number, one in enumerate(shown):
+        more = len(culprit.evidence) - len(shown) if number == len(shown) - 1 else 0
+        yield "seen" if number == 0 else "", one.sentence + (f"; {more} more" if more else "")
+    sure = culprit.sure.value if culprit.sure is not Sure.STATISTICAL else "by statistics"
+    yield "how sure", f"{sure}: {culprit.why}"
+    yield "since", str(culprit.since)
+    if culprit.consequences:
+        yield "explains", counted(culprit.consequences, "failed case")
+    if culprit.alternatives:
+        told = f"{'; or '.join(culprit.alternatives)}"
+        yield "or", f"{told}. To tell: {culprit.tells_apart}" if culprit.tells_apart else told
+    yield "do", culprit.advice
+    if culprit.rules_out:
+        yield "clears it", culprit.rules_out
+
+
+def _wrapped(
+    label: str, sentence: str, most: int, style: str = "", *, column: int = _LABEL
+) -> Iterator[tuple[str, str]]:
+    folded = textwrap.wrap(
+        " ".join(sentence.split()),
+        WIDTH - column,
+        max_lines=most,
+        placeholder=" …",
+        break_on_hyphens=False,
+    )
+    for number, line in enumerate(folded):
+        yield f"{label if number == 0 else '':{column}}{line}", style
+
+
+def document(judged: JudgedSession, several: Sequence[Diagnosis]) -> dict[str, Any]:
+    """The diagnoses of a session; docs/diagnose.md tells the keys."""
+    return {
+        "format": FORMAT,
+        "session": str(judged.session.path),
+        "system": judged.matrix.cases[0].system,
+        "started": judged.session.info.get("time_start"),
+        "partitions": [of_diagnosis(one) for one in several],
+    }
+
+
+def of_diagnosis(diagnosis: Diagnosis) -> dict[str, Any]:
+    """One partition's."""
+    return {
+        "partition": diagnosis.partition,
+        "outcome": diagnosis.outcome.value,
+        "cases": diagnosis.cases,
+        "passed": diagnosis.passed,
+        "failed": diagnosis.red,
+        "asked": sorted(one.value for one in diagnosis.asked),
+        "culprits": [_culprit(one) for one in diagnosis.culprits],
+        "ruled_out": list(diagnosis.ruled_out),
+        "not_known": list(diagnosis.not_known),
+        "incomplete": list(diagnosis.incomplete),
+    }
+
+
+def _culprit(culprit: Culprit) -> dict[str, Any]:
+    place, since = culprit.place, culprit.since
+    return {
+        "cause": culprit.cause.value,
+        "place": {
+            "kind": place.kind.value,
+            "name": place.name,
+            "nodes": list(place.nodes),
+            "interface": place.interface or None,
+        },
+        "sentence": culprit.headline,
+        "sure": culprit.sure.value,
+        "why": culprit.why,
+        "evidence": [_evidence(one) for one in culprit.evidence],
+        "alternatives": list(culprit.alternatives),
+        "tells_apart": culprit.tells_apart or None,
+        "failed_cases": culprit.consequences,
+        "since": {
+            "began": since.began.value,
+            "session": since.session or None,
+            "started": None if since.started is None else since.started.isoformat(),
+            "sessions": since.sessions,
+            "why": since.why,
+        },
+        "do": culprit.advice,
+        "rules_out": culprit.rules_out or None,
+    }
+
+
+def _evidence(evidence: Evidence) -> dict[str, Any]:
+    return {
+        "source": evidence.source.value,
+        "sign": evidence.sign.value,
+        "sentence": evidence.sentence,
+        "sure": evidence.sure.value,
+        "environment": evidence.environment or None,
+        "nodes": list(evidence.place.nodes),
+        "effects": [_effect(one) for one in evidence.effects],
+        "alone": None if evidence.recovery is None else evidence.recovery.value,
+    }
+
+
+def _effect(effect: Effect) -> dict[str, Any]:
+    return {
+        "quantity": effect.quantity.value,
+        "ratio": effect.ratio,
+        "interval": list(effect.interval),
+        "rounds": effect.rounds,
+    }

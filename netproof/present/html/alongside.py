@@ -1,0 +1,65 @@
+"""What of a store stands alongside the session, and the way to the page on one switch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from netproof.present.html.html import Part
+from netproof.present.html.material import Report
+from netproof.verdict.judged import Alongside, Together
+
+
+@dataclass(frozen=True)
+class SwitchLink:
+    """The way to the page on one switch."""
+
+    partition: str
+    page: str
+
+
+@dataclass(frozen=True)
+class StoredRow:
+    """A configuration and session, and in ``marks`` what speaks against comparing them."""
+
+    configuration: str
+    measured_on: str
+    session: str
+    cases: int
+    marks: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class AlongsideView:
+    """A row for each configuration and session that a store has."""
+
+    store: str
+    rows: tuple[StoredRow, ...]
+
+
+def parts(report: Report) -> list[Part]:
+    """The parts that the main page has of it; none without others."""
+    made = []
+    if report.against is not None:
+        partition = report.against.partition
+        link = SwitchLink(partition, report.against_page)
+        made.append(Part("switch", f"Switch {partition}", "to_switch.html", link))
+    beside = report.judged.verdict.beside
+    if beside is not None:
+        made.append(Part("alongside", "Compared with", "alongside.html", _view(beside)))
+    return made
+
+
+def _view(beside: Alongside) -> AlongsideView:
+    return AlongsideView(str(beside.store), tuple(map(_row, beside.together())))
+
+
+def _row(together: Together) -> StoredRow:
+    one = together.cases[0]
+    left_out = ("left out",) if together.left_out else ()
+    return StoredRow(
+        configuration=f"{one.case.partition} {one.case.environment}",
+        measured_on=f"{one.date}, {one.age}",
+        session=one.session,
+        cases=len(together.cases),
+        marks=(*left_out, *one.marks),
+    )

@@ -1,0 +1,137 @@
+"""What charts look like: colours, dashes, shapes, axes and legends.
+
+On a page colours are those of its style sheet, so that they follow its light or dark scheme; a
+file has the light ones. Nothing is shown by colour alone: a switch has a dash too, an MPI library
+a shape, a mark a shape of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+
+DASHES = ([1, 0], [7, 3], [2, 2], [9, 3, 2, 3], [4, 4], [12, 4])
+SHAPES = (
+    "circle",
+    "square",
+    "triangle-up",
+    "diamond",
+    "triangle-down",
+    "cross",
+    "triangle-left",
+    "triangle-right",
+)
+
+
+@dataclass(frozen=True)
+class Ink:
+    """The colours of a chart, as text that CSS understands; ``series`` for up to eight."""
+
+    text: str
+    faint: str
+    grid: str
+    failed: str
+    inconclusive: str
+    warning: str
+    series: tuple[str, ...]
+
+
+PAGE = Ink(
+    "var(--text)",
+    "var(--faint)",
+    "var(--grid)",
+    "var(--failed)",
+    "var(--inconclusive)",
+    "var(--warning)",
+    tuple(f"var(--series-{number})" for number in range(8)),
+)
+FILE = Ink(
+    "#1b1f24",
+    "#57606a",
+    "#d8dee4",
+    "#b3261e",
+    "#5a3e85",
+    "#8a5300",
+    (
+        "#0072b2",
+        "#d55e00",
+        "#007a5a",
+        "#a8508a",
+        "#3a8fc4",
+        "#8f6a00",
+        "#5b4bb5",
+        "#4d4d4d",
+    ),
+)
+"""After Okabe and Ito, darkened where lines of theirs are too faint on white."""
+
+
+@dataclass(frozen=True)
+class Looks:
+    """The session's partitions and environments, in an order that gives each its look.
+
+    A partition has the same colour and dash in every chart, an environment the same shape.
+    ``stored``: those of the partitions that other sessions measured; they are grey. ``legend``:
+    what a legend calls the environments, for which other curves may stand.
+    """
+
+    partitions: tuple[str, ...]
+    environments: tuple[str, ...]
+    stored: tuple[str, ...] = ()
+    legend: str = "MPI × compiler"
+
+    def colours(self, names: Sequence[str], ink: Ink, *, of: str) -> alt.Scale:
+        """Colours of those names, by the place that each has among all."""
+        scale = _scale(names, self._all(of), ink.series)
+        if of == "partition":
+            colours = zip(names, scale.range, strict=True)
+            scale.range = [ink.faint if name in self.stored else own for name, own in colours]
+        return scale
+
+    def dashes(self, names: Sequence[str]) -> alt.Scale:
+        """Dashes of those partitions."""
+        return _scale(names, self.partitions, DASHES)
+
+    def shapes(self, names: Sequence[str]) -> alt.Scale:
+        """Shapes of those environments."""
+        return _scale(names, self.environments, SHAPES)
+
+    def _all(self, of: str) -> tuple[str, ...]:
+        return self.partitions if of == "partition" else self.environments
+
+
+def _scale(names: Sequence[str], everyone: Sequence[str], looks: Sequence[Any]) -> alt.Scale:
+    places = [everyone.index(name) for name in names]
+    return alt.Scale(domain=list(names), range=[looks[place % len(looks)] for place in places])
+
+
+def looking(chart: Any, ink: Ink) -> Any:
+    """A chart, or several in one, with axes and legends as all charts have them."""
+    words = {"labelColor": ink.text, "titleColor": ink.text, "labelFontSize": 11}
+    return (
+        chart.configure_view(stroke=ink.grid)
+        .configure_axis(
+            **words,
+            titleFontSize=12,
+            titleFontWeight="normal",
+            domainColor=ink.faint,
+            tickColor=ink.faint,
+            gridColor=ink.grid,
+        )
+        .configure_legend(
+            **words,
+            orient="bottom",
+            direction="horizontal",
+            columns=4,
+            titleFontSize=11,
+            titleFontWeight="normal",
+            symbolFillColor=ink.text,
+            symbolStrokeColor=ink.text,
+            labelLimit=260,
+            symbolSize=90,
+            columnPadding=14,
+        )
+    )

@@ -1,0 +1,104 @@
+"""What buyer and seller risk by references, in rows and plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+
+from netproof.present.tables import TableColumn, benchmark_name, print_table, say
+from netproof.verdict.reference_risks import NoRisk, ReferenceRisk
+from netproof.verdict.risk import RISK
+
+
+def print_risks(
+    risks: Sequence[ReferenceRisk],
+    without: Sequence[NoRisk],
+    margin: float,
+    out: Console,
+) -> None:
+    """A line for each landmark: its scatter, the risks of its bound, and a plan for both."""
+    bounded = [one for one in risks if one.curve is not None]
+    for title, several in (
+        (f"with bounds; the buyer's risk is of a network that is {margin:.0%} worse", bounded),
+        ("without bounds", [one for one in risks if one.curve is None]),
+    ):
+        if not several:
+            continue
+        say(out, title, "bold")
+        columns = [
+            TableColumn("partition", [one.case.partition for one in several], right=False),
+            TableColumn("environment", [one.case.environment for one in several], right=False),
+            TableColumn("benchmark", [benchmark_name(one.case) for one in several], right=False),
+            TableColumn("ranks", [str(one.case.ranks) for one in several]),
+            TableColumn("landmark", [one.variable for one in several], right=False),
+            TableColumn("agreed", [f"{one.agreed:.5g} {one.unit}" for one in several]),
+            TableColumn("launches ±", [_within(one) for one in several], rank=2),
+            TableColumn("sessions ±", [f"{one.scatter.between:.1%}" for one in several], rank=2),
+        ]
+        if several is bounded:
+            curves = [one.curve for one in several]
+            columns += [
+                TableColumn("bound", [f"{curve.bound:.0%}" for curve in curves]),
+                TableColumn("seller risks", [f"{curve.seller():.1%}" for curve in curves]),
+                TableColumn("buyer risks", [f"{curve.buyer(margin):.1%}" for curve in curves]),
+            ]
+        columns.append(
+            TableColumn(f"for {RISK:.0%} each", [_planned(one) for one in several], right=False)
+        )
+        print_table(columns, out)
+        out.print()
+    for one in without:
+        say(out, f"{one.case}: nothing can be said: {one.reason}", "yellow")
+
+
+def _planned(one: ReferenceRisk) -> str:
+    if one.plan is None:
+        return "no plan: they scatter too much"
+    plan = one.plan
+    sessions = "1 session" if plan.sessions == 1 else f"{plan.sessions} sessions"
+    launches = "1 launch" if plan.launches == 1 else f"{plan.launches} launches"
+    return f"{sessions} of {launches}, bound {plan.bound:.1%}"
+
+
+def _within(one: ReferenceRisk) -> str:
+    """How launches scatter; single ones do not tell, and theirs is part of that of sessions."""
+    scatter = one.scatter
+    return "-" if scatter.launches == scatter.sessions else f"{scatter.within:.1%}"
+
+
+def of_risk(one: ReferenceRisk) -> dict[str, Any]:
+    """A landmark's risks as plain values for ``json``; ratios are to the agreed value."""
+    plan, curve = one.plan, one.curve
+    return {
+        "landmark": one.variable,
+        "unit": one.unit,
+        "agreed": one.agreed,
+        "scatter": {
+            "launches": one.scatter.within,
+            "sessions": one.scatter.between,
+        },
+        "bound": None if curve is None else curve.bound,
+        "curve": []
+        if curve is None
+        else [
+            {
+                "ratio": ratio,
+                "passed": shares.passed,
+                "failed": shares.failed,
+                "inconclusive": shares.inconclusive,
+            }
+            for ratio, shares in zip(curve.ratios, curve.shares, strict=True)
+        ],
+        "plan": None
+        if plan is None
+        else {
+            "sessions": plan.sessions,
+            "launches": plan.launches,
+            "bound": plan.bound,
+            "seller": plan.seller,
+            "buyer": plan.buyer,
+        },
+        "why": one.why or None,
+    }

@@ -1,0 +1,96 @@
+"""What each node's interfaces counted, and what MPI libraries say of their transport, in words."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+
+from netproof.present.tables import TableColumn, print_table, say
+from netproof.session import transport
+from netproof.session.session import CheckResult
+from netproof.verdict.traffic import InterfaceTotals
+
+NOT_KNOWN = "not known"
+
+MOST_NODES = 32
+"""Of more nodes, only interfaces that counted something amiss are shown."""
+
+
+def print_traffic(traffic: Sequence[InterfaceTotals], out: Console) -> None:
+    """A row for each interface; nothing where none was counted."""
+    rows = list(traffic)
+    left = 0
+    if len({(one.partition, one.node) for one in rows}) > MOST_NODES:
+        rows = [one for one in rows if one.amiss()]
+        left = len(traffic) - len(rows)
+    if not traffic:
+        return
+    out.print()
+    say(out, "what the nodes' interfaces counted", "bold")
+    if rows:
+        columns = {
+            "partition": [one.partition for one in rows],
+            "node": [one.node for one in rows],
+            "interface": [f"{one.interface}{'' if one.rail else ' (other)'}" for one in rows],
+            "sent MB": [megabytes(one.counted["tx_bytes"]) for one in rows],
+            "received MB": [megabytes(one.counted["rx_bytes"]) for one in rows],
+            "errors": [count(one.errors()) for one in rows],
+            "dropped": [count(one.drops()) for one in rows],
+            "carrier changes": [count(one.carrier_changes()) for one in rows],
+            "sent again": [share(one) for one in rows],
+        }
+        texts = ("partition", "node", "interface")
+        print_table(
+            [TableColumn(name, cells, right=name not in texts) for name, cells in columns.items()],
+            out,
+        )
+    if left:
+        say(out, f"{left} more interfaces without errors, drops and carrier changes", "dim")
+
+
+def count(value: int | None) -> str:
+    """A count, or that it is not known."""
+    return NOT_KNOWN if value is None else f"{value:,}"
+
+
+def megabytes(value: int | None) -> str:
+    """Bytes in 10⁶, or that they are not known."""
+    return NOT_KNOWN if value is None else f"{value / 1e6:,.1f}"
+
+
+def share(totals: InterfaceTotals) -> str:
+    """The segments that the node had to send again; of the interfaces under test alone."""
+    if not totals.rail:
+        return ""
+    again = totals.again
+    if again.count is None:
+        return NOT_KNOWN
+    return f"{again.count:,} ({100 * again.value:.2g} %)"
+
+
+def transports(results: Sequence[CheckResult]) -> dict[str, tuple[str, ...]]:
+    """What the MPI library of each configuration says of its transport, or why it is not known.
+
+    The first of its jobs that says something speaks for the others.
+    """
+    by_place: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for result in results:
+        if result.transport is not None:
+            by_place[f"{result.partition} {result.environment}"].append(result.transport)
+    found = {}
+    for place, told in by_place.items():
+        one = next((one for one in told if one["said"]), told[0])
+        found[place] = transport.telling(one["said"]) or (f"{NOT_KNOWN}: {one['absent']}",)
+    return found
+
+
+def print_transports(results: Sequence[CheckResult], out: Console) -> None:
+    """A paragraph for each configuration; nothing where no job was asked."""
+    for place, lines in transports(results).items():
+        out.print()
+        say(out, f"{place}: its MPI library on its transport", "bold")
+        for line in lines:
+            say(out, line, "dim")

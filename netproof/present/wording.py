@@ -1,0 +1,51 @@
+"""Sentences and parts of them that several presenters have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from netproof.benchmarks.registry import FEATURES
+from netproof.site.matrix import Absence
+from netproof.verdict.counts import Counts
+
+
+def counted(count: int, one: str = "case", several: str | None = None) -> str:
+    """``1 case``, ``2 cases``; ``several``: the plural where it is not just ``one`` with an s."""
+    return f"1 {one}" if count == 1 else f"{count} {several or f'{one}s'}"
+
+
+def not_available(absences: Sequence[Absence]) -> list[str]:
+    """What environments lack, a sentence for each partition, benchmark and reason."""
+    together: dict[tuple[str, str, str], list[str]] = {}
+    for one in absences:
+        place = (one.partition, one.benchmark, one.reason)
+        together.setdefault(place, []).append(one.environment)
+    return [
+        f"{partition} {', '.join(environments)} {FEATURES.get(benchmark, benchmark)}: {reason}"
+        for (partition, benchmark, reason), environments in together.items()
+    ]
+
+
+def outcome(found: Counts, worse: int = 0) -> str:
+    """What a session came to, in one sentence without its end.
+
+    ``worse``: how many configurations changed for the worse since earlier sessions.
+    """
+    parts = [
+        (found.warned, "of them with a warning"),
+        (found.expected, "of them failed as expected"),
+        (found.inconclusive, "inconclusive"),
+        (found.failed, "failed"),
+        (found.not_whole, "of these not measured whole"),
+        (found.not_run, "did not run"),
+        (worse, "changed for the worse"),
+        (found.deferred, "more deferred"),
+        (found.not_measured, "more could not be measured"),
+    ]
+    said = [f"{found.passed} of {found.cases} cases passed"]
+    said += [f"{count} {what}" for count, what in parts if count]
+    if found.faults:
+        said.append(f"{counted(found.faults, 'fault')} beyond single cases")
+    if found.undecided:
+        said.append(f"{counted(found.undecided, 'node')} undecided")
+    return ", ".join(said)

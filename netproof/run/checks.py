@@ -1,0 +1,223 @@
+"""The checks of single functions: complete, and within their references."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import reframe as rfm
+import reframe.utility.udeps as udeps
+from reframe.core.builtins import parameter, run_after, run_before, sanity_function, variable
+from reframe.core.exceptions import SanityError
+from reframe.utility.sanity import make_performance_function
+
+from netproof.benchmarks import netpipe, registry
+from netproof.criteria import Level
+from netproof.errors import NetproofError
+from netproof.intake import json_reading
+from netproof.run.jobs import (
+    PLAN_FILE,
+    Launched,
+    Referenced,
+    environments_of,
+    mpi_case,
+    name_of,
+    netpipe_case,
+    rank_counts,
+)
+from netproof.run.reading import Reader
+from netproof.session import job_files, measured, reference_findings, session
+from netproof.site.partition import fewest_ranks_feature, ranks_feature
+from netproof.verdict import judgement, limits
+from netproof.verdict.subject import Subject
+
+
+class Check(rfm.RunOnlyRegressionTest, Launched, Referenced):
+    """One function, judged over the files that its job left.
+
+    Its output is the benchmark's text. ``netproof_case`` says what was to be measured and
+    ``netproof_measured`` holds what the job measured, ``netproof_references`` what its references
+    say of it and of what was launched further; all go into ReFrame's session report.
+    """
+
+    local = True
+    sourcesdir = None
+    executable = "cat"
+    require_reference = True
+    ranks = variable(int, loggable=True)
+    netproof_kind = variable(str, value="check", loggable=True)
+    netproof_case = variable(dict, value={}, loggable=True)
+    netproof_measured = variable(dict, value={}, loggable=True)
+    netproof_references = variable(list, value=[], loggable=True)
+
+    def subject(self) -> str:
+        """Stem of the names of the function's steps."""
+        raise NetproofError(f"{type(self).__name__} names no function")
+
+    def parameters(self) -> dict[str, int]:
+        """Of the tests that measure the function."""
+        return {}
+
+    def read(self) -> measured.Measured:
+        """The complete case as the job measured it, or Incomplete."""
+        raise NetproofError(f"{type(self).__name__} reads nothing")
+
+    @run_after("init")
+    def wait_for_launches(self) -> None:
+        """Run once the job is done, and what launched on."""
+        for waited_for in (self.launched_by, self.launched_further_by):
+            self.depends_on(name_of(waited_for, **self.parameters()), udeps.by_case)
+
+    @run_after("setup")
+    def show_output(self) -> None:
+        """Make the benchmark's own text the check's output; ReFrame takes options as shell text."""
+        self.job_of = self.getdep(name_of(self.launched_by, **self.parameters()))
+        self.further_of = self.getdep(name_of(self.launched_further_by, **self.parameters()))
+        folder = Path(self.job_of.stagedir)
+        self.executable_opts = [
+            shlex.quote(str(folder / f"{self.subject()}.{launch}.out"))
+            for launch in range(1, self.launches + 1)
+        ]
+
+    @sanity_function
+    def is_complete(self) -> bool:
+        """All sizes and launches that were asked for are there, and nothing else."""
+        try:
+            first = self.read()
+            self.measured = self.further_of.extend(first)
+        except job_files.Incomplete as error:
+            # ReFrame puts a cause's text behind the error's own.
+            raise SanityError("; ".join(error.reasons)) from None
+        job_plan = json_reading.json_file(Path(self.job_of.stagedir) / PLAN_FILE)
+        self.netproof_measured = {
+            "format": session.MEASURED_FORMAT,
+            **first.as_json(),
+            "partition_extras": self.current_partition.extras,
+            "environment_extras": self.current_environ.extras,
+            "seed": job_plan["seed"],
+            "jobid": self.job_of.job.jobid,
+        }
+        return True
+
+    @run_before("performance")
+    def set_variables(self) -> None:
+        """The landmarks and the time at every size, as plain values that cannot raise.
+
+        Those that have a reference are judged by their interval. One that lies astride its bounds
+        is not judged by its value, which may be on either side: it fails as inconclusive. A dry
+        run has no values; what it can see is whether there are references.
+        """
+        try:
+            bounds = self.reference[self]
+        except KeyError as error:
+            missing = error.args[0]
+            key = "" if missing is self else f": key {missing!r} is not there"
+            raise SanityError(
+                f"{self.current_system.name}.yaml has no {type(self).__name__} for"
+                f" {self.current_partition.fullname}, {self.current_environ.name}{key}"
+            ) from None
+        if self.is_dry_run():
+            return
+        self.perf_variables = {}
+        for name, (value, unit) in limits.variables(self.measured).items():
+            if value is not None:
+                self.perf_variables[name] = make_performance_function(
+                    lambda value=value: value, unit
+                )
+            if name.startswith(limits.TIME_AT):
+                bounds.setdefault(name, (0, None, None, unit))
+        subject = Subject.of_extras(
+            self.measured, self.current_partition.extras, self.current_environ.extras["known"]
+        )
+        findings = judgement.references(subject, limits.of_references(bounds))
+        self.netproof_references = [
+            reference_findings.as_json(name, finding) for name, finding in findings.items()
+        ]
+        # Also of an entry whose failure is expected, which is not judged here.
+        undefined = limits.not_defined(bounds, self.measured)
+        if undefined:
+            raise SanityError(undefined)
+        self.open_references = []
+        for name, finding in findings.items():
+            if finding.level is Level.UNDEFINED:
+                raise SanityError(finding.why)
+            if finding.level is Level.INCONCLUSIVE:
+                self.open_references.append(finding.why)
+                bounds[name] = (bounds[name][0], None, None, bounds[name][3])
+
+    @run_after("performance")
+    def insist_on_decisions(self) -> None:
+        """What is neither within its references nor beyond them has not passed."""
+        if not self.is_dry_run() and self.open_references:
+            raise SanityError(f"inconclusive: {'; '.join(self.open_references)}")
+
+
+class NetpipeCheck(Check, Reader):
+    """NetPIPE over one protocol, on one path, in one direction."""
+
+    protocol = variable(str)
+    path = parameter(netpipe.PATHS)
+    direction = parameter(netpipe.DIRECTIONS)
+    ranks = 2
+    valid_systems = ["*"]
+    valid_prog_environs = ["+netpipe-tcp +netpipe-mpi"]
+    tags = {"netpipe"}
+
+    @run_after("init")
+    def name_case(self) -> None:
+        """Say what is to be measured."""
+        self.netproof_case = {
+            "benchmark": "netpipe",
+            "function": self.protocol,
+            "ranks": 2,
+            "path": self.path,
+            "direction": self.direction,
+        }
+
+    def subject(self) -> str:
+        """Stem of the names of the variant's steps."""
+        return netpipe.subject(self.protocol, self.path, self.direction)
+
+    def read(self) -> measured.Measured:
+        """The complete case, or Incomplete."""
+        variant = (self.protocol, self.path, self.direction)
+        return self.case_of(self.job_of, netpipe_case(self.job_of, *variant))
+
+
+class MpiCheck(Check, Reader):
+    """One function of a benchmark at one rank count."""
+
+    function = variable(str)
+    job_ranks = parameter(rank_counts())
+
+    @run_after("init")
+    def find_partitions(self) -> None:
+        """Run where the partition measures this rank count, and the environment has it."""
+        benchmark = self.launched_by.benchmark
+        self.tags = {benchmark}
+        self.valid_prog_environs = environments_of(benchmark)
+        function = registry.mpi(benchmark).function(self.function)
+        self.ranks = 2 if function.pair else self.job_ranks
+        feature = fewest_ranks_feature if function.pair else ranks_feature
+        odd = function.pairs and self.job_ranks % 2
+        self.valid_systems = [] if odd else [f"+{feature(self.job_ranks)}"]
+        self.netproof_case = {
+            "benchmark": benchmark,
+            "function": self.function,
+            "ranks": self.ranks,
+            "path": "between",
+            "direction": "oneway",
+        }
+
+    def subject(self) -> str:
+        """Stem of the names of the function's steps."""
+        return self.function
+
+    def parameters(self) -> dict[str, int]:
+        """Of the tests that measure the function."""
+        return {"ranks": self.job_ranks}
+
+    def read(self) -> measured.Measured:
+        """The complete case, or Incomplete."""
+        function = registry.mpi(self.launched_by.benchmark).function(self.function)
+        return self.case_of(self.job_of, mpi_case(self.job_of, function))

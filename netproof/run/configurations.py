@@ -1,0 +1,108 @@
+"""The tests that compare the configurations of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import reframe as rfm
+import reframe.utility.udeps as udeps
+from reframe.core.builtins import parameter, run_after, sanity_function, variable
+from reframe.core.exceptions import SanityError
+from reframe.core.runtime import runtime
+
+from netproof.benchmarks import netpipe, registry
+from netproof.errors import NetproofError
+from netproof.run.curves import hold
+from netproof.run.jobs import Launched, name_of, rank_counts
+from netproof.run.launching_on import baseline_of_system
+from netproof.run.reading import Reader, tests_of
+from netproof.site.site_file import JUDGE_ENVIRONMENT
+from netproof.verdict import comparing
+from netproof.verdict.subject import Subject
+
+
+def _everyone(test: Configurations) -> list[Subject]:
+    """Every case of every configuration that a test waits for, with all launches that it has."""
+    kinds = [test.launched_further_by, test.compared_further_by]
+    jobs = tests_of(test, name_of(test.launched_by, **test.parameters()))
+    several = [tests_of(test, name_of(kind, **test.parameters())) for kind in kinds]
+    return [
+        subject
+        for where, job in jobs.items()
+        for subject in test.complete(job, *(tests[where] for tests in several if where in tests))
+    ]
+
+
+class Configurations(rfm.RunOnlyRegressionTest, Launched):
+    """The criteria that compare configurations, over every job of one kind in the run.
+
+    It runs once, in ReFrame's own environment and on the first partition, when all jobs are done.
+    A run narrowed to some environments or checks does not have it.
+    """
+
+    local = True
+    sourcesdir = None
+    executable = "true"
+    valid_prog_environs = [JUDGE_ENVIRONMENT]
+    netproof_kind = variable(str, value="configurations", loggable=True)
+
+    def parameters(self) -> dict[str, int]:
+        """Of the jobs that are compared."""
+        return {}
+
+    def features(self) -> Iterable[str]:
+        """What an environment has to have for its jobs."""
+        raise NetproofError(f"{type(self).__name__} compares no benchmark")
+
+    @run_after("init")
+    def wait_for_all(self) -> None:
+        """Run once every job is done, on whatever partition, and what launched on.
+
+        Where no environment has the benchmark there is no job, and nothing to compare.
+        """
+        features = set(self.features())
+        partitions = runtime().system.partitions
+        if not any(features <= set(one.features) for each in partitions for one in each.environs):
+            self.valid_systems = []
+            return
+        self.valid_systems = [partitions[0].fullname]
+        for waited_for in (self.launched_by, self.launched_further_by, self.compared_further_by):
+            self.depends_on(name_of(waited_for, **self.parameters()), udeps.fully)
+
+    @sanity_function
+    def configurations_hold(self) -> bool:
+        """No criterion fails, or a sentence for each that does."""
+        subjects = _everyone(self)
+        if not subjects:
+            raise SanityError("no case is complete, so there is nothing to compare")
+        rulings = comparing.across(subjects, baseline_of_system())
+        return hold([ruling for several in rulings.values() for ruling in several])
+
+
+class NetpipeConfigurations(Configurations, Reader):
+    """NetPIPE on all configurations."""
+
+    tags = {"netpipe"}
+
+    def features(self) -> Iterable[str]:
+        """NetPIPE's."""
+        return netpipe.BENCHMARK.features
+
+
+class MpiConfigurations(Configurations, Reader):
+    """A benchmark's functions on all configurations of one rank count."""
+
+    job_ranks = parameter(rank_counts())
+
+    @run_after("init")
+    def tag(self) -> None:
+        """Its benchmark is the one that its jobs launch."""
+        self.tags = {self.launched_by.benchmark}
+
+    def features(self) -> Iterable[str]:
+        """Those of the benchmark that its jobs launch."""
+        return registry.mpi(self.launched_by.benchmark).features
+
+    def parameters(self) -> dict[str, int]:
+        """Of the jobs that are compared."""
+        return {"ranks": self.job_ranks}

@@ -1,0 +1,93 @@
+"""The tests that judge each curve of a job."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import reframe as rfm
+import reframe.utility.udeps as udeps
+from reframe.core.builtins import parameter, run_after, sanity_function, variable
+from reframe.core.exceptions import SanityError
+
+from netproof.criteria import Level
+from netproof.run.jobs import Launched, environments_of, name_of, rank_counts
+from netproof.run.reading import Reader
+from netproof.session import again
+from netproof.site.partition import ranks_feature
+from netproof.verdict import confirming, judgement
+from netproof.verdict.subject import Ruling
+
+
+class Curves(rfm.RunOnlyRegressionTest, Launched):
+    """The criteria along each curve of one job, with what was launched further."""
+
+    local = True
+    sourcesdir = None
+    executable = "true"
+    netproof_kind = variable(str, value="curves", loggable=True)
+
+    def parameters(self) -> dict[str, int]:
+        """Of the job whose curves are judged."""
+        return {}
+
+    @run_after("init")
+    def wait_for_launches(self) -> None:
+        """Run once the job is done, and what launched on."""
+        for waited_for in (self.launched_by, self.launched_further_by):
+            self.depends_on(name_of(waited_for, **self.parameters()), udeps.by_case)
+
+    @sanity_function
+    def curves_hold(self) -> bool:
+        """No criterion fails, or a sentence for each that does."""
+        job = self.getdep(name_of(self.launched_by, **self.parameters()))
+        launched_on = self.getdep(name_of(self.launched_further_by, **self.parameters()))
+        subjects = self.complete(job, launched_on)
+        if not subjects:
+            raise SanityError("no case is complete, so there is no curve to judge")
+        measured_again = launched_on.measured_again()
+        rulings = [
+            ruling
+            for subject, findings in judgement.along_all(subjects).items()
+            for ruling in confirming.rule_all(
+                subject, findings, measured_again.get(subject.case.key())
+            )
+        ]
+        for one in judgement.launched(subjects, again.starts(measured_again)):
+            rulings.append(Ruling(one.finding, one.finding.level, one.finding.reason))
+        return hold(rulings)
+
+
+def hold(rulings: Sequence[Ruling]) -> bool:
+    """Whether no ruling fails or is inconclusive; else SanityError with a line for each."""
+    failed = [ruling.why for ruling in rulings if ruling.level is Level.FAIL]
+    failed += [
+        f"inconclusive: {ruling.why}" for ruling in rulings if ruling.level is Level.INCONCLUSIVE
+    ]
+    if failed:
+        raise SanityError("\n".join(failed))
+    return True
+
+
+class NetpipeCurves(Curves, Reader):
+    """The curves of one NetPIPE job."""
+
+    valid_systems = ["*"]
+    valid_prog_environs = ["+netpipe-tcp +netpipe-mpi"]
+    tags = {"netpipe"}
+
+
+class MpiCurves(Curves, Reader):
+    """The curves of one job of a benchmark's functions."""
+
+    job_ranks = parameter(rank_counts())
+
+    @run_after("init")
+    def find_partitions(self) -> None:
+        """Run where the partition measures this rank count, and the environment has it."""
+        self.tags = {self.launched_by.benchmark}
+        self.valid_prog_environs = environments_of(self.launched_by.benchmark)
+        self.valid_systems = [f"+{ranks_feature(self.job_ranks)}"]
+
+    def parameters(self) -> dict[str, int]:
+        """Of the job whose curves are judged."""
+        return {"ranks": self.job_ranks}

@@ -1,0 +1,217 @@
+"""What launches leave undecided, of the cases of one job and compared with those of others."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from netproof.criteria import Level
+from netproof.run.further_cases import Done, FurtherCase
+from netproof.site.partition import ScoreBaseline
+from netproof.verdict import comparing, confirming, disturbing, judgement, limits, refining
+from netproof.verdict.judgement import Job
+from netproof.verdict.subject import Ruling, Subject
+
+AGAINST = (Level.FAIL, Level.INCONCLUSIVE)
+"""What a ruling has to be for its case to be measured further."""
+
+
+@dataclass(frozen=True)
+class Undecided:
+    """What has to be launched on, by the case's key, each with why: whole, and around flags."""
+
+    whole: dict[tuple, tuple[str, ...]] = field(default_factory=dict)
+    around: dict[tuple, tuple[str, ...]] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.whole or self.around)
+
+
+def undecided(several: Sequence[Done]) -> Undecided:
+    """What is not decided of the cases of one job.
+
+    A quantity is decided when its interval lies within its bounds, or wholly beyond them, on
+    launches that nothing disturbed; of a case that is launched on, after at least as many further
+    launches as confirming takes. It is decided as well, and stays inconclusive, when by then
+    something else ran beside every launch, or a healthy twin was too slow to tell anything by. A
+    case that has failed by one quantity is decided as a whole. One that fails by what its nodes
+    counted is too, and only its flagged sizes are measured again. What rests on such a case asks
+    for nothing. A flagged size is decided as ``confirming.settled`` says, and a place between two
+    sizes as ``refining.settled``, of a case that has not failed. What is compared with
+    other cases of the job, as TCP's or other functions', is launched on with them.
+
+    Where configurations of a partition are compared, launches of both are made next to each other,
+    until their ratio is decided. Where something is compared with another partition, or by its
+    score, every round is made: the other side's launches are made by another job.
+    """
+    subjects = {done.asked.case.key(): done.subject() for done in several}
+    alone = [done for done in several if not done.asked.peers]
+    counted = {key for done in alone if _fails_by_counters(subjects[key := done.asked.case.key()])}
+    red = counted | {done.asked.case.key() for done in alone if failed(done, subjects)}
+    found = Undecided()
+    for done in several:
+        key = done.asked.case.key()
+        subject = subjects[key]
+        confirm = subject.settings.confirm
+        enough = len(done.launches) >= confirm.launches
+        if done.asked.peers:
+            if len(done.launches) < done.asked.rounds() and not (
+                enough and disturbing.never_calm(subject)
+            ):
+                rulings = _comparing(subject, done.asked.peers, done.asked.baseline)
+                whys = _against(rulings)
+                if done.launches and (done.asked.elsewhere or not enough):
+                    # What the others' launches will say is not known here.
+                    whys = (f"{len(done.launches)} further launches of {subject} are made",)
+                elif done.launches:
+                    own = [one for one in rulings if one.finding.where == str(subject)]
+                    levels = {one.level for one in own}
+                    whys = _against(own) if Level.FAIL not in levels else ()
+                if whys:
+                    found.whole[key] = whys
+            continue
+        flags = done.asked.flags()
+        if key in red - counted:
+            continue
+        if flags and not confirming.settled(subject, flags, done.again, done.asked.rounds()):
+            found.around[key] = tuple(flag.why for flag in flags)
+        elif key not in red and not refining.settled(subject, done.again, done.asked.rounds()):
+            found.around[key] = tuple(f"{subject}: {place.why}" for place in done.asked.places())
+        if key in red or len(done.launches) >= done.asked.rounds():
+            continue
+        if done.launches and not enough:
+            found.whole[key] = (
+                *found.whole.get(key, ()),
+                f"{len(done.launches)} further launches of {subject} are made",
+            )
+            continue
+        for name, ruling in _of_whole(done, subjects):
+            if ruling.level not in AGAINST:
+                continue
+            sides = (subject, *judgement.rests_on(subject, ruling.finding, subjects))
+            in_vain = any(map(disturbing.never_calm, sides)) or (
+                name == "twin_share" and limits.twin_too_slow(subject.measured)
+            )
+            if (enough and in_vain) or any(one.case.key() in red for one in sides):
+                continue
+            for one in sides:
+                of_one = one.case.key()
+                found.whole[of_one] = (*found.whole.get(of_one, ()), ruling.why)
+    return found
+
+
+def _fails_by_counters(subject: Subject) -> bool:
+    """Whether a case fails by what its nodes counted, which more launches do not change."""
+    return any(finding.level is Level.FAIL for finding in judgement.counted(subject))
+
+
+def failed(done: Done, job: Job, *, ended: bool = False) -> bool:
+    """Whether a case has failed by what its job says of it, whatever more launches would say.
+
+    ``job``: the cases of the job, of which it is compared with some; ``ended``: its launches are
+    all made.
+    """
+    subject = done.subject()
+    most = 0 if ended else done.asked.rounds()
+    if confirming.failed(subject, done.asked.flags(), done.again, most):
+        return True
+    if refining.failed(subject, done.again, most):
+        return True
+    further = sum(launch.further for launch in subject.measured.launches)
+    # What is undefined may be defined by more launches.
+    return further >= subject.settings.confirm.launches and any(
+        ruling.level is Level.FAIL and ruling.finding.level is Level.FAIL
+        for _, ruling in _of_whole(done, job)
+    )
+
+
+def _of_whole(done: Done, job: Job) -> list[tuple[str, Ruling]]:
+    """The rulings on what is judged by all launches of a whole curve, with a reference's name."""
+    subject = done.subject()
+    findings = [("", finding) for finding in judgement.rates(subject, job)]
+    findings += judgement.references(subject, done.asked.limits).items()
+    return [(name, judgement.rule(subject, finding, None)) for name, finding in findings]
+
+
+def _against(rulings: Sequence[Ruling]) -> tuple[str, ...]:
+    return tuple(ruling.why for ruling in rulings if ruling.level in AGAINST)
+
+
+def _comparing(
+    subject: Subject, peers: Sequence[Subject], baseline: ScoreBaseline | None
+) -> list[Ruling]:
+    """The rulings that a case has a part in, on either side: sizes of the envelope, and scores."""
+    label, members = str(subject), [subject, *peers]
+    rulings = [ruling for several in comparing.envelopes(members).values() for ruling in several]
+    if baseline is not None:
+        rulings += [
+            ruling
+            for several in comparing.across(members, baseline).values()
+            for ruling in several
+            if ruling.finding.criterion == "score"
+        ]
+    return [ruling for ruling in rulings if label in (ruling.finding.where, ruling.finding.against)]
+
+
+def compared(
+    everyone: Sequence[Done], own: Sequence[FurtherCase], baseline: ScoreBaseline | None
+) -> list[FurtherCase]:
+    """Those of a job's ``own`` cases that comparing configurations leaves undecided.
+
+    They are flagged themselves, and the environments on their partition that they are flagged
+    against are launched next to them; or they are in comparison with a case on another partition,
+    or by a score, which their own jobs launch on. Each comes with those of ``everyone`` that it is
+    compared with. What is flagged of a case that has failed by itself asks for nothing.
+    ``baseline``: what scores are relative to.
+    """
+    by_key = {done.asked.case.key(): done.asked.subject for done in everyone}
+    red = {
+        str(done.asked.subject)
+        for done in everyone
+        if _fails_by_counters(done.asked.subject) or failed(done, by_key, ended=True)
+    }
+    groups: dict[tuple, list[Subject]] = {}
+    for subject in by_key.values():
+        if subject.measured.curve.sizes != (0,):
+            groups.setdefault(comparing.group(subject.case), []).append(subject)
+    found = []
+    for one in own:
+        key = one.case.key()
+        members = groups.get(comparing.group(one.case), [])
+        peers = tuple(member for member in members if member.case.key() != key)
+        if not peers:
+            continue
+        flagged = []
+        if str(one.subject) not in red:
+            flagged = [peer for peer in peers if _above(one.subject, peer)]
+        here = [peer for peer in flagged if peer.case.partition == one.case.partition]
+        against = [
+            peer
+            for peer in peers
+            if peer.case.partition != one.case.partition
+            and str(peer) not in red
+            and _above(peer, one.subject)
+        ]
+        scores = [
+            ruling
+            for ruling in _comparing(one.subject, peers, baseline)
+            if ruling.finding.criterion == "score"
+            and ruling.level in AGAINST
+            and ruling.finding.where not in red
+        ]
+        if flagged or against or scores:
+            asked = dataclasses.replace(
+                one,
+                peers=peers,
+                baseline=baseline,
+                paired=tuple(sorted(peer.case.environment for peer in here)),
+                elsewhere=len(here) < len(flagged) or bool(against or scores),
+            )
+            found.append(asked)
+    return found
+
+
+def _above(subject: Subject, peer: Subject) -> bool:
+    """Whether the envelope of the two alone has something against ``subject``."""
+    return bool(_against(comparing.envelopes([subject, peer])[subject]))

@@ -1,0 +1,433 @@
+"""The Slurm jobs of a run: what they launch, with which options, and what they leave."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+import os
+import random
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import reframe as rfm
+import reframe.utility.typecheck as typ
+from reframe.core.backends import getlauncher
+from reframe.core.builtins import parameter, run_after, run_before, sanity_function, variable
+from reframe.core.exceptions import ReframeError, SanityError
+from reframe.core.runtime import runtime
+from reframe.core.systems import SystemPartition
+
+from netproof.benchmarks import netpipe, registry
+from netproof.benchmarks.interface import Function
+from netproof.errors import NetproofError
+from netproof.intake import trust
+from netproof.measurement.case import Case
+from netproof.session import job_files, left, node_facts, plan, provenance, slurm_nodes, transport
+from netproof.site import slurm
+from netproof.site.keys import PARTITION_KEYS
+from netproof.site.partition import Partition, pair_environments, ranks_feature
+from netproof.verdict import references
+
+PLAN_FILE = "plan.json"
+"""What a job was to run, in which order, beside its output."""
+
+
+NETPIPE_VARIANTS = tuple(itertools.product(netpipe.PROTOCOLS, netpipe.PATHS, netpipe.DIRECTIONS))
+"""Protocol, path and direction of each."""
+
+
+KEPT_FILES = [
+    *("launches.*", "*.out", "*.err", "*.np", plan.SIZE_FILES, node_facts.NODE_FILES, PLAN_FILE),
+    *(plan.PEER_FILES, node_facts.JOB_NODES_FILE),
+    *(node_facts.PATH_FILES, node_facts.CLOCK_FILE, node_facts.RING_FILE),
+]
+"""What is kept of a job's folder."""
+
+
+def rank_counts() -> list[int]:
+    """Rank counts of all partitions of the system that ReFrame runs on.
+
+    Raises NetproofError where the system was not configured for netproof.
+    """
+    return sorted({count for one in _partitions() for count in one.extras["rank_counts"]})
+
+
+def pair_places() -> dict[str, list[str]]:
+    """Each environment that measures nodes in pairs in this run, to ``SYSTEM:PARTITION`` of these.
+
+    Of a run that ``-p`` narrows, partitions have what is left. Raises NetproofError as
+    ``rank_counts`` does.
+    """
+    places: dict[str, list[str]] = {}
+    for one in _partitions():
+        settings = Partition.model_validate(one.extras).pair_settings()
+        there = [(environ.name, environ.features, environ.extras) for environ in one.environs]
+        for name in pair_environments(settings, there):
+            places.setdefault(name, []).append(one.fullname)
+    return places
+
+
+def _partitions() -> list[SystemPartition]:
+    several = runtime().system.partitions
+    for partition in several:
+        missing = [key for key in PARTITION_KEYS if key not in partition.extras]
+        if missing:
+            raise NetproofError(
+                f"partition {partition.fullname} has no extras[{missing[0]!r}]: the checks need"
+                " a configuration from site-config/; run '. ci/activate', or set RFM_CONFIG_PATH"
+                " and choose a system with --system"
+            )
+    return several
+
+
+class Referenced(rfm.RegressionTestPlugin):
+    """Bounds come from reference-values/<system>.yaml, and a test without them fails.
+
+    A file that is missing or broken would make ReFrame drop the test at load, and a run of
+    nothing is green; so the fault is kept and raised when the test is set up.
+    """
+
+    reference_fault = variable(str, value="", loggable=False)
+
+    @run_after("init")
+    def take_references(self) -> None:
+        """Read the system's reference file."""
+        prefix = runtime().get_option("general/0/reference_prefix")
+        name = f"{self.current_system.name}.yaml"
+        try:
+            if prefix is None:
+                raise NetproofError("RFM_REFERENCE_PREFIX is not set; run '. ci/activate'")
+            path = Path(prefix) / name
+            trust.insist(path, "references")
+            if path.exists():
+                # ReFrame has no limits, and takes the second of a key that is there twice.
+                references.readable(path)
+            self.reference = {"$ref": str(path)}
+        except Exception as error:
+            self.reference_fault = f"no references, {Path(prefix or '') / name}: {error}"
+
+    @run_before("setup")
+    def insist_on_references(self) -> None:
+        """Fail before anything is measured that could not be judged."""
+        if self.reference_fault:
+            raise ReframeError(self.reference_fault)
+
+
+class Launched(rfm.RegressionTestPlugin):
+    """How many launches each function has, for the job that runs them and the check that counts.
+
+    Both have the variable, so that ``-S launches=N`` sets it everywhere.
+    """
+
+    launches = variable(int, value=3)
+
+
+class Steps(rfm.RunOnlyRegressionTest, Launched):
+    """A Slurm job whose script runs launches as job steps; one at a time in a contention domain.
+
+    ``seed``: of the order they run in; 0 draws one. ``over_tcp``: NetPIPE over TCP is among them.
+    """
+
+    sourcesdir = None
+    executable = "bash"
+    executable_opts = ["launches.sh"]
+    exclusive_access = True
+    over_tcp = False
+    keep_files = KEPT_FILES
+    seed = variable(int, value=0)
+    describe_nodes = False
+
+    def least_run(self) -> list[str]:
+        """Program and arguments by which the MPI library is asked for its transport, or none."""
+        return []
+
+    def own_nodes(self) -> tuple[str, ...]:
+        """Its nodes by its own word; ReFrame's list is of a moment that may be too early.
+
+        Raises ProvenanceError where it left none that is whole.
+        """
+        return node_facts.nodes_of_job(Path(self.stagedir), str(self.job.jobid))
+
+    @run_before("setup")
+    def insist_on_slurm(self) -> None:
+        """Fail at once where Slurm's commands would look for their configuration for a minute.
+
+        ReFrame asks them as it sets a job up.
+        """
+        if not self.is_dry_run():
+            try:
+                trust.insist_on_slurm()
+            except NetproofError as error:
+                raise ReframeError(str(error)) from None
+
+    def write_steps(
+        self, steps: Callable[[list[str], int], Sequence[plan.Step]], files: dict[str, str]
+    ) -> None:
+        """Write script, plan and ``files`` (name to text) into the stage folder.
+
+        ``steps`` gives the launches for srun's command and the seed. srun starts the steps, not
+        the script.
+        """
+        partition = Partition.model_validate(self.current_partition.extras)
+        srun = self.take_over_srun(partition)
+        planned = steps(srun, self.seed)
+        program = self.least_run()
+        text = plan.script(
+            planned,
+            partition,
+            over_tcp=self.over_tcp,
+            describe_nodes=self.describe_nodes,
+            ask=transport.step(program, srun) if program else "",
+        )
+        self.write_files(text, files, [step.name for step in planned])
+
+    def take_over_srun(self, partition: Partition) -> list[str]:
+        """The launcher's command for a step; ReFrame starts the script without it.
+
+        Draws the seed, and queues the job behind others of its contention domain.
+        """
+        self.seed = self.seed or random.SystemRandom().randrange(1, 2**31)
+        srun = [
+            *self.job.launcher.command(self.job),
+            f"--mpi={self.current_environ.extras['pmi']}",
+        ]
+        self.job.launcher = getlauncher("local")()
+        self.job.options += [
+            f"--job-name={plan.job_name(partition.contention_domain)}",
+            "--dependency=singleton",
+        ]
+        return srun
+
+    def write_files(self, script: str, files: dict[str, str], names: Sequence[str]) -> None:
+        """Write the script, what it sources, ``files`` and the plan, ``names`` being the steps'."""
+        stage = Path(self.stagedir)
+        for source in plan.SHELL_FILES:
+            shutil.copy(source, stage)
+        for name, text in files.items():
+            (stage / name).write_text(text)
+        (stage / "launches.sh").write_text(script)
+        document = {"seed": self.seed, "steps": list(names)}
+        (stage / PLAN_FILE).write_text(json.dumps(document, indent=1) + "\n")
+
+
+@functools.cache
+def ran_with() -> provenance.Software:
+    """Versions, revision and files that this session runs with; gathered once."""
+    return provenance.software(
+        Path(runtime().site_config.sources[-1]).parent,
+        Path(runtime().get_option("general/0/reference_prefix")),
+        Path(__file__).parents[1],
+    )
+
+
+def slurm_now() -> list[slurm_nodes.PartitionNodes]:
+    """The nodes of every partition of the system that ReFrame runs on, as Slurm has them now."""
+    several = runtime().system.partitions
+    try:
+        known = slurm.partitions()
+    except NetproofError as error:
+        return [slurm_nodes.PartitionNodes(one.name, (), str(error)) for one in several]
+    return [
+        slurm_nodes.partition_nodes(
+            one.name, slurm.names_in(one.access), slurm.choosing_in(one.access), known
+        )
+        for one in several
+    ]
+
+
+_set_up = itertools.count()
+"""How many jobs of this run have been set up."""
+
+
+class Job(Steps, Referenced):
+    """One Slurm job whose steps are the launches of several functions.
+
+    ``netproof_provenance``: its nodes and its software, for the session's report.
+    ``netproof_slurm``: of the run's first job, what Slurm said of the partitions when it began.
+    ``netproof_left``: why it was left, as ``left.Left`` has it; empty for one that was to run.
+    ``netproof_transport``: what its MPI library says of its transport, as ``transport.of_job``.
+    """
+
+    netproof_kind = variable(str, value="launches", loggable=True)
+    netproof_provenance = variable(dict, value={}, loggable=True)
+    netproof_slurm = variable(dict, value={}, loggable=True)
+    netproof_left = variable(dict, value={}, loggable=True)
+    netproof_transport = variable(dict, value={}, loggable=True)
+    describe_nodes = True
+
+    def cases(self) -> list[Case]:
+        """What it measures, on its partition and in its environment."""
+        raise NetproofError(f"{type(self).__name__} names no case")
+
+    @run_after("setup")
+    def tell_of_slurm(self) -> None:
+        """Keep what nodes the partitions have, once a run and before anything is measured."""
+        if not self.is_dry_run() and next(_set_up) == 0:
+            self.netproof_slurm = slurm_nodes.slurm_record(slurm_now())
+
+    @run_after("setup")
+    def leave_it(self) -> None:
+        """Skip a job of which every case is to be left; one that has others measures them all."""
+        path = os.environ.get(left.VARIABLE)
+        if not path:
+            return
+        try:
+            told = left.read(Path(path))
+        except NetproofError as error:
+            raise ReframeError(str(error)) from None
+        reasons = [told.get(case.key()) for case in self.cases()]
+        if reasons and all(reasons):
+            self.netproof_left = reasons[0].as_json()
+            self.skip(reasons[0].why)
+
+    @run_after("setup")
+    def insist_on_programs(self) -> None:
+        """Fail before anything is submitted with an environment that the site calls unusable."""
+        unusable = self.current_environ.extras["unusable"]
+        if unusable:
+            raise ReframeError(unusable)
+
+    @sanity_function
+    def left_records(self) -> bool:
+        """The job came to its steps; what each of them did is for the checks to judge."""
+        record = Path(self.stagedir) / job_files.LAUNCHES_FILE
+        if not record.is_file():
+            raise SanityError(
+                f"the job left no {record}, and Slurm has it as {self.job.state}; if it began,"
+                f" see {self.stderr} beside that file"
+            )
+        if self.least_run():
+            self.netproof_transport = transport.of_job(Path(self.stagedir))
+        try:
+            self.netproof_provenance = provenance.of_job(
+                Path(self.stagedir), self.own_nodes(), ran_with()
+            )
+        except node_facts.ProvenanceError as error:
+            raise SanityError(str(error)) from None
+        return True
+
+
+class NetpipeLaunches(Job):
+    """TCP and MPI in turns on the same two nodes, between them and inside one, both directions."""
+
+    num_tasks = 2
+    num_tasks_per_node = 1
+    over_tcp = True
+    valid_systems = ["*"]
+    valid_prog_environs = ["+netpipe-tcp +netpipe-mpi"]
+
+    def least_run(self) -> list[str]:
+        """NPmpi's."""
+        return netpipe.BENCHMARK.least_run()
+
+    def cases(self) -> list[Case]:
+        """Every variant."""
+        return [netpipe_case(self, *variant) for variant in NETPIPE_VARIANTS]
+
+    @run_before("run")
+    def plan_launches(self) -> None:
+        """All NetPIPE variants, TCP and MPI taking turns."""
+        partition = Partition.model_validate(self.current_partition.extras)
+        self.write_steps(
+            lambda srun, seed: plan.netpipe_steps(self.launches, partition, srun, seed), {}
+        )
+
+
+def functions_here(
+    benchmark: str, names: Sequence[str], ranks: int, rank_counts: Sequence[int]
+) -> list[Function]:
+    """The functions among ``names`` that a job of ``ranks`` runs where it has ``rank_counts``.
+
+    Those for two ranks go with the least count, and those for pairs with even ones.
+    """
+    functions = [registry.mpi(benchmark).function(name) for name in names]
+    return [
+        function
+        for function in functions
+        if (ranks == min(rank_counts) or not function.pair)
+        and (ranks % 2 == 0 or not function.pairs)
+    ]
+
+
+def environments_of(benchmark: str) -> list[str]:
+    """Environments that have a benchmark, as ReFrame selects them."""
+    return [" ".join(f"+{feature}" for feature in registry.mpi(benchmark).features)]
+
+
+class MpiLaunches(Job):
+    """Functions of a benchmark on one rank count; those for two ranks go with the least count.
+
+    ``benchmark``: its name, in the class body.
+    """
+
+    ranks = parameter(rank_counts())
+    functions = variable(typ.List[str])
+    benchmark: str
+
+    @run_after("init")
+    def find_partitions(self) -> None:
+        """Run where the partition measures this rank count, and the environment has it."""
+        self.valid_systems = [f"+{ranks_feature(self.ranks)}"]
+        self.valid_prog_environs = environments_of(self.benchmark)
+
+    def least_run(self) -> list[str]:
+        """Its benchmark's."""
+        return registry.mpi(self.benchmark).least_run()
+
+    def functions_here(self) -> list[Function]:
+        """Functions that this partition runs at this rank count."""
+        counts = self.current_partition.extras["rank_counts"]
+        return functions_here(self.benchmark, self.functions, self.ranks, counts)
+
+    def cases(self) -> list[Case]:
+        """Each function on the ranks that it uses."""
+        return [mpi_case(self, function) for function in self.functions_here()]
+
+    @run_before("run")
+    def plan_launches(self) -> None:
+        """All launches of all functions, shuffled; each node filled with its ranks."""
+        partition = Partition.model_validate(self.current_partition.extras)
+        self.num_tasks = self.ranks
+        self.num_tasks_per_node = partition.ranks_per_node
+        functions = self.functions_here()
+        files = plan.size_files(
+            {
+                function.name: plan.sizes_asked(function, partition)
+                for function in functions
+                if function.least_bytes is not None
+            }
+        )
+        self.write_steps(
+            lambda srun, seed: plan.function_steps(
+                functions, self.ranks, self.launches, partition, srun, seed
+            ),
+            files,
+        )
+
+
+def name_of(kind: type[rfm.RegressionTest], **parameters: int | str) -> str:
+    """Name of the test of a class with these parameters."""
+    conditions = {
+        name: (lambda given, wanted=value: given == wanted) for name, value in parameters.items()
+    }
+    (number,) = kind.get_variant_nums(**conditions)
+    return kind.variant_name(number)
+
+
+def _where(test: rfm.RegressionTest) -> tuple[str, str, str]:
+    return (test.current_system.name, test.current_partition.name, test.current_environ.name)
+
+
+def netpipe_case(job: Job, protocol: str, path: str, direction: str) -> Case:
+    """The case of a NetPIPE variant where ``job`` runs."""
+    per_node = 1 if path == "between" else 2
+    return Case(*_where(job), "netpipe", protocol, 2, per_node, path, direction)
+
+
+def mpi_case(job: MpiLaunches, function: Function) -> Case:
+    """The case of a function on the ranks that it uses of ``job``."""
+    per_node = job.current_partition.extras["ranks_per_node"]
+    ranks, per_node = (2, 1) if function.pair else (job.ranks, per_node)
+    return Case(*_where(job), function.benchmark, function.name, ranks, per_node)

@@ -1,0 +1,133 @@
+"""From inside a job of pairs: which round is next, by what the job has measured so far.
+
+The job's script starts this module once, and asks it before each launch. It writes the nodes of
+the next one, or closes the rounds when every node is cleared or accused, or the most rounds are
+made. It knows nothing but what is in the job's folder.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from netproof.intake import json_reading
+from netproof.localization.choosing import confirming_rounds, next_round
+from netproof.run.answering import answer
+from netproof.run.further import CLOSED_FILE, QUESTION_FILE
+from netproof.session import node_facts, pair_rounds
+from netproof.session.pair_rounds import SUBJECT, PairRounds, Planned, PlannedLaunch
+from netproof.site.partition import Partition
+from netproof.verdict import pairs
+
+MOST_ALONE = 60
+"""Rounds of one pair that a job has room for; suspects are measured in the order of suspicion."""
+
+
+def write_question(
+    folder: Path,
+    where: tuple[str, str, str],
+    extras: Mapping[str, Any],
+    *,
+    mode: str,
+    seed: int,
+    leaves: Mapping[str, Sequence[str]],
+    parents: Mapping[str, str],
+) -> None:
+    """Leave in the job's folder what ``decide`` has to know."""
+    document = {
+        "where": list(where),
+        "extras": dict(extras),
+        "mode": mode,
+        "seed": seed,
+        "leaves": {name: list(nodes) for name, nodes in leaves.items()},
+        "parents": dict(parents),
+    }
+    (folder / QUESTION_FILE).write_text(json.dumps(document) + "\n")
+
+
+def read(folder: Path, jobid: str) -> tuple[PairRounds, Partition]:
+    """The rounds that a job has made so far, and its partition.
+
+    Raises NetproofError where its files are not whole.
+    """
+    question = json_reading.json_file(folder / QUESTION_FILE)
+    partition = Partition.model_validate(question["extras"])
+    system, name, environment = question["where"]
+    done, faults, crashes = pair_rounds.read(
+        folder, (system, name, environment), partition.max_message_bytes
+    )
+    nodes = node_facts.nodes_of_job(folder, jobid)
+    rounds = PairRounds(
+        system,
+        name,
+        environment,
+        nodes,
+        done,
+        jobid,
+        question["mode"],
+        question["seed"],
+        {
+            leaf: tuple(node for node in below if node in nodes)
+            for leaf, below in question["leaves"].items()
+        },
+        question["parents"],
+        faults,
+        crashes,
+    )
+    return rounds, partition
+
+
+def decide(folder: Path, made: int, jobid: str) -> None:
+    """Say what the job in ``folder`` launches after ``made`` launches, or that it is through."""
+    planned = pair_rounds.read_planned(folder)
+    if made >= len(planned.launches) and not planned.last:
+        rounds, partition = read(folder, jobid)
+        planned = _more(planned, rounds, partition)
+        pair_rounds.write_planned(folder, planned)
+    if made < len(planned.launches):
+        pair_rounds.write_next(folder, planned.launches[made])
+    else:
+        (folder / CLOSED_FILE).write_text(f"{SUBJECT}\n")
+
+
+def _more(planned: Planned, rounds: PairRounds, partition: Partition) -> Planned:
+    """What was planned, with the next round; or with suspects alone, which come last."""
+    disturbance, settings = partition.settings().disturbance, partition.pair_settings()
+    judged = pairs.judge(rounds, settings, disturbance)
+    mode, settings = pairs.settings_of(rounds, settings)
+    seen = pairs.observations(rounds, settings, disturbance)
+    done = max((one.round for one in planned.launches), default=0)
+    if done >= partition.settings().confirm.launches and all(one.disturbed for one in seen):
+        # What else runs here does not end, and says nothing of a node.
+        return Planned(planned.launches, last=True)
+    following = next_round(
+        mode,
+        rounds.nodes,
+        seen,
+        judged.judgement,
+        topology=pairs.topology(rounds),
+        settings=settings.accusation(),
+        seed=rounds.seed,
+        done=done,
+    )
+    if following is not None:
+        at_once = settings.together or len(following.pairs)
+        more = [
+            PlannedLaunch(done + 1, following.pairs[start : start + at_once], False, following.why)
+            for start in range(0, len(following.pairs), at_once)
+        ]
+        return Planned((*planned.launches, *more))
+    last = confirming_rounds(rounds.nodes, judged.judgement, seen)[:MOST_ALONE]
+    more = [
+        PlannedLaunch(done + place, one.pairs, True, one.why) for place, one in enumerate(last, 1)
+    ]
+    return Planned((*planned.launches, *more), last=True)
+
+
+if __name__ == "__main__":
+    of_job, jobid = Path(sys.argv[1]), os.environ["SLURM_JOB_ID"]
+    answer(lambda made: decide(of_job, int(made), jobid))

@@ -1,0 +1,196 @@
+"""The tests that measure every node of a partition in pairs, and say which of them is slow."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import reframe as rfm
+import reframe.utility.udeps as udeps
+from reframe.core.builtins import parameter, run_after, run_before, sanity_function, variable
+from reframe.core.exceptions import ReframeError, SanityError
+
+from netproof.benchmarks.registry import OF_PAIRS
+from netproof.errors import NetproofError
+from netproof.localization.choosing import Mode
+from netproof.measurement.case import Case
+from netproof.run import pair_deciding
+from netproof.run.jobs import Job, name_of, pair_places
+from netproof.session import pair_rounds, plan
+from netproof.session.job_files import Incomplete
+from netproof.site import slurm
+from netproof.site.partition import Partition, makes_pairs
+from netproof.verdict import pairs
+
+KEPT_FILES = [f"{pair_rounds.SUBJECT}.*", pair_rounds.PLANNED_FILE, "decide.out"]
+
+
+class InPairs(rfm.RegressionTestPlugin):
+    """In one environment, on the partitions whose nodes are measured in pairs in it.
+
+    A test that is generated and skipped would count as not measured: it has to be generated for
+    no other environment, and ReFrame's features of environments are the same on all partitions.
+    """
+
+    # A parameter without values is a warning of ReFrame's; the empty name is on no partition.
+    environment = parameter(sorted(pair_places()) or [""])
+
+    @run_after("init")
+    def find_partitions(self) -> None:
+        """Where they are."""
+        self.valid_systems = pair_places().get(self.environment, [])
+        self.valid_prog_environs = [self.environment] if self.valid_systems else []
+
+
+class PairLaunches(Job, InPairs):
+    """Every usable node of a partition in pairs, one launch a round.
+
+    ``mode``: ``quick``, until each node is cleared or accused; ``full``, every pair; ``paths``,
+    by topology.
+    """
+
+    mode = variable(str, value=Mode.QUICK.value)
+    num_tasks_per_node = 1
+    keep_files = [*Job.keep_files, *KEPT_FILES]
+    tags = {"pairs"}
+
+    def cases(self) -> list[Case]:
+        """Those of its benchmark on the partition: where all of them are left, its nodes are too.
+
+        In whatever environment, since it is nodes that are measured, and not MPI libraries.
+        """
+        partition, cases = self.current_partition, []
+        counts, per_node = partition.extras["rank_counts"], partition.extras["ranks_per_node"]
+        for environ in partition.environs:
+            if makes_pairs(environ.features):
+                where = (self.current_system.name, partition.name, environ.name)
+                cases += OF_PAIRS.cases(where, counts, per_node, all_functions=False)
+        return cases
+
+    @run_after("init")
+    def insist_on_mode(self) -> None:
+        """One of those there are."""
+        if self.mode not in list(Mode):
+            raise ReframeError(f"mode={self.mode!r} is none of {', '.join(Mode)}")
+
+    @run_after("setup")
+    def take_all_nodes(self) -> None:
+        """As many nodes as Slurm calls usable, and no more than the site says that a job can have.
+
+        Those that other jobs have now are waited for, as every job waits for its nodes.
+        """
+        self.num_tasks = self.current_partition.extras["nodes"]
+        if self.is_dry_run():
+            return
+        try:
+            there = slurm.partitions()
+            named = slurm.names_in(self.current_partition.access)
+            usable = {
+                node.name
+                for name in named
+                if name in there
+                for node in there[name].nodes
+                if node.usable
+            }
+        except NetproofError as error:
+            raise ReframeError(f"which nodes are usable is not known: {error}") from None
+        if usable:
+            self.num_tasks = min(self.num_tasks, len(usable))
+
+    @run_before("run")
+    def plan_rounds(self) -> None:
+        """The rounds are made by a script that asks after each what to measure next."""
+        extras = self.current_partition.extras
+        partition = Partition.model_validate(extras)
+        stage = Path(self.stagedir)
+        srun = self.take_over_srun(partition)
+        where = (self.current_system.name, self.current_partition.name, self.current_environ.name)
+        leaves, parents = _tree() if not self.is_dry_run() else ({}, {})
+        pair_deciding.write_question(
+            stage,
+            where,
+            extras,
+            mode=self.mode,
+            seed=self.seed,
+            leaves=leaves,
+            parents=parents,
+        )
+        settings = partition.pair_settings()
+        pairs_of_all = max(1, self.num_tasks // 2)
+        launches = -(-pairs_of_all // (settings.together or pairs_of_all))
+        most = max(settings.rounds, self.num_tasks) * launches + pair_deciding.MOST_ALONE + 1
+        decider = plan.decider("netproof.run.pair_deciding", stage)
+        text = pair_rounds.script(most, partition, srun, decider)
+        sizes = pair_rounds.sizes(partition.max_message_bytes)
+        self.write_files(text, plan.size_files({pair_rounds.SUBJECT: sizes}), [])
+
+
+class PairCheck(rfm.RunOnlyRegressionTest, InPairs):
+    """Every node is cleared, or a sentence for each that is accused or could not be decided.
+
+    ``netproof_pairs`` holds the rounds, for the session's report.
+    """
+
+    local = True
+    sourcesdir = None
+    executable = "true"
+    tags = {"pairs"}
+    launched_by: type[PairLaunches]
+    netproof_kind = variable(str, value="pairs", loggable=True)
+    netproof_pairs = variable(dict, value={}, loggable=True)
+
+    @run_after("init")
+    def wait_for_rounds(self) -> None:
+        """Run once the rounds are made."""
+        self.depends_on(self.launching_test(), udeps.by_case)
+
+    def launching_test(self) -> str:
+        """Name of the job whose rounds these are."""
+        return name_of(self.launched_by, environment=self.environment)
+
+    @sanity_function
+    def no_node_stands_out(self) -> bool:
+        """No node, pair or switch is accused, and none is undecided."""
+        job = self.getdep(self.launching_test())
+        folder = Path(job.stagedir)
+        try:
+            rounds, partition = pair_deciding.read(folder, str(job.job.jobid))
+        except Incomplete as error:
+            raise SanityError("; ".join(error.reasons)) from None
+        except NetproofError as error:
+            raise SanityError(str(error)) from None
+        rounds = dataclasses.replace(rounds, faults=(*rounds.faults, *_cut_short(folder)))
+        self.netproof_pairs = {
+            **rounds.as_json(),
+            "partition_extras": self.current_partition.extras,
+        }
+        disturbance = partition.settings().disturbance
+        judged = pairs.judge(rounds, partition.pair_settings(), disturbance, partition.link())
+        said = [*judged.accusations(), *judged.faults()]
+        said += [f"inconclusive: {why}" for why in judged.undecided()]
+        if said:
+            raise SanityError("\n".join(said))
+        return True
+
+
+def _cut_short(folder: Path) -> list[str]:
+    """Why rounds may be missing: the job was never told that it is through."""
+    if (folder / pair_deciding.CLOSED_FILE).exists():
+        return []
+    told = folder / "decide.out"
+    lines = told.read_text(errors="replace").splitlines() if told.exists() else []
+    said = f": {lines[-1]}" if lines else ""
+    return [f"{told}: the job did not come to the end of its rounds{said}"]
+
+
+def _tree() -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
+    """Leaf switches with their nodes, and the switch above each, as Slurm has them."""
+    try:
+        tree = slurm.topology()
+    except NetproofError as error:
+        raise ReframeError(f"which switch has which nodes is not known: {error}") from None
+    if tree is None:
+        return {}, {}
+    leaves = {one.name: one.nodes for one in tree.leaves}
+    parents = {below: one.name for one in tree.switches for below in one.switches}
+    return leaves, parents

@@ -1,0 +1,77 @@
+"""What tests read of the jobs that they wait for."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import reframe as rfm
+from reframe.core.exceptions import DependencyError
+from reframe.core.runtime import runtime
+
+from netproof.measurement.case import Case
+from netproof.run.jobs import Job
+from netproof.session import job_files, measured
+from netproof.site.partition import Partition
+from netproof.verdict.subject import Subject
+
+if TYPE_CHECKING:
+    from netproof.run.launching_on import ComparedFurther, Further
+
+
+class Reader(rfm.RegressionTestPlugin):
+    """Reads the cases that a job left.
+
+    ``launched_by``, ``launched_further_by``, ``compared_further_by``: in the class body, as far
+    as a test has to do with them, the leaf classes of its jobs and of what launches on.
+    """
+
+    launched_by: type[Job]
+    launched_further_by: type[Further]
+    compared_further_by: type[ComparedFurther]
+
+    def case_of(self, job: Job, case: Case) -> measured.Measured:
+        """A case as ``job`` measured it, or Incomplete."""
+        partition = Partition.model_validate(job.current_partition.extras)
+        return job_files.of_job(
+            Path(job.stagedir),
+            case,
+            partition,
+            self.launches,
+            mpi_over_tcp=job.current_environ.extras["mpi_over_tcp"],
+        )
+
+    def readers(self, job: Job) -> list[Callable[[], measured.Measured]]:
+        """A function for each case of ``job`` that reads it, or raises Incomplete."""
+        return [lambda case=case: self.case_of(job, case) for case in job.cases()]
+
+    def complete(self, job: Job, *several: Further) -> list[Subject]:
+        """Every case that ``job`` completed; what it did not is for the checks to tell.
+
+        ``several``: what launched on, whose launches are the case's too.
+        """
+        known = job.current_environ.extras["known"]
+        found = []
+        for read in self.readers(job):
+            try:
+                case = read()
+                for one in several:
+                    case = one.extend(case)
+            except job_files.Incomplete:
+                continue
+            found.append(Subject.of_extras(case, job.current_partition.extras, known))
+        return found
+
+
+def tests_of(test: rfm.RegressionTest, name: str) -> dict[tuple[str, str], rfm.RegressionTest]:
+    """The tests of that name that ``test`` waits for, by partition and environment."""
+    found = {}
+    for partition in runtime().system.partitions:
+        for environment in partition.environs:
+            with contextlib.suppress(DependencyError):
+                found[partition.name, environment.name] = test.getdep(
+                    name, environ=environment.name, part=partition.name
+                )
+    return found

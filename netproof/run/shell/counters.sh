@@ -1,0 +1,148 @@
+# shellcheck shell=bash
+# Sourced by rank.sh: what a node's network counted before a launch and after it, as the kernel has
+# it; netproof reads the lines. Shell builtins but for ethtool, which is asked only of the interfaces
+# in $netproof_rails and where $netproof_driver_counters is 1.
+
+# read_network: every source, whole, into the array network by the source's name. What cannot be
+# read stays empty.
+declare -A network=()
+read_network() {
+    local IFS=$' \t\n' lines=() again=() line name folder received sent changes i words
+    local processed=0 dropped=0 squeezed=0
+    network=()
+    mapfile -t lines 2>/dev/null </proc/net/dev
+    # Only /sys tells how often a carrier came or went, and it may show another network namespace: so
+    # its bytes are read between two readings of /proc/net/dev, between which they have to be.
+    for line in "${lines[@]:2}"; do
+        name=${line%:*}
+        name=${name##* }
+        folder=/sys/class/net/$name
+        received= sent= changes=
+        {
+            read -r received <"$folder/statistics/rx_bytes"
+            read -r sent <"$folder/statistics/tx_bytes"
+            read -r changes <"$folder/carrier_changes"
+        } 2>/dev/null
+        network[carriers]+=$'\t'"$name ${received:--} ${sent:--} ${changes:--}"
+        # What a bond, a bridge or a VLAN counts, those below it count again.
+        for folder in "$folder"/lower_*; do
+            [ ! -e "$folder" ] || network[carriers]+=" ${folder##*/lower_}"
+        done
+    done
+    mapfile -t again 2>/dev/null </proc/net/dev
+    IFS=$'\t'
+    network[devices]="${lines[*]}"
+    network[devices-again]="${again[*]}"
+    IFS=$' \t\n'
+    for name in snmp netstat; do
+        lines=()
+        mapfile -t lines 2>/dev/null </proc/net/$name
+        for ((i = 0; i + 1 < ${#lines[@]}; i += 2)); do
+            case ${lines[i]%%:*} in
+            Ip | Tcp | TcpExt)
+                network[$name-names]+=$'\t'${lines[i]}
+                network[$name]+=$'\t'${lines[i + 1]}
+                ;;
+            esac
+        done
+    done
+    lines=()
+    mapfile -t lines 2>/dev/null </proc/net/softnet_stat
+    for line in "${lines[@]}"; do
+        # shellcheck disable=SC2206 # split at white space
+        words=($line)
+        ((processed += 16#${words[0]}, dropped += 16#${words[1]}, squeezed += 16#${words[2]}))
+    done
+    [ "${#lines[@]}" -eq 0 ] || network[softnet]="$processed $dropped $squeezed"
+    read_drivers
+    read_infiniband
+}
+
+# read_drivers: what the cards' drivers count, without single queues, whose sums are among it.
+read_drivers() {
+    local name lines line program counter
+    [ "${netproof_driver_counters-}" = 1 ] || return
+    program=$(PATH=$PATH:/usr/sbin:/sbin type -P ethtool)
+    for name in ${netproof_rails-}; do
+        lines=()
+        [ -z "$program" ] || mapfile -t lines < <("$program" -S "$name" 2>&1)
+        network[driver $name]=$'\t'${lines[0]-"ethtool is not installed"}
+        for line in "${lines[@]:1}"; do
+            counter=${line#"${line%%[![:space:]]*}"}
+            case $counter in
+            rx[0-9]* | tx[0-9]* | ch[0-9]* | [rt]x-[0-9]* | [rt]x_queue_[0-9]* | queue_[0-9]* | \[[0-9]*) ;;
+            *) network[driver $name]+=$'\t'$counter ;;
+            esac
+        done
+    done
+}
+
+# read_infiniband: the ports of InfiniBand and RoCE cards, which count what passes the kernel by.
+read_infiniband() {
+    local folder port device name file value
+    for folder in /sys/class/infiniband/*/ports/*; do
+        [ -d "$folder" ] || continue
+        port=${folder##*/}
+        device=${folder#/sys/class/infiniband/}
+        device=${device%%/*}
+        name="infiniband $device/$port"
+        value=
+        { read -r value <"$folder/link_layer"; } 2>/dev/null
+        network[$name]=$'\t'${value:--}
+        for file in "/sys/class/infiniband/$device/device/net/"*; do
+            value=0
+            { read -r value <"$file/dev_port"; } 2>/dev/null
+            # Ports count from 1, and the interfaces of one device from 0.
+            [ ! -e "$file" ] || [ "$((value + 1))" -ne "$port" ] || network[$name]+=" ${file##*/}"
+        done
+        for file in "$folder/counters/"* "$folder/hw_counters/"*; do
+            # How long the kernel keeps what it has read is no counter.
+            [ -f "$file" ] && [ "${file##*/}" != lifespan ] || continue
+            value=
+            { read -r value <"$file"; } 2>/dev/null
+            network[$name]+=$'\t'"${file#"$folder/"}: ${value:--}"
+        done
+    done
+}
+
+# say_counted NODE WHAT TEXT: lines of fewer than 1,024 bytes, which srun leaves whole.
+say_counted() {
+    local what=$2 text=$3
+    while :; do
+        network_said=$((network_said + 1))
+        printf 'netproof counters on %s\t%s\t%s\t%s\tend\n' \
+            "$1" "$network_said" "$what" "${text:0:800}"
+        text=${text:800}
+        [ -n "$text" ] || break
+        what=more
+    done
+}
+
+network_before() {
+    local key began=${EPOCHREALTIME/[.,]/}
+    read_network
+    declare -gA network_was=()
+    for key in "${!network[@]}"; do network_was[$key]=${network[$key]}; done
+    network_took=$((${EPOCHREALTIME/[.,]/} - began))
+}
+
+# network_after NODE: what each source had before and has now, in numbered lines of which the last
+# says that they are all, and how many µs reading and saying it took.
+network_after() {
+    local key same= began=${EPOCHREALTIME/[.,]/} network_said=0
+    read_network
+    {
+        for key in "${!network_was[@]}"; do
+            say_counted "$1" "before $key" "${network_was[$key]}"
+        done
+        for key in "${!network[@]}"; do
+            if [ "${network[$key]}" = "${network_was[$key]-}" ]; then
+                same+=$'\t'$key
+            else
+                say_counted "$1" "after $key" "${network[$key]}"
+            fi
+        done
+        say_counted "$1" same "$same"
+        say_counted "$1" last $((network_took + ${EPOCHREALTIME/[.,]/} - began))
+    } >&2
+}

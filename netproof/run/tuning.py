@@ -1,0 +1,180 @@
+"""The tests of a sweep: one job that turns one setting, and a test that reads what it left.
+
+They are generated only where a parameter is named, ``-S turned=socket-buffer`` for instance, so
+that an acceptance run has none of it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import reframe as rfm
+import reframe.utility.udeps as udeps
+from reframe.core.builtins import run_after, run_before, sanity_function, variable
+from reframe.core.exceptions import ReframeError, SanityError
+from reframe.core.runtime import runtime
+
+from netproof.errors import NetproofError
+from netproof.measurement.case import Case
+from netproof.run.jobs import Job, name_of, netpipe_case
+from netproof.session.job_files import Incomplete
+from netproof.site.partition import Partition
+from netproof.tuning import parameters, restoring
+from netproof.tuning.parameters import Parameter, Told
+from netproof.tuning.sweep import Sweep, Turn, hooked_script, of_job, steps, turns
+
+ROUNDS = 5
+
+
+class Turned(rfm.RegressionTestPlugin):
+    """What is turned. Both tests have the variables, so that ``-S`` sets them in both.
+
+    ``turned``: a parameter's name, or that of an environment variable; ``turned_values``: in place
+    of the parameter's own, with commas between (of a list's only one ReFrame would make a number);
+    ``turned_protocol``: ``tcp`` or ``mpi``; ``turned_path``: ``between`` nodes or ``inside`` one.
+    """
+
+    turned = variable(str, value="")
+    turned_values = variable(str, value="")
+    turned_protocol = variable(str, value=parameters.TCP)
+    turned_path = variable(str, value="between")
+    rounds = variable(int, value=ROUNDS)
+
+    @run_after("init")
+    def insist_on_a_parameter(self) -> None:
+        """Nowhere without one."""
+        if self.turned:
+            self.valid_systems = ["*"]
+            self.valid_prog_environs = ["+netpipe-tcp +netpipe-mpi"]
+        else:
+            self.valid_systems, self.valid_prog_environs = [], []
+
+    def given_values(self) -> tuple[str, ...]:
+        """The values in place of the parameter's own."""
+        return tuple(self.turned_values.split(",")) if self.turned_values else ()
+
+    def setting(self) -> Parameter:
+        """What is turned; NetproofError where it is nothing."""
+        return parameters.found(self.turned, self.given_values())
+
+    def values(self) -> tuple[str, ...]:
+        """To which values; NetproofError where they are none."""
+        found = self.given_values() or self.setting().values
+        parameters.insist_on_values(found)
+        return found
+
+
+class TuningLaunches(Job, Turned):
+    """NetPIPE with each value in turn, one way, on the same two nodes."""
+
+    num_tasks = 2
+    num_tasks_per_node = 1
+    tags = {"tuning"}
+
+    def cases(self) -> list[Case]:
+        """None that an acceptance run has."""
+        return []
+
+    def case(self) -> Case:
+        """What is measured with each value."""
+        return netpipe_case(self, self.turned_protocol, self.turned_path, "oneway")
+
+    def told(self) -> Told:
+        """How launches are told a value here; NetproofError where they are not."""
+        library = self.current_environ.extras["mpi"]
+        return self.setting().told(self.turned_protocol, library, self.turned_path)
+
+    def sequence(self) -> tuple[Turn, ...]:
+        """The launches in their order."""
+        return turns(self.values(), self.rounds, self.seed)
+
+    @run_after("setup")
+    def insist_on_telling(self) -> None:
+        """Fail before anything is submitted that nobody can be told."""
+        self.over_tcp = self.turned_protocol == parameters.TCP
+        partition = Partition.model_validate(self.current_partition.extras)
+        try:
+            self.values()
+            self.told()
+            record = self.record()
+            left = restoring.read(record)
+            by_hook = self.setting().by_hook
+        except NetproofError as error:
+            raise ReframeError(str(error)) from None
+        if left:
+            raise ReframeError(
+                f"{record}: an earlier sweep ended before everything was restored: run 'netproof"
+                f" tune --restore --system {self.current_partition.fullname}'"
+            )
+        if by_hook and not partition.tuning_hook:
+            self.skip(f"{self.turned} takes root: the partition has no tuning_hook")
+
+    def record(self) -> Path:
+        """Where it is noted what the nodes' own values are, as long as they have others."""
+        reports = Path(runtime().get_option("general/0/report_file")).parent
+        return restoring.record_of(
+            reports.absolute(), self.current_system.name, self.current_partition.name
+        )
+
+    @run_before("run")
+    def plan_launches(self) -> None:
+        """All values in all rounds."""
+        partition = Partition.model_validate(self.current_partition.extras)
+
+        def planned(srun: list[str], seed: int) -> tuple:
+            several = turns(self.values(), self.rounds, seed)
+            return steps(several, self.case(), self.told(), partition, srun)
+
+        if not self.setting().by_hook:
+            self.write_steps(planned, {})
+            return
+        made = planned(self.take_over_srun(partition), self.seed)
+        record = self.record()
+        record.parent.mkdir(parents=True, exist_ok=True)
+        text = hooked_script(
+            self.sequence(), made, partition, self.turned, record, over_tcp=self.over_tcp
+        )
+        self.write_files(text, {}, [step.name for step in made])
+
+
+class TuningCheck(rfm.RunOnlyRegressionTest, Turned):
+    """The launches are complete; what they say is for whoever reads the report.
+
+    ``netproof_tuning`` holds the sweep, for the session's report.
+    """
+
+    local = True
+    sourcesdir = None
+    executable = "true"
+    tags = {"tuning"}
+    launched_by: type[TuningLaunches]
+    netproof_kind = variable(str, value="tuning", loggable=True)
+    netproof_tuning = variable(dict, value={}, loggable=True)
+
+    @run_after("init")
+    def wait_for_launches(self) -> None:
+        """Run once the job is done."""
+        self.depends_on(name_of(self.launched_by), udeps.by_case)
+
+    @sanity_function
+    def is_complete(self) -> bool:
+        """Every launch of every value is there."""
+        job = self.getdep(name_of(self.launched_by))
+        partition = Partition.model_validate(self.current_partition.extras)
+        several, case, parameter = job.sequence(), job.case(), job.setting()
+        try:
+            launches = of_job(Path(job.stagedir), case, partition, several)
+        except Incomplete as error:
+            raise SanityError("; ".join(error.reasons)) from None
+        self.netproof_tuning = Sweep(
+            case,
+            parameter.name,
+            parameter.title,
+            job.told(),
+            str(job.job.jobid),
+            job.seed,
+            self.current_partition.extras,
+            several,
+            launches,
+        ).as_json()
+        return True

@@ -1,0 +1,370 @@
+"""From the files that a job left to the launches of a case: complete, or every reason why not."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from netproof.benchmarks import registry
+from netproof.benchmarks.outputs import text_of
+from netproof.errors import NetproofError, ParseError, shortened
+from netproof.measurement import counters, disturbance
+from netproof.measurement.case import Case
+from netproof.measurement.curve import Curve
+from netproof.measurement.payload import Payload
+from netproof.session import plan
+from netproof.session.measured import Crash, Launch, Measured, RankUse, line_rate_mb_s, made
+from netproof.site.partition import Partition
+
+LAUNCHES_FILE = "launches.tsv"
+
+JOB_ERRORS = "rfm_job.err"
+
+LAUNCHES_HEADER = "step\tstart\tend\tstatus\tlimit_s"
+
+TIMED_OUT_STATUS = (124, 137)
+"""Exit statuses of ``timeout``: ended in time, or only by SIGKILL.
+
+A rank that the kernel killed leaves 137 as well, so the step has to have lasted its limit too.
+"""
+
+_RANK_LINE = re.compile(
+    r"netproof rank (\d+) on (\S+): ([\d.]+) s wall, ([\d.]+) s user, ([\d.]+) s system"
+)
+
+_RECORD = re.compile(r"netproof (rank \d+ on|scheduled|load on|counters on) ")
+"""Beginnings of what the job's own scripts say on a step's standard error."""
+
+_DIED = re.compile(r"srun: error: (\S+): tasks? [\d,-]+: ")
+"""srun on ranks that ended badly, and the node."""
+
+_ENDING = "_step_signal: Terminating"
+"""What srun says when it begins to end the other ranks of a step."""
+
+_AFTERMATH = re.compile(
+    rf"{_ENDING}|\*\*\* STEP \S+ ON \S+ CANCELLED"
+    r"|task \S+: Terminated|Force Terminated"
+)
+"""What Slurm says while it ends the other ranks of a step, which are not the cause."""
+
+
+class Incomplete(NetproofError):
+    """A case that was not measured as asked; ``reasons`` has a sentence for each fault."""
+
+    def __init__(self, reasons: Sequence[str]) -> None:
+        self.reasons = tuple(reasons)
+        super().__init__("; ".join(self.reasons))
+
+
+@dataclass(frozen=True)
+class StepRecord:
+    """What a job noted of one step: its place (from 1), start, seconds, exit status, limit."""
+
+    order: int
+    start: float
+    wall_s: float
+    status: int
+    limit_s: int
+
+
+def reader(folder: Path, case: Case) -> Callable[[str], Curve]:
+    """Reads the curve that a step left in ``folder``, of this case only."""
+    benchmark = registry.of(case)
+
+    def read(step: str) -> Curve:
+        path = folder / f"{step}.{benchmark.suffix}"
+        return benchmark.read_launch(text_of(path), path, case)
+
+    return read
+
+
+def of_job(
+    folder: Path, case: Case, partition: Partition, launches: int, *, mpi_over_tcp: bool
+) -> Measured:
+    """Read the launches of a case from its job's folder.
+
+    Raises Incomplete where a launch, a size or a value is missing or wrong.
+    """
+    benchmark = registry.of(case)
+    settings = partition.sizes_of(case.benchmark)
+    asked = benchmark.asked(case, partition.max_message_bytes, settings)
+    line_rate = line_rate_mb_s(partition, case, mpi_over_tcp=mpi_over_tcp)
+    read, subject = reader(folder, case), benchmark.subject(case)
+    return _measured(folder, case, subject, partition, launches, asked, read, line_rate)
+
+
+def with_twin(
+    launch: Launch, folder: Path, step: str, case: Case, partition: Partition, recorded: Mapping
+) -> Launch:
+    """A launch, read of ``step``, with the twin's that was made next to it, where one had to be.
+
+    Raises Incomplete where it is missing or did not end well, ParseError and OSError.
+    """
+    if not plan.has_twin(partition, case.benchmark, case.path):
+        return launch
+    sweep = plan.twin_sweep(partition)
+    name = plan.twin_name(step)
+    entry, errors = recorded.get(name), folder / f"{name}.err"
+    if entry is None:
+        raise Incomplete([f"{folder / LAUNCHES_FILE}: {name}, over the healthy twin, did not run"])
+    if entry.status != 0:
+        raise Incomplete(
+            [
+                f"{errors}: {name}, over the healthy twin, ended with status {entry.status}"
+                f"{_last_words(errors)}"
+            ]
+        )
+    curve = reader(folder, case)(name)
+    faults = _faults(name, curve, sweep.sizes())
+    if faults:
+        raise Incomplete(faults)
+    return dataclasses.replace(launch, twin=curve)
+
+
+def _measured(
+    folder: Path,
+    case: Case,
+    subject: str,
+    partition: Partition,
+    launches: int,
+    asked: tuple[int, ...],
+    read: Callable[[str], Curve],
+    line_rate: float | None,
+) -> Measured:
+    recorded = records(folder)
+    done, crashed, reasons = [], [], []
+    for number in range(1, launches + 1):
+        step = f"{subject}.{number}"
+        crashed += crashes(folder, step, number, recorded)
+        try:
+            launch = read_launch(folder, step, number, recorded, case, asked, read)
+            done.append(with_twin(launch, folder, step, case, partition, recorded))
+        except Incomplete as error:
+            reasons += error.reasons
+        except (NetproofError, OSError) as error:
+            reasons.append(str(error))
+    if reasons:
+        raise Incomplete(reasons)
+    # Short bursts over an emulated link are no peak.
+    peak_from = partition.line_rate_from_bytes if line_rate else 0
+    return made(case, done, line_rate, peak_from, crashed)
+
+
+def crashes(
+    folder: Path, step: str, number: int, recorded: Mapping[str, StepRecord]
+) -> tuple[Crash, ...]:
+    """The attempts at launch ``number``, whose last one is ``step``, that crashed before it.
+
+    ``run/shell/steps.sh`` has their records and files under the step's name with ~1, ~2, … behind.
+    """
+    found = []
+    for attempt in itertools.count(1):
+        entry = recorded.get(f"{step}~{attempt}")
+        if entry is None:
+            return tuple(found)
+        errors = folder / f"{step}~{attempt}.err"
+        said, died = _said(errors), _died_first(errors)
+        said += _printed(folder / f"{step}~{attempt}.out") if not said else []
+        words = " | ".join(said)
+        found.append(Crash(number, attempt, entry.order, entry.status, died, words))
+    raise AssertionError("the count has no end")
+
+
+def read_launch(
+    folder: Path,
+    step: str,
+    number: int,
+    recorded: dict[str, StepRecord],
+    case: Case,
+    asked: tuple[int, ...],
+    read: Callable[[str], Curve],
+) -> Launch:
+    """One step of a job as launch ``number``: it ended well, where it should, with all sizes.
+
+    ``recorded``: what ``records`` says of the job; ``asked``: the sizes in bytes that it has to
+    have, and no others. Raises Incomplete with every reason, ParseError and OSError.
+    """
+    entry = recorded.get(step)
+    if entry is None:
+        raise Incomplete(
+            [
+                f"{folder / LAUNCHES_FILE}: {step} did not run; the job ended before it"
+                f"{_last_words(folder / JOB_ERRORS)}"
+            ]
+        )
+    errors = folder / f"{step}.err"
+    before = len(crashes(folder, step, number, recorded))
+    tried = f", in the last of {before + 1} attempts of which each crashed" if before else ""
+    if entry.status in TIMED_OUT_STATUS and entry.wall_s >= entry.limit_s:
+        raise Incomplete(
+            [
+                f"{errors}: {step} was ended at its limit of {entry.limit_s} s (the partition's"
+                f" step_limit_s){_last_words(errors)}"
+            ]
+        )
+    if entry.status != 0:
+        raise Incomplete(
+            [
+                f"{errors}: {step} ended with status {entry.status}{tried}{_last_words(errors)}"
+                f"{_last_line(folder / f'{step}.out')}"
+            ]
+        )
+    curve = read(step)
+    faults = _faults(step, curve, asked)
+    said = errors.read_text(errors="replace")
+    ranks = _rank_uses(errors, said)
+    if len(ranks) != case.ranks:
+        faults.append(f"{errors}: {len(ranks)} of {case.ranks} ranks reported their end")
+    nodes = len({use.node for use in ranks})
+    if nodes != case.ranks // case.ranks_per_node:
+        faults.append(
+            f"{errors}: {step} ran on {nodes} nodes and not on {case.ranks // case.ranks_per_node}"
+        )
+    if faults:
+        raise Incomplete(faults)
+    loads = disturbance.loads(errors, said, cpu_by_node(said))
+    counted = counters.counters(errors, said, {use.node for use in ranks})
+    return Launch(
+        number,
+        entry.order,
+        entry.start,
+        entry.wall_s,
+        ranks,
+        curve,
+        loads,
+        counters=counted,
+        payload=None if counted is None else _payload(folder, step, case, ranks),
+    )
+
+
+def _payload(folder: Path, step: str, case: Case, ranks: Sequence[RankUse]) -> Payload:
+    """What the step had to send between its nodes, by what it printed."""
+    printed = [text_of(folder / f"{step}.{kind}") for kind in ("out", "err")]
+    return registry.of(case).payload(case, *printed, [use.node for use in ranks])
+
+
+def _faults(step: str, curve: Curve, asked: tuple[int, ...]) -> list[str]:
+    faults = []
+    missing = sorted(set(asked) - set(curve.sizes))
+    extra = sorted(set(curve.sizes) - set(asked))
+    if missing:
+        faults.append(f"{step}: sizes {_listed(missing)} bytes were asked for and are missing")
+    if extra:
+        faults.append(f"{step}: sizes {_listed(extra)} bytes were not asked for")
+    if curve.bandwidth_mb_s is not None:
+        faults += [
+            f"{step}: a bandwidth of 0 at {size} bytes"
+            for size, bandwidth in zip(curve.sizes, curve.bandwidth_mb_s, strict=True)
+            if size > 0 and bandwidth == 0
+        ]
+    return faults
+
+
+def _listed(sizes: Sequence[int]) -> str:
+    shown = ", ".join(map(str, sizes[:5]))
+    return shown if len(sizes) <= 5 else f"{shown} and {len(sizes) - 5} more"
+
+
+def _last_words(errors: Path) -> str:
+    said = _said(errors)
+    return f"; it said: {' | '.join(said)}" if said else ""
+
+
+def _died_first(errors: Path) -> tuple[str, ...]:
+    """The nodes on which ranks ended badly before Slurm began to end the others."""
+    try:
+        lines = errors.read_text(errors="replace").splitlines()
+    except OSError:
+        return ()
+    began = next((place for place, line in enumerate(lines) if _ENDING in line), len(lines))
+    for several in (lines[:began], lines):
+        found = [_DIED.search(line) for line in several if not _AFTERMATH.search(line)]
+        if any(found):
+            return tuple(dict.fromkeys(one[1] for one in found if one is not None))
+    return ()
+
+
+def _said(errors: Path) -> list[str]:
+    """What a step said at its end, without what Slurm says while it ends the other ranks."""
+    try:
+        lines = [line for line in errors.read_text(errors="replace").splitlines() if line.strip()]
+    except OSError:
+        return []
+    said = [line.strip()[:200] for line in lines if not _RECORD.search(line)]
+    said = [line for line in said if not _AFTERMATH.search(line)] or said
+    if len(said) > 5:
+        # An error stack has its cause at the end, and srun then names the node.
+        said = [*said[:2], "…", *said[-3:]]
+    return said
+
+
+def _last_line(output: Path) -> str:
+    """What a program printed last: NetPIPE tells its troubles on its standard output."""
+    return "".join(f"; {output.name} ends: {line}" for line in _printed(output))
+
+
+def _printed(output: Path) -> list[str]:
+    """The last line that a program printed, if any."""
+    try:
+        lines = [line for line in output.read_text(errors="replace").splitlines() if line.strip()]
+    except OSError:
+        return []
+    return [line.strip()[:200] for line in lines[-1:]]
+
+
+def _rank_uses(errors: Path, said: str) -> tuple[RankUse, ...]:
+    told = disturbance.scheduled(errors, said)
+    uses = [
+        RankUse(
+            int(found[1]),
+            found[2],
+            float(found[3]),
+            float(found[4]) + float(found[5]),
+            told.get(int(found[1])),
+        )
+        for found in _RANK_LINE.finditer(said)
+    ]
+    if told and sorted(told) != sorted(use.rank for use in uses):
+        raise ParseError(
+            str(errors), 0, "", "the ranks that reported their end are not those that were watched"
+        )
+    return tuple(sorted(uses, key=lambda use: use.rank))
+
+
+def cpu_by_node(said: str) -> dict[str, tuple[float, float]]:
+    """User and system CPU seconds of the ranks by node."""
+    taken: dict[str, tuple[float, float]] = {}
+    for found in _RANK_LINE.finditer(said):
+        user_s, system_s = taken.get(found[2], (0.0, 0.0))
+        taken[found[2]] = (user_s + float(found[4]), system_s + float(found[5]))
+    return taken
+
+
+def records(folder: Path) -> dict[str, StepRecord]:
+    """The steps that a job ran, by name, from its ``launches.tsv``.
+
+    Raises Incomplete where the record is missing or a line of it is none.
+    """
+    path = folder / LAUNCHES_FILE
+    try:
+        lines = path.read_text().splitlines()
+    except OSError as error:
+        raise Incomplete([f"{path}: the job left no record of its launches: {error}"]) from error
+    if not lines or lines[0] != LAUNCHES_HEADER:
+        raise Incomplete([f"{path}:1: the header {LAUNCHES_HEADER!r} is missing"])
+    recorded = {}
+    for number, line in enumerate(lines[1:], 2):
+        try:
+            step, start, end, status, limit = line.split("\t")
+            recorded[step] = StepRecord(
+                number - 1, float(start), float(end) - float(start), int(status), int(limit)
+            )
+        except ValueError as error:
+            raise Incomplete(
+                [f"{path}:{number}: {shortened(repr(line))} is no launch: {shortened(str(error))}"]
+            ) from error
+    return recorded

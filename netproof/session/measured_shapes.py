@@ -1,0 +1,175 @@
+"""Of what kind each value is of what a session holds of a case, as plain values."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from netproof.intake.shapes import (
+    COUNTS_BY_NAME,
+    NUMBER,
+    TEXT,
+    TEXTS_BY_NAME,
+    WHOLE,
+    YES_OR_NO,
+    Each,
+    Keys,
+    OrNone,
+    RowOf,
+)
+from netproof.measurement import twin
+from netproof.measurement.disturbance import NodeLoad
+from netproof.measurement.eager_limit import EagerLimit
+from netproof.measurement.landmark_table import LANDMARKS
+
+RANGE = ("time_min_us", "time_avg_us")
+"""A curve's columns that the report has only of benchmarks which print them."""
+
+_NUMBERS = Each(NUMBER)
+
+_REASONS = Each(RowOf((TEXT, TEXT)))
+
+CURVE_SHAPE = Keys(
+    {"sizes": Each(WHOLE), "time_us": _NUMBERS, "bandwidth_mb_s": OrNone(_NUMBERS)},
+    dict.fromkeys(RANGE, _NUMBERS),
+)
+
+CASE_SHAPE = Keys(
+    {
+        **dict.fromkeys(("system", "partition", "environment", "benchmark", "function"), TEXT),
+        **dict.fromkeys(("ranks", "ranks_per_node"), WHOLE),
+        **dict.fromkeys(("path", "direction"), TEXT),
+    }
+)
+
+_SCHEDULED_SHAPE = Keys(
+    {
+        **dict.fromkeys(("voluntary", "involuntary"), OrNone(WHOLE)),
+        "waited_s": OrNone(NUMBER),
+        "absent": _REASONS,
+    }
+)
+
+_LOAD_SHAPE = Keys(
+    {
+        **dict.fromkeys((field.name for field in dataclasses.fields(NodeLoad)), OrNone(NUMBER)),
+        "node": TEXT,
+        "machine": OrNone(TEXT),
+        "cpus": OrNone(WHOLE),
+        "absent": _REASONS,
+    }
+)
+
+_RANK_SHAPE = Keys(
+    {"rank": WHOLE, "node": TEXT, "wall_s": NUMBER, "cpu_s": NUMBER},
+    {"scheduled": OrNone(_SCHEDULED_SHAPE)},
+)
+
+CRASH_SHAPE = Keys(
+    {
+        **dict.fromkeys(("launch", "attempt", "order", "status"), WHOLE),
+        "nodes": Each(TEXT),
+        "said": TEXT,
+    }
+)
+
+_PEER_SHAPE = Keys({"environment": TEXT, "curve": CURVE_SHAPE}, {"crashes": Each(CRASH_SHAPE)})
+
+_SOURCE_SHAPE = Keys(
+    {
+        **dict.fromkeys(("kind", "name", "layer"), TEXT),
+        "counted": COUNTS_BY_NAME,
+        "read": WHOLE,
+        "absent": TEXTS_BY_NAME,
+        "interfaces": Each(TEXT),
+    }
+)
+
+_COUNTERS_SHAPE = Keys(
+    {
+        "nodes": Each(
+            Keys(
+                {
+                    "node": TEXT,
+                    "sources": Each(_SOURCE_SHAPE),
+                    "absent": TEXTS_BY_NAME,
+                    "took_s": NUMBER,
+                }
+            )
+        ),
+        "names": Each(Each(TEXT)),
+    }
+)
+
+LAUNCH_SHAPE = Keys(
+    {
+        **dict.fromkeys(("number", "order"), WHOLE),
+        **dict.fromkeys(("start", "wall_s"), NUMBER),
+        "ranks": Each(_RANK_SHAPE),
+        "curve": CURVE_SHAPE,
+    },
+    {
+        "loads": Each(_LOAD_SHAPE),
+        "further": YES_OR_NO,
+        "twin": CURVE_SHAPE,
+        "peers": Each(_PEER_SHAPE),
+        "counters": _COUNTERS_SHAPE,
+        "payload": Keys({"bytes": OrNone(WHOLE), "why": TEXT}),
+    },
+)
+
+_EAGER_SHAPE = Keys(
+    {
+        field.name: OrNone(NUMBER) if field.name.startswith("rate") else NUMBER
+        for field in dataclasses.fields(EagerLimit)
+    }
+)
+
+LANDMARKS_SHAPES = {
+    **{name: OrNone(WHOLE if one.whole else NUMBER) for name, one in LANDMARKS.items()},
+    "eager_limit": OrNone(_EAGER_SHAPE),
+    "undefined": _REASONS,
+    "intervals": Each(RowOf((TEXT, NUMBER, OrNone(NUMBER)))),
+}
+
+_SINCE_FORMAT_3 = ("asymptotic_mb_s", "half_performance_bytes", "intervals")
+"""Landmarks' keys that earlier formats do not have; see ``with_landmarks``."""
+
+TWIN_SHAPES = {name: LANDMARKS_SHAPES.pop(name) for name in twin.NAMES}
+"""And those that a session has only from when twins were measured on."""
+
+LANDMARKS_SHAPE = Keys(LANDMARKS_SHAPES, TWIN_SHAPES)
+"""Landmarks that are of this format, twins apart."""
+
+_OLD_LANDMARKS_SHAPE = Keys(
+    {name: shape for name, shape in LANDMARKS_SHAPES.items() if name not in _SINCE_FORMAT_3},
+    {**{name: LANDMARKS_SHAPES[name] for name in _SINCE_FORMAT_3}, **TWIN_SHAPES},
+)
+
+SHAPE = Keys(
+    {
+        "case": CASE_SHAPE,
+        "launches": Each(LAUNCH_SHAPE),
+        "curve": CURVE_SHAPE,
+        "mad_us": _NUMBERS,
+        "line_rate_mb_s": OrNone(NUMBER),
+        "landmarks": _OLD_LANDMARKS_SHAPE,
+    },
+    {
+        "peak_from": WHOLE,
+        "crashes": Each(CRASH_SHAPE),
+        "partition_extras": Keys(others={"line_rate_from_bytes": WHOLE}),
+    },
+)
+"""Of what kind each value of ``Measured.as_json`` is, of this format and of those before."""
+
+AGAIN_SHAPE = Keys(
+    {
+        "case": CASE_SHAPE,
+        "launches": Each(CURVE_SHAPE),
+        "faults": Each(TEXT),
+        "nodes": Each(TEXT),
+        "jobid": OrNone(TEXT),
+    },
+    {"loads": Each(Each(_LOAD_SHAPE)), "made": WHOLE, "crashes": Each(CRASH_SHAPE)},
+)
+"""And each of ``again.MeasuredAgain.as_json``."""

@@ -1,0 +1,90 @@
+"""What differs between nodes, or between two looks at one."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from netproof.session.node_facts import MAPS, NAMES, Node
+
+OF_ITS_OWN = (
+    *("node", "address", "bus", "absent"),
+    *("clock_s", "clock_ntp_offset_s", "clock_ahead_from_s", "clock_ahead_to_s"),
+    *("path_to", "path_asked_bytes", "path_passed_bytes"),
+)
+"""Fields of ``Node`` that are not the same on sound nodes that are alike."""
+
+
+@dataclass(frozen=True)
+class NodeInJob:
+    """A node in one job of a session, whose ``job`` is ReFrame's name and ``jobid`` Slurm's."""
+
+    partition: str
+    environment: str
+    job: str
+    jobid: str
+    node: Node
+
+
+def differences(nodes: Sequence[NodeInJob]) -> tuple[str, ...]:
+    """Sentences on everything in which nodes differ that should be alike.
+
+    All nodes of a partition are held against one another, a node in several jobs against
+    itself; programs only within an environment. What one of them could not tell counts as a
+    value of its own.
+    """
+    seen: dict[tuple[str, str], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    told: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for found in nodes:
+        for scope, key, value in _values(found):
+            seen[scope, key][value].add(found.node.node)
+        for scope in (found.partition, f"{found.partition} {found.environment}"):
+            told[scope, ""].add(found.node.node)
+    sentences = []
+    for (scope, key), by_value in sorted(seen.items()):
+        silent = told[scope, ""] - set().union(*by_value.values())
+        if silent:
+            by_value["not known"] |= silent
+        if len(by_value) > 1:
+            each = sorted(by_value.items(), key=lambda item: (-len(item[1]), item[0]))
+            stated = "; ".join(f"{value} ({', '.join(sorted(on))})" for value, on in each)
+            sentences.append(f"{scope}: {key}: {stated}")
+    return tuple(sentences)
+
+
+def between(
+    first: Sequence[NodeInJob], second: Sequence[NodeInJob]
+) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+    """In what the nodes of two runs differ, by name to the values in each, sorted.
+
+    Only what both know; of a program that both have, the hash without the path.
+    """
+    sides: list[dict[str, set[str]]] = []
+    for nodes in (first, second):
+        known: dict[str, set[str]] = defaultdict(set)
+        for found in nodes:
+            for _, key, value in _values(found):
+                known[key].add(value.split(" ")[0] if key.startswith("programs ") else value)
+        sides.append(known)
+    one, other = sides
+    return {
+        key: (tuple(sorted(one[key])), tuple(sorted(other[key])))
+        for key in one
+        if key in other and one[key] != other[key]
+    }
+
+
+def _values(found: NodeInJob) -> Iterator[tuple[str, str, str]]:
+    """Scope, name and value of what has to be alike."""
+    for name in NAMES:
+        value = getattr(found.node, name)
+        if name in OF_ITS_OWN:
+            continue
+        if name in MAPS:
+            scope = found.partition
+            if name == "programs":
+                scope = f"{found.partition} {found.environment}"
+            yield from ((scope, f"{name} {key}", text) for key, text in value.items())
+        elif value is not None:
+            yield found.partition, name, str(value)

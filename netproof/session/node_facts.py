@@ -1,0 +1,300 @@
+"""What a job found of each of its nodes: the files that it left, read strictly."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from netproof.benchmarks import registry
+from netproof.errors import NetproofError, shortened
+
+NODE_HEADER = "netproof-node\t2"
+
+NODE_END = "end"
+
+NODE_FILES = "node.*.txt"
+"""What the job's nodes print, a file each, named after the node."""
+
+PATH_HEADER = "netproof-path\t1"
+
+PATH_FILES = "path.*.txt"
+"""What each of them found of the way to the next, named after the node."""
+
+CLOCK_HEADER = "netproof-clock\t1"
+
+CLOCK_FILE = "clock.txt"
+"""Between which moments of the first node's clock the nodes described themselves."""
+
+RING_FILE = "ring.txt"
+"""Each node of the job, the next one, and that one's address."""
+
+JOB_NODES_FILE = "job_nodes.txt"
+"""Where a job notes, from within, which nodes Slurm gave it. ``sacct`` may be asked too early."""
+
+JOB_NODES_HEADER = "netproof-job-nodes\t1"
+
+NODE_STEP_LIMIT_S = 60
+"""Seconds after which a step that describes the nodes is ended; each of the two takes about one."""
+
+IDENTITY = ("node", "interface")
+
+
+class ProvenanceError(NetproofError):
+    """A node's file or a report's record that is not whole; the text names the place."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node as a job found it.
+
+    ``link_mbit_s`` in 10⁶ bit/s, ``mtu`` in bytes; ``offloads``, ``coalescing``: what
+    ``ethtool -k`` and ``-c`` list; ``programs``: SHA-256 and path of each benchmark and of the
+    MPI libraries that it loads. What is None or empty has its reason in ``absent``.
+
+    Fields behind ``absent`` are of format 2; in records of before they are None or empty without
+    a reason. ``state``: of the interface, ``up``, ``down`` or ``no carrier``; ``address``: its
+    IPv4 address; ``rings``: what ``ethtool -g`` lists; ``memory`` in KiB, of all and of each NUMA
+    node; ``pci``: the card's link, as it is and at most; ``mitigations``: of flaws of the CPU;
+    ``clock_s``: its clock when it described itself, in seconds since 1970;
+    ``clock_ntp_offset_s``: by what keeps it; ``clock_ahead_from_s`` and ``clock_ahead_to_s``:
+    between these it was ahead of the clock of the job's first node; ``path_passed_bytes``: the
+    packets, headers with them, that came unfragmented to the job's next node, ``path_to``, of
+    ``path_asked_bytes``, the interface's MTU, or the least that were tried.
+    """
+
+    node: str
+    kernel: str | None
+    architecture: str | None
+    cpu: str | None
+    cpus: int | None
+    interface: str
+    nic: str | None
+    driver: str | None
+    driver_version: str | None
+    firmware: str | None
+    bus: str | None
+    link_mbit_s: int | None
+    mtu: int | None
+    offloads: dict[str, str]
+    coalescing: dict[str, str]
+    sysctls: dict[str, str]
+    programs: dict[str, str]
+    absent: dict[str, str]
+    state: str | None = None
+    address: str | None = None
+    duplex: str | None = None
+    autonegotiation: str | None = None
+    governor: str | None = None
+    microcode: str | None = None
+    memory: dict[str, str] = field(default_factory=dict)
+    rings: dict[str, str] = field(default_factory=dict)
+    pci: dict[str, str] = field(default_factory=dict)
+    hugepages: str | None = None
+    mitigations: dict[str, str] = field(default_factory=dict)
+    clock_source: str | None = None
+    clock_s: float | None = None
+    clock_ntp_offset_s: float | None = None
+    clock_ahead_from_s: float | None = None
+    clock_ahead_to_s: float | None = None
+    path_to: str | None = None
+    path_asked_bytes: int | None = None
+    path_passed_bytes: int | None = None
+
+
+_HINTS = get_type_hints(Node)
+
+MAPS = tuple(name for name, kind in _HINTS.items() if kind == dict[str, str])
+
+WHOLE_NUMBERS = tuple(name for name, kind in _HINTS.items() if kind == int | None)
+
+SECONDS = tuple(name for name, kind in _HINTS.items() if kind == float | None)
+
+GROUPS = tuple(name for name in MAPS if name != "absent")
+"""What a node has many of, by name."""
+
+NAMES = tuple(_HINTS)
+
+ADDED = NAMES[NAMES.index("absent") + 1 :]
+"""Fields that format 2 has."""
+
+_OF_THE_STEP = ("clock_ahead_from_s", "clock_ahead_to_s")
+
+_OF_THE_PATH = ("path_to", "path_asked_bytes", "path_passed_bytes")
+
+
+def node_step(interface: str) -> str:
+    """Shell text, within a job's script, of the steps in which every node writes its files.
+
+    ``interface``: that of the partition. Each ends after ``NODE_STEP_LIMIT_S`` and never ends the
+    script: what is missing then is for ``of_job`` to tell. The files of ``run/shell`` have to be
+    in the folder, and ``JOB_NODES_FILE`` too.
+    """
+    describe = ["bash", "./describe.sh", str(NODE_STEP_LIMIT_S), interface, *registry.PROGRAMS]
+    return shlex.join(describe)
+
+
+def nodes_of_job(folder: Path, jobid: str) -> tuple[str, ...]:
+    """The nodes of a job by Slurm's names, in Slurm's order, as it noted them from within.
+
+    ``folder`` has its ``JOB_NODES_FILE``; ``jobid`` is Slurm's. Raises ProvenanceError, naming the
+    file, where that is missing, empty, cut short, of another job or not what ``job_nodes`` prints.
+    """
+    path = folder / JOB_NODES_FILE
+    try:
+        text = path.read_text()
+    except (OSError, ValueError) as error:
+        raise ProvenanceError(f"{path}: cannot be read: {error}; see {folder}'s *.err") from error
+    lines = text.splitlines()
+    if not lines or lines[0] != JOB_NODES_HEADER:
+        raise ProvenanceError(f"{path}:1: the header {JOB_NODES_HEADER!r} is missing")
+    if lines[-1] != NODE_END or not text.endswith("\n"):
+        raise ProvenanceError(f"{path}:{len(lines)}: is cut short, {NODE_END!r} is missing")
+    found = []
+    for number, (line, key) in enumerate(
+        zip(lines[1:-1], ("jobid", "count", *("node" for _ in lines)), strict=False), 2
+    ):
+        name, _, value = line.partition("\t")
+        if name != key or not value.strip():
+            raise ProvenanceError(f"{path}:{number}: {line!r} is no {key} with a value")
+        found.append(value)
+    if len(found) < 3:
+        raise ProvenanceError(f"{path}: names no node")
+    noted, count, *nodes = found
+    if noted != jobid:
+        raise ProvenanceError(f"{path}:2: is of job {noted} and not of {jobid}")
+    if count != str(len(nodes)) or len(set(nodes)) != len(nodes):
+        raise ProvenanceError(
+            f"{path}:3: Slurm gave {count} nodes, and those listed are {', '.join(nodes)}"
+        )
+    return tuple(nodes)
+
+
+def clock_window(path: Path) -> tuple[float, float] | str:
+    """Both moments of a job's ``CLOCK_FILE`` in seconds, or why they are not known."""
+    try:
+        values = _values_of(path, CLOCK_HEADER, ("from", "to"), _Numbers(seconds=("from", "to")))
+    except ProvenanceError as error:
+        return str(error)
+    if not {"from", "to"} <= values.keys():
+        return f"{path}: does not have both moments"
+    return values["from"], values["to"]
+
+
+def with_clock(node: Node, window: tuple[float, float] | str) -> Node:
+    """The node with the bounds of how far its clock is ahead of the job's first node's."""
+    if isinstance(window, str):
+        return dataclasses.replace(
+            node, absent={**node.absent, **dict.fromkeys(_OF_THE_STEP, window)}
+        )
+    began, ended = window
+    return dataclasses.replace(
+        node, clock_ahead_from_s=node.clock_s - ended, clock_ahead_to_s=node.clock_s - began
+    )
+
+
+def with_path(node: Node, folder: Path, count: int) -> Node:
+    """The node with what it found of the way to the next, of ``count`` nodes of its job."""
+    path = folder / PATH_FILES.replace("*", node.node)
+    if count == 1:
+        values: dict[str, Any] = {}
+        why = "the job has one node"
+    else:
+        try:
+            values = _values_of(
+                path, PATH_HEADER, ("node", *_OF_THE_PATH), _Numbers(whole=_OF_THE_PATH[1:])
+            )
+            why = f"{path}: does not say"
+        except ProvenanceError as error:
+            values, why = {}, f"{error}; see path.*.err beside it"
+    reasons = {name: why for name in _OF_THE_PATH if name not in values}
+    reasons |= values.get("absent", {})
+    found = {name: values.get(name) for name in _OF_THE_PATH}
+    return dataclasses.replace(node, **found, absent={**node.absent, **reasons})
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """Keys of a file whose values are numbers."""
+
+    whole: Sequence[str] = ()
+    seconds: Sequence[str] = ()
+
+
+def _values_of(path: Path, header: str, plain: Sequence[str], numbers: _Numbers) -> dict[str, Any]:
+    """What a file of a job says: ``plain`` keys, and those of groups as mappings.
+
+    Raises ProvenanceError, with the line, where it is cut short or has another line.
+    """
+    try:
+        lines = path.read_text().splitlines()
+    except (OSError, ValueError) as error:
+        raise ProvenanceError(f"{path}: cannot be read: {error}") from error
+    if not lines or lines[0] != header:
+        raise ProvenanceError(f"{path}:1: the header {header!r} is missing")
+    if lines[-1] != NODE_END:
+        raise ProvenanceError(f"{path}:{len(lines)}: is cut short, {NODE_END!r} is missing")
+    values: dict[str, Any] = {name: {} for name in MAPS}
+    for number, line in enumerate(lines[1:-1], 2):
+        key, tab, value = line.partition("\t")
+        group, dot, name = key.partition(".")
+        if not tab or not value:
+            raise ProvenanceError(
+                f"{path}:{number}: {shortened(repr(line))} is no key with a value"
+            )
+        if dot and group in MAPS:
+            place, key = values[group], name
+        elif key in plain:
+            place = values
+        else:
+            raise ProvenanceError(f"{path}:{number}: {shortened(repr(key))} is not known")
+        if key in place:
+            raise ProvenanceError(
+                f"{path}:{number}: {shortened(repr(line))} is the second of its key"
+            )
+        if place is values and key in numbers.whole:
+            place[key] = _whole(path, number, value)
+        elif place is values and key in numbers.seconds:
+            place[key] = _seconds(path, number, value)
+        else:
+            place[key] = value
+    return values
+
+
+def read_node(path: Path) -> Node:
+    """A node from what ``run/shell/node.sh`` printed; ProvenanceError, with the line, if cut."""
+    later = (*_OF_THE_STEP, *_OF_THE_PATH)
+    plain = [name for name in NAMES if name not in MAPS and name not in later]
+    values = _values_of(path, NODE_HEADER, plain, _Numbers(WHOLE_NUMBERS, SECONDS))
+    for key in (*IDENTITY, "clock_s"):
+        if key not in values:
+            raise ProvenanceError(f"{path}: {key} is missing")
+    for key in (*plain, *GROUPS):
+        if values.get(key) in (None, {}) and not reasons(values["absent"], key):
+            raise ProvenanceError(f"{path}: {key} is missing, and no line says why")
+    return Node(**dict.fromkeys(plain) | values)
+
+
+def reasons(absent: Mapping[str, str], key: str) -> dict[str, str]:
+    """Why a field of a node, or keys of a group of them, are not known: by key, the reason."""
+    return {name: why for name, why in absent.items() if name == key or name.startswith(f"{key}.")}
+
+
+def _whole(path: Path, number: int, value: str) -> int:
+    if not value.isascii() or not value.isdigit():
+        raise ProvenanceError(f"{path}:{number}: {shortened(repr(value))} is no whole number")
+    return int(value)
+
+
+def _seconds(path: Path, number: int, value: str) -> float:
+    try:
+        found = float(value)
+    except ValueError:
+        found = math.nan
+    if not math.isfinite(found):
+        raise ProvenanceError(f"{path}:{number}: {shortened(repr(value))} is no number of seconds")
+    return found

@@ -1,0 +1,389 @@
+"""Rounds of pairs: all nodes of a job measured two by two; their launches and what they left.
+
+In a round each node has one partner. It is one launch of IMB's PingPong in groups of two ranks, a
+rank on each node; or several, where a site lets fewer pairs measure at once. Who is paired with
+whom is a list of nodes, in the order of ranks.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from netproof.benchmarks.outputs import text_of
+from netproof.benchmarks.registry import OF_PAIRS
+from netproof.errors import NetproofError
+from netproof.intake import json_reading
+from netproof.intake.shapes import TEXT, WHOLE, YES_OR_NO, Each, Keys, insist
+from netproof.measurement.case import Case
+from netproof.measurement.counters import Counters
+from netproof.measurement.curve import Curve
+from netproof.measurement.disturbance import NodeLoad
+from netproof.session import job_files, plan
+from netproof.session.job_files import Incomplete
+from netproof.session.measured import Crash, Launch, RankUse, curve_from_json, plain
+from netproof.session.measured_shapes import CRASH_SHAPE, CURVE_SHAPE, LAUNCH_SHAPE
+from netproof.site.partition import Partition
+
+FORMAT = 1
+"""Format of what a test stores of its rounds in the report; raised when its keys change."""
+
+SUBJECT = "pairs"
+"""Stem of the names of a job's rounds, and the label that closes them."""
+
+NEXT_FILE = "next.txt"
+"""The nodes of the next round in the order of ranks; written by whoever decides."""
+
+PLANNED_FILE = "planned.json"
+"""Every launch that was planned so far, in their order, and whether these are all."""
+
+SMALL_BYTES = 4
+"""The message whose time is a latency."""
+
+
+@dataclass(frozen=True)
+class PairCurve:
+    """What the pair of two nodes measured in a round."""
+
+    nodes: tuple[str, str]
+    curve: Curve
+
+    @property
+    def time_us(self) -> float:
+        """Of the smallest message."""
+        return self.curve.time_us[0]
+
+    @property
+    def rate_mb_s(self) -> float:
+        """Of the largest message."""
+        return self.curve.sizes[-1] / self.curve.time_us[-1]
+
+
+@dataclass(frozen=True)
+class PairLaunch:
+    """One launch: its number from 1, when, its pairs, where its ranks ran, what else nodes did.
+
+    ``round``: which it is of, from 1; ``start`` in seconds since the epoch; ``alone``: a suspect
+    or its control, and all other nodes silent; ``why``: what it was made for; ``counters``: what
+    the network of its nodes counted, None of sessions before that was recorded.
+    """
+
+    number: int
+    round: int
+    order: int
+    start: float
+    wall_s: float
+    pairs: tuple[PairCurve, ...]
+    ranks: tuple[RankUse, ...] = ()
+    loads: tuple[NodeLoad, ...] = ()
+    alone: bool = False
+    why: str = ""
+    counters: Counters | None = None
+
+
+@dataclass(frozen=True)
+class PairRounds:
+    """All rounds of a job.
+
+    ``nodes``: those of the job, by its own word; ``leaves``: switch to its nodes, as Slurm knows
+    them, empty where it knows none; ``parents``: switch to the one above it; ``faults``: why rounds
+    are not complete, a sentence each; ``crashes``: launches that were made again.
+    """
+
+    system: str
+    partition: str
+    environment: str
+    nodes: tuple[str, ...]
+    launches: tuple[PairLaunch, ...]
+    jobid: str
+    mode: str
+    seed: int
+    leaves: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    parents: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    faults: tuple[str, ...] = ()
+    crashes: tuple[Crash, ...] = ()
+
+    def measured(self) -> frozenset[str]:
+        """The nodes that were measured in some round."""
+        return frozenset(node for one in self.launches for pair in one.pairs for node in pair.nodes)
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values for ``json``; sizes in bytes, times in µs, bandwidths in MB/s."""
+        values = dataclasses.asdict(self, dict_factory=plain)
+        return {"format": FORMAT, **values}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> PairRounds:
+        """The rounds of plain values that ``as_json`` gave; NetproofError where they are none."""
+        insist(values, SHAPE, "rounds of pairs cannot be read")
+        if values["format"] != FORMAT:
+            raise NetproofError(
+                f"rounds of pairs are of format {values['format']}, and this netproof reads"
+                f" {FORMAT}"
+            )
+        given = {field.name: values[field.name] for field in dataclasses.fields(cls)}
+        leaves = {name: tuple(nodes) for name, nodes in given["leaves"].items()}
+        rounds = PairRounds(
+            **{
+                **given,
+                "nodes": tuple(given["nodes"]),
+                "faults": tuple(given["faults"]),
+                "leaves": leaves,
+                "launches": tuple(map(_launch, given["launches"])),
+                "crashes": tuple(map(Crash.from_json, given["crashes"])),
+            }
+        )
+        insist_on_rounds(rounds)
+        return rounds
+
+
+_LAUNCH_KEYS = ("number", "order", "start", "wall_s", "ranks", "loads")
+
+SHAPE = Keys(
+    {
+        "format": WHOLE,
+        **dict.fromkeys(("system", "partition", "environment", "jobid", "mode"), TEXT),
+        "seed": WHOLE,
+        "nodes": Each(TEXT),
+        "faults": Each(TEXT),
+        "crashes": Each(CRASH_SHAPE),
+        "leaves": Keys(),
+        "parents": Keys(),
+        "launches": Each(
+            Keys(
+                {
+                    **{
+                        key: {**LAUNCH_SHAPE.needed, **LAUNCH_SHAPE.others}[key]
+                        for key in _LAUNCH_KEYS
+                    },
+                    "round": WHOLE,
+                    "alone": YES_OR_NO,
+                    "why": TEXT,
+                    "pairs": Each(Keys({"nodes": Each(TEXT), "curve": CURVE_SHAPE})),
+                },
+                {"counters": LAUNCH_SHAPE.others["counters"]},
+            )
+        ),
+    }
+)
+"""Of what kind each value of ``PairRounds.as_json`` is."""
+
+
+def insist_on_rounds(rounds: PairRounds) -> None:
+    """NetproofError unless each launch has pairs of its job's nodes, and a round each node once."""
+    own, numbers = set(rounds.nodes), set()
+    before: dict[int, set[str]] = {}
+    for one in rounds.launches:
+        place = f"launch {one.number} of pairs on {rounds.partition}"
+        if one.number in numbers:
+            raise NetproofError(f"{place} is there twice")
+        numbers.add(one.number)
+        named = [node for pair in one.pairs for node in pair.nodes]
+        if not named or any(len(pair.nodes) != 2 for pair in one.pairs):
+            raise NetproofError(f"{place} has a pair of other than two nodes, or none")
+        others = before.setdefault(one.round, set())
+        if len(set(named)) != len(named) or others & set(named):
+            raise NetproofError(f"{place} has a node that is in two pairs of round {one.round}")
+        others |= set(named)
+        foreign = sorted(set(named) - own)
+        if foreign:
+            raise NetproofError(f"{place} has {foreign[0]}, which is no node of its job")
+        if one.alone and len(one.pairs) != 1:
+            raise NetproofError(f"{place} is of one pair alone, and has {len(one.pairs)}")
+        ran_on = {use.rank: use.node for use in one.ranks}
+        if ran_on != dict(enumerate(named)):
+            raise NetproofError(f"{place}: its ranks ran on other nodes than its pairs are of")
+
+
+def _launch(values: Mapping[str, Any]) -> PairLaunch:
+    return PairLaunch(
+        values["number"],
+        values["round"],
+        values["order"],
+        values["start"],
+        values["wall_s"],
+        tuple(
+            PairCurve(tuple(pair["nodes"]), curve_from_json(pair["curve"]))
+            for pair in values["pairs"]
+        ),
+        tuple(map(RankUse.from_json, values["ranks"])),
+        tuple(map(NodeLoad.from_json, values["loads"])),
+        values["alone"],
+        values["why"],
+        Counters.from_json(values["counters"]) if "counters" in values else None,
+    )
+
+
+def sizes(most_bytes: int) -> tuple[int, ...]:
+    """The message sizes in bytes of a round: one for latency, one for the rate."""
+    return (SMALL_BYTES, most_bytes)
+
+
+def script(launches: int, partition: Partition, srun: Sequence[str], decider: str) -> str:
+    """Text of the shell script that makes up to so many launches of pairs.
+
+    ``decider``: shell text that starts what is told the number of launches made, and then writes
+    ``NEXT_FILE`` or closes them. A launch for which nothing is written is not made, and the job
+    fails.
+    """
+    settings = partition.pair_settings()
+    program = OF_PAIRS.command(
+        OF_PAIRS.function(OF_PAIRS.pairs_function),
+        2,
+        sizes(partition.max_message_bytes),
+        plan.size_file(SUBJECT),
+        settings.arguments or partition.arguments[OF_PAIRS.name],
+    )
+    name, *arguments = program
+    launch = (
+        f"{shlex.join(srun)} --distribution=arbitrary --nodes=$ranks --ntasks=$ranks"
+        f" --kill-on-bad-exit=1 {shlex.join(plan.RANK)} {name} $multi {shlex.join(arguments)}"
+    )
+    lines = plan.head(partition, 0, over_tcp=False, describe_nodes=True, decider=decider)
+    lines += [
+        f"for ((launch = 1; launch <= {launches}; launch++)); do",
+        "    decide $((launch - 1))",
+        f"    wanted {SUBJECT} || break",
+        f"    [ -s {NEXT_FILE} ] || exit 4",
+        f"    mv {NEXT_FILE} {SUBJECT}.$launch.nodes",
+        f"    ranks=$(wc -l <{SUBJECT}.$launch.nodes)",
+        "    # A single pair is no group among several.",
+        f"    multi={plan.quoted(shlex.join(OF_PAIRS.several_pairs))}",
+        '    [ "$ranks" -gt 2 ] || multi=',
+        f"    export SLURM_HOSTFILE=$PWD/{SUBJECT}.$launch.nodes",
+        f"    step {SUBJECT}.$launch {partition.step_limit_s} {launch}",
+        "    unset SLURM_HOSTFILE",
+        "done",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True)
+class PlannedLaunch:
+    """What a launch is to measure: its round, its pairs, whether alone, and why."""
+
+    round: int
+    pairs: tuple[tuple[str, str], ...]
+    alone: bool
+    why: str
+
+    def nodes(self) -> tuple[str, ...]:
+        """The nodes in the order of ranks."""
+        return tuple(node for pair in self.pairs for node in pair)
+
+
+@dataclass(frozen=True)
+class Planned:
+    """Every launch that was planned so far; ``last``: whether no other will be."""
+
+    launches: tuple[PlannedLaunch, ...] = ()
+    last: bool = False
+
+
+def write_planned(folder: Path, planned: Planned) -> None:
+    """Leave in a job's folder what was planned so far."""
+    document = json.dumps(dataclasses.asdict(planned), indent=1)
+    whole = folder / f"{PLANNED_FILE}.new"
+    whole.write_text(document + "\n")
+    whole.replace(folder / PLANNED_FILE)
+
+
+def read_planned(folder: Path) -> Planned:
+    """What was planned so far, nothing where no launch was; Incomplete where it is damaged."""
+    path = folder / PLANNED_FILE
+    try:
+        document = json_reading.json_file(path)
+        launches = tuple(
+            PlannedLaunch(one["round"], tuple(map(tuple, one["pairs"])), one["alone"], one["why"])
+            for one in document["launches"]
+        )
+        return Planned(launches, document["last"])
+    except FileNotFoundError:
+        return Planned()
+    except (NetproofError, OSError, KeyError, TypeError) as error:
+        raise Incomplete([f"{path}: what was planned cannot be read: {error}"]) from error
+
+
+def write_next(folder: Path, launch: PlannedLaunch) -> None:
+    """Leave in a job's folder what its next launch is."""
+    (folder / NEXT_FILE).write_text("".join(f"{node}\n" for node in launch.nodes()))
+
+
+def read(
+    folder: Path, where: tuple[str, str, str], most_bytes: int
+) -> tuple[tuple[PairLaunch, ...], tuple[str, ...], tuple[Crash, ...]]:
+    """The complete launches of a job's folder, why others are not, and those that crashed.
+
+    ``where``: system, partition and environment. Raises Incomplete where the job left no record.
+    """
+    recorded = job_files.records(folder)
+    planned = read_planned(folder).launches
+    done: list[PairLaunch] = []
+    faults: list[str] = []
+    crashes: list[Crash] = []
+    made = [name for name in recorded if name.startswith(f"{SUBJECT}.") and "~" not in name]
+    if len(made) > len(planned):
+        faults.append(
+            f"{folder / PLANNED_FILE}: has {len(planned)} launches, and {len(made)} were made"
+        )
+    for number, launch in enumerate(planned[: len(made)], 1):
+        step = f"{SUBJECT}.{number}"
+        crashes += job_files.crashes(folder, step, number, recorded)
+        try:
+            case = Case(*where, OF_PAIRS.name, OF_PAIRS.pairs_function, len(launch.nodes()), 1)
+            curves: list[Curve] = []
+            reader = _reader(folder, len(launch.pairs), curves)
+            asked = sizes(most_bytes)
+            ran = job_files.read_launch(folder, step, number, recorded, case, asked, reader)
+            done.append(_as_planned(ran, launch, curves, asked))
+        except Incomplete as error:
+            faults += error.reasons
+        except (NetproofError, OSError) as error:
+            faults.append(str(error))
+    return tuple(done), tuple(faults), tuple(crashes)
+
+
+def _reader(folder: Path, pairs: int, curves: list[Curve]) -> Callable[[str], Curve]:
+    """Reads the output of a round into ``curves``, one for each pair in the order of ranks."""
+
+    def read_output(step: str) -> Curve:
+        path = folder / f"{step}.{OF_PAIRS.suffix}"
+        curves.extend(OF_PAIRS.read_pairs(text_of(path), str(path), pairs))
+        return curves[0]
+
+    return read_output
+
+
+def _as_planned(
+    launch: Launch, planned: PlannedLaunch, curves: Sequence[Curve], asked: tuple[int, ...]
+) -> PairLaunch:
+    """A launch with its pairs; Incomplete where its ranks ran elsewhere, or a pair lacks a size."""
+    ran_on, nodes = [use.node for use in launch.ranks], planned.nodes()
+    if ran_on != list(nodes):
+        raise Incomplete(
+            [
+                f"{SUBJECT}.{launch.number} ran on {', '.join(ran_on)}, and was to run on"
+                f" {', '.join(nodes)}, in this order"
+            ]
+        )
+    for curve in curves:
+        if curve.sizes != asked:
+            raise Incomplete([f"{SUBJECT}.{launch.number}: a pair has the sizes {curve.sizes}"])
+    return PairLaunch(
+        launch.number,
+        planned.round,
+        launch.order,
+        launch.start,
+        launch.wall_s,
+        tuple(PairCurve(pair, curve) for pair, curve in zip(planned.pairs, curves, strict=True)),
+        launch.ranks,
+        launch.loads,
+        planned.alone,
+        planned.why,
+        launch.counters,
+    )

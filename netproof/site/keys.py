@@ -1,0 +1,369 @@
+"""What a site may say of a partition and of an environment: each key, its kind and its meaning."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    Field,
+    ValidationInfo,
+    WrapValidator,
+    create_model,
+    field_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from netproof.benchmarks import registry
+from netproof.benchmarks.registry import FEATURES, MPI_BENCHMARKS, STARTED
+from netproof.criteria.settings import Settings
+from netproof.errors import NetproofError
+from netproof.intake.models import Written
+from netproof.intake.patterns import expression
+from netproof.site.pair_settings import PairSettings
+
+COVERAGE_PERCENT = 100
+"""Percent of a partition's usable nodes that a run has to measure, where a site does not say."""
+
+FACTS = (
+    *("kernel", "architecture", "cpu", "cpus", "microcode", "governor", "memory", "mitigations"),
+    *("hugepages", "clock_source", "clock", "state", "nic", "pci", "driver", "driver_version"),
+    *("firmware", "link_mbit_s", "duplex", "autonegotiation", "mtu", "offloads", "coalescing"),
+    *("rings", "sysctls", "programs", "path"),
+)
+"""What nodes are compared by; of groups as ``sysctls`` also each of their keys."""
+
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+"""What ends a line or is no character to read: of a job script's lines, tables and file names."""
+
+_INTERFACE = re.compile(r"[^\s/-][^\s/]{0,14}")
+"""What Linux takes for an interface, but for a dash in front, which programs take for an option."""
+
+
+def _line(value: str) -> str | None:
+    if CONTROL.search(value):
+        return f"{value!r} has a control character; give one line of text"
+    return None
+
+
+def _text(value: str) -> str | None:
+    return _line(value) if value.strip() else "give a name, it is empty"
+
+
+def _word(value: str) -> str | None:
+    if value and not CONTROL.search(value) and not re.search(r"\s", value):
+        return None
+    return f"{value!r} is no word without white space"
+
+
+def _interface(value: str) -> str | None:
+    if _INTERFACE.fullmatch(value) and not CONTROL.search(value):
+        return None
+    return (
+        f"{value!r} is no interface's name: 1 to 15 characters, no white space, no '/', no '-'"
+        " first"
+    )
+
+
+def _count(value: int) -> str | None:
+    return None if value >= 0 else f"{value} is below 0"
+
+
+def _rails(value: tuple[str, ...]) -> str | None:
+    for name in value:
+        if not isinstance(name, str):
+            return f"{list(value)} is no list of interfaces' names"
+        if remedy := _interface(name):
+            return remedy
+    return None if len(set(value)) == len(value) else f"{list(value)} names one twice"
+
+
+def _positive(value: int) -> str | None:
+    return None if value > 0 else f"{value} is not above 0"
+
+
+def _mtu(value: int) -> str | None:
+    return None if 576 <= value <= 65535 else f"{value} is no MTU in bytes: 576 to 65535"
+
+
+def _power_of_two(value: int) -> str | None:
+    if value >= 1024 and value & (value - 1) == 0:
+        return None
+    return f"{value} is no power of two from 1024 bytes up, 1048576 for instance"
+
+
+def _rank_counts(counts: tuple[int, ...]) -> str | None:
+    value = list(counts)
+    if not value or not all(type(count) is int and count >= 2 for count in value):
+        return f"{value} is no list of whole numbers from 2 up, [16, 32, 64] for instance"
+    if sorted(set(value)) != value:
+        return f"{value} has to increase, without repeats"
+    return None
+
+
+def _words(value: tuple[str, ...]) -> str | None:
+    if all(isinstance(word, str) and not CONTROL.search(word) for word in value):
+        return None
+    return f"{list(value)} is no list of strings of one line, ['-time', '0.1'] for instance"
+
+
+def _reasons(value: dict[str, str]) -> str | None:
+    for feature, reason in value.items():
+        if feature not in FEATURES:
+            return f"{feature!r} is no benchmark; those are {', '.join(FEATURES)}"
+        if not isinstance(reason, str) or not reason.strip():
+            return f"say why {feature!r} is absent, in a sentence"
+    return None
+
+
+def _criteria(value: dict[str, dict[str, Any]]) -> str | None:
+    try:
+        Settings.of_site(value, 0)
+    except NetproofError as error:
+        return str(error)
+    return None
+
+
+def _known(value: dict[str, str]) -> str | None:
+    for text, reason in value.items():
+        try:
+            expression(text)
+        except NetproofError as error:
+            return str(error)
+        if not isinstance(reason, str) or not reason.strip():
+            return f"say what is known of {text!r}, in a sentence"
+    return None
+
+
+def _may_differ(value: dict[str, str]) -> str | None:
+    for fact, reason in value.items():
+        if not isinstance(fact, str) or fact.split(" ")[0] not in FACTS:
+            return f"{fact!r} is nothing that nodes are compared by; those are {', '.join(FACTS)}"
+        if not isinstance(reason, str) or not reason.strip():
+            return f"say why {fact!r} may differ, in a sentence"
+    return None
+
+
+def _sizes(value: dict[str, dict[str, Any]]) -> str | None:
+    by_name = {one.name: one for one in STARTED}
+    for name, settings in value.items():
+        if name not in by_name:
+            return f"{name!r} is no benchmark; those are {', '.join(by_name)}"
+        if not isinstance(settings, dict):
+            return f"{name}: give a dictionary of settings"
+        if settings and not by_name[name].sizes.model_fields:
+            return f"{name}: {by_name[name].label} measures sizes that double, and no others"
+        try:
+            by_name[name].sizes.of_site(settings)
+        except NetproofError as error:
+            return f"{name}: {error}"
+    return None
+
+
+def _pairs(value: dict[str, Any]) -> str | None:
+    try:
+        PairSettings.of_site(value)
+    except NetproofError as error:
+        return str(error)
+    return None
+
+
+def _percentage(value: int) -> str | None:
+    return None if 0 <= value <= 100 else f"{value} is no percentage, 0 to 100"
+
+
+def _retired(value: dict[str, str]) -> str | None:
+    for environment, reason in value.items():
+        if not isinstance(reason, str) or not reason.strip():
+            return f"say why {environment!r} is gone, in a sentence"
+    return None
+
+
+def _obeying(rule: Callable[[Any], str | None]) -> AfterValidator:
+    """``rule`` returns the remedy for a bad value, None for a good one."""
+
+    def checked(value: Any) -> Any:
+        remedy = rule(value)
+        if remedy:
+            raise ValueError(remedy)
+        return value
+
+    return AfterValidator(checked)
+
+
+def _of_list(value: Any, read: Callable[[Any], Any]) -> Any:
+    if not isinstance(value, list | tuple):
+        raise PydanticCustomError("list_type", "no list")
+    return read(tuple(value))
+
+
+_Text = Annotated[str, _obeying(_text)]
+_Line = Annotated[str, _obeying(_line)]
+_Word = Annotated[str, _obeying(_word)]
+_Positive = Annotated[int, _obeying(_positive)]
+_Count = Annotated[int, _obeying(_count)]
+# What a site lists is kept as a tuple.
+_Words = Annotated[tuple, _obeying(_words), WrapValidator(_of_list), Field(validate_default=True)]
+_RankCounts = Annotated[tuple, _obeying(_rank_counts), WrapValidator(_of_list)]
+
+
+class _OfNetwork(Written):
+    switch: _Text = Field(description="the switch's name on site")
+    nic: _Text = Field(description="the nodes' network card")
+    driver: _Text = Field(description="its driver and version")
+    link_mbit_s: _Positive = Field(description="link rate in Mbit/s of 10⁶ bits")
+    mtu: Annotated[int, _obeying(_mtu)] = Field(description="MTU in bytes")
+    interface: Annotated[str, _obeying(_interface)] = Field(
+        description="IP interface of the nodes that leads over the switch"
+    )
+    nodes: _Positive = Field(description="nodes that a job of this partition can have")
+    ranks_per_node: _Positive = Field(description="ranks on each node")
+    rank_counts: _RankCounts = Field(description="rank counts to measure, increasing")
+    max_message_bytes: Annotated[int, _obeying(_power_of_two)] = Field(
+        4194304, description="largest message, a power of two"
+    )
+    sizes: Annotated[dict, _obeying(_sizes)] = Field(
+        {},
+        description="which message sizes are measured beyond those of each benchmark: benchmark to"
+        " setting to value",
+    )
+
+    @field_validator("sizes")
+    @classmethod
+    def _fit(cls, value: dict[str, dict[str, Any]], info: ValidationInfo) -> dict[str, Any]:
+        most = info.data.get("max_message_bytes")
+        for name, settings in value.items():
+            largest = registry.named(name).sizes.of_site(settings).largest()
+            if most is not None and largest > most:
+                raise ValueError(f"{name}: {largest} bytes is above max_message_bytes, {most}")
+        return value
+
+    contention_domain: _Line = Field(
+        "",
+        description="jobs with the same word never measure at the same time; by default the"
+        " switch's name",
+    )
+    netpipe_repeats: _Count = Field(
+        0,
+        description="round trips of each message size in a NetPIPE trial (-n); 0 lets NetPIPE"
+        " choose",
+    )
+    netpipe_mpi_inside_repeats: _Count = Field(
+        0,
+        description="the same for MPI inside a node, whose messages take less than a microsecond:"
+        " too few round trips measure by how much one rank starts after the other",
+    )
+
+
+_OfBenchmarks = create_model(
+    "_OfBenchmarks",
+    __base__=_OfNetwork,
+    **{
+        one.arguments_key: (_Words, Field([], description=one.arguments_meaning))
+        for one in MPI_BENCHMARKS
+    },
+)
+
+
+class PartitionExtras(_OfBenchmarks):
+    """What a site says of a partition; a key with a default may be left out."""
+
+    line_rate_from_bytes: _Count = Field(
+        0,
+        description="least message that can be the peak, and at which MPI is compared with TCP;"
+        " above 0 only for a link that a token bucket emulates",
+    )
+    step_limit_s: _Positive = Field(
+        600, description="seconds after which one launch of a benchmark is ended"
+    )
+    crash_retries: _Count = Field(
+        3,
+        description="how often a launch that crashes before its first figure is launched again; 0:"
+        " never, and its case fails",
+    )
+    twin: _Words = Field(
+        [],
+        description="command, word by word, that runs NetPIPE's NPtcp at both ends of a healthy"
+        " link of the same kind, with the arguments that follow; empty where there is no such link",
+    )
+    tuning_hook: _Words = Field(
+        [],
+        description="command, word by word, that reads and sets what takes root on the node where"
+        " it runs, for `netproof tune`: followed by `get NAME`, or by `set NAME VALUE`",
+    )
+    rails: Annotated[
+        tuple, _obeying(_rails), WrapValidator(_of_list), Field(validate_default=True)
+    ] = Field(
+        [],
+        description="interfaces, or devices of InfiniBand and RoCE as mlx5_0, that together carry"
+        " what is sent over the switch; by default the interface alone",
+    )
+    driver_counters: bool = Field(
+        True,
+        description="whether what these interfaces' drivers count is read around each launch"
+        " (ethtool -S)",
+    )
+    may_differ: Annotated[dict, _obeying(_may_differ)] = Field(
+        {},
+        description="what may differ between its nodes, and from what is said here: a fact of"
+        " theirs, `mtu` or `sysctls net.ipv4.tcp_sack` or all `sysctls` for instance, to the"
+        " reason",
+    )
+    clock_offset_ms: _Positive = Field(
+        1000, description="milliseconds that the clocks of its nodes may be apart"
+    )
+    coverage_percent: Annotated[int, _obeying(_percentage)] = Field(
+        COVERAGE_PERCENT,
+        description="how many percent of the nodes that Slurm calls usable a run has to measure;"
+        " with fewer it fails; 0: it says how many",
+    )
+    pairs: Annotated[dict, _obeying(_pairs)] = Field(
+        {}, description="what differs from the defaults of rounds of pairs: setting to value"
+    )
+    baseline: str = Field(
+        "",
+        description="the environment that scores of the whole system are relative to, on one of"
+        " its partitions",
+    )
+    criteria: Annotated[dict, _obeying(_criteria)] = Field(
+        {},
+        description="what differs from the criteria's defaults: criterion to setting to value",
+    )
+    retired: Annotated[dict, _obeying(_retired)] = Field(
+        {},
+        description="environments that the partition had and has no more, each with the reason",
+    )
+
+
+class EnvironmentExtras(Written):
+    """What a site says of an environment; a key with a default may be left out."""
+
+    mpi: _Text = Field(description="the MPI library and its version")
+    pmi: _Word = Field(description="srun's --mpi plugin for it")
+    absent: Annotated[dict, _obeying(_reasons)] = Field(
+        {}, description="benchmarks that the environment lacks, each with the reason"
+    )
+    known: Annotated[dict, _obeying(_known)] = Field(
+        {},
+        description="flaws of it that are known: an expression for cases, 'IMB Bcast .* ranks' for"
+        " instance, to the reason",
+    )
+    mpi_over_tcp: bool = Field(
+        True, description="whether its MPI goes over TCP, whose line rate then bounds it"
+    )
+    built: dict = Field(
+        {},
+        description="how Spack built it: each package's spec, compiler, hash and variants;"
+        " netproof.site.spack fills it in",
+    )
+    unusable: str = Field(
+        "",
+        description="why nothing can be measured with it now, a build that is missing or stale for"
+        " instance: its cases fail with that",
+    )
+
+
+PARTITION_KEYS = PartitionExtras.model_fields
+ENVIRONMENT_KEYS = EnvironmentExtras.model_fields

@@ -1,0 +1,64 @@
+"""What a site may set of rounds of pairs, with defaults."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from netproof.intake.models import Several, Written
+from netproof.localization.accused import AccusationSettings
+from netproof.localization.observations import Quantity
+
+_Share = Annotated[float, Field(gt=0, lt=1, title="a share between 0 and 1")]
+_Word = Annotated[str, Field(pattern=r"^\S+$", title="a word")]
+
+
+class PairSettings(Written):
+    """Rounds of pairs on a partition."""
+
+    slower: _Share = Field(
+        AccusationSettings.slower,
+        description="share by which a node's rate has to be lower than the others' to count",
+    )
+    slower_latency: _Share = Field(
+        AccusationSettings.slower_latency,
+        description="the same of one over its latency: 0.25 is a third longer",
+    )
+    error: _Share = Field(
+        AccusationSettings.error, description="share of healthy runs that accuse anyone, at most"
+    )
+    missed: _Share = Field(
+        AccusationSettings.missed,
+        description="probability that a node which is slower by `slower` is cleared",
+    )
+    rounds: Annotated[int, Field(ge=2)] = Field(
+        AccusationSettings.rounds, description="most rounds of mode `quick`"
+    )
+    quantities: Several[Annotated[Quantity, Field(strict=False)]] = Field(
+        tuple(Quantity), description="what nodes are judged by: latency, rate"
+    )
+    bisection: _Share | None = Field(
+        None,
+        description="share of the line rate that a pair has to get while all pairs measure at once;"
+        " by default it is shown",
+    )
+    together: Annotated[int, Field(ge=0)] = Field(
+        0, description="how many pairs measure at once at most; 0 for all"
+    )
+    arguments: Annotated[tuple[_Word, ...], Field(strict=False)] = Field(
+        (), description="arguments of IMB-MPI1 here, in place of the partition's"
+    )
+    environments: Annotated[tuple[_Word, ...], Field(strict=False)] = Field(
+        (), description="environments that make rounds of pairs, each its own; by default one"
+    )
+
+    def accusation(self) -> AccusationSettings:
+        """As whoever accuses takes them."""
+        return AccusationSettings(
+            slower=self.slower,
+            slower_latency=self.slower_latency,
+            error=self.error,
+            missed=self.missed,
+            rounds=self.rounds,
+        )

@@ -1,0 +1,123 @@
+"""A partition as checks see it, its features, and what scores are relative to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ConfigDict
+
+from netproof.benchmarks import registry
+from netproof.benchmarks.message_sizes import MessageSizes
+from netproof.benchmarks.registry import MPI_BENCHMARKS, OF_PAIRS
+from netproof.criteria.settings import Settings
+from netproof.errors import NetproofError
+from netproof.measurement.links import Link
+from netproof.site.keys import PartitionExtras
+from netproof.site.pair_settings import PairSettings
+
+_TIME_LIMIT = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
+
+
+class Partition(PartitionExtras):
+    """A partition as checks see it, with what its site says of it, whose file was read before."""
+
+    # ReFrame adds its own extras, and sessions have had others.
+    model_config = ConfigDict(extra="ignore")
+
+    @property
+    def arguments(self) -> dict[str, tuple[str, ...]]:
+        """Those with further arguments of a benchmark's programs, by its name."""
+        return {one.name: getattr(self, one.arguments_key) for one in MPI_BENCHMARKS}
+
+    def sizes_of(self, benchmark: str) -> MessageSizes:
+        """What its site sets of a benchmark's message sizes."""
+        return registry.named(benchmark).sizes.of_site(self.sizes.get(benchmark, {}))
+
+    def rails_or_interface(self) -> tuple[str, ...]:
+        """The interfaces that carry what is sent over the switch."""
+        return self.rails or (self.interface,)
+
+    def settings(self) -> Settings:
+        """The settings of the criteria here."""
+        return Settings.of_site(self.criteria, self.line_rate_from_bytes)
+
+    def pair_settings(self) -> PairSettings:
+        """The settings of its rounds of pairs."""
+        return PairSettings.of_site(self.pairs)
+
+    def link(self) -> Link:
+        """The link of each of its nodes."""
+        return Link(self.link_mbit_s, self.mtu)
+
+
+def makes_pairs(features: Collection[str]) -> bool:
+    """Whether an environment of these features has the benchmark of rounds of pairs."""
+    return set(OF_PAIRS.features) <= set(features)
+
+
+def pair_environments(
+    settings: PairSettings, there: Iterable[tuple[str, Collection[str], Mapping[str, Any]]]
+) -> tuple[str, ...]:
+    """The environments in which a partition's nodes are measured in pairs; none without IMB.
+
+    ``there``: name, features and extras of each environment that it has, in order. By default it
+    is the first that can; one that is unusable now only where no other can.
+    """
+    unusable = {
+        name: bool(extras["unusable"]) for name, features, extras in there if makes_pairs(features)
+    }
+    if settings.environments:
+        return tuple(name for name in unusable if name in settings.environments)
+    return tuple(sorted(unusable, key=unusable.__getitem__)[:1])
+
+
+def ranks_feature(ranks: int) -> str:
+    """Partition feature by which checks of that rank count find the partition."""
+    return f"ranks-{ranks}"
+
+
+def fewest_ranks_feature(ranks: int) -> str:
+    """Partition feature of its least rank count, whose job also runs the two-rank functions."""
+    return f"fewest-ranks-{ranks}"
+
+
+def time_limit_s(partition: dict[str, Any]) -> int | None:
+    """Seconds that a partition's jobs may last, of ReFrame's form ``1d2h30m``; None without limit.
+
+    Raises NetproofError for another form.
+    """
+    stated = partition.get("time_limit")
+    if stated is None:
+        return None
+    found = _TIME_LIMIT.fullmatch(stated) if isinstance(stated, str) and stated else None
+    if not found:
+        raise NetproofError(f"is {stated!r}; it looks like 1d2h30m, or 30m")
+    days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    return ((24 * days + hours) * 60 + minutes) * 60 + seconds
+
+
+@dataclass(frozen=True)
+class ScoreBaseline:
+    """The configuration that scores are relative to."""
+
+    partition: str
+    environment: str
+
+    def __str__(self) -> str:
+        return f"{self.partition} {self.environment}"
+
+
+def score_baseline(partitions: list[dict[str, Any]]) -> ScoreBaseline | None:
+    """The configuration that scores are relative to; None where none of these partitions has it."""
+    for partition in partitions:
+        if partition["extras"]["baseline"]:
+            return ScoreBaseline(partition["name"], partition["extras"]["baseline"])
+    return None
+
+
+def absences(environment_extras: dict[str, Any]) -> dict[str, str]:
+    """Benchmarks an environment lacks, to the reason that its site gives."""
+    return dict(environment_extras.get("absent", {}))

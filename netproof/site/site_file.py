@@ -1,0 +1,294 @@
+"""One file of a site: read as far as it can be used, defaults filled in, each fault of it kept."""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from netproof.benchmarks.registry import FEATURES
+from netproof.errors import NetproofError
+from netproof.intake import models, trust
+from netproof.intake.models import Written
+from netproof.site.faults import SiteFile
+from netproof.site.keys import CONTROL, EnvironmentExtras, PartitionExtras
+from netproof.site.pair_settings import PairSettings
+from netproof.site.partition import (
+    fewest_ranks_feature,
+    makes_pairs,
+    ranks_feature,
+    time_limit_s,
+)
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+"""Names of systems, partitions and environments, as ReFrame takes them too."""
+
+CONFIGURATION = "the site's configuration"
+
+JUDGE_ENVIRONMENT = "builtin"
+"""ReFrame's own environment, in which what compares configurations runs: it measures nothing."""
+
+
+def read(file: SiteFile) -> dict[str, Any]:
+    """A file's configuration as far as it can be used; NetproofError where others can write it."""
+    nothing: dict[str, Any] = {"systems": [], "environments": []}
+    spec = importlib.util.spec_from_file_location(f"netproof_site_{file.path.stem}", file.path)
+    for place in (file.path, spec.cached):
+        trust.insist(place, CONFIGURATION)
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        file.refuse("the file", "Python", f"{type(error).__name__}: {error}")
+        return nothing
+    configuration = getattr(module, "site_configuration", None)
+    if not isinstance(configuration, dict):
+        file.refuse("the file", "site_configuration", "is missing; see example.py for its form")
+        return nothing
+    configuration = {**nothing, **copy.deepcopy(configuration)}
+    for section, value in configuration.items():
+        if not isinstance(value, list) or (section in nothing and not value):
+            file.refuse("site_configuration", section, "is missing or no list")
+            configuration[section] = []
+    defined, sound = _environments(file, configuration["environments"])
+    configuration["environments"] = sound
+    by_name = {environment["name"]: environment for environment in sound}
+    systems = [_system(file, system, defined, by_name) for system in configuration["systems"]]
+    configuration["systems"] = [system for system in systems if system is not None]
+    names = [system["name"] for system in configuration["systems"]]
+    for environment in configuration["environments"]:
+        environment.setdefault("target_systems", names)
+    return configuration
+
+
+def _system(
+    file: SiteFile, system: Any, environments: set[str], sound: Mapping[str, dict[str, Any]]
+) -> dict[str, Any] | None:
+    """A system with those of its partitions that can be used; None where there is none.
+
+    ``environments``: the names of all; ``sound``: by name, those that can be used.
+    """
+    name = _name(file, system, "a system")
+    if name is None:
+        return None
+    place = f"system {name}"
+    partitions = system.get("partitions")
+    if not isinstance(partitions, list) or not partitions:
+        file.refuse(place, "partitions", "there is none; add one")
+        return None
+    kept, names = [], []
+    for partition in partitions:
+        before = len(file.faults)
+        own = _name(file, partition, f"a partition of system {name}")
+        if own is not None:
+            here = f"partition {name}:{own}"
+            if own in names:
+                file.refuse(here, "name", "is there twice; names are unique in a system")
+            names.append(own)
+            _partition(file, here, partition, environments, sound)
+        if len(file.faults) == before and sound.keys() >= set(partition["environs"]):
+            _add_features(partition)
+            kept.append(partition)
+    _one_baseline(file, place, partitions)
+    return {**system, "partitions": kept} if kept else None
+
+
+def _one_baseline(file: SiteFile, place: str, partitions: list[Any]) -> None:
+    named = [
+        str(entry.get("name"))
+        for entry in partitions
+        if isinstance(entry, dict)
+        and isinstance(entry.get("extras"), dict)
+        and entry["extras"].get("baseline")
+    ]
+    if len(named) != 1:
+        file.refuse(
+            place,
+            "extras['baseline']",
+            "one partition names the environment that scores are relative to, and"
+            f" {', '.join(named) or 'none does'}",
+        )
+
+
+def _name(file: SiteFile, entry: Any, what: str) -> str | None:
+    name = entry.get("name") if isinstance(entry, dict) else None
+    if not isinstance(name, str) or not name:
+        file.refuse(what, "name", "is missing")
+        return None
+    if not _NAME.fullmatch(name):
+        # It becomes part of paths, of Slurm's options and of ReFrame's expressions.
+        file.refuse(what, "name", f"is {name!r}; it takes letters, digits, - and _, no digit first")
+        return None
+    return name
+
+
+def _environments(file: SiteFile, environments: list[Any]) -> tuple[set[str], list[dict[str, Any]]]:
+    """Names of all environments, and those environments that can be used."""
+    names: set[str] = set()
+    sound = []
+    for environment in environments:
+        name = _name(file, environment, "an environment")
+        if name is None:
+            continue
+        place, before = f"environment {name}", len(file.faults)
+        if name in names:
+            file.refuse(place, "name", "is there twice; names are unique in a file")
+        names.add(name)
+        extras, good = _complete(file, place, environment, EnvironmentExtras)
+        features = _list(file, place, environment, "features")
+        if "absent" in good:
+            for feature, meaning in FEATURES.items():
+                if (feature in features) == (feature in extras["absent"]):
+                    file.refuse(
+                        place,
+                        "features",
+                        f"name {feature!r} ({meaning}) here or, with the reason, in"
+                        f" extras['absent'], and not in both",
+                    )
+        if len(file.faults) == before:
+            environment["extras"] = extras
+            sound.append(environment)
+    return names, sound
+
+
+def _partition(
+    file: SiteFile,
+    place: str,
+    partition: dict[str, Any],
+    environments: set[str],
+    sound: Mapping[str, dict[str, Any]],
+) -> None:
+    """Refuse what is wrong with a partition, and fill its extras in."""
+    for key, wanted in (("scheduler", "slurm"), ("launcher", "srun")):
+        if partition.get(key) != wanted:
+            file.refuse(place, key, f"is {partition.get(key)!r}; the checks need {wanted!r}")
+    try:
+        time_limit_s(partition)
+    except NetproofError as error:
+        file.refuse(place, "time_limit", str(error))
+    environs = _list(file, place, partition, "environs")
+    if not environs:
+        file.refuse(place, "environs", "there is none; name an environment of this file")
+    for environ in environs:
+        if environ not in environments:
+            file.refuse(
+                place,
+                "environs",
+                f"{environ!r} is not defined in this file; it has"
+                f" {', '.join(sorted(environments)) or 'none'}",
+            )
+    for key in ("access", "sched_options"):
+        for option in _list(file, place, partition, key):
+            if CONTROL.search(option):
+                file.refuse(place, key, f"{option!r} has a control character; an option is a line")
+    extras, good = _complete(file, place, partition, PartitionExtras)
+    if extras["baseline"] and "baseline" in good and extras["baseline"] not in environs:
+        file.refuse(
+            place,
+            "extras['baseline']",
+            f"{extras['baseline']!r} is none of its environs, {', '.join(map(str, environs))}",
+        )
+    for environ in extras["retired"] if "retired" in good else ():
+        if environ in environs:
+            file.refuse(
+                place,
+                "extras['retired']",
+                f"{environ!r} is among its environs: take it out of one of the two",
+            )
+    if "pairs" in good:
+        for reason in _no_pairs(extras, environs, sound):
+            file.refuse(place, "extras['pairs']", f"environments: {reason}")
+    if {"ranks_per_node", "nodes", "rank_counts"} <= good:
+        for reason in _misfits(extras, _cpus(partition)):
+            file.refuse(place, "rank_counts", reason)
+    extras["contention_domain"] = extras["contention_domain"] or extras["switch"]
+    partition["extras"] = extras
+
+
+def _no_pairs(
+    extras: dict[str, Any], environs: list[str], sound: Mapping[str, dict[str, Any]]
+) -> Iterator[str]:
+    """Why environments that the site names for rounds of pairs cannot make them."""
+    able = [
+        name for name in environs if name in sound and makes_pairs(sound[name].get("features", []))
+    ]
+    for name in PairSettings.of_site(extras["pairs"]).environments:
+        if name not in environs:
+            yield f"{name!r} is none of its environs, {', '.join(environs)}"
+        elif name in sound and name not in able:
+            yield f"{name!r} has no IMB, which measures pairs; name {' or '.join(able) or 'none'}"
+
+
+def _add_features(partition: dict[str, Any]) -> None:
+    """Let checks find the partition by its rank counts, and what judges all run on it."""
+    partition["environs"] = [*partition["environs"], JUDGE_ENVIRONMENT]
+    counts = partition["extras"]["rank_counts"]
+    partition["features"] = [
+        *partition.get("features", []),
+        *(ranks_feature(count) for count in counts),
+        fewest_ranks_feature(counts[0]),
+    ]
+
+
+def _list(file: SiteFile, place: str, entry: dict[str, Any], key: str) -> list[Any]:
+    value = entry.get(key, [])
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        file.refuse(place, key, f"is {value!r}, and has to be a list of names")
+        return []
+    return value
+
+
+def _cpus(partition: dict[str, Any]) -> int | None:
+    processor = partition.get("processor", {})
+    count = processor.get("num_cpus") if isinstance(processor, dict) else None
+    return count if isinstance(count, int) else None
+
+
+def _misfits(extras: dict[str, Any], cpus: int | None) -> Iterator[str]:
+    per_node, nodes = extras["ranks_per_node"], extras["nodes"]
+    if nodes < 2:
+        yield f"nodes is {nodes}, but a network is measured between 2 nodes at least"
+    if cpus is not None and per_node > cpus:
+        yield f"ranks_per_node is {per_node}, but processor.num_cpus only {cpus}"
+    for count in extras["rank_counts"]:
+        if count % per_node:
+            yield f"{count} is no multiple of ranks_per_node, which is {per_node}"
+        elif count // per_node < 2:
+            yield (
+                f"{count} ranks at {per_node} a node stay on one node and cross no switch;"
+                f" take {2 * per_node} or more"
+            )
+        elif count // per_node > nodes:
+            yield (
+                f"{count} ranks at {per_node} a node need {count // per_node} nodes,"
+                f" and nodes is {nodes}"
+            )
+
+
+def _complete(
+    file: SiteFile, place: str, entry: dict[str, Any], model: type[Written]
+) -> tuple[dict[str, Any], set[str]]:
+    """The extras of an entry with defaults filled in, and the keys that nothing is wrong with.
+
+    A key that is missing without a default, or wrong, has None.
+    """
+    given = entry.get("extras", {})
+    if not isinstance(given, dict):
+        file.refuse(place, "extras", f"is {given!r}, and has to be a dictionary")
+        given = {}
+    wrong = set()
+    try:
+        model.model_validate(given)
+    except ValidationError as error:
+        for fault in models.faults(model, error):
+            wrong.add(fault.steps[0])
+            file.refuse(place, f"extras[{fault.steps[0]!r}]", fault.reason)
+    complete: dict[str, Any] = {}
+    for name, key in model.model_fields.items():
+        default = None if key.is_required() else copy.copy(key.default)
+        complete[name] = None if name in wrong else given.get(name, default)
+    return complete, set(complete) - wrong

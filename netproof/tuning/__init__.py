@@ -1,0 +1,1 @@
+"""Sweeps: one setting is turned, and what that changes is measured and judged."""

@@ -1,0 +1,272 @@
+"""What values of a setting gain and cost, beside the default at the same time (drift cancels).
+
+Each launch with a value stands between two with the default, in the same round. At every size the
+time of the default there, the geometric mean of both neighbours, over that of the value is a gain.
+A machine or a network that changes its pace meanwhile changes both.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from statistics import fmean, median, stdev
+
+from scipy.special import stdtrit
+
+from netproof.errors import NetproofError
+from netproof.measurement.curve import Curve
+
+SHORT_UP_TO = 64
+"""Bytes up to which a message's time is latency."""
+
+LONG_SHARE = 8
+"""Messages from the largest over this on are long: their time is that of the bytes."""
+
+ERROR = 0.05
+"""Share of sweeps of a setting that changes nothing which recommend anything, at most."""
+
+LEAST_GAIN = 0.02
+"""A smaller gain is not worth a setting that has to be kept."""
+
+LEAST_ROUNDS = 3
+
+
+class Range(StrEnum):
+    """Which messages."""
+
+    SHORT = "short"
+    MEDIUM = "medium"
+    LONG = "long"
+
+
+@dataclass(frozen=True)
+class Made:
+    """A launch of a sweep: with which value (None: the default), its place, and its curve.
+
+    ``round``: from 1; ``order``: among all launches of the job; ``calm``: whether nothing else ran.
+    """
+
+    value: str | None
+    round: int
+    order: int
+    curve: Curve
+    calm: bool = True
+
+
+@dataclass(frozen=True)
+class Gain:
+    """How much faster messages of a range are, as a factor: 1.1 is a tenth faster.
+
+    ``interval``: at the confidence that the number of questions asks for.
+    """
+
+    factor: float
+    interval: tuple[float, float]
+
+    @property
+    def sure(self) -> bool:
+        """Whether all of it is a gain worth having."""
+        return self.interval[0] > 1 + LEAST_GAIN
+
+    @property
+    def costs(self) -> bool:
+        """Whether all of it is a loss that counts."""
+        return self.interval[1] < 1 / (1 + LEAST_GAIN)
+
+    @property
+    def none(self) -> bool:
+        """Whether all of it is within what counts as no change."""
+        return self.interval[0] >= 1 / (1 + LEAST_GAIN) and self.interval[1] <= 1 + LEAST_GAIN
+
+
+@dataclass(frozen=True)
+class ValueGains:
+    """What one value gains and costs, by range; ``by_size``: the factor at each size in bytes."""
+
+    value: str
+    ranges: Mapping[Range, Gain]
+    by_size: Mapping[int, float]
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """A value that is worth setting, for which messages, and the others that are as good.
+
+    ``costs``: ranges in which it costs; ``as_good``: other values with by how much each is behind,
+    at most, as a share: those that cannot be told apart from it.
+    """
+
+    value: str
+    best_in: Range
+    gain: Gain
+    costs: Mapping[Range, Gain]
+    as_good: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What a sweep says.
+
+    ``drift``: the last default over the first, in time, median over sizes; ``rounds``: how many;
+    ``disturbed``: of all launches, how many something else ran beside.
+    """
+
+    gains: tuple[ValueGains, ...]
+    recommended: Recommendation | None
+    drift: float
+    rounds: int
+    disturbed: int
+
+
+def range_of(size: int, largest: int) -> Range:
+    """Which range a size in bytes is of."""
+    if size <= SHORT_UP_TO:
+        return Range.SHORT
+    return Range.LONG if size * LONG_SHARE >= largest else Range.MEDIUM
+
+
+def tuned(made: Sequence[Made]) -> Tuned:
+    """What launches of a sweep say; each value has to stand between two defaults of its round.
+
+    A launch that something disturbed, or whose neighbour it did, tells nothing. Raises
+    NetproofError for fewer than ``LEAST_ROUNDS`` rounds of a value that do, and where a neighbour
+    or a size is missing.
+    """
+    made = sorted(made, key=lambda one: one.order)
+    rounds = {one.round for one in made}
+    if len(rounds) < LEAST_ROUNDS:
+        raise NetproofError(
+            f"{len(rounds)} of at least {LEAST_ROUNDS} rounds: fewer tell nothing of chance"
+        )
+    values = sorted({one.value for one in made if one.value is not None}, key=_by_size)
+    if not values:
+        raise NetproofError("no value was measured beside the default")
+    several = {value: _beside_the_default(value, made) for value in values}
+    for value, launches in several.items():
+        if len(launches) < LEAST_ROUNDS:
+            raise NetproofError(
+                f"{value} has {len(launches)} rounds that nothing disturbed, and it takes"
+                f" {LEAST_ROUNDS}"
+            )
+    questions = len(values) * len(Range)
+    gains = []
+    shares: dict[str, dict[Range, list[float]]] = {}
+    for value, launches in several.items():
+        sizes = list(launches[0])
+        shares[value] = {
+            kind: [
+                # The mean: an eager limit moves few of a range's sizes, and a median sees none.
+                fmean(one[size] for size in sizes if range_of(size, sizes[-1]) is kind)
+                for one in launches
+            ]
+            for kind in Range
+            if any(range_of(size, sizes[-1]) is kind for size in sizes)
+        }
+        gains.append(
+            ValueGains(
+                value,
+                {kind: _gain(logs, questions) for kind, logs in shares[value].items()},
+                {size: math.exp(fmean(one[size] for one in launches)) for size in sizes},
+            )
+        )
+    disturbed = sum(not one.calm for one in made)
+    recommended = _recommended(gains, shares)
+    return Tuned(tuple(gains), recommended, _drift(made), len(rounds), disturbed)
+
+
+def _by_size(value: str) -> tuple[bool, int, str]:
+    """Sorts numbers by their size, and words behind them."""
+    number = value.isascii() and value.isdigit()
+    return not number, int(value) if number else 0, value
+
+
+def _beside_the_default(value: str, made: Sequence[Made]) -> list[dict[int, float]]:
+    """Of each launch with a value, the logarithm of its gain by size in bytes."""
+    found = []
+    for one in made:
+        if one.value != value:
+            continue
+        defaults = [each for each in made if each.value is None and each.round == one.round]
+        before = max(
+            (each for each in defaults if each.order < one.order),
+            key=lambda each: each.order,
+            default=None,
+        )
+        behind = min(
+            (each for each in defaults if each.order > one.order),
+            key=lambda each: each.order,
+            default=None,
+        )
+        if before is None or behind is None:
+            raise NetproofError(
+                f"{value} of round {one.round} does not stand between two launches of the default"
+            )
+        if one.calm and before.calm and behind.calm:
+            found.append(_logs(one.curve, before.curve, behind.curve))
+    return found
+
+
+def _logs(curve: Curve, before: Curve, behind: Curve) -> dict[int, float]:
+    if not curve.sizes == before.sizes == behind.sizes:
+        raise NetproofError("launches of a sweep have different sizes")
+    rows = zip(curve.sizes, curve.time_us, before.time_us, behind.time_us, strict=True)
+    logs = {}
+    for size, *times in rows:
+        if min(times) <= 0:
+            raise NetproofError(f"a time of {min(times):g} µs at {size} bytes is no reading")
+        time, one, other = times
+        logs[size] = (math.log(one) + math.log(other)) / 2 - math.log(time)
+    return logs
+
+
+def _gain(logs: Sequence[float], questions: int) -> Gain:
+    """Student's interval, so wide that all questions together err as often as one would."""
+    middle = fmean(logs)
+    error = stdev(logs) / math.sqrt(len(logs))
+    half = float(stdtrit(len(logs) - 1, 1 - ERROR / questions / 2)) * error
+    return Gain(math.exp(middle), (math.exp(middle - half), math.exp(min(middle + half, 700))))
+
+
+def _recommended(
+    gains: Sequence[ValueGains], shares: Mapping[str, Mapping[Range, Sequence[float]]]
+) -> Recommendation | None:
+    """The value of the largest gain that is sure; none where no gain is."""
+    sure = [
+        (gain.factor, one, kind) for one in gains for kind, gain in one.ranges.items() if gain.sure
+    ]
+    if not sure:
+        return None
+    _, best, kind = max(sure, key=lambda found: found[0])
+    costs = {other: gain for other, gain in best.ranges.items() if gain.costs}
+    as_good = {}
+    for one in gains:
+        if one.value == best.value:
+            continue
+        ahead = _difference(shares[best.value][kind], shares[one.value][kind])
+        if ahead[0] <= 0:
+            as_good[one.value] = max(0.0, math.exp(min(ahead[1], 700)) - 1)
+    return Recommendation(best.value, kind, best.ranges[kind], costs, as_good)
+
+
+def _difference(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:
+    """The 95 % interval of the difference of two means, of unlike variances (Welch)."""
+    variances = [stdev(one) ** 2 / len(one) for one in (first, second)]
+    middle, together = fmean(first) - fmean(second), sum(variances)
+    if together == 0:
+        return middle, middle
+    freedom = together**2 / sum(
+        variance**2 / (len(one) - 1)
+        for variance, one in zip(variances, (first, second), strict=True)
+    )
+    half = float(stdtrit(freedom, 1 - ERROR / 2)) * math.sqrt(together)
+    return middle - half, middle + half
+
+
+def _drift(made: Sequence[Made]) -> float:
+    """How much longer the last default took than the first, as a factor."""
+    defaults = sorted((one for one in made if one.value is None), key=lambda one: one.order)
+    first, last = defaults[0].curve, defaults[-1].curve
+    times = zip(first.time_us, last.time_us, strict=True)
+    return median(behind / before for before, behind in times)

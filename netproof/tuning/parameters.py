@@ -1,0 +1,155 @@
+"""What can be turned without being root, and how each MPI library is told.
+
+A parameter becomes environment variables of a launch, or arguments of NPtcp. Which libraries have
+it, and by which name, is data; a site names further variables itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from netproof.errors import NetproofError
+
+TCP, MPI = "tcp", "mpi"
+BETWEEN = "between"
+
+VALUE = "{value}"
+"""Stands for the value in what a launch is told."""
+
+_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*[A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True)
+class Told:
+    """How a launch is told a value: variables to their values, and arguments word by word."""
+
+    variables: Mapping[str, str] = field(default_factory=dict)
+    arguments: tuple[str, ...] = ()
+
+    def of(self, value: str) -> Told:
+        """With the value in its place."""
+        return Told(
+            {name: text.replace(VALUE, value) for name, text in self.variables.items()},
+            tuple(word.replace(VALUE, value) for word in self.arguments),
+        )
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A setting that a sweep turns.
+
+    ``values``: by default, beside what is there without a word; ``in_bytes``: whether they are
+    sizes; ``over_tcp``: how NPtcp is told, None where TCP has no such thing; ``libraries``: how MPI
+    libraries are told, by how the site's name of the library begins; ``by_hook``: whether it is a
+    node's, which a site's hook sets, and no launch is told.
+    """
+
+    name: str
+    title: str
+    values: tuple[str, ...]
+    in_bytes: bool = True
+    over_tcp: Told | None = None
+    libraries: Mapping[str, Told] = field(default_factory=dict)
+    by_hook: bool = False
+
+    def of_the_network(self, protocol: str) -> bool:
+        """Whether only messages between nodes have it: a card's, or of MPI over the network."""
+        return self.by_hook or (protocol == MPI and self.name in BY_NAME)
+
+    def told(self, protocol: str, library: str, path: str = BETWEEN) -> Told:
+        """How a launch is told; NetproofError, with what can be turned there, where it is not.
+
+        ``protocol``: ``tcp`` or ``mpi``; ``library``: the MPI library as its site names it;
+        ``path``: ``between`` nodes or ``inside`` one.
+        """
+        if path != BETWEEN and self.of_the_network(protocol):
+            raise NetproofError(
+                f"{self.title} is of the network: inside a node it changes nothing, sweep it"
+                " between two"
+            )
+        if self.by_hook:
+            return Told()
+        if protocol == TCP:
+            if self.over_tcp is None:
+                raise NetproofError(f"TCP has no {self.title}: sweep it over MPI, --protocol mpi")
+            return self.over_tcp
+        for start, told in self.libraries.items():
+            if library.lower().startswith(start.lower()):
+                return told
+        known = ", ".join(self.libraries)
+        raise NetproofError(
+            f"how {library} is told its {self.title} is not known, only for {known}: name its"
+            " environment variable instead"
+            if known
+            else f"{self.title} is no setting of an MPI library"
+        )
+
+
+def _sizes(*kib: int) -> tuple[str, ...]:
+    return tuple(str(1024 * one) for one in kib)
+
+
+PARAMETERS = (
+    Parameter(
+        "socket-buffer",
+        "socket buffer",
+        _sizes(16, 32, 64, 128, 256, 1024),
+        over_tcp=Told(arguments=("-b", VALUE)),
+        libraries={
+            "Open MPI": Told(
+                {"OMPI_MCA_btl_tcp_sndbuf": VALUE, "OMPI_MCA_btl_tcp_rcvbuf": VALUE},
+            ),
+        },
+    ),
+    Parameter(
+        "eager-limit",
+        "eager limit",
+        _sizes(4, 16, 64, 256),
+        libraries={
+            "Open MPI": Told({"OMPI_MCA_btl_tcp_eager_limit": VALUE}),
+            # Over libfabric, from 4.3 on; above it MPICH does the rendezvous itself.
+            "MPICH": Told({"MPIR_CVAR_CH4_OFI_EAGER_THRESHOLD": VALUE}),
+            "MVAPICH2": Told({"MV2_IBA_EAGER_THRESHOLD": VALUE}),
+        },
+    ),
+    Parameter("mtu", "MTU", ("1500", "4500", "9000"), in_bytes=False, by_hook=True),
+    # Microseconds that a card waits for further packets before it interrupts.
+    Parameter(
+        "coalescing", "interrupt coalescing", ("0", "8", "32", "128"), in_bytes=False, by_hook=True
+    ),
+)
+"""Those that have a name."""
+
+BY_NAME = {one.name: one for one in PARAMETERS}
+
+
+def found(name: str, values: Sequence[str]) -> Parameter:
+    """The parameter of that name, or an environment variable, which begins with a capital letter.
+
+    ``values``: of a variable, which has none of its own. Raises NetproofError with those that
+    there are.
+    """
+    if name in BY_NAME:
+        return BY_NAME[name]
+    if not _VARIABLE.fullmatch(name):
+        raise NetproofError(
+            f"{name!r} is no parameter; those are {', '.join(BY_NAME)}, and any environment"
+            " variable in capital letters"
+        )
+    if not values:
+        raise NetproofError(f"{name} has no values of its own: give --values")
+    told = Told({name: VALUE})
+    return Parameter(name, name, tuple(values), in_bytes=False, libraries={"": told})
+
+
+def insist_on_values(values: Sequence[str]) -> None:
+    """NetproofError unless values are at least one, each once, of no white space."""
+    if not values:
+        raise NetproofError("a sweep takes a value at least, beside the default")
+    for value in values:
+        if not value or re.search(r"[\s\x00-\x1f\x7f]", value):
+            raise NetproofError(f"{value!r} is no value: give words without white space")
+        if values.count(value) > 1:
+            raise NetproofError(f"{value!r} is twice among the values")

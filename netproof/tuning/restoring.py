@@ -1,0 +1,112 @@
+"""What a sweep by a site's hook changed on nodes and did not restore: found, and restored.
+
+A record is written before anything is changed, and removed when every node has its own value
+again. A job that is killed leaves it; whoever begins next restores first.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from netproof.errors import NetproofError
+from netproof.intake import trust
+from netproof.intake.loading import read_text
+
+ANSWER_S = 120
+"""Seconds in which a node has to answer: it may have to wait for its job to end."""
+
+
+@dataclass(frozen=True)
+class NotRestored:
+    """A value that a node had of its own before a sweep."""
+
+    node: str
+    name: str
+    value: str
+
+
+FOLDER = "tuning"
+"""Where reports of sweeps are, in the folder of reports: no verdict looks there."""
+
+
+def folder_of(reports: Path) -> Path:
+    """The folder of sweeps, of the folder of reports or itself."""
+    return reports if reports.name == FOLDER else reports / FOLDER
+
+
+def record_of(reports: Path, system: str, partition: str) -> Path:
+    """The record of sweeps on a partition; ``reports``: as ``folder_of`` takes it."""
+    return folder_of(reports) / f"not-restored-{system}-{partition}.tsv"
+
+
+def read(record: Path) -> tuple[NotRestored, ...]:
+    """What a record has, nothing where it is not there; NetproofError where it is none."""
+    if not record.exists():
+        return ()
+    trust.insist(record, "the record of a sweep")
+    found = []
+    for number, line in enumerate(read_text(record).splitlines(), 1):
+        fields = line.split("\t")
+        if len(fields) != 3 or not all(fields):
+            raise NetproofError(
+                f"{record}:{number}: is no line of node, setting and value: restore the nodes by"
+                " hand, and remove the file"
+            )
+        found.append(NotRestored(*fields))
+    return tuple(found)
+
+
+def restore(record: Path, hook: Sequence[str], access: Sequence[str]) -> tuple[NotRestored, ...]:
+    """Set what a record has on its nodes again, read it back, and remove the record.
+
+    ``access``: ReFrame's options of the partition. Returns what was restored. Raises NetproofError
+    where a node could not be, which stays in the record.
+    """
+    several = read(record)
+    if several and not hook:
+        raise NetproofError(
+            f"{record}: an earlier sweep ended before everything was restored, and the partition"
+            " has no tuning_hook any more: restore its nodes by hand, and remove the file"
+        )
+    left, reasons = [], []
+    for one in several:
+        try:
+            _ask(one.node, [*hook, "set", one.name, one.value], access)
+            said = _ask(one.node, [*hook, "get", one.name], access)
+            if said != one.value:
+                raise NetproofError(f"{one.name} was set to {one.value} and is {said}")
+        except NetproofError as error:
+            left.append(one)
+            reasons.append(f"{one.node}: {error}")
+    if left:
+        text = "".join(f"{one.node}\t{one.name}\t{one.value}\n" for one in left)
+        fresh = record.with_suffix(".new")
+        fresh.write_text(text)
+        fresh.rename(record)
+        raise NetproofError(f"{record}: cannot be restored: {'; '.join(reasons)}")
+    record.unlink(missing_ok=True)
+    return several
+
+
+def _ask(node: str, command: Sequence[str], access: Sequence[str]) -> str:
+    options = [f"--nodelist={node}", "--nodes=1", "--ntasks=1", "--mpi=none", "--quiet"]
+    try:
+        ran = subprocess.run(
+            ["srun", *access, *options, *command],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=ANSWER_S,
+            check=False,
+        )
+    except FileNotFoundError:
+        raise NetproofError("there is no srun") from None
+    except subprocess.TimeoutExpired:
+        raise NetproofError(f"did not answer within {ANSWER_S} s") from None
+    if ran.returncode != 0:
+        words = " | ".join(line.strip() for line in ran.stderr.splitlines() if line.strip())
+        raise NetproofError(f"{' '.join(command)} ended with status {ran.returncode}: {words}")
+    return ran.stdout.strip()

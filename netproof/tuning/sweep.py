@@ -1,0 +1,292 @@
+"""A sweep: its launches in their order, what a job left of them, and how a report keeps them."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from netproof.benchmarks import registry
+from netproof.errors import NetproofError, shortened
+from netproof.intake.shapes import MAPPING, TEXT, WHOLE, Each, Keys, OrNone, insist
+from netproof.measurement.case import Case
+from netproof.measurement.disturbance import disturbed
+from netproof.session import job_files, measured, plan, session
+from netproof.session.job_files import Incomplete
+from netproof.session.measured import Launch
+from netproof.session.measured_shapes import CASE_SHAPE, LAUNCH_SHAPE
+from netproof.session.plan import Step
+from netproof.site.partition import Partition
+from netproof.tuning.gains import Made, Tuned, tuned
+from netproof.tuning.parameters import Told
+
+FORMAT = 1
+"""Format of what a test stores of a sweep in the report; raised when its keys change."""
+
+KEY = "netproof_tuning"
+"""The key under which a test keeps it there."""
+
+BETWEEN_DEFAULTS = 2
+"""So many values are launched between one launch of the default and the next."""
+
+SHAPE = Keys(
+    {
+        "format": WHOLE,
+        "case": CASE_SHAPE,
+        "parameter": TEXT,
+        "title": TEXT,
+        "told": Keys({"variables": MAPPING, "arguments": Each(TEXT)}),
+        "jobid": TEXT,
+        "seed": WHOLE,
+        "partition_extras": MAPPING,
+        "launches": Each(Keys({"value": OrNone(TEXT), "round": WHOLE, "launch": LAUNCH_SHAPE})),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One launch to be made: the value (None: the default), its round, and its step's name.
+
+    ``subject`` and ``launch`` make the name of the step.
+    """
+
+    value: str | None
+    round: int
+    subject: str
+    launch: int
+
+    @property
+    def step(self) -> str:
+        """Name of the step."""
+        return f"{self.subject}.{self.launch}"
+
+
+def turns(values: Sequence[str], rounds: int, seed: int) -> tuple[Turn, ...]:
+    """The launches of a sweep in their order: values shuffled, the default around every two."""
+    shuffle = random.Random(seed)
+    made: Counter[str] = Counter()
+    found: list[Turn] = []
+
+    def add(value: str | None, number: int) -> None:
+        subject = "tuning-default" if value is None else f"tuning-{values.index(value) + 1}"
+        made[subject] += 1
+        found.append(Turn(value, number, subject, made[subject]))
+
+    for number in range(1, rounds + 1):
+        shuffled = list(values)
+        shuffle.shuffle(shuffled)
+        add(None, number)
+        for place, value in enumerate(shuffled, 1):
+            add(value, number)
+            if place % BETWEEN_DEFAULTS == 0 or place == len(shuffled):
+                add(None, number)
+    return tuple(found)
+
+
+def steps(
+    several: Sequence[Turn], case: Case, told: Told, partition: Partition, srun: Sequence[str]
+) -> tuple[Step, ...]:
+    """The job steps of a sweep of NetPIPE, each told its value; ``srun``: command and options."""
+    variant = (case.function, case.path, case.direction)
+    sweep = plan.whole_sweep(partition)
+    made = []
+    for order, turn in enumerate(several):
+        step = plan.netpipe_step(turn.subject, turn.launch, variant, sweep, order, partition, srun)
+        made.append(step if turn.value is None else _telling(step, told.of(turn.value)))
+    return tuple(made)
+
+
+def hooked_script(
+    several: Sequence[Turn],
+    planned: Sequence[Step],
+    partition: Partition,
+    name: str,
+    record: Path,
+    *,
+    over_tcp: bool,
+) -> str:
+    """Text of the job script of a sweep by the site's hook: before each launch it sets the value.
+
+    ``record``: where the nodes' own values are noted until they are restored, which is done
+    however the script ends.
+    """
+    lines = plan.head(partition, len(planned), over_tcp=over_tcp, describe_nodes=True)
+    lines += [
+        ". ./turning.sh",
+        f"{shlex.join(['turn_begin', str(record), name, *partition.tuning_hook])} || exit 4",
+        "trap 'end_steps; turn_back' EXIT",
+    ]
+    for turn, step in zip(several, planned, strict=True):
+        set_it = "turn_to_own" if turn.value is None else f"turn_to {shlex.quote(turn.value)}"
+        lines.append(f"{set_it} || exit 5")
+        lines.append(plan.line(step, partition))
+    return "\n".join([*lines, "turn_back || exit 6", "trap end_steps EXIT"]) + "\n"
+
+
+def _telling(step: Step, told: Told) -> Step:
+    command = step.command
+    if told.arguments:
+        command += f" {shlex.join(told.arguments)}"
+    if told.variables:
+        named = [f"{name}={text}" for name, text in told.variables.items()]
+        command = f"{shlex.join(['env', *named])} {command}"
+    return dataclasses.replace(step, command=command)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What a job measured of a sweep, in the order of its launches."""
+
+    case: Case
+    parameter: str
+    title: str
+    told: Told
+    jobid: str
+    seed: int
+    partition_extras: Mapping[str, Any]
+    turns: tuple[Turn, ...]
+    launches: tuple[Launch, ...]
+
+    def made(self) -> list[Made]:
+        """The launches, as what they say is reckoned of them."""
+        return [
+            Made(turn.value, turn.round, launch.order, launch.curve, not self._disturbing(launch))
+            for turn, launch in zip(self.turns, self.launches, strict=True)
+        ]
+
+    def tuned(self) -> Tuned:
+        """What it says; NetproofError, with what disturbed it, where that is nothing."""
+        try:
+            return tuned(self.made())
+        except NetproofError as error:
+            raise NetproofError(f"{self.title}: {error}{self._disturbance()}") from None
+
+    def _disturbance(self) -> str:
+        """How many launches were disturbed, and by what the first was; empty where none was."""
+        several = [found for one in self.launches if (found := self._disturbing(one))]
+        if not several:
+            return ""
+        return (
+            f"; {len(several)} of {len(self.launches)} launches were disturbed, the first so:"
+            f" {'; '.join(several[0])}. Measure while nothing else runs there, or with more rounds"
+        )
+
+    def _disturbing(self, launch: Launch) -> tuple[str, ...]:
+        """What disturbed a launch, by what counts as that on its partition."""
+        settings = Partition.model_validate(self.partition_extras).settings().disturbance
+        return disturbed(launch.loads, settings)
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values for ``json``."""
+        return {
+            "format": FORMAT,
+            "case": dataclasses.asdict(self.case),
+            "parameter": self.parameter,
+            "title": self.title,
+            "told": {
+                "variables": dict(self.told.variables),
+                "arguments": list(self.told.arguments),
+            },
+            "jobid": self.jobid,
+            "seed": self.seed,
+            "partition_extras": dict(self.partition_extras),
+            "launches": [
+                {
+                    "value": turn.value,
+                    "round": turn.round,
+                    "launch": dataclasses.asdict(launch, dict_factory=measured.plain),
+                }
+                for turn, launch in zip(self.turns, self.launches, strict=True)
+            ],
+        }
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Sweep:
+        """Of the plain values that ``as_json`` gave; NetproofError where they are none."""
+        insist(values, SHAPE, "a sweep cannot be read")
+        if values["format"] != FORMAT:
+            raise NetproofError(
+                f"a sweep is of format {values['format']}, and this netproof reads {FORMAT}"
+            )
+        try:
+            launches = tuple(Launch.from_json(one["launch"]) for one in values["launches"])
+            several = tuple(
+                Turn(one["value"], one["round"], "tuning", place)
+                for place, one in enumerate(values["launches"], 1)
+            )
+            told = Told(values["told"]["variables"], tuple(values["told"]["arguments"]))
+            Partition.model_validate(values["partition_extras"])
+            return cls(
+                Case(**values["case"]),
+                values["parameter"],
+                values["title"],
+                told,
+                values["jobid"],
+                values["seed"],
+                values["partition_extras"],
+                several,
+                launches,
+            )
+        except (KeyError, TypeError, ValidationError) as error:
+            raise NetproofError(f"a sweep cannot be read: {shortened(repr(error))}") from error
+
+
+def of_job(
+    folder: Path, case: Case, partition: Partition, several: Sequence[Turn]
+) -> tuple[Launch, ...]:
+    """The launches that a job left in ``folder``; Incomplete, by value with why, if some lack."""
+    recorded = job_files.records(folder)
+    settings = partition.sizes_of(case.benchmark)
+    asked = registry.of(case).asked(case, partition.max_message_bytes, settings)
+    reader = job_files.reader(folder, case)
+    done: list[Launch] = []
+    failed: dict[str | None, list[str]] = {}
+    not_begun: list[str] = []
+    for turn in several:
+        try:
+            launch = job_files.read_launch(
+                folder, turn.step, turn.launch, recorded, case, asked, reader
+            )
+            done.append(launch)
+        except (NetproofError, OSError) as error:
+            begun = turn.step in recorded
+            (failed.setdefault(turn.value, []) if begun else not_begun).append(str(error))
+    launches = Counter(turn.value for turn in several)
+    reasons = [
+        f"{'the default' if value is None else value}: {len(lacking)} of {launches[value]} launches"
+        f" failed, the first so: {lacking[0]}"
+        for value, lacking in failed.items()
+    ]
+    if not_begun:
+        ran = len(several) - len(not_begun)
+        reasons.append(f"the job ended after {ran} of {len(several)} launches: {not_begun[0]}")
+    if reasons:
+        raise Incomplete(reasons)
+    return tuple(done)
+
+
+def of_report(path: Path) -> list[Sweep]:
+    """The sweeps in a report of ReFrame's; NetproofError where it has none that is whole."""
+    found, reasons = [], []
+    for run in session.document_of(path)["runs"]:
+        for test in run["testcases"]:
+            values = test.get(KEY)
+            if values:
+                try:
+                    found.append(Sweep.from_json(values))
+                except NetproofError as error:
+                    raise NetproofError(f"{path}: {test['display_name']}: {error}") from None
+            elif test["result"] != "pass" and test.get("fail_reason"):
+                reasons.append(f"{test['display_name']}: {test['fail_reason']}")
+    if not found:
+        why = f": {'; '.join(reasons)}" if reasons else ""
+        raise NetproofError(f"{path}: has no sweep that is whole{why}")
+    return found

@@ -1,0 +1,250 @@
+"""What the criteria say across configurations: envelope, score, and whether benchmarks agree."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+
+from netproof import criteria
+from netproof.benchmarks import registry
+from netproof.criteria import Finding, Level
+from netproof.measurement.case import Case
+from netproof.measurement.curve import Curve
+from netproof.session.measured import Measured
+from netproof.site.partition import ScoreBaseline
+from netproof.verdict.disturbing import disturbances, undisturbed, without_noise
+from netproof.verdict.judgement import companion, rule
+from netproof.verdict.subject import Ruling, Subject
+
+
+def group(case: Case) -> tuple:
+    """What configurations have in common whose curves are compared: function, ranks, path."""
+    return (case.benchmark, case.function, case.ranks, case.path, case.direction)
+
+
+def across(
+    subjects: Sequence[Subject], baseline: ScoreBaseline | None
+) -> dict[tuple, tuple[Ruling, ...]]:
+    """What the criteria across configurations make of each case, by its key: 1, 2, 18 and 19.
+
+    ``baseline``: None where it is no part of what was to run; then there is no score. A lone
+    configuration has no envelope: that is undefined, and red only if another one was owed and
+    did not run, which is for the matrix to tell.
+    """
+    by_group: dict[tuple, list[Subject]] = defaultdict(list)
+    for subject in subjects:
+        if subject.measured.curve.sizes != (0,):
+            by_group[group(subject.case)].append(subject)
+    rulings: dict[tuple, tuple[Ruling, ...]] = {}
+    for members in by_group.values():
+        for subject, found in envelopes(members).items():
+            red = [
+                ruling.finding.size
+                for ruling in found
+                if ruling.level is Level.FAIL and ruling.finding.size is not None
+            ]
+            score = _score(subject, members, baseline, red)
+            rulings[subject.case.key()] = (*_folded(found), score)
+    for subject, finding in (*agreements(subjects).items(), *growths(subjects).items()):
+        key = subject.case.key()
+        rulings[key] = (*rulings.get(key, ()), rule(subject, finding, None))
+    return rulings
+
+
+def agreements(subjects: Iterable[Subject]) -> dict[Subject, Finding]:
+    """Of cases that send one message there and back, whether those of one configuration agree."""
+    by_configuration: dict[tuple, list[Subject]] = defaultdict(list)
+    for subject in subjects:
+        case = subject.case
+        where = (case.system, case.partition, case.environment, subject.measured_on)
+        one_way = (case.path, case.direction) == ("between", "oneway")
+        if registry.function_of(case).ping_pong and one_way:
+            by_configuration[where].append(subject)
+    found = {}
+    for several in by_configuration.values():
+        calm = {str(one): undisturbed(one) for one in several}
+        sides = {label: companion(one) for label, one in calm.items()}
+        for subject in several:
+            label = str(subject)
+            finding = criteria.agreement(
+                sides[label],
+                {other: side for other, side in sides.items() if other != label},
+                where=label,
+                settings=subject.settings.agreement,
+            )
+            if finding is None:
+                continue
+            both = [one for one in several if str(one) in (label, finding.against)]
+            noise = dict.fromkeys(text for one in both for text in disturbances(one))
+            found[subject] = without_noise(finding, tuple(noise))
+    return found
+
+
+def growths(subjects: Iterable[Subject]) -> dict[Subject, Finding]:
+    """Of collectives, how each grew from the next fewer ranks of its configuration."""
+    by_function: dict[tuple, list[Subject]] = defaultdict(list)
+    for subject in subjects:
+        case = subject.case
+        where = (case.system, case.partition, case.environment, subject.measured_on)
+        if registry.function_of(case).collective and subject.measured.curve.sizes != (0,):
+            by_function[(*where, case.benchmark, case.function)].append(subject)
+    found = {}
+    for several in by_function.values():
+        several.sort(key=lambda one: one.case.ranks)
+        for fewer, subject in pairwise(several):
+            finding = criteria.growth(
+                companion(undisturbed(subject)),
+                companion(undisturbed(fewer)),
+                where=str(subject),
+                against=str(fewer),
+                explained=_explained(fewer.case, subject.case),
+                settings=subject.settings.growth,
+            )
+            noise = dict.fromkeys((*disturbances(fewer), *disturbances(subject)))
+            found[subject] = without_noise(finding, tuple(noise))
+    return found
+
+
+def _explained(fewer: Case, more: Case) -> float:
+    """By how much the work of a collective grows: on a link, or of a rank to all others."""
+    function = registry.function_of(more)
+    on_link = [
+        function.messages_on_link(case.ranks, case.ranks_per_node)[1] for case in (fewer, more)
+    ]
+    return max(1.0, on_link[1] / on_link[0], (more.ranks - 1) / (fewer.ranks - 1))
+
+
+def envelopes(members: Sequence[Subject]) -> dict[Subject, list[Ruling]]:
+    """Of cases of one group, the rulings on each size that the envelope flags."""
+    calm = {str(member): undisturbed(member).measured for member in members}
+    noise = {str(member): disturbances(member) for member in members}
+    curves = {label: measured.curve for label, measured in calm.items()}
+    launches = {
+        label: [launch.curve for launch in measured.launches] for label, measured in calm.items()
+    }
+    crossings = {
+        str(member): crossing for member in members if (crossing := member.crossing()) is not None
+    }
+    pairs, holders = _pairs(members, calm)
+    # Partitions may have bounds of their own; mostly they have the same.
+    found = {
+        settings: criteria.above_envelope(
+            curves, settings, launches=launches, crossings=crossings, pairs=pairs
+        )
+        for settings in {member.settings.envelope for member in members}
+    }
+
+    def ruled(member: Subject, finding: Finding) -> Ruling:
+        if len(members) == 1 and finding.level is Level.UNDEFINED:
+            return Ruling(finding, Level.SHOWN, finding.reason)
+        sides = (finding.where, finding.against or "")
+        both = [text for side in holders.get(sides, sides) for text in noise.get(side, ())]
+        return rule(member, without_noise(finding, tuple(dict.fromkeys(both))), None)
+
+    rulings: dict[Subject, list[Ruling]] = {}
+    for member in members:
+        rulings[member] = [
+            ruled(member, finding)
+            for finding in found[member.settings.envelope]
+            if finding.where == str(member)
+        ]
+    return rulings
+
+
+def _pairs(
+    members: Sequence[Subject], calm: Mapping[str, Measured]
+) -> tuple[dict[tuple[str, str], list[tuple[Curve, Curve]]], dict[tuple[str, str], list[str]]]:
+    """Launches of two cases next to each other, both ways round, and whose launches they are of.
+
+    ``calm``: each case without disturbed launches. Fewer pairs than confirming takes are none.
+    """
+    places = {(one.case.partition, one.case.environment): str(one) for one in members}
+    pairs: dict[tuple[str, str], list[tuple[Curve, Curve]]] = defaultdict(list)
+    holders: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for member in members:
+        label = str(member)
+        for launch in calm[label].launches:
+            for peer in launch.peers:
+                other = places.get((member.case.partition, peer.environment))
+                if other is None:
+                    continue
+                pairs[label, other].append((launch.curve, peer.curve))
+                pairs[other, label].append((peer.curve, launch.curve))
+                for sides in ((label, other), (other, label)):
+                    if label not in holders[sides]:
+                        holders[sides].append(label)
+    needed = {str(member): member.settings.confirm.launches for member in members}
+    enough = {
+        sides: several for sides, several in pairs.items() if len(several) >= needed[sides[0]]
+    }
+    return enough, {sides: holders[sides] for sides in enough}
+
+
+def _folded(rulings: Sequence[Ruling]) -> list[Ruling]:
+    """One ruling a level: that on the size that is furthest off, with the other sizes named."""
+    folded = []
+    for level in dict.fromkeys(ruling.level for ruling in rulings):
+        several = [ruling for ruling in rulings if ruling.level is level]
+        worst = max(several, key=lambda ruling: ruling.finding.value or 0)
+        others = tuple(
+            ruling.finding.size
+            for ruling in several
+            if ruling is not worst and ruling.finding.size is not None
+        )
+        sizes = ", ".join(str(ruling.finding.size) for ruling in several)
+        more = f"; so it is at {len(several)} sizes: {sizes} bytes" if len(several) > 1 else ""
+        folded.append(dataclasses.replace(worst, reason=worst.reason + more, others=others))
+    return folded
+
+
+def _score(
+    subject: Subject, members: Sequence[Subject], baseline: ScoreBaseline | None, red: Sequence[int]
+) -> Ruling:
+    settings, where = subject.settings.score, str(subject)
+    if baseline is None:
+        finding = Finding(
+            "score",
+            Level.UNDEFINED,
+            where,
+            "score undefined: the baseline is no part of this run",
+        )
+        return rule(subject, finding, None)
+    of_baseline = [
+        member
+        for member in members
+        if (member.case.partition, member.case.environment)
+        == (baseline.partition, baseline.environment)
+    ]
+    calm = [undisturbed(member).measured for member in of_baseline]
+    finding = criteria.score(
+        [launch.curve for launch in undisturbed(subject).measured.launches],
+        [launch.curve for measured in calm for launch in measured.launches],
+        where=where,
+        baseline=_baseline_name(of_baseline[0]) if of_baseline else str(baseline),
+        red_sizes=red,
+        settings=settings,
+    )
+    if of_baseline:
+        finding = dataclasses.replace(finding, against=str(of_baseline[0]))
+    noise = [text for member in (subject, *of_baseline) for text in disturbances(member)]
+    finding = _marked(finding, tuple(dict.fromkeys(noise)))
+    return rule(subject, finding, None)
+
+
+def _marked(score: Finding, noise: tuple[str, ...]) -> Finding:
+    """A score that rests on disturbed launches, its own or the baseline's: it says so, always."""
+    if not noise or score.value is None:
+        return score
+    told = without_noise(score, noise)
+    if told is score:
+        told = dataclasses.replace(
+            score, reason=f"{score.reason}; the machine was disturbed: {'; '.join(noise)}"
+        )
+    return dataclasses.replace(told, disturbed=noise)
+
+
+def _baseline_name(subject: Subject) -> str:
+    day = f" of {subject.measured_on}" if subject.measured_on else ""
+    return f"{subject.case}{day}"

@@ -1,0 +1,53 @@
+"""How many cases of a verdict came to what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from netproof.criteria import Level
+from netproof.verdict.judged import Verdict
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Cases of a verdict; each is passed, inconclusive, failed or did not run.
+
+    ``warned``, ``expected``: those of the passed ones that have a warning, and that fail as the
+    site's references expect; ``not_whole``: those of the failed ones that left no complete
+    measurement; ``deferred``, ``not_measured``: those that are not among the cases, by plan or
+    since they could not be; ``faults``: beyond single cases; ``undecided``: nodes that
+    rounds of pairs neither cleared nor accused.
+    """
+
+    cases: int
+    passed: int
+    warned: int
+    expected: int
+    inconclusive: int
+    failed: int
+    not_whole: int
+    not_run: int
+    deferred: int
+    not_measured: int
+    faults: int
+    undecided: int
+
+
+def counts(verdict: Verdict) -> Counts:
+    """The counts of a verdict."""
+    cases = verdict.cases
+    failed = [one for one in cases if one.failed and one.ran]
+    return Counts(
+        cases=len(cases),
+        passed=sum(one.passed for one in cases),
+        warned=sum(one.level is Level.WARN for one in cases),
+        expected=sum(one.level is Level.PASS and bool(one.expected) for one in cases),
+        inconclusive=sum(one.level is Level.INCONCLUSIVE for one in cases),
+        failed=len(failed),
+        not_whole=sum(one.measured is None for one in failed),
+        not_run=sum(one.failed and not one.ran for one in cases),
+        deferred=sum(one.left.planned for one in verdict.left),
+        not_measured=sum(not one.left.planned for one in verdict.left),
+        faults=len(verdict.faults),
+        undecided=sum(len(one.undecided_nodes()) for one in verdict.pairs),
+    )

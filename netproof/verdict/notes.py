@@ -1,0 +1,187 @@
+"""What a verdict notes besides its findings, and what failed that is no case."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from netproof.criteria import Level
+from netproof.criteria.registry import BY_FINDING
+from netproof.measurement.case import Case
+from netproof.session.session import GOOD_RESULTS, CheckResult, Session
+from netproof.site.matrix import Matrix
+from netproof.site.partition import ScoreBaseline
+from netproof.verdict import comparing
+from netproof.verdict.judged import Alongside, FailedTest, Judged
+from netproof.verdict.judgement import LaunchCount
+
+
+def crash_notes(launched: Sequence[LaunchCount]) -> list[str]:
+    """Shares of launches that crashed which are a warning to the site, and no failure."""
+    return [one.finding.why for one in launched if one.finding.level is Level.WARN]
+
+
+def fabric_notes(session: Session) -> list[str]:
+    """Fabrics that were declared absent from MPI libraries when they measured, with the reasons."""
+    return list(
+        dict.fromkeys(
+            f"{result.environment} has no {fabric}: {reason}"
+            for result in session.results
+            if result.case is not None and result.measured
+            for fabric, reason in result.measured["environment_extras"]
+            .get("built", {})
+            .get("absent", {})
+            .items()
+        )
+    )
+
+
+def of_cases(matrix: Matrix, cases: Sequence[Judged], beside: Alongside | None) -> list[str]:
+    """What the criteria across configurations could not say."""
+    notes = []
+    alone = [
+        str(judged.case)
+        for judged in cases
+        for ruling in judged.rulings
+        if (ruling.finding.criterion, ruling.finding.level) == ("envelope", Level.UNDEFINED)
+    ]
+    if alone:
+        notes.append(
+            f"{_cases(alone)} no envelope, since no other configuration measured the same:"
+            f" {_first(alone)}"
+        )
+    notes += _not_counted(cases)
+    for why, several in _without_share(cases).items():
+        notes.append(f"{_cases(several)} no share of the line rate: {_first(several)}: {why}")
+    if matrix.baseline is None:
+        notes.append("no scores: the baseline's partition is no part of what was asked for")
+        return notes
+    where = (matrix.baseline.partition, matrix.baseline.environment)
+    owed = {
+        comparing.group(case)
+        for case in matrix.cases
+        if (case.partition, case.environment) == where
+    }
+    ran = {
+        comparing.group(judged.case)
+        for judged in cases
+        if judged.measured and (judged.case.partition, judged.case.environment) == where
+    }
+    ran |= {
+        comparing.group(one.case)
+        for one in (() if beside is None else beside.cases)
+        if (one.case.partition, one.case.environment) == where
+    }
+    # What the store was looked through for is told by what it could not give.
+    looked_for = {
+        comparing.group(case)
+        for case in (() if beside is None else _absent(beside))
+        if (case.partition, case.environment) == where
+    }
+    missing = len(owed - ran - looked_for)
+    if missing:
+        notes.append(
+            f"no scores for {missing} functions: the baseline {matrix.baseline} did not run them"
+        )
+    if beside is not None:
+        notes += _not_found(beside, matrix.baseline)
+    return notes
+
+
+def _not_counted(cases: Sequence[Judged]) -> list[str]:
+    """What the criteria on counters could not say, and did not have to, each reason once."""
+    found: dict[tuple[str, str], dict[str, None]] = {}
+    for judged in cases:
+        for ruling in judged.rulings:
+            finding, criterion = ruling.finding, BY_FINDING.get(ruling.finding.criterion)
+            if criterion is None or not criterion.of_counters:
+                continue
+            if (finding.level, ruling.level) == (Level.UNDEFINED, Level.SHOWN):
+                why = finding.why.partition(" undefined: ")[2]
+                found.setdefault((finding.criterion, why), {}).setdefault(str(judged.case))
+    return [
+        f"{criterion} of {'1 case' if len(several) == 1 else f'{len(several)} cases'} not known:"
+        f" {why}: {_first(list(several))}"
+        for (criterion, why), several in found.items()
+    ]
+
+
+def _without_share(cases: Sequence[Judged]) -> dict[str, list[str]]:
+    """The cases over a link whose share of the line rate is not defined, by the reason."""
+    found: dict[str, list[str]] = {}
+    for judged in cases:
+        for ruling in judged.rulings:
+            finding = ruling.finding
+            if (finding.criterion, finding.level) == ("line rate", Level.UNDEFINED):
+                why = judged.measured.landmarks.why("asymptotic_mb_s") if judged.measured else None
+                # Sentences with figures of their own are alike in what they begin with.
+                alike = (why or finding.why).partition(":")[0]
+                found.setdefault(alike, []).append(str(judged.case))
+    return found
+
+
+def _absent(beside: Alongside) -> tuple[Case, ...]:
+    return (*beside.not_found, *(one.case for one in beside.left_out))
+
+
+def _not_found(beside: Alongside, baseline: ScoreBaseline) -> list[str]:
+    """What the store could not give: cases of the baseline, and of other configurations."""
+    taken = "" if not beside.left_out else " that may take part"
+    of_baseline, others = [], []
+    for case in _absent(beside):
+        where = ScoreBaseline(case.partition, case.environment)
+        (of_baseline if where == baseline else others).append(case)
+    notes = []
+    if of_baseline:
+        notes.append(
+            f"no scores for {len(of_baseline)} functions: the baseline {baseline} is not in this"
+            f" session, and {beside.store} has no session{taken} in which it passed:"
+            f" {_first([case.what() for case in of_baseline])}"
+        )
+    if others:
+        notes.append(
+            f"{len(others)} cases of other configurations are in no session of {beside.store}"
+            f"{taken} in which they passed: {_first(list(map(str, others)))}"
+        )
+    return notes
+
+
+def _cases(several: Sequence[str]) -> str:
+    return "1 case has" if len(several) == 1 else f"{len(several)} cases have"
+
+
+def _first(names: Sequence[str]) -> str:
+    return f"{'; '.join(names[:3])}{' and others' if len(names) > 3 else ''}"
+
+
+def beyond_cases(session: Session) -> list[FailedTest]:
+    """Why jobs, and tests that judge several cases, did not come to their end.
+
+    What the latter found is not among it: the criteria are judged here again.
+    """
+    failed = []
+    for result in session.results:
+        judges = result.kind in ("curves", "configurations")
+        judges = judges or result.pairs is not None
+        waits = judges or result.kind in ("further", "compared further", "pairs")
+        if result.case is not None or result.result in GOOD_RESULTS:
+            continue
+        if result.left and result.result == "skip":
+            continue
+        if (waits and result.result == "fail_deps") or (judges and result.phase == "sanity"):
+            continue
+        where = (result.name, result.system, result.partition, result.environment)
+        failed.append(FailedTest(*where, reason_of(result)))
+    return failed
+
+
+def reason_of(result: CheckResult) -> str:
+    """Why a test did not pass, or was left, in the words of ReFrame or of the run."""
+    if result.result == "skip" and result.left:
+        return f"was left: {result.left['why']}"
+    if result.result == "skip":
+        return f"was skipped: {result.reason or 'the reason is in what ReFrame printed'}"
+    if result.result == "fail_deps":
+        return "did not run, since the job that measures for it failed"
+    # ReFrame repeats some reasons on lines of their own.
+    lines = dict.fromkeys(line.strip() for line in result.reason.splitlines() if line.strip())
+    return f"{result.result} in {result.phase or 'an unknown phase'}: {' '.join(lines)}"

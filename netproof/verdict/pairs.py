@@ -1,0 +1,266 @@
+"""What the rounds of pairs of a job say of its nodes; the same inside the job and afterwards."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from netproof.localization import recovery
+from netproof.localization.accusation import judge as judge_observations
+from netproof.localization.accused import Accusation, Effect, Judgement, State
+from netproof.localization.choosing import Mode
+from netproof.localization.observations import PairObservation, Quantity
+from netproof.localization.recovery import Alone
+from netproof.localization.rounds import tournament
+from netproof.localization.topology import Topology
+from netproof.measurement import interval
+from netproof.measurement.disturbance import DisturbanceSettings, disturbed, others_share
+from netproof.measurement.interval import Side
+from netproof.measurement.links import Link
+from netproof.measurement.units import line_rate_mb_s
+from netproof.session.pair_rounds import PairRounds
+from netproof.session.session import Session
+from netproof.site.matrix import Matrix
+from netproof.site.pair_settings import PairSettings
+from netproof.site.partition import Partition
+from netproof.verdict import bisection
+from netproof.verdict.bisection import Bisection
+
+
+@dataclass(frozen=True)
+class JudgedPairs:
+    """The rounds of one job, judged.
+
+    ``judgement``: what becomes of each node; ``alone``: of suspects that were measured while all
+    others were silent; ``beside``: what else ran on a node, of each that was never undisturbed;
+    ``bisection``: what pairs get while all of them send, None where no round tells it, and
+    ``least``: the share of the line rate that the site asks of it.
+    """
+
+    rounds: PairRounds
+    judgement: Judgement
+    alone: tuple[Alone, ...]
+    beside: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    bisection: Bisection | None = None
+    least: float | None = None
+
+    @property
+    def where(self) -> str:
+        """Partition and environment."""
+        return f"{self.rounds.partition} {self.rounds.environment}"
+
+    def __str__(self) -> str:
+        """What became of the nodes, in a line."""
+        states = [one.state for one in self.judgement.nodes.values()]
+        counts = ", ".join(f"{states.count(state)} {state}" for state in State)
+        launches = self.rounds.launches
+        rounds = len({one.round for one in launches if not one.alone})
+        return (
+            f"{self.where}: of {len(states)} nodes {counts}, after {rounds} rounds of pairs in"
+            f" {len(launches)} launches{'' if self.bisection is None else f'; {self.bisection}'}"
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """What was found, as plain values for ``json``; ratios are of the others' time or rate."""
+        return {
+            "partition": self.rounds.partition,
+            "environment": self.rounds.environment,
+            "launches": len(self.rounds.launches),
+            "nodes": {
+                name: {
+                    "state": one.state.value,
+                    "effects": [_effect(effect) for effect in one.effects],
+                    "reason": self.beside.get(name, one.reason),
+                }
+                for name, one in self.judgement.nodes.items()
+            },
+            "accusations": [
+                {
+                    "kind": one.kind.value,
+                    "name": one.name,
+                    "nodes": list(one.nodes),
+                    "effects": [_effect(effect) for effect in one.effects],
+                    "alternatives": list(one.alternatives),
+                    "sentence": str(one),
+                }
+                for one in self.judgement.accusations
+            ],
+            "alone": [
+                {
+                    "pair": list(one.pair),
+                    "recovery": one.recovery.value,
+                    "effects": [_effect(effect) for effect in one.effects],
+                    "reason": one.reason,
+                }
+                for one in self.alone
+            ],
+            "bisection": None if self.bisection is None else dataclasses.asdict(self.bisection),
+            "faults": list(self.rounds.faults),
+        }
+
+    def accusations(self) -> tuple[str, ...]:
+        """A sentence for each accusation, with what measuring it alone said."""
+        return tuple(f"{self.where}: {self._sentence(one)}" for one in self.judgement.accusations)
+
+    def _sentence(self, accusation: Accusation) -> str:
+        several = [one for one in self.alone if set(one.pair) & set(accusation.nodes)]
+        told = dict.fromkeys(f"measured alone it {one.recovery}" for one in several)
+        return "; ".join([str(accusation), *told])
+
+    def faults(self) -> tuple[str, ...]:
+        """A sentence for each round that is not complete, and one where bisections are narrow."""
+        found = [f"{self.where}: rounds of pairs: {fault}" for fault in self.rounds.faults]
+        if self._bisection_is(Side.BEYOND):
+            found.append(f"{self.where}: {self._asked_of_bisection()}")
+        return tuple(found)
+
+    def _bisection_is(self, side: Side) -> bool:
+        if self.bisection is None or self.least is None:
+            return False
+        ends = self.bisection.interval or (self.bisection.share, self.bisection.share)
+        return interval.side(ends, self.least, math.inf) is side
+
+    def _asked_of_bisection(self) -> str:
+        return f"{self.bisection}, and at least {self.least:.1%} is asked for"
+
+    def undecided_nodes(self) -> tuple[str, ...]:
+        """The nodes that are neither cleared nor accused."""
+        return self._in(State.UNDECIDED)
+
+    def undecided(self) -> tuple[str, ...]:
+        """A sentence for each reason for which nodes are neither cleared nor accused."""
+        by_reason: dict[str, list[str]] = {}
+        for state in self.judgement.nodes.values():
+            if state.state is State.UNDECIDED:
+                reason = self.beside.get(state.node, state.reason)
+                by_reason.setdefault(reason, []).append(state.node)
+        found = [
+            f"{self.where}: {', '.join(nodes)} undecided: {reason}"
+            for reason, nodes in by_reason.items()
+        ]
+        if self._bisection_is(Side.ASTRIDE):
+            found.append(f"{self.where}: {self._asked_of_bisection()}")
+        if self.bisection is None and self.least is not None:
+            found.append(
+                f"{self.where}: no round in which all pairs measured at once, and at least"
+                f" {self.least:.1%} of the line rate is asked of a bisection"
+            )
+        return tuple(found)
+
+    def cleared(self) -> tuple[str, ...]:
+        """The nodes that were cleared."""
+        return self._in(State.CLEARED)
+
+    def _in(self, state: State) -> tuple[str, ...]:
+        return tuple(node for node, one in self.judgement.nodes.items() if one.state is state)
+
+
+def _effect(effect: Effect) -> dict[str, Any]:
+    return {
+        "quantity": effect.quantity.value,
+        "ratio": effect.ratio,
+        "interval": list(effect.interval),
+        "rounds": effect.rounds,
+    }
+
+
+def observations(
+    rounds: PairRounds, settings: PairSettings, disturbance: DisturbanceSettings
+) -> tuple[PairObservation, ...]:
+    """What each pair measured in each round; those whose nodes were disturbed are marked."""
+    found = []
+    latency, rate = (one in settings.quantities for one in (Quantity.LATENCY, Quantity.RATE))
+    for one in rounds.launches:
+        for pair in one.pairs:
+            loads = [load for load in one.loads if load.node in pair.nodes]
+            found.append(
+                PairObservation(
+                    one.round,
+                    pair.nodes,
+                    pair.time_us if latency else None,
+                    pair.rate_mb_s if rate else None,
+                    one.alone,
+                    bool(disturbed(loads, disturbance)),
+                )
+            )
+    return tuple(found)
+
+
+def topology(rounds: PairRounds) -> Topology | None:
+    """The tree of switches as the job's rounds know it; None where Slurm knows none."""
+    return Topology(rounds.leaves, rounds.parents) if rounds.leaves else None
+
+
+def settings_of(rounds: PairRounds, settings: PairSettings) -> tuple[Mode, PairSettings]:
+    """The mode, and the settings with the number of rounds that it makes."""
+    mode = Mode(rounds.mode)
+    if mode is Mode.FULL:
+        settings = settings.model_copy(update={"rounds": max(2, len(tournament(rounds.nodes)))})
+    return mode, settings
+
+
+def judge(
+    rounds: PairRounds,
+    settings: PairSettings,
+    disturbance: DisturbanceSettings,
+    link: Link | None = None,
+) -> JudgedPairs:
+    """Judge the rounds of a job; ``link``: of each node, without which bisections have no share."""
+    _, settings = settings_of(rounds, settings)
+    accusing = settings.accusation()
+    seen = observations(rounds, settings, disturbance)
+    judgement = judge_observations(seen, rounds.nodes, topology(rounds), accusing)
+    alone = tuple(recovery.alone(seen, judgement, accusing))
+    line_rate = None if link is None else line_rate_mb_s(link.mbit_s, link.mtu)
+    return JudgedPairs(
+        rounds,
+        judgement,
+        alone,
+        _never_calm(rounds, disturbance),
+        bisection.of_rounds(rounds, line_rate, disturbance),
+        settings.bisection,
+    )
+
+
+def _never_calm(rounds: PairRounds, settings: DisturbanceSettings) -> dict[str, str]:
+    """The nodes that something disturbed in every launch, with what it took at most."""
+    shares: dict[str, list[float | None]] = {}
+    for one in rounds.launches:
+        for load in one.loads:
+            share = others_share([load]) if disturbed([load], settings) else None
+            shares.setdefault(load.node, []).append(share)
+    return {
+        node: f"in each of {len(several)} launches something else ran beside, with up to"
+        f" {100 * max(several):.0f} % of the CPUs"
+        for node, several in shares.items()
+        if None not in several
+    }
+
+
+def of_session(session: Session, matrix: Matrix) -> tuple[JudgedPairs, ...]:
+    """The rounds of every job of a session, judged by the settings of today.
+
+    Those of a partition that the site has no more are judged by the settings of then.
+    """
+    found = []
+    for rounds, extras in rounds_of(session):
+        here = matrix.partitions.get(rounds.partition)
+        if here is None:
+            here = Partition.model_validate(extras)
+        disturbance = here.settings().disturbance
+        found.append(judge(rounds, here.pair_settings(), disturbance, here.link()))
+    return tuple(found)
+
+
+def rounds_of(session: Session) -> tuple[tuple[PairRounds, Mapping[str, Any]], ...]:
+    """The rounds of every job of a session, and what the site said of their partition then."""
+    found = {}
+    for result in session.results:
+        if result.pairs is not None:
+            rounds = PairRounds.from_json(result.pairs)
+            # A test that ReFrame ran again stands as it ended.
+            found[rounds.partition, rounds.environment] = rounds, result.pairs["partition_extras"]
+    return tuple(found.values())

@@ -1,0 +1,273 @@
+"""What a session would have called a failure: the smallest change of each case that fails it.
+
+A change is planted into every launch of a case, and the case is judged again by all that judged it:
+references, criteria along and across, those it is compared with being as they were. Sought is the
+mildest one that fails. How sure that is says the case's own noise.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from netproof.criteria import Level
+from netproof.measurement.case import Case
+from netproof.measurement.curve import Curve
+from netproof.session.measured import Measured
+from netproof.session.session import Session
+from netproof.site.matrix import Matrix
+from netproof.verdict import anew, comparing, judgement, limits
+from netproof.verdict.limits import Limits
+from netproof.verdict.references import NotThere
+from netproof.verdict.subject import Subject
+from netproof.verdict.verdict import cases_of, subject
+
+SURE = 0.95
+"""Probability with which the stated change is found."""
+
+_QUANTILE = 1.6448536269514722
+"""Of the normal distribution, one-sided, for ``SURE``."""
+
+_INTERVAL = 1.959963984540054
+"""Standard errors from the middle of a 95 % interval to its end."""
+
+FACTORS = (
+    *(1.01, 1.02, 1.03, 1.05, 1.07, 1.1, 1.15, 1.2, 1.25, 1.3, 1.4, 1.5, 1.75),
+    *(2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 15.0, 20.0, 30.0, 50.0, 100.0),
+)
+"""How many times as long what is changed takes, tried in turn."""
+
+
+class Change(StrEnum):
+    """What is changed of a case."""
+
+    BANDWIDTH = "bandwidth"
+    LATENCY = "latency"
+    SPIKE = "one size"
+
+
+@dataclass(frozen=True)
+class Smallest:
+    """The mildest change of one kind that fails a case.
+
+    ``factor``: how many times as long it makes what it changes: a byte on the link, a message
+    without one, the messages of one size. None where even the last of ``FACTORS`` passes.
+    ``by``: the criterion that fails; ``size``: bytes, of a spike, where it is hardest to find;
+    ``sure``: the factor that is found with the probability ``SURE``, None where the case's noise is
+    not known, that is of a single launch.
+    """
+
+    change: Change
+    factor: float | None
+    by: str = ""
+    sure: float | None = None
+    size: int | None = None
+
+
+@dataclass(frozen=True)
+class CasePower:
+    """Of one case, for each kind of change the mildest that fails; empty where it failed as it is.
+
+    ``launches``: how many of the whole curve there are.
+    """
+
+    case: Case
+    launches: int
+    smallest: tuple[Smallest, ...]
+
+
+class Examined:
+    """A session whose cases are changed one at a time, and judged."""
+
+    def __init__(self, session: Session, matrix: Matrix, references: anew.Entries) -> None:
+        """Of a session, what it had to measure, and today's references."""
+        ran, self.cases = cases_of(session, matrix)
+        self._references = references
+        self._subjects = {
+            key: subject(result, matrix)
+            for key, result in ran.items()
+            if result.measured and result.contradiction is None
+        }
+        self._groups: dict[tuple, list[Subject]] = defaultdict(list)
+        for one in self._subjects.values():
+            if one.measured.curve.sizes != (0,):
+                self._groups[comparing.group(one.case)].append(one)
+
+    def powers(self) -> Iterator[CasePower]:
+        """Of each complete case, in the matrix' order; NetproofError for broken references."""
+        for case in self.cases:
+            found = self.power(case)
+            if found is not None:
+                yield found
+
+    def power(self, case: Case) -> CasePower | None:
+        """Of one case; None where it was not complete."""
+        one = self._subjects.get(case.key())
+        if one is None:
+            return None
+        count = len(one.measured.launches)
+        if self._failing(one):
+            return CasePower(case, count, ())
+        found = [self._mildest(one, Change.LATENCY)]
+        if one.measured.curve.sizes != (0,):
+            found.append(self._mildest(one, Change.BANDWIDTH))
+            spikes = [
+                self._mildest(one, Change.SPIKE, size)
+                for size in one.measured.curve.sizes
+                if size >= one.settings.envelope.least_size
+            ]
+            if spikes:
+                found.append(max(spikes, key=lambda spike: spike.factor or math.inf))
+        return CasePower(case, count, tuple(found))
+
+    def fails_with(self, case: Case, change: Change, factor: float, size: int | None) -> str | None:
+        """The criterion that fails a case which has this change, or nothing; None as ``power``."""
+        one = self._subjects.get(case.key())
+        if one is None:
+            return None
+        return self._failing(_changed(one, _changing(one.measured, change, size)(factor)))
+
+    def _mildest(self, one: Subject, change: Change, size: int | None = None) -> Smallest:
+        """The first factor that fails, by halving: what fails by one fails by every larger one."""
+        changing = _changing(one.measured, change, size)
+        low, high, by = 0, len(FACTORS), ""
+        while low < high:
+            middle = (low + high) // 2
+            failed = self._failing(_changed(one, changing(FACTORS[middle])))
+            if failed:
+                high, by = middle, failed
+            else:
+                low = middle + 1
+        if low == len(FACTORS):
+            return Smallest(change, None, size=size)
+        error = _standard_error(one.measured, change, size)
+        sure = None if error is None else FACTORS[low] * math.exp(_QUANTILE * error)
+        return Smallest(change, FACTORS[low], by, sure, size)
+
+    def _failing(self, one: Subject) -> str:
+        """The first criterion that fails a case, or nothing."""
+        key = one.case.key()
+        findings = [
+            *judgement.references(one, self._bounds(one.case)).values(),
+            *judgement.smoothness(one),
+            *judgement.rates(one, self._subjects),
+        ]
+        for finding in findings:
+            # What is flagged at a size would be seen again, since every launch has it.
+            if judgement.rule(one, finding, None).level is Level.FAIL:
+                return finding.criterion
+        others = [
+            each for each in self._groups[comparing.group(one.case)] if each.case.key() != key
+        ]
+        if others:
+            for ruling in comparing.envelopes([one, *others])[one]:
+                if ruling.level is Level.FAIL:
+                    return ruling.finding.criterion
+        return ""
+
+    def _bounds(self, case: Case) -> Mapping[str, Limits]:
+        try:
+            return limits.of_references(self._references(case))
+        except NotThere:
+            return {}
+
+
+_Changing = Callable[[float], Callable[[Curve], Curve]]
+# Of a factor, what it makes of each launch's curve.
+
+
+def _changing(measured: Measured, change: Change, size: int | None) -> _Changing:
+    if size is not None:
+        return _slower_at(size)
+    if change is Change.LATENCY:
+        return _slower_by_a_constant(measured)
+    return _slower_by_the_byte(measured)
+
+
+def _standard_error(measured: Measured, change: Change, size: int | None) -> float | None:
+    """Of the logarithm of what is changed, by its interval over the launches; None without one."""
+    if size is not None:
+        ends = limits.interval_of(measured, f"{limits.TIME_AT}{size}")
+    elif change is Change.LATENCY:
+        ends = measured.landmarks.interval("latency_us")
+    else:
+        # What a link carries has no interval where times lie on no line; that of the largest
+        # message is as good.
+        ends = measured.landmarks.interval("asymptotic_mb_s") or limits.interval_of(
+            measured, f"{limits.TIME_AT}{measured.curve.sizes[-1]}"
+        )
+    if ends is None or len(measured.launches) < 2 or not 0 < ends[0] <= ends[1] < math.inf:
+        return None
+    return math.log(ends[1] / ends[0]) / (2 * _INTERVAL)
+
+
+def _changed(one: Subject, curves: Callable[[Curve], Curve]) -> Subject:
+    """A case with another curve for each launch; what was launched next to it stays."""
+    launches = [
+        dataclasses.replace(launch, curve=curves(launch.curve)) for launch in one.measured.launches
+    ]
+    return dataclasses.replace(one, measured=one.measured.with_launches(launches))
+
+
+def _slower_by_the_byte(measured: Measured) -> _Changing:
+    """Each byte takes longer: as much as the largest message needs to take so much longer."""
+    sizes, times = measured.curve.sizes, measured.curve.time_us
+
+    def changing(factor: float) -> Callable[[Curve], Curve]:
+        each = (factor - 1) * times[-1] / sizes[-1]
+        return lambda curve: with_times(
+            curve,
+            [time + each * size for size, time in zip(curve.sizes, curve.time_us, strict=True)],
+        )
+
+    return changing
+
+
+def _slower_by_a_constant(measured: Measured) -> _Changing:
+    """Each message takes longer, by a share of what a short one takes."""
+    latency = measured.landmarks.latency_us or measured.curve.time_us[0]
+
+    def changing(factor: float) -> Callable[[Curve], Curve]:
+        more = (factor - 1) * latency
+        return lambda curve: with_times(curve, [time + more for time in curve.time_us])
+
+    return changing
+
+
+def _slower_at(size: int) -> _Changing:
+    """The messages of one size take longer."""
+
+    def changing(factor: float) -> Callable[[Curve], Curve]:
+        return lambda curve: with_times(
+            curve,
+            [
+                time * factor if at == size else time
+                for at, time in zip(curve.sizes, curve.time_us, strict=True)
+            ],
+        )
+
+    return changing
+
+
+def with_times(curve: Curve, times: Sequence[float]) -> Curve:
+    """The same messages in other times: bandwidths and the ranks' own times follow."""
+    factors = [new / old if old else 1.0 for new, old in zip(times, curve.time_us, strict=True)]
+
+    def scaled(values: tuple[float, ...] | None, exponent: int) -> tuple[float, ...] | None:
+        if values is None:
+            return None
+        return tuple(
+            value * factor**exponent for value, factor in zip(values, factors, strict=True)
+        )
+
+    return Curve(
+        curve.sizes,
+        tuple(times),
+        scaled(curve.bandwidth_mb_s, -1),
+        scaled(curve.time_min_us, 1),
+        scaled(curve.time_avg_us, 1),
+    )

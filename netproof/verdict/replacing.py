@@ -1,0 +1,57 @@
+"""Shows what is new in the text of a file, and puts the text in the place of the file."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tempfile
+from pathlib import Path
+
+from netproof.errors import NetproofError
+
+
+def diff(path: Path, before: str, after: str) -> list[str]:
+    """Lines of a unified diff without their line ends; none where the texts are equal."""
+    old, new = before.splitlines(), after.splitlines()
+    shown = os.path.relpath(path)
+    # unified_diff would take lines that are frequent, as they are here, for junk.
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    lines = []
+    for group in matcher.get_grouped_opcodes(3):
+        (_, first, _, new_first, _), (_, _, last, _, new_last) = group[0], group[-1]
+        lines.append(f"@@ -{_range(first, last)} +{_range(new_first, new_last)} @@")
+        for tag, start, end, new_start, new_end in group:
+            if tag == "equal":
+                lines += [f" {line}" for line in old[start:end]]
+            else:
+                lines += [f"-{line}" for line in old[start:end]]
+                lines += [f"+{line}" for line in new[new_start:new_end]]
+    return [f"--- {shown}", f"+++ {shown}", *lines] if lines else []
+
+
+def write(path: Path, text: str) -> None:
+    """Put a text in a file's place at once, with the file's permissions; links are followed.
+
+    Raises NetproofError where the folder cannot be written.
+    """
+    path = path.resolve()
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
+                stream.write(text)
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.chmod(name, path.stat().st_mode & 0o7777)
+            os.replace(name, path)
+        except BaseException:
+            os.unlink(name)
+            raise
+    except OSError as error:
+        raise NetproofError(f"{path}: cannot be written: {error}") from error
+
+
+def _range(start: int, end: int) -> str:
+    """Lines from ``start`` (from 0) to before ``end`` as a hunk's head has them."""
+    length = end - start
+    return f"{start + bool(length)},{length}"

@@ -1,0 +1,258 @@
+"""What buyer and seller risk by a bound, and what makes both risks small.
+
+A reference has a ``value``, which a network as agreed has, and a bound on one side of it. Launches
+of a session scatter around the session's own level, and sessions around the network's: both by
+factors that are normally distributed in their logarithms. The seller risks that a network as agreed
+does not pass; the buyer, that one which is worse by a margin does. After the statistical acceptance
+of supercomputers by two parties (FTXS at SC21), with the verdict's own rule in the place of a test.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from netproof.errors import NetproofError
+from netproof.measurement import interval
+from netproof.measurement.interval import Side
+
+RISK = 0.05
+"""The most that each of the two shall risk."""
+
+MEDIAN_TO_MEAN = math.pi / 2
+"""Variance of a median of normal values over that of their mean."""
+
+MOST_SESSIONS = 1000
+"""More are no plan."""
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """Standard deviations of logarithms: of launches around their session, of sessions around all.
+
+    ``sessions``, ``launches``: of how many of each they are estimates.
+    """
+
+    within: float
+    between: float
+    sessions: int
+    launches: int
+
+    def of_median(self, launches: int) -> float:
+        """The standard deviation of a session's logarithm, of the median of so many launches."""
+        factor = MEDIAN_TO_MEAN if launches > 2 else 1.0
+        return math.hypot(self.between, self.within * math.sqrt(factor / launches))
+
+
+def scatter(sessions: Sequence[Sequence[float]]) -> Scatter:
+    """How values scatter, from those of each launch of each session, all above 0.
+
+    Between sessions only what the launches do not explain counts. Raises NetproofError for fewer
+    than two sessions, and for values that have no logarithm.
+    """
+    if len(sessions) < 2:
+        raise NetproofError("one session does not tell how far sessions lie apart")
+    if not all(0 < value < math.inf for launches in sessions for value in launches):
+        raise NetproofError("a value of 0 or less has no scatter")
+    logs = [np.log(launches) for launches in sessions]
+    freedom = sum(len(one) - 1 for one in logs)
+    within = 0.0
+    if freedom:
+        within = math.sqrt(sum(float(((one - one.mean()) ** 2).sum()) for one in logs) / freedom)
+    middles = [median(one) for one in logs]
+    explained = [within**2 * (MEDIAN_TO_MEAN if len(one) > 2 else 1.0) / len(one) for one in logs]
+    between = float(np.var(middles, ddof=1)) - sum(explained) / len(explained)
+    launches = sum(map(len, logs))
+    return Scatter(within, math.sqrt(max(between, 0.0)), len(sessions), launches)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How a session is judged: so many launches first, and up to ``most`` until it is decided.
+
+    ``least``: further launches that are made at least, once the first ones do not pass.
+    """
+
+    launches: int = 3
+    least: int = 3
+    most: int = 12
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """Shares of sessions that pass, fail and stay inconclusive."""
+
+    passed: float
+    failed: float
+    inconclusive: float
+
+
+def outcomes(
+    ratio: float,
+    bound: float,
+    scattering: Scatter,
+    rule: Rule = Rule(),
+    *,
+    tries: int = 1000,
+    seed: int = 0,
+) -> Outcomes:
+    """What becomes of sessions on a network whose value is ``ratio`` of the agreed one.
+
+    ``bound``: of what passes, over the agreed value: below 1 for what is to be large, above 1 for
+    what is to be small. By simulation of the verdict's rule: the interval of the median over the
+    launches has to lie on one side of the bound, and launches are added until it does.
+    """
+    random = np.random.default_rng(seed)
+    counts = dict.fromkeys(Side, 0)
+    ends = (bound, math.inf) if bound < 1 else (0.0, bound)
+    for _ in range(tries):
+        level = math.log(ratio) + scattering.between * random.standard_normal()
+        values = np.exp(level + scattering.within * random.standard_normal(rule.most)).tolist()
+        counts[_decided(values, ends, rule)] += 1
+    shares = {side: count / tries for side, count in counts.items()}
+    return Outcomes(shares[Side.WITHIN], shares[Side.BEYOND], shares[Side.ASTRIDE])
+
+
+def _decided(values: Sequence[float], ends: tuple[float, float], rule: Rule) -> Side:
+    side = _side(values[: rule.launches], ends)
+    if side is Side.WITHIN:
+        return side
+    for count in range(rule.launches + rule.least, rule.most + 1):
+        side = _side(values[:count], ends)
+        if side is not Side.ASTRIDE:
+            return side
+    return side
+
+
+def _side(values: Sequence[float], ends: tuple[float, float]) -> Side:
+    found = interval.of_median(values)
+    middle = median(values)
+    return interval.side(found or (middle, middle), *ends)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """An operating-characteristic curve: ratios to the agreed value, and what becomes of each."""
+
+    bound: float
+    ratios: tuple[float, ...]
+    shares: tuple[Outcomes, ...]
+
+    def seller(self) -> float:
+        """The share of sessions in which a network as agreed does not pass."""
+        return 1 - self._at(1.0).passed
+
+    def buyer(self, margin: float) -> float:
+        """The share in which one passes that is worse by ``margin``, one of the ratios."""
+        worse = 1 - margin if self.bound < 1 else 1 / (1 - margin)
+        return self._at(worse).passed
+
+    def _at(self, ratio: float) -> Outcomes:
+        for one, shares in zip(self.ratios, self.shares, strict=True):
+            if math.isclose(one, ratio):
+                return shares
+        raise NetproofError(f"the curve has no point at {ratio:g}")
+
+
+def characteristic(
+    bound: float,
+    scattering: Scatter,
+    margins: Sequence[float],
+    rule: Rule = Rule(),
+    *,
+    tries: int = 1000,
+    seed: int = 0,
+) -> Curve:
+    """The curve of a bound, at the agreed value and at each margin below or above it.
+
+    ``margins``: shares by which the network is worse, 0.1 for a tenth.
+    """
+    ratios = [1.0, *(1 - margin if bound < 1 else 1 / (1 - margin) for margin in margins)]
+    shares = [
+        outcomes(ratio, bound, scattering, rule, tries=tries, seed=seed + place)
+        for place, ratio in enumerate(ratios)
+    ]
+    return Curve(bound, tuple(ratios), tuple(shares))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An acceptance of several sessions: the mean of their logarithms against a bound.
+
+    ``bound``: over the agreed value; ``sessions`` of ``launches`` each; ``seller`` and ``buyer``:
+    what each risks by it.
+    """
+
+    bound: float
+    sessions: int
+    launches: int
+    seller: float
+    buyer: float
+
+    def accepts(self, sessions: Sequence[Sequence[float]]) -> bool:
+        """Whether sessions pass, each of its launches' values over the agreed one."""
+        level = sum(math.log(median(launches)) for launches in sessions) / len(sessions)
+        return level >= math.log(self.bound) if self.bound < 1 else level <= math.log(self.bound)
+
+
+def plan(
+    scattering: Scatter,
+    margin: float,
+    *,
+    launches: int = 3,
+    larger: bool = True,
+    risk: float = RISK,
+) -> Plan:
+    """The fewest sessions by which neither risks more than ``risk``, and the bound for them.
+
+    ``margin``: the share by which a network is worse that must not pass; ``larger``: whether the
+    larger value is the better one. In the middle between the two networks, in logarithms, both
+    risk the same. Raises NetproofError for a margin that is no share, and where no plan is found.
+    """
+    if not 0 < margin < 1:
+        raise NetproofError(f"a margin of {margin:g} is none: give a share, 0.05 for a twentieth")
+    distance = -math.log(1 - margin)
+    error = scattering.of_median(launches)
+    sessions = 1
+    if error > 0:
+        sessions = max(1, math.ceil((2 * float(ndtri(1 - risk)) * error / distance) ** 2))
+    if sessions > MOST_SESSIONS:
+        raise NetproofError(
+            f"sessions scatter by {error:.1%}, so that a margin of {margin:.1%} takes more than"
+            f" {MOST_SESSIONS} of them"
+        )
+    half = distance / 2
+    risked = 0.0
+    if error > 0:
+        risked = float(ndtr(-half * math.sqrt(sessions) / error))
+    bound = math.exp(-half if larger else half)
+    return Plan(bound, sessions, launches, risked, risked)
+
+
+def simulated(
+    found: Plan, ratio: float, scattering: Scatter, *, acceptances: int = 1000, seed: int = 0
+) -> float:
+    """The share of simulated acceptances that a network of ``ratio`` passes."""
+    random = np.random.default_rng(seed)
+    passed = 0
+    for _ in range(acceptances):
+        levels = math.log(ratio) + scattering.between * random.standard_normal(found.sessions)
+        noise = scattering.within * random.standard_normal((found.sessions, found.launches))
+        passed += found.accepts(np.exp(levels[:, None] + noise).tolist())
+    return passed / acceptances
+
+
+def shared_scatter(several: Mapping[str, Sequence[Sequence[float]]]) -> dict[str, Scatter]:
+    """The scatter of each variable; those that have none are left out."""
+    found = {}
+    for name, sessions in several.items():
+        try:
+            found[name] = scatter(sessions)
+        except NetproofError:
+            continue
+    return found

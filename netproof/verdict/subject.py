@@ -1,0 +1,120 @@
+"""A complete case with what its site says of it, and what a finding on it means for the verdict."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from netproof.benchmarks import registry
+from netproof.criteria import Confirmation, ConfirmSettings, Finding, Level
+from netproof.criteria.settings import Settings
+from netproof.intake.patterns import expression
+from netproof.measurement.case import Case
+from netproof.measurement.links import Crossing, Link
+from netproof.session.measured import Measured
+
+FLAGS = (Level.WARN, Level.FAIL)
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A complete case with what its site says of it.
+
+    ``switch``: its name; ``settings``: of the criteria; ``known``: flaws of the environment, from
+    an expression for whole cases as ``what`` has them to the reason; ``measured_on``: the day, of
+    a case that another session measured; ``link``: of each of its nodes, None where it is not
+    known; ``rails``: the interfaces that are to carry what is sent. Compared by identity.
+    """
+
+    measured: Measured
+    switch: str
+    settings: Settings
+    known: Mapping[str, str]
+    measured_on: str = ""
+    link: Link | None = None
+    rails: tuple[str, ...] = ()
+
+    @classmethod
+    def of_extras(
+        cls,
+        measured: Measured,
+        extras: Mapping[str, Any],
+        known: Mapping[str, str],
+        measured_on: str = "",
+    ) -> Subject:
+        """A case with what a report keeps of its partition, ``extras``."""
+        settings = Settings.of_site(extras.get("criteria", {}), extras["line_rate_from_bytes"])
+        link = Link(extras["link_mbit_s"], extras["mtu"])
+        # Extras of before there were rails may be of before interfaces were named.
+        rails = tuple(extras.get("rails") or filter(None, [extras.get("interface")]))
+        return cls(measured, extras["switch"], settings, known, measured_on, link, rails)
+
+    @property
+    def case(self) -> Case:
+        """The case that was measured."""
+        return self.measured.case
+
+    def __str__(self) -> str:
+        """The case and the switch, as they stand at the head of every sentence."""
+        day = f", of {self.measured_on}" if self.measured_on else ""
+        return f"{self.case} (switch {self.switch}{day})"
+
+    def known_flaw(self) -> str | None:
+        """The reason why flags of this case are expected, None where they are not."""
+        what = self.case.what()
+        return next(
+            (why for text, why in self.known.items() if expression(text).fullmatch(what)), None
+        )
+
+    def crossing(self) -> Crossing | None:
+        """What its messages cross: None inside a node, and where its link is not known.
+
+        An MPI that does not go over TCP has the same link, with fewer bytes of headers.
+        """
+        case = self.case
+        if self.link is None or case.path == "inside":
+            return None
+        function = registry.function_of(case)
+        least, most = function.messages_on_link(case.ranks, case.ranks_per_node)
+        return Crossing(self.link, least, most)
+
+    def confirm_settings(self) -> ConfirmSettings:
+        """How its flagged sizes are measured again; reductions go by elements of 4 bytes."""
+        most = max(self.measured.curve.sizes)
+        settings = dataclasses.replace(self.settings.confirm, most_bytes=max(most, 8))
+        function = registry.function_of(self.case)
+        return dataclasses.replace(settings, element_bytes=function.element_bytes)
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """What the verdict makes of one finding.
+
+    ``level``: fail makes the case red, warn orange; shown and pass leave it as it is. ``reason``:
+    the sentence without the case. ``others``: the sizes in bytes at which the like was found and
+    that have no ruling of their own. ``known``: why the site expects it, or empty.
+    """
+
+    finding: Finding
+    level: Level
+    reason: str
+    confirmation: Confirmation | None = None
+    others: tuple[int, ...] = ()
+    known: str = ""
+
+    @property
+    def why(self) -> str:
+        """The sentence to print."""
+        return f"{self.finding.where}: {self.reason}"
+
+    @property
+    def forgiven(self) -> bool:
+        """Whether it was flagged and does not count: it was not confirmed, or is known of."""
+        return self.level is Level.SHOWN and bool(self.confirmation or self.known)
+
+    def sizes(self) -> tuple[int, ...]:
+        """All sizes in bytes that it speaks of, increasing."""
+        own = () if self.finding.size is None else (self.finding.size,)
+        return tuple(sorted({*own, *self.others}))

@@ -1,0 +1,73 @@
+"""Changes that are planted into recorded sessions."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from ci import power
+from netproof.measurement.curve import Curve
+from netproof.session import session
+from netproof.site.matrix import Matrix
+from netproof.site.partition import ScoreBaseline
+from netproof.verdict.verdict import judge
+
+SESSIONS = Path(__file__).resolve().parents[1] / "data" / "sessions"
+
+
+@pytest.fixture(scope="module")
+def recorded() -> power.Recorded:
+    """PingPong and NetPIPE of two environments on two healthy switches, three launches each."""
+    stored = session.load(SESSIONS / "healthy.json")
+    cases = tuple(one.case for one in stored.results if one.case is not None)
+    matrix = Matrix(cases, (), True, {}, {}, ScoreBaseline("gige", "mpich"), frozenset())
+    return power.Recorded(stored, matrix, judge(matrix, stored), None)
+
+
+def plant(recorded: power.Recorded, name: str) -> power.Plant:
+    return next(one for one in power.plants(recorded.matrix) if name in one.name)
+
+
+def test_a_change_slows_the_sizes_that_it_is_of():
+    curve = Curve((512, 1024, 2048), (1.0, 2.0, 3.0), (512.0, 512.0, 682.0))
+    slow = power.Plant("x", lambda case: True, lambda size: 4.0 if size == 1024 else 1.0)
+    assert slow.into(curve).time_us == (1.0, 8.0, 3.0)
+    assert slow.into(curve).bandwidth_mb_s == (512.0, 128.0, 682.0)
+
+
+def test_a_spike_is_found_in_the_cases_that_have_it_and_in_no_other(recorded):
+    verdict, having = recorded.judged_with(plant(recorded, "20 times slower at 2 KiB"))
+    new = set(power.red(verdict)) - set(power.red(recorded.verdict))
+    assert having
+    assert new & having
+    over_mpi = {one.case.key() for one in recorded.verdict.cases if one.case.function == "mpi"}
+    assert having == over_mpi
+
+
+def test_what_no_case_has_changes_nothing(recorded):
+    verdict, having = recorded.judged_with(plant(recorded, "Alltoall"))
+    assert having == set()
+    assert set(power.red(verdict)) == set(power.red(recorded.verdict))
+
+
+def test_the_tables_count_sessions_and_cases(recorded):
+    out = Console(file=io.StringIO(), width=300)
+    power.print_false([recorded], out)
+    enough = power.print_planted([recorded], out)
+    text = out.file.getvalue()
+    assert "| criterion, nothing planted | fail | inconclusive | warn | pass |" in text
+    assert "| NetPIPE over MPI 20 times slower at 2 KiB | 1 of 1 |" in text
+    assert "| Alltoall 4 times slower from 32 to 64 KiB, one MPI | 0 of 1 | 0 of 0 | - |" in text
+    assert not enough
+
+
+def test_a_session_that_is_none_cannot_be_judged(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("RFM_CONFIG_PATH", str(SESSIONS.parents[2] / "site-config"))
+    monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(SESSIONS.parents[2] / "reference-values"))
+    broken = tmp_path / "run-1.json"
+    broken.write_text("{")
+    assert power.main([str(broken)]) == 2
+    assert "ci/power: " in capsys.readouterr().err

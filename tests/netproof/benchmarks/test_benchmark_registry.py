@@ -1,0 +1,131 @@
+"""A benchmark is what one module of the room says: nothing else in the house knows its name."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from netproof.benchmarks import outputs, registry
+from netproof.benchmarks.interface import Function, MpiBenchmark
+from netproof.errors import NetproofError, ParseError
+from netproof.measurement.case import Case
+
+ROOT = Path(__file__).resolve().parents[3]
+DATA = ROOT / "tests" / "data"
+
+
+def test_every_module_that_declares_a_benchmark_is_found_in_order():
+    assert [one.name for one in registry.BENCHMARKS][:2] == ["netpipe", "imb"]
+    numbers = [one.number for one in registry.BENCHMARKS]
+    assert numbers == sorted(set(numbers))
+
+
+def test_an_unknown_benchmark_is_an_error_that_names_the_known_ones():
+    for asked in (
+        lambda: registry.named("hpl"),
+        lambda: registry.of(Case("s", "p", "e", "hpl", "x", 2, 1)),
+        lambda: str(Case("s", "p", "e", "hpl", "x", 2, 1)),
+    ):
+        with pytest.raises(NetproofError, match="'hpl' is no benchmark; those are netpipe, imb"):
+            asked()
+
+
+def test_an_unknown_function_is_an_error_that_names_the_known_ones():
+    with pytest.raises(NetproofError, match="IMB has no function 'Sort'; it has PingPong, "):
+        registry.function_of(Case("s", "p", "e", "imb", "Sort", 2, 1))
+
+
+def test_a_benchmark_by_protocol_runs_on_no_job_of_many_ranks():
+    with pytest.raises(NetproofError, match="NetPIPE runs by protocol"):
+        registry.mpi("netpipe")
+
+
+def test_each_feature_belongs_to_one_benchmark():
+    count = sum(len(one.features) for one in registry.BENCHMARKS)
+    assert len(registry.FEATURES) == count
+
+
+def test_every_function_knows_whose_it_is_and_which_program_measures_it():
+    for benchmark in registry.BENCHMARKS:
+        for function in benchmark.functions:
+            assert function.benchmark == benchmark.name
+            started = benchmark in registry.STARTED
+            assert (benchmark.program(function.name) in registry.PROGRAMS) is started
+            assert not (function.single and not function.rated)
+
+
+def test_labels_are_as_sessions_have_them():
+    imb = Case("s", "p", "e", "imb", "Alltoall", 16, 2)
+    tcp = Case("s", "p", "e", "netpipe", "tcp", 2, 1, "between", "oneway")
+    assert imb.what() == "IMB Alltoall 16 ranks"
+    assert tcp.what() == "NetPIPE tcp between oneway"
+    assert registry.of(imb).words(imb) == "IMB Alltoall"
+    assert registry.of(tcp).words(tcp) == "NetPIPE TCP between oneway"
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("imb/2021.11/all.txt", "imb"),
+        ("osu/7.4/latency.out", "osu"),
+        ("netpipe/3.7.2/tcp.out", "netpipe"),
+        ("netpipe/3.7.2/tcp.stderr", "netpipe"),
+    ],
+)
+def test_a_file_tells_by_its_content_whose_it_is(file: str, name: str):
+    found = outputs.recognised((DATA / file).read_text())
+    assert found is not None
+    assert found.name == name
+
+
+def test_what_no_benchmark_prints_is_refused_with_the_known_ones():
+    with pytest.raises(ParseError, match=r"expected the output of NetPIPE, of IMB-MPI1"):
+        outputs.read("hello\n", "x.txt")
+
+
+def test_every_job_in_the_checks_tells_by_its_name_whose_it_is():
+    jobs = re.compile(r"^class (\w+Job)\((?:Mpi|Netpipe)Launches\)", re.MULTILINE)
+    found = {
+        name: registry.whose_job(name)
+        for path in (ROOT / "checks").rglob("*.py")
+        for name in jobs.findall(path.read_text())
+    }
+    assert None not in found.values(), found
+    assert {one.name for one, default in found.values() if default} == {
+        one.name for one in registry.STARTED
+    }
+    assert registry.whose_job("ImbBarrier") is None
+
+
+def test_nothing_beyond_the_room_names_a_job_of_a_benchmark():
+    """A new benchmark's jobs are followed without a word of it in ci/."""
+    names = [f"{one.name.capitalize()}Job" for one in registry.STARTED]
+    found = [
+        path.name
+        for path in (*(ROOT / "ci").glob("*.py"), *(ROOT / "netproof").rglob("*.py"))
+        if path.name not in ("registry.py", "attacks.py")
+        if any(name in path.read_text() for name in names)
+    ]
+    assert found == []
+
+
+def test_no_other_room_asks_for_a_benchmark_by_name():
+    asks = re.compile(r"""benchmark *(==|!=|in) *[("']|["'](imb|osu)["']""")
+    found = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in (ROOT / "netproof").rglob("*.py")
+        if path.parent.name != "benchmarks"
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if asks.search(line) and "studies" not in path.parts and path.name != "studies.py"
+    ]
+    assert found == []
+
+
+def test_a_new_function_needs_only_its_data():
+    function = Function("imb", "New", pairs=True, link_factor=2.0, rated=True)
+    assert function.sizes(8) == (1, 2, 4, 8)
+    assert function.over_link(8, 2) == 4
+    assert function.messages_on_link(8, 2) == (0.25, 0.25)
+    assert all(isinstance(one, MpiBenchmark) for one in registry.MPI_BENCHMARKS)

@@ -1,0 +1,539 @@
+"""IMB's output, as recorded from four releases, is read whole or refused with its line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from netproof.benchmarks import imb_reading, imb_tables
+from netproof.errors import ParseError
+
+DATA = Path(__file__).parents[2] / "data" / "imb"
+ALL = {
+    "PingPong": {2},
+    "PingPing": {2},
+    "Sendrecv": {2, 4},
+    "Exchange": {2, 4},
+    "Uniband": {2, 4},
+    "Biband": {2, 4},
+    "Bcast": {2, 4},
+    "Allgather": {2, 4},
+    "Allgatherv": {2, 4},
+    "Gather": {2, 4},
+    "Gatherv": {2, 4},
+    "Scatter": {2, 4},
+    "Scatterv": {2, 4},
+    "Alltoall": {2, 4},
+    "Alltoallv": {2, 4},
+    "Reduce": {2, 4},
+    "Reduce_scatter": {2, 4},
+    "Allreduce": {2, 4},
+    "Barrier": {2, 4},
+}
+SINCE_2019 = ALL | {"Reduce_scatter_block": {2, 4}}
+INTEL = SINCE_2019 | {
+    "PingPongSpecificSource": {2},
+    "PingPingSpecificSource": {2},
+    "Reduce_local": {2, 4},
+}
+
+
+def recorded(name: str) -> imb_tables.ImbOutput:
+    return imb_reading.read((DATA / name).read_text(), name)
+
+
+def edited(name: str, old: str, new: str) -> str:
+    text = (DATA / name).read_text()
+    assert text.count(old) >= 1, f"{old!r} is not in {name}"
+    return text.replace(old, new, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "functions"),
+    [
+        ("2018/all.txt", "2018", ALL),
+        ("2019.6/all.txt", "2019 Update 6", SINCE_2019),
+        ("2021.11/all.txt", "2021.11", SINCE_2019),
+        ("2021.11-intel/all.txt", "2021.11", INTEL),
+    ],
+)
+def test_every_benchmark_of_every_release_is_read(
+    name: str, version: str, functions: dict[str, set[int]]
+) -> None:
+    output = recorded(name)
+    assert output.version == version
+    assert output.megabyte == 10**6
+    assert output.processes == 4
+    assert output.longest == 16
+    found: dict[str, set[int]] = {}
+    for table in output.tables:
+        found.setdefault(table.function, set()).add(table.ranks)
+        assert table.ranks + table.waiting == 4 or table.function in imb_tables.MESSAGE_RATE
+        curve = table.curve()
+        assert curve.sizes[-1] == (0 if table.function == "Barrier" else 16)
+    assert found == functions
+
+
+def test_a_job_step_on_the_testbed_is_read() -> None:
+    output = recorded("2021.11-intel/testbed-gige.txt")
+    sizes = (0, *(2**power for power in range(18)))
+    assert output.table("PingPong", 2).curve().sizes == sizes
+    assert output.table("Alltoall", 4).curve().sizes == sizes
+    assert output.table("Allreduce", 4).curve().sizes == (0, *sizes[3:])
+    assert output.table("Barrier", 4).curve().sizes == (0,)
+
+
+@pytest.mark.parametrize("name", ["2018/all.txt", "2019.6/all.txt", "2021.11/all.txt"])
+def test_every_row_in_the_file_is_in_one_table(name: str) -> None:
+    lines = (DATA / name).read_text().split("\n")
+    rows = {number for number, line in enumerate(lines, 1) if line[:1] == " " and "#" not in line}
+    rows -= {number for number in rows if not lines[number - 1].strip()}
+    read = [row.line for table in recorded(name).tables for row in table.rows]
+    assert sorted(read) == sorted(rows)
+    assert len(read) == len(set(read))
+
+
+def test_a_row_holds_what_its_line_says() -> None:
+    table = recorded("2021.11-intel/large.txt").table("Sendrecv", 2)
+    text = (DATA / "2021.11-intel/large.txt").read_text().split("\n")
+    row = table.rows[-1]
+    printed = (row.size, row.repetitions, row.t_min_us, row.t_max_us, row.t_avg_us)
+    assert [str(int(printed[0])), str(printed[1])] == text[row.line - 1].split()[:2]
+    assert [f"{v:.2f}" for v in (*printed[2:], row.printed_bandwidth)] == text[
+        row.line - 1
+    ].split()[2:]
+    assert text[table.first_line - 1].startswith("# Benchmarking Sendrecv")
+    assert table.last_line == row.line
+    assert table.rows[0].line == table.first_line + 4
+
+
+@pytest.mark.parametrize(
+    ("function", "messages"),
+    [("PingPong", 1), ("PingPing", 1), ("Sendrecv", 2), ("Exchange", 4)],
+)
+def test_bandwidth_counts_the_messages_that_the_benchmark_counts(
+    function: str, messages: int
+) -> None:
+    table = recorded("2018/all.txt").table(function, 2)
+    curve = table.curve()
+    assert curve.bandwidth_mb_s is not None
+    assert curve.bandwidth_mb_s == tuple(
+        messages * size / time for size, time in zip(curve.sizes, curve.time_us, strict=True)
+    )
+    for row, bandwidth in zip(table.rows, curve.bandwidth_mb_s, strict=True):
+        assert bandwidth == pytest.approx(row.printed_bandwidth, rel=0.01, abs=0.01)
+
+
+def test_a_message_rate_gives_time_and_bandwidth() -> None:
+    table = recorded("2018/all.txt").table("Biband", 4)
+    curve = table.curve()
+    assert curve.bandwidth_mb_s is not None
+    for row, time, bandwidth in zip(table.rows, curve.time_us, curve.bandwidth_mb_s, strict=True):
+        assert row.messages_s is not None
+        assert time == pytest.approx(1e6 / row.messages_s)
+        assert bandwidth == pytest.approx(row.size * row.messages_s / 1e6)
+
+
+def test_the_time_of_a_collective_is_that_of_its_slowest_rank() -> None:
+    table = recorded("2021.11/all.txt").table("Allreduce", 4)
+    assert table.curve().time_us == tuple(row.t_max_us for row in table.rows)
+    assert table.curve().bandwidth_mb_s is None
+
+
+def test_the_fastest_rank_and_the_mean_stand_beside_the_slowest_where_they_are_printed() -> None:
+    output = recorded("2021.11/all.txt")
+    table = output.table("Allreduce", 4)
+    assert table.curve().time_min_us == tuple(row.t_min_us for row in table.rows)
+    assert table.curve().time_avg_us == tuple(row.t_avg_us for row in table.rows)
+    pingpong = output.table("PingPong", 2).curve()
+    assert (pingpong.time_min_us, pingpong.time_avg_us) == (None, None)
+
+
+def test_a_barrier_is_a_curve_of_one_size_zero() -> None:
+    curve = recorded("2021.11/all.txt").table("Barrier", 4).curve()
+    assert curve.sizes == (0,)
+    assert len(curve.time_us) == 1
+    assert curve.time_us[0] > 0
+
+
+def test_sizes_from_a_file_of_lengths_have_no_longest_message() -> None:
+    for release in ("2018", "2019.6", "2021.11"):
+        output = recorded(f"{release}/lengths.txt")
+        assert output.longest is None
+        assert output.table("Alltoall", 4).curve().sizes == (0, 100, 1000, 65536)
+
+
+def test_an_old_megabyte_is_told_from_a_new_one_and_bandwidth_is_the_same() -> None:
+    output = recorded("4.1-format/mebibytes.txt")
+    assert output.megabyte == 2**20
+    row = output.table("Exchange", 4).rows[-1]
+    bandwidth = output.table("Exchange", 4).curve().bandwidth_mb_s
+    assert bandwidth is not None
+    assert row.printed_bandwidth is not None
+    assert bandwidth[-1] == pytest.approx(row.printed_bandwidth * 1.048576, rel=1e-3)
+
+
+def test_a_new_release_does_not_print_old_megabytes() -> None:
+    text = edited("4.1-format/mebibytes.txt", "MPI Benchmarks 4.1,", "MPI Benchmarks 2018,")
+    with pytest.raises(ParseError, match=r"megabytes of 10\^6 bytes, as IMB 2018") as caught:
+        imb_reading.read(text, "renamed.txt")
+    assert "16384" in caught.value.text
+
+
+def test_one_file_does_not_mix_both_megabytes() -> None:
+    old = (DATA / "4.1-format/mebibytes.txt").read_text().split("\n")
+    row = next(n for n, line in enumerate(old) if line.split()[:1] == ["32768"])
+    size, count, time, rate = old[row].split()
+    old[row] = f"{size:>13}{count:>13}{time:>13}{float(rate) * 1.048576:13.2f}"
+    with pytest.raises(ParseError, match="does not follow from bytes and time") as caught:
+        imb_reading.read("\n".join(old), "mixed.txt")
+    assert caught.value.line == row + 1
+
+
+class TestMulti:
+    def test_groups_shown_together_are_one_table(self) -> None:
+        for release in ("2018", "2019.6", "2021.11"):
+            output = recorded(f"{release}/multi-0.txt")
+            pingpong = next(t for t in output.tables if t.function == "PingPong")
+            assert (pingpong.groups, pingpong.group, pingpong.ranks) == (2, None, 2)
+            assert pingpong.mode == "multi"
+            assert pingpong.waiting == 1
+            assert pingpong.curve().time_us == tuple(row.t_max_us for row in pingpong.rows)
+
+    def test_groups_shown_apart_are_a_table_each(self) -> None:
+        for release in ("2018", "2019.6", "2021.11"):
+            output = recorded(f"{release}/multi-1.txt")
+            pairs = [t for t in output.tables if (t.function, t.ranks) == ("Sendrecv", 2)]
+            assert [t.group for t in pairs] == [0, 1]
+            assert all(t.curve().sizes == (0, 1, 2, 4, 8) for t in pairs)
+            lines = [row.line for t in pairs for row in t.rows]
+            assert len(set(lines)) == 10
+            barrier = [t for t in output.tables if t.function == "Barrier"]
+            assert [(t.ranks, t.groups, t.group) for t in barrier] == [
+                (2, 2, 0),
+                (2, 2, 1),
+                (4, 1, 0),
+                (5, 1, 0),
+            ]
+
+    def test_the_row_of_another_group_is_refused(self) -> None:
+        text = (DATA / "2021.11/multi-1.txt").read_text().split("\n")
+        row = next(n for n, line in enumerate(text) if line.split()[:3] == ["1", "4", "50"])
+        text[row] = text[row].replace("1", "0", 1)
+        with pytest.raises(ParseError, match="expected the row of group 1") as caught:
+            imb_reading.read("\n".join(text), "groups.txt")
+        assert caught.value.line == row + 1
+
+    def test_the_lost_row_of_a_group_is_an_error(self) -> None:
+        text = (DATA / "2021.11/multi-1.txt").read_text().split("\n")
+        row = next(n for n, line in enumerate(text) if line.split()[:3] == ["1", "8", "50"])
+        del text[row]
+        with pytest.raises(ParseError, match="expected the 5 columns Group") as caught:
+            imb_reading.read("\n".join(text), "groups.txt")
+        assert caught.value.line == row + 1
+
+    def test_a_failure_in_each_group_belongs_to_its_group(self) -> None:
+        tables = recorded("2021.11/multi-1-out-of-mem.txt").tables
+        two = [t for t in tables if t.ranks == 2]
+        assert [[f.size for f in t.failures] for t in two] == [[1048576], [1048576]]
+        for table in two:
+            with pytest.raises(ParseError, match="failed at 1048576 bytes"):
+                table.curve()
+
+    def test_one_table_is_not_picked_out_of_two(self) -> None:
+        output = recorded("2021.11/multi-1.txt")
+        with pytest.raises(ParseError, match="holds 2 tables of Sendrecv at 2 ranks, not one"):
+            output.table("Sendrecv", 2)
+
+
+def test_the_warning_of_2021_1_is_no_fault() -> None:
+    output = recorded("2021.1/window.txt")
+    assert output.version == "2021.1"
+    assert [t.function for t in output.tables] == ["PingPong", "Uniband", "Biband", "Barrier"]
+
+
+def test_a_rank_order_of_its_own_is_read() -> None:
+    output = recorded("2021.11/map.txt")
+    assert [(t.function, t.ranks, t.waiting) for t in output.tables] == [
+        ("Alltoall", 4, 0),
+        ("PingPong", 2, 2),
+    ]
+
+
+class TestFailures:
+    @pytest.mark.parametrize(
+        ("name", "function", "words"),
+        [
+            ("2018/out-of-mem.txt", "Alltoall", "out-of-mem.; needed X="),
+            ("2019.6/out-of-mem.txt", "Alltoall", "out-of-mem.; needed X="),
+            ("2021.11/out-of-mem.txt", "Alltoall", "out-of-mem.; needed X="),
+            ("2018/time-out.txt", "Alltoall", "time-out.; Time limit"),
+            ("2019.6/time-out.txt", "Alltoall", "time-out.; Time limit"),
+            ("2021.11/time-out.txt", "Alltoall", "time-out.; Time limit"),
+            ("2018/int-overflow.txt", "Alltoallv", "int-overflow.; The production"),
+            ("2021.11/int-overflow.txt", "Alltoallv", "int-overflow; The production"),
+        ],
+    )
+    def test_a_failed_size_is_kept_and_makes_no_curve(
+        self, name: str, function: str, words: str
+    ) -> None:
+        table = recorded(name).table(function, 4)
+        failure = table.failures[0]
+        assert failure.text.startswith(words)
+        line = (DATA / name).read_text().split("\n")[failure.line - 1]
+        assert line.split()[0] == str(failure.size)
+        assert failure.size not in {row.size for row in table.rows}
+        with pytest.raises(ParseError) as caught:
+            table.curve()
+        assert (caught.value.path, caught.value.line) == (name, failure.line)
+        assert caught.value.text == failure.text
+
+    def test_what_did_not_fail_in_the_same_file_has_its_curve(self) -> None:
+        assert recorded("2018/out-of-mem.txt").table("Barrier", 4).curve().sizes == (0,)
+
+    @pytest.mark.parametrize("release", ["2018", "2021.11"])
+    def test_a_benchmark_that_cannot_run_at_these_ranks_is_an_error(self, release: str) -> None:
+        with pytest.raises(ParseError, match="IMB did not run PingPong"):
+            recorded(f"{release}/one-rank.txt")
+
+    def test_a_size_that_imb_made_smaller_is_an_error(self) -> None:
+        with pytest.raises(ParseError, match="another size than it was asked for") as caught:
+            recorded("2018/truncated.txt")
+        assert "1073741824" in caught.value.text
+
+    @pytest.mark.parametrize("name", ["stopped.txt", "stopped-in-alltoall.txt"])
+    def test_a_killed_run_is_an_error_at_its_last_line(self, name: str) -> None:
+        with pytest.raises(ParseError) as caught:
+            recorded(f"2021.11-intel/{name}")
+        assert caught.value.line == (DATA / "2021.11-intel" / name).read_text().count("\n")
+
+    def test_the_same_table_twice_is_an_error(self) -> None:
+        with pytest.raises(ParseError, match="a second table of PingPong at 2 ranks"):
+            recorded("2021.11/twice.txt")
+
+
+class TestResultChecking:
+    @pytest.mark.parametrize("release", ["2018", "2021.11"])
+    def test_the_defects_column_is_read(self, release: str) -> None:
+        output = recorded(f"{release}/checked.txt")
+        assert output.table("PingPong", 2).rows[0].defects == 0
+        assert output.table("Barrier", 4).rows[0].defects is None
+        assert output.table("Alltoall", 4).curve().sizes == (0, 1, 2, 4, 8)
+
+    def test_wrong_data_make_no_curve(self) -> None:
+        lines = (DATA / "2021.11/checked.txt").read_text().split("\n")
+        row = recorded("2021.11/checked.txt").table("Alltoall", 4).rows[2]
+        lines[row.line - 1] = lines[row.line - 1][:-4] + "1.00"
+        table = imb_reading.read("\n".join(lines), "wrong.txt").table("Alltoall", 4)
+        with pytest.raises(ParseError, match="moved wrong data at 2 bytes") as caught:
+            table.curve()
+        assert caught.value.line == row.line
+
+    def test_a_release_that_counts_failed_benchmarks_is_refused(self) -> None:
+        text = edited(
+            "2018/checked.txt",
+            "!!!!  ALL BENCHMARKS SUCCESSFUL !!!! ",
+            "!!!!  1  BENCHMARK FAILED     !!!! ",
+        )
+        with pytest.raises(ParseError, match="expected the rule above a table"):
+            imb_reading.read(text, "failed.txt")
+
+
+def test_a_reduction_of_less_than_one_element_ends_early() -> None:
+    output = recorded("2021.11/short-reduction.txt")
+    assert output.longest == 2
+    assert output.tables[0].curve().sizes == (0,)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("t_max[usec]", "t_top[usec]", "is no header that IMB prints for Sendrecv"),
+        ("#bytes #repetitions      t[usec]", "#bytes #repetitions  t_min[usec]", "is no header"),
+        (" MPI Benchmarks 2021.11", " MPI Benchmarks beta", "no version of IMB"),
+        (", MPI-1 part", ", MPI-RMA part", "expected IMB's name and version, MPI-1 part"),
+        ("# Benchmarking Bcast", "# Benchmarking Ibcast", "no benchmark of IMB-MPI1"),
+        ("# PingPong\n", "# Window\n", "no benchmark of IMB-MPI1"),
+        ("# PingPong\n", "", "PingPong is not in the list of benchmarks to run"),
+        ("# #processes = 2", "# #processes = 3", "PingPong runs between 2 ranks"),
+        (
+            "# Maximum message length in bytes:   16",
+            "# Maximum message length in bytes:   8",
+            "past",
+        ),
+        (
+            "# Maximum message length in bytes:   16",
+            "# Maximum message length in bytes:   32",
+            "ends",
+        ),
+        ("# All processes entering MPI_Finalize", "", "cut short"),
+        ("#\n# MPI_Datatype  ", "libfabric: no device\n# MPI_Datatype  ", "expected the list"),
+    ],
+)
+def test_what_imb_does_not_print_is_refused_with_its_line(old: str, new: str, reason: str) -> None:
+    with pytest.raises(ParseError, match=reason) as caught:
+        imb_reading.read(edited("2021.11/all.txt", old, new), "edited.txt")
+    assert caught.value.path == "edited.txt"
+    assert caught.value.line > 0
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "reason"),
+    [
+        (2, "nan", r"t\[usec\] is nan, which no measurement gives"),
+        (2, "inf", r"t\[usec\] is inf"),
+        (2, "-1.00", r"t\[usec\] is negative"),
+        (2, "0.00", "a time of 0 for PingPong at 4 bytes"),
+        (2, "1e5", r"t\[usec\] is no number"),
+        (2, "123456.00", "does not follow from bytes and time"),
+        (3, "0.00", "does not follow from bytes and time"),
+        (3, "a.bc", "Mbytes/sec is no number"),
+        (1, "0", "0 repetitions measure nothing"),
+        (1, "50.5", "is no row of 13 wide columns"),
+    ],
+)
+def test_an_impossible_number_is_refused(column: int, value: str, reason: str) -> None:
+    lines = (DATA / "2018/all.txt").read_text().split("\n")
+    row = recorded("2018/all.txt").table("PingPong", 2).rows[3]
+    columns = lines[row.line - 1].split()
+    columns[column] = value
+    lines[row.line - 1] = "".join(f"{c:>13}" for c in columns)
+    with pytest.raises(ParseError, match=reason) as caught:
+        imb_reading.read("\n".join(lines), "impossible.txt")
+    assert caught.value.line == row.line
+
+
+def test_the_mean_lies_between_the_least_and_the_most() -> None:
+    lines = (DATA / "2018/all.txt").read_text().split("\n")
+    row = recorded("2018/all.txt").table("Bcast", 4).rows[3]
+    columns = lines[row.line - 1].split()
+    columns[2], columns[3] = columns[3], columns[2]
+    assert columns[2] != columns[3]
+    lines[row.line - 1] = "".join(f"{c:>13}" for c in columns)
+    with pytest.raises(ParseError, match="expected t_min <= t_"):
+        imb_reading.read("\n".join(lines), "swapped.txt")
+
+
+def test_a_collective_of_no_bytes_may_take_no_time_but_one_of_four_may_not() -> None:
+    text = (DATA / "2018/all.txt").read_text().split("\n")
+    rows = recorded("2018/all.txt").table("Bcast", 4).rows
+    nothing = "".join(f"{c:>13}" for c in ("0", "50", "0.00", "0.00", "0.00"))
+    text[rows[0].line - 1] = nothing
+    assert imb_reading.read("\n".join(text), "zero.txt").table("Bcast", 4).curve().time_us[0] == 0
+    text[rows[3].line - 1] = "".join(f"{c:>13}" for c in ("4", "50", "0.00", "0.00", "0.00"))
+    with pytest.raises(ParseError, match="a time of 0 for Bcast at 4 bytes"):
+        imb_reading.read("\n".join(text), "zero.txt")
+
+
+def test_tables_that_disagree_on_the_processes_are_refused() -> None:
+    text = edited("2018/all.txt", "# ( 2 additional processes", "# ( 3 additional processes")
+    with pytest.raises(ParseError, match="processes, those that wait included"):
+        imb_reading.read(text, "waiting.txt")
+
+
+@pytest.mark.parametrize("text", ["", "\n", " \n\n"])
+def test_an_empty_file_is_an_error(text: str) -> None:
+    with pytest.raises(ParseError, match="is empty"):
+        imb_reading.read(text, "empty.txt")
+
+
+def test_a_missing_table_names_what_is_there() -> None:
+    output = recorded("2021.11/lengths.txt")
+    with pytest.raises(ParseError, match=r"holds 0 tables of Bcast at 4 ranks.*PingPong at 2"):
+        output.table("Bcast", 4)
+
+
+@pytest.mark.parametrize("size", ["2", "1"])
+def test_sizes_that_do_not_increase_are_refused(size: str) -> None:
+    lines = (DATA / "2018/all.txt").read_text().split("\n")
+    row = recorded("2018/all.txt").table("Bcast", 4).rows[3]
+    lines[row.line - 1] = f"{size:>13}{lines[row.line - 1][13:]}"
+    with pytest.raises(ParseError, match=f"{size} bytes after 2: sizes must increase") as caught:
+        imb_reading.read("\n".join(lines), "order.txt")
+    assert caught.value.line == row.line
+
+
+def test_a_lost_row_is_an_error_where_imb_chose_the_sizes() -> None:
+    lines = (DATA / "2018/all.txt").read_text().split("\n")
+    row = recorded("2018/all.txt").table("Bcast", 4).rows[3]
+    del lines[row.line - 1]
+    with pytest.raises(ParseError, match="8 bytes after 2: IMB's sizes double") as caught:
+        imb_reading.read("\n".join(lines), "lost.txt")
+    assert caught.value.line == row.line
+
+
+def test_an_announced_benchmark_that_is_not_there_is_an_error() -> None:
+    text = edited("2018/lengths.txt", "# Alltoall\n", "# Alltoall\n# Barrier\n")
+    with pytest.raises(ParseError, match="announced and not there: Barrier"):
+        imb_reading.read(text, "announced.txt")
+
+
+def test_a_benchmark_has_to_come_to_all_processes() -> None:
+    lines = (DATA / "2018/all.txt").read_text().split("\n")
+    table = recorded("2018/all.txt").table("Alltoall", 4)
+    del lines[table.first_line - 2 : table.last_line + 1]
+    with pytest.raises(ParseError, match="Alltoall with all processes at once is not there"):
+        imb_reading.read("\n".join(lines), "lost.txt")
+
+
+@pytest.mark.parametrize("rate", ["0.01", "99999.00"])
+def test_a_rate_that_does_not_follow_from_the_messages_is_refused(rate: str) -> None:
+    lines = (DATA / "2018/all.txt").read_text().split("\n")
+    row = recorded("2018/all.txt").table("Uniband", 2).rows[3]
+    columns = lines[row.line - 1].split()
+    columns[2] = rate
+    lines[row.line - 1] = "".join(f"{c:>13}" for c in columns)
+    with pytest.raises(ParseError, match="does not follow from bytes and time") as caught:
+        imb_reading.read("\n".join(lines), "rate.txt")
+    assert caught.value.line == row.line
+
+
+def test_other_line_ends_and_control_characters_are_refused() -> None:
+    text = (DATA / "2018/all.txt").read_text()
+    with pytest.raises(ParseError, match="is no plain text") as caught:
+        imb_reading.read(text.replace("\n", "\r\n"), "dos.txt")
+    assert caught.value.line == 1
+    with pytest.raises(ParseError, match="is no plain text") as caught:
+        imb_reading.read(text.replace("# Date   ", "# Date \0 "), "zero.txt")
+    assert caught.value.line == 4
+
+
+class TestWhatOthersPrinted:
+    BEFORE = "[0] MPI startup(): Intel(R) MPI Library, Version 2021.17\n\n\tand a tab\n"
+    AFTER = "srun: Step created for job 17\n"
+
+    def test_it_is_kept_and_changes_no_figure(self):
+        plain = recorded("2021.11/all.txt")
+        framed = imb_reading.read(
+            self.BEFORE + (DATA / "2021.11/all.txt").read_text() + self.AFTER, "2021.11/all.txt"
+        )
+        assert framed.preamble == tuple(self.BEFORE.replace("\n\n", "\n").splitlines())
+        assert framed.epilogue == (self.AFTER.strip(),)
+        assert (plain.preamble, plain.epilogue) == ((), ())
+        moved = len(self.BEFORE.splitlines())
+        assert [table.first_line - moved for table in framed.tables] == [
+            table.first_line for table in plain.tables
+        ]
+        assert [table.curve() for table in framed.tables] == [
+            table.curve() for table in plain.tables
+        ]
+
+    def test_within_a_table_nothing_foreign_is_tolerated(self):
+        text = (DATA / "2021.11/all.txt").read_text()
+        place = text.index("\n", text.index("#bytes #repetitions")) + 1
+        with pytest.raises(ParseError):
+            imb_reading.read(text[:place] + self.AFTER + text[place:], "x")
+
+    @pytest.mark.parametrize("part", ["# Benchmarking PingPong \n", "# #processes = 2 \n"])
+    def test_a_part_of_another_output_is_refused_on_either_side(self, part):
+        text = (DATA / "2021.11/all.txt").read_text()
+        with pytest.raises(ParseError, match="a part of another output stands before IMB's name"):
+            imb_reading.read(part + text, "x")
+        with pytest.raises(ParseError, match="a second output follows the first"):
+            imb_reading.read(text + part, "x")
+
+    def test_two_outputs_in_one_file_are_refused(self):
+        text = (DATA / "2021.11/all.txt").read_text()
+        with pytest.raises(ParseError, match="a second output follows the first"):
+            imb_reading.read(text + text, "x")

@@ -1,0 +1,138 @@
+"""``netproof diagnose``: its exit statuses, its screen, and what it cannot do."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from netproof.commands import diagnose as command
+from netproof.commands.cli import app
+
+ROOT = Path(__file__).resolve().parents[3]
+SESSIONS = ROOT / "tests" / "data" / "sessions"
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch):
+    """``call(*arguments)``: status, standard output and standard error, in words on few lines."""
+    monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
+    monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(ROOT / "reference-values"))
+    monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "reports" / "run-{sessionid}.json"))
+    for name in ("RFM_SYSTEM", "NETPROOF_STORE"):
+        monkeypatch.delenv(name, raising=False)
+
+    def called(*arguments: str) -> tuple[int, str, str]:
+        result = CliRunner().invoke(app, ["diagnose", *arguments])
+        return result.exit_code, result.stdout, " ".join(result.stderr.split())
+
+    return called
+
+
+def test_what_is_wrong_is_1_and_fits_on_a_screen(call):
+    status, out, _ = call("--session", str(SESSIONS / "sick.json"))
+    assert status == 1
+    lines = out.splitlines()
+    assert lines[0] == "gige: something is wrong at 1 place; 0 of 4 measured cases passed, 4 failed"
+    assert len(lines) <= 25
+    assert max(map(len, lines[:-1])) <= 100
+    assert lines[-1].startswith("session ")
+
+
+def test_what_cannot_be_told_is_2_with_what_is_missing(call):
+    status, out, _ = call("gige", "--session", str(SESSIONS / "healthy.json"))
+    assert status == 2
+    assert "gige: it cannot be told whether anything is wrong" in out
+    assert "no rounds of pairs were measured" in out
+    assert "fast-ethernet" not in out
+
+
+def test_the_same_as_json(call):
+    status, out, _ = call("--session", str(SESSIONS / "sick.json"), "--json")
+    assert status == 1
+    (partition,) = json.loads(out)["partitions"]
+    assert partition["outcome"] == "something found"
+    (culprit,) = partition["culprits"]
+    assert culprit["cause"] == "unexplained"
+    assert culprit["since"]["began"] == "not known"
+    assert culprit["failed_cases"] == 4
+
+
+def test_the_sessions_beside_it_tell_since_when(call, tmp_path):
+    folder = tmp_path / "reports"
+    folder.mkdir()
+    for name in ("run-1.json", "run-2.json", "run-3.json"):
+        (folder / name).write_bytes((SESSIONS / "sick.json").read_bytes())
+    status, out, _ = call("--json")
+    (culprit,) = json.loads(out)["partitions"][0]["culprits"]
+    assert status == 1
+    assert (culprit["since"]["began"], culprit["since"]["sessions"]) == ("at least", 3)
+    _, out, _ = call("--json", "--back", "1")
+    (culprit,) = json.loads(out)["partitions"][0]["culprits"]
+    assert culprit["since"]["sessions"] == 2
+
+
+def test_a_store_that_is_not_there_leaves_since_when_unknown(call, tmp_path):
+    arguments = ("--session", str(SESSIONS / "sick.json"), "--store", str(tmp_path / "none"))
+    status, out, _ = call(*arguments, "--json")
+    (culprit,) = json.loads(out)["partitions"][0]["culprits"]
+    assert status == 1
+    assert "is no store" in culprit["since"]["why"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["other", "--session", str(SESSIONS / "sick.json")], "there is no partition 'other'"),
+        ([], "there is no report of a session"),
+        (["gige", "--measure"], "name it with --system or in RFM_SYSTEM"),
+        (["other", "--measure", "--system", "testbed"], "has no partition 'other'"),
+        (["--measure"], "takes a PARTITION"),
+        (["gige", "--measure", "--session", "x"], "leave --session out"),
+    ],
+)
+def test_what_cannot_be_done_is_2_with_the_remedy(call, arguments, said):
+    status, _, error = call(*arguments)
+    assert status == 2
+    assert said in error
+
+
+@pytest.fixture
+def reframe(tmp_path, monkeypatch):
+    """``reframe(script)``: what stands in the place of ReFrame."""
+
+    def made(script: str | None) -> None:
+        program = tmp_path / "bin" / "reframe"
+        program.parent.mkdir()
+        if script is not None:
+            program.write_text(f"#!/bin/sh\n{script}\n")
+            program.chmod(program.stat().st_mode | stat.S_IXUSR)
+        monkeypatch.setattr(command.sys, "executable", str(program.parent / "python"))
+
+    return made
+
+
+def test_measure_runs_the_rounds_of_pairs_and_diagnoses_their_report(call, tmp_path, reframe):
+    report = tmp_path / "reports" / "run-7.json"
+    reframe(f'echo "$@" >{tmp_path}/asked; cp {SESSIONS / "sick.json"} {report}; exit 1')
+    status, out, _ = call("gige", "--measure", "--system", "testbed", "--json")
+    assert status == 1
+    assert json.loads(out)["session"] == str(report)
+    asked = (tmp_path / "asked").read_text().split()
+    assert asked[:3] == ["--system", "testbed:gige", "-c"]
+    assert asked[3].endswith("checks/pairs.py")
+
+
+def test_measure_without_reframe_or_its_report_says_so(call, tmp_path, reframe):
+    reframe(None)
+    status, _, error = call("gige", "--measure", "--system", "testbed")
+    assert (status, "reframe: is not there" in error) == (2, True)
+
+
+def test_measure_that_leaves_no_report_says_so(call, reframe):
+    reframe("exit 3")
+    status, _, error = call("gige", "--measure", "--system", "testbed")
+    assert (status, "left no new report" in error) == (2, True)

@@ -1,0 +1,50 @@
+"""Sessions with other times than were recorded."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+from netproof.measurement.landmarks import landmarks
+from netproof.measurement.readings import LandmarkSettings
+from netproof.session.measured import curve_from_json
+
+
+def with_results(stored, change, path="elsewhere.json"):
+    """The session under another path, with ``change`` made to the result of each case."""
+    results = tuple(result if result.case is None else change(result) for result in stored.results)
+    return dataclasses.replace(stored, path=Path(path), results=results)
+
+
+def with_times(result, factor):
+    """The result with the times of all launches multiplied; ``factor`` takes the size."""
+
+    def scaled(curve):
+        times = [
+            time * factor(size) for size, time in zip(curve["sizes"], curve["time_us"], strict=True)
+        ]
+        rates = curve["bandwidth_mb_s"] and [
+            rate / factor(size)
+            for size, rate in zip(curve["sizes"], curve["bandwidth_mb_s"], strict=True)
+        ]
+        return {**curve, "time_us": times, "bandwidth_mb_s": rates}
+
+    measured = result.measured
+    launches = [{**one, "curve": scaled(one["curve"])} for one in measured["launches"]]
+    curve = scaled(measured["curve"])
+    line_rate, emulated = measured["line_rate_mb_s"], measured["partition_extras"]
+    settings = LandmarkSettings(
+        peak_from=emulated["line_rate_from_bytes"] if line_rate is not None else 0
+    )
+    found = dataclasses.asdict(landmarks(curve_from_json(curve), line_rate, settings))
+    changed = {**measured, "launches": launches, "curve": curve, "landmarks": found}
+    return dataclasses.replace(result, measured=changed)
+
+
+def of(compared, what, partition="gige", environment="mpich"):
+    return next(
+        case
+        for case in compared.cases
+        if case.first.case.what() == what
+        and (case.first.case.partition, case.first.case.environment) == (partition, environment)
+    )

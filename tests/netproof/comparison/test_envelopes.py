@@ -1,0 +1,59 @@
+"""The envelope of the cases that measured the same, and whether their links differ."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from netproof.comparison import envelopes
+
+
+@pytest.fixture
+def cases(judge):
+    """``cases(function, path)``: those of two switches, by configuration."""
+    verdict = judge("two-switches.json").verdict
+
+    def of(function: str, ranks: int = 2, path: str = "between"):
+        return {
+            f"{one.case.partition} {one.case.environment}": one
+            for one in verdict.cases
+            if (one.case.function, one.case.ranks, one.case.path) == (function, ranks, path)
+            and one.case.direction == "oneway"
+        }
+
+    return of
+
+
+def test_it_has_the_least_time_at_each_size_and_whose_it_is(cases, judge):
+    matrix = judge("two-switches.json").matrix
+    found = envelopes.of_cases(cases("tcp"), matrix)
+    measured = {label: one.measured for label, one in cases("tcp").items() if one.measured}
+    for size, time, label in zip(
+        found.envelope.curve.sizes,
+        found.envelope.curve.time_us,
+        found.envelope.fastest,
+        strict=True,
+    ):
+        at = {
+            name: dict(zip(one.curve.sizes, one.curve.time_us, strict=True))
+            for name, one in measured.items()
+        }
+        assert time == at[label][size] == min(one[size] for one in at.values() if size in one)
+
+
+def test_links_of_two_switches_differ_and_those_inside_a_node_are_none(cases, judge):
+    matrix = judge("two-switches.json").matrix
+    both = cases("tcp")
+    assert envelopes.of_cases(both, matrix).unlike_links
+    one_switch = {label: one for label, one in both.items() if label.startswith("gige")}
+    assert not envelopes.of_cases(one_switch, matrix).unlike_links
+    assert not envelopes.of_cases(cases("tcp", path="inside"), matrix).unlike_links
+
+
+def test_a_case_alone_has_none(cases, judge):
+    matrix = judge("two-switches.json").matrix
+    alone = {"gige mpich": cases("tcp")["gige mpich"]}
+    assert envelopes.of_cases(alone, matrix).envelope is None
+    never = {"gige mpich": dataclasses.replace(alone["gige mpich"], measured=None)}
+    assert envelopes.of_cases(never, matrix).envelope is None

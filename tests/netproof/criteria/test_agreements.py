@@ -1,0 +1,70 @@
+"""Criterion 18: benchmarks that send the same message between the same two ranks agree."""
+
+from __future__ import annotations
+
+import pytest
+
+from netproof.criteria import AgreementSettings, Level, agreement
+from netproof.criteria.interface import Companion
+from netproof.measurement.curve import Curve
+from netproof.measurement.launches import median_curve
+
+SIZES = (4, 64, 1024, 16384)
+TIMES = (10.0, 11.0, 20.0, 150.0)
+
+
+def launches(*factors: float, slow: dict[int, float] | None = None) -> Companion:
+    several = tuple(
+        Curve(
+            SIZES,
+            tuple(
+                factor * time * (slow or {}).get(size, 1)
+                for size, time in zip(SIZES, TIMES, strict=True)
+            ),
+        )
+        for factor in factors
+    )
+    return Companion(median_curve(several), several)
+
+
+def test_the_slower_one_fails_and_names_size_and_the_other():
+    slow, other = launches(2.9, 3, 3.1), launches(0.99, 1, 1.01)
+    found = agreement(slow, {"NetPIPE": other}, where="IMB PingPong")
+    assert (found.level, found.against) == (Level.FAIL, "NetPIPE")
+    assert found.value == pytest.approx(3)
+    assert "3 times (95% interval" in found.why
+    assert "of NetPIPE, which sends the same" in found.why
+    assert agreement(other, {"IMB": slow}, where="NetPIPE").level is Level.PASS
+
+
+def test_one_size_is_enough():
+    spiked = launches(0.99, 1, 1.01, slow={1024: 6})
+    found = agreement(spiked, {"IMB": launches(0.99, 1, 1.01)}, where="NetPIPE")
+    assert (found.level, found.size) == (Level.FAIL, 1024)
+
+
+def test_few_launches_assert_nothing():
+    found = agreement(launches(3, 3), {"other": launches(1, 1, 1)}, where="x")
+    assert found.level is Level.SHOWN
+    assert "takes 3 launches of both" in found.why
+    few = AgreementSettings(launches=2)
+    again = agreement(launches(3, 3.1), {"other": launches(1, 1, 1)}, where="x", settings=few)
+    assert again.level is Level.FAIL
+
+
+def test_an_interval_astride_the_bound_asserts_nothing():
+    found = agreement(launches(1, 2.2, 5), {"other": launches(1, 1, 1)}, where="x")
+    assert found.level is Level.SHOWN
+    found = agreement(launches(1, 1.8, 5), {"other": launches(1, 1, 1)}, where="x")
+    assert found.level is Level.PASS
+
+
+def test_alone_a_benchmark_has_nobody_to_agree_with():
+    assert agreement(launches(1, 1, 1), {}, where="x") is None
+
+
+def test_without_a_common_size_it_is_undefined():
+    other = Curve((3,), (1.0,))
+    found = agreement(launches(1), {"other": Companion(other, (other,))}, where="x")
+    assert found.level is Level.UNDEFINED
+    assert found.value is None

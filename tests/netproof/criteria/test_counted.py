@@ -1,0 +1,270 @@
+"""What counters say: which node and interface, how many of how many, against which bound."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from netproof.criteria import Level
+from netproof.criteria.counted import CRITERION, CountedSettings, Share, sent_again
+from netproof.criteria.interface import CaseCurves, CountedLaunch
+from netproof.criteria.paths import CRITERION as PATH
+from netproof.criteria.paths import path_of
+from netproof.criteria.settings import Settings
+from netproof.errors import NetproofError
+from netproof.measurement.counters import Counters, NodeCounters, Source, counters
+from netproof.measurement.payload import Payload
+
+JOBS = Path(__file__).resolve().parents[2] / "data" / "jobs"
+NAMES = (
+    (
+        *("rx_bytes", "rx_packets", "rx_errs", "rx_drop", "tx_bytes", "tx_packets", "tx_errs"),
+        *("tx_drop", "tx_colls", "carrier_changes"),
+    ),
+    ("Tcp.OutSegs", "Tcp.RetransSegs", "TcpExt.TCPDSACKRecv", "TcpExt.TCPDSACKRecvSegs"),
+    ("processed", "dropped", "time_squeeze"),
+    (
+        *("counters/port_xmit_data", "counters/port_xmit_packets", "counters/link_downed"),
+        *("counters/symbol_error", "hw_counters/packet_seq_err"),
+    ),
+)
+
+
+def interface(name: str, below: tuple[str, ...] = (), **counted: int) -> Source:
+    return Source("interface", name, counted, 0, interfaces=below)
+
+
+def tcp(sent: int, again: int, twice: int = 0) -> Source:
+    names = ("Tcp.OutSegs", "Tcp.RetransSegs", "TcpExt.TCPDSACKRecvSegs")
+    values = zip(names, (sent, again, twice), strict=True)
+    return Source("tcp", "", {name: count for name, count in values if count}, 1)
+
+
+def port(name: str, layer: str, interfaces: tuple[str, ...], **counted: int) -> Source:
+    values = {f"counters/{name}": count for name, count in counted.items()}
+    return Source("infiniband", name, values, 3, {}, layer, interfaces)
+
+
+SOFTNET = Source("softnet", "", {"processed": 9000}, 2)
+
+
+def launch(
+    *nodes: tuple[Source, ...], payload: int | None = 0, why: str = "", calm: bool = True
+) -> CountedLaunch:
+    several = tuple(
+        NodeCounters(f"n{number}", sources, {}, 0.001) for number, sources in enumerate(nodes, 1)
+    )
+    return CountedLaunch(1, Counters(several, NAMES), Payload(payload, why), calm)
+
+
+def found(*launches: CountedLaunch, rails: tuple[str, ...] = ("eth1",), **changes):
+    case = CaseCurves("here", None, None, (), None, counted=launches, rails=rails)
+    settings = Settings.of_site(changes, 0)
+    return [*CRITERION.judge(case, settings), *PATH.judge(case, settings)]
+
+
+def one(findings, criterion: str):
+    (only,) = [finding for finding in findings if finding.criterion == criterion]
+    return only
+
+
+def recorded(job: str, step: str, payload: int) -> CountedLaunch:
+    text = (JOBS / f"counters-{job}" / f"{step}.1.err").read_text()
+    read = counters(Path("x.err"), text, ["gige-1", "gige-2"])
+    return CountedLaunch(1, read, Payload(payload))
+
+
+def test_a_healthy_recorded_step_passes_everything():
+    findings = found(recorded("healthy", "tcp-between-oneway", 110100240))
+    assert {finding.level for finding in findings} == {Level.PASS}
+    assert len(findings) == 5
+
+
+def test_a_carrier_change_names_node_and_interface_and_fails():
+    finding = one(found(recorded("carrier", "tcp-between-oneway", 0)), "carrier changes")
+    assert (finding.level, finding.node, finding.interface) == (Level.FAIL, "gige-2", "eth1")
+    assert "gige-2 eth1: its carrier came or went 2 times" in finding.why
+
+
+def test_a_carrier_change_elsewhere_warns_and_one_of_loopback_is_none():
+    other = (interface("eth0", carrier_changes=1), interface("lo", carrier_changes=4))
+    finding = one(found(launch((*other, interface("eth1"), tcp(9, 0), SOFTNET))), "carrier changes")
+    assert (finding.level, finding.interface) == (Level.WARN, "eth0")
+
+
+def test_a_launch_that_was_disturbed_does_not_hide_a_carrier_change():
+    noisy = launch((interface("eth1", carrier_changes=2), tcp(9, 0), SOFTNET), calm=False)
+    calm = launch((interface("eth1"), tcp(9, 0), SOFTNET))
+    assert one(found(calm, noisy), "carrier changes").level is Level.FAIL
+
+
+def test_segments_that_came_twice_were_not_lost():
+    assert sent_again(launch((tcp(1000, 90, 70),)).counters, "n1") == Share("n1", "", 20, 1090)
+
+
+def test_before_kernels_that_count_segments_reports_are_taken():
+    counted = {"Tcp.OutSegs": 1000, "Tcp.RetransSegs": 90, "TcpExt.TCPDSACKRecv": 5}
+    names = (("Tcp.OutSegs", "Tcp.RetransSegs", "TcpExt.TCPDSACKRecv"),)
+    node = NodeCounters("n1", (Source("tcp", "", counted, 0),), {}, 0.0)
+    assert sent_again(Counters((node,), names), "n1").count == 85
+
+
+def test_the_node_that_sends_again_is_named_with_its_share():
+    well = (interface("eth1"), tcp(80000, 3), SOFTNET)
+    ill = (interface("eth1"), tcp(80123, 412), SOFTNET)
+    finding = one(found(launch(well, ill)), "retransmissions")
+    assert (finding.level, finding.node, finding.interface) == (Level.WARN, "n2", "eth1")
+    assert "n2 eth1: 412 of 80,535 segments sent again (0.51 %), bound 0.1 %" in finding.why
+
+
+def test_one_in_a_hundred_fails_and_a_site_may_say_otherwise():
+    ill = launch((interface("eth1"), tcp(8000, 100), SOFTNET))
+    assert one(found(ill), "retransmissions").level is Level.FAIL
+    eased = {"warn": 0.02, "fail": 0.05}
+    assert one(found(ill, retransmission=eased), "retransmissions").level is Level.PASS
+
+
+def test_a_few_segments_are_no_share():
+    finding = one(found(launch((interface("eth1"), tcp(100, 5), SOFTNET))), "retransmissions")
+    assert finding.level is Level.PASS
+
+
+def test_what_disturbed_launches_sent_again_only_warns():
+    ill = launch((interface("eth1"), tcp(8000, 100), SOFTNET), calm=False)
+    assert one(found(ill), "retransmissions").level is Level.WARN
+
+
+@pytest.mark.parametrize(("errors", "level"), [(0, "pass"), (1, "warn"), (50, "fail")])
+def test_errors_on_the_interface_under_test(errors, level):
+    eth1 = interface("eth1", rx_packets=1000000, **({"rx_errs": errors} if errors else {}))
+    finding = one(found(launch((eth1, tcp(9, 0), SOFTNET))), "interface errors")
+    assert finding.level.value == level
+
+
+def test_drops_have_a_bound():
+    eth1 = interface("eth1", rx_packets=100000, rx_drop=50)
+    finding = one(found(launch((eth1, tcp(9, 0), SOFTNET))), "drops")
+    assert (finding.level, finding.value) == (Level.WARN, 0.0005)
+    assert "n1 eth1: 50 of 100,000 packets were dropped (0.05 %)" in finding.why
+
+
+def test_what_is_not_known_is_undefined_with_the_reason():
+    gone = {"Tcp.RetransSegs": "went from 9 to 1"}
+    blind = Source("tcp", "", {"Tcp.OutSegs": 4}, 2, gone)
+    finding = one(found(launch((interface("eth1"), blind, SOFTNET))), "retransmissions")
+    assert finding.level is Level.UNDEFINED
+    assert "went from 9 to 1" in finding.why
+
+
+def test_an_interface_that_a_node_does_not_have_is_undefined():
+    findings = found(launch((interface("eth0"), tcp(9, 0), SOFTNET)))
+    errors = one(findings, "interface errors")
+    assert (errors.level, errors.why) == (
+        Level.UNDEFINED,
+        "here: interface errors undefined: eth1: n1 has no eth1",
+    )
+
+
+def test_ports_of_infiniband_are_rails_by_device_or_interface():
+    mlx = port("mlx5_0/1", "InfiniBand", ("ib0",), link_downed=1, port_xmit_packets=1000)
+    for rail in ("ib0", "mlx5_0"):
+        findings = found(launch((mlx, interface("ib0"), tcp(9, 0), SOFTNET)), rails=(rail,))
+        finding = one(findings, "carrier changes")
+        assert (finding.level, finding.interface) == (Level.FAIL, "mlx5_0/1")
+
+
+def test_not_known_is_0_or_1():
+    with pytest.raises(NetproofError, match="it is 0 or 1"):
+        CountedSettings(not_known=2)
+
+
+# Path.
+
+
+def path(*launches: CountedLaunch, **more):
+    return one(found(*launches, **more), "path")
+
+
+def test_what_went_over_the_management_network_fails_and_names_it():
+    finding = path(recorded("management", "mpi-between-oneway", 110100240))
+    assert (finding.level, finding.interface) == (Level.FAIL, "eth0")
+    assert "launch 1: 100 % went over eth0; eth1 carried 0 MB of the 110 MB or more" in finding.why
+
+
+def test_what_nobody_counted_went_through_memory():
+    nodes = [(interface("eth1", tx_bytes=2000), interface("eth0"))] * 2
+    finding = path(launch(*nodes, payload=10**8))
+    assert (finding.level, finding.interface) == (Level.FAIL, None)
+    assert "no interface counted what was sent: it went through memory" in finding.why
+
+
+def test_rails_carry_it_together():
+    node = (interface("eth1", tx_bytes=5 * 10**7), interface("eth2", tx_bytes=6 * 10**7))
+    assert path(launch(node, payload=10**8), rails=("eth1", "eth2")).level is Level.PASS
+    assert path(launch(node, payload=10**8), rails=("eth1",)).level is Level.FAIL
+
+
+def test_half_elsewhere_fails_even_where_the_benchmark_sent_more_than_it_had_to():
+    node = (interface("eth1", tx_bytes=10**8), interface("eth0", tx_bytes=10**8))
+    finding = path(launch(node, payload=8 * 10**7))
+    assert finding.level is Level.FAIL
+    assert "50 % went over eth0" in finding.why
+
+
+def test_a_little_beside_it_is_no_payload():
+    node = (interface("eth1", tx_bytes=10**8), interface("eth0", tx_bytes=2 * 10**6))
+    assert path(launch(node, payload=8 * 10**7)).level is Level.PASS
+
+
+def test_what_a_bond_sends_its_interfaces_do_not_send_elsewhere():
+    bond = interface("bond0", ("eth2", "eth3"), tx_bytes=10**8)
+    below = [interface(name, tx_bytes=5 * 10**7) for name in ("eth2", "eth3")]
+    vlan = interface("bond0.7", ("bond0",), tx_bytes=10**8)
+    node = (bond, *below, vlan)
+    assert path(launch(node, payload=9 * 10**7), rails=("bond0",)).level is Level.PASS
+    assert path(launch(node, payload=9 * 10**7), rails=("bond0.7",)).level is Level.PASS
+
+
+def test_rdma_is_counted_by_the_port_in_words():
+    roce = (interface("eth1", tx_bytes=4000), port("mlx5_0/1", "Ethernet", ("eth1",)))
+    sent = dataclasses.replace(roce[1], counted={"counters/port_xmit_data": 25 * 10**6})
+    assert path(launch((roce[0], sent), payload=10**8)).level is Level.PASS
+    assert path(launch(roce, payload=10**8)).level is Level.FAIL
+
+
+def test_ipoib_is_not_counted_twice():
+    mlx = port("mlx5_0/1", "InfiniBand", ("ib0",), port_xmit_data=25 * 10**6)
+    node = launch((interface("ib0", tx_bytes=10**8), mlx), payload=10**8)
+    assert path_of(node, ("ib0",)).on_rails == 10**8
+
+
+def test_rdma_over_another_device_is_named():
+    other = port("mlx5_1/1", "InfiniBand", (), port_xmit_data=25 * 10**6)
+    finding = path(launch((interface("eth1"), other), payload=10**8))
+    assert (finding.level, finding.interface) == (Level.FAIL, "mlx5_1/1")
+
+
+def test_a_payload_that_is_not_known_is_undefined_and_nothing_to_send_is_no_finding():
+    node = (interface("eth1", tx_bytes=10**8), tcp(9, 0), SOFTNET)
+    finding = path(launch(node, payload=None, why="how much OMB sends is not known"))
+    assert (finding.level, finding.why) == (
+        Level.UNDEFINED,
+        "here: path undefined: how much OMB sends is not known",
+    )
+    findings = found(launch(node, payload=0))
+    assert "path" not in {finding.criterion for finding in findings}
+
+
+def test_one_launch_over_another_path_is_enough():
+    well = launch((interface("eth1", tx_bytes=10**8),), payload=10**8)
+    ill = launch((interface("eth1"), interface("eth0", tx_bytes=10**8)), payload=10**8)
+    assert path(well, ill).level is Level.FAIL
+
+
+def test_a_counter_that_went_back_leaves_the_path_not_known():
+    lost = dataclasses.replace(interface("eth1"), read=2, absent={"tx_bytes": "went from 9 to 1"})
+    finding = path(launch((lost,), payload=10**8))
+    assert finding.level is Level.UNDEFINED
+    assert "n1 eth1: went from 9 to 1" in finding.why

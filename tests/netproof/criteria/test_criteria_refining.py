@@ -1,0 +1,223 @@
+"""Where a curve is looked at closer, at which sizes, and what of it is a finding."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netproof.benchmarks import netpipe_reading
+from netproof.benchmarks.message_sizes import ListedSizes
+from netproof.criteria import (
+    DropoutSettings,
+    InversionSettings,
+    JumpSettings,
+    Level,
+    Place,
+    RefineSettings,
+    closer_sizes,
+    found_closer,
+    kinks,
+    measured_closer,
+    regions,
+)
+from netproof.errors import NetproofError
+from netproof.measurement.curve import Curve
+
+DOUBLING = tuple(2**n for n in range(23))
+GRIDS = (
+    DOUBLING,
+    netpipe_reading.sizes(1, 2**22, 0),
+    netpipe_reading.sizes(1, 2**22, 1),
+    netpipe_reading.sizes(1, 2**22, 3),
+    ListedSizes(per_octave=4).sizes(1, 2**22),
+    ListedSizes(per_octave=16, also=(3000, 100_000)).sizes(4, 2**22),
+)
+BOUNDS = {
+    "inversion": InversionSettings(),
+    "jump": JumpSettings(),
+    "dropout": DropoutSettings(),
+}
+ON = RefineSettings(slopes=0.5)
+
+
+def link(sizes, latency_us=30.0, rate_mb_s=117.0, slower=lambda size: 1.0) -> Curve:
+    """A healthy link's curve, ``slower(size)`` times as slow at each size."""
+    times = tuple((latency_us + size / rate_mb_s) * slower(size) for size in sizes)
+    return Curve(
+        tuple(sizes), times, tuple(size / time for size, time in zip(sizes, times, strict=True))
+    )
+
+
+def spike(at: int, factor: float = 40.0, width: float = 0.17):
+    """Slower by ``factor`` at a size, and hardly any more a quarter of it away."""
+    return lambda size: 1 + (factor - 1) * math.exp(-((math.log(size / at) / width) ** 2))
+
+
+class TestKinks:
+    @given(
+        st.sampled_from(GRIDS),
+        st.floats(0.1, 1e5),
+        st.floats(0.1, 1e5),
+        st.floats(0.3, 10),
+        st.integers(1, 3),
+    )
+    def test_a_latency_and_a_bandwidth_have_none(self, grid, latency, rate, slopes, launches):
+        curve = link(grid, latency, rate)
+        assert kinks([curve] * launches, RefineSettings(slopes=slopes)) == ()
+
+    @given(st.sampled_from(GRIDS), st.floats(1, 1e3), st.floats(1, 1e4), st.integers(6, 20))
+    def test_a_size_that_takes_twice_as_long_is_among_them(self, grid, latency, rate, power):
+        slow = range(round(0.85 * 2**power), round(1.17 * 2**power))
+        places = kinks([link(grid, latency, rate, lambda one: 1.0 + (one in slow))], ON)
+        assert any(place.spans(2**power) for place in places)
+
+    @given(st.sampled_from(GRIDS), st.floats(1, 1e3), st.floats(1, 1e4), st.integers(9, 20))
+    def test_a_step_from_a_size_on_is_among_them(self, grid, latency, rate, power):
+        first = 2**power + 1
+        curve = link(grid, latency, rate, lambda one: 2.0 if one >= first else 1.0)
+        places = kinks([curve], ON)
+        assert any(place.below < first <= place.above for place in places)
+
+    def test_a_spike_between_two_sizes_shows_by_its_flanks(self):
+        curve = link(DOUBLING, slower=spike(2900))
+        assert max(curve.time_us[11] / 47.5, curve.time_us[12] / 65) < 2
+        between = [one for one in kinks([curve], ON) if one.spans(2048) and one.spans(4096)]
+        assert between
+
+    def test_nothing_is_looked_for_unless_asked(self):
+        assert kinks([link(DOUBLING, slower=spike(2048))], RefineSettings()) == ()
+
+    def test_the_strongest_come_first_and_no_more_than_asked(self):
+        curve = link(DOUBLING, slower=lambda size: {1024: 3.0, 65536: 9.0}.get(size, 1.0))
+        (one,) = kinks([curve], RefineSettings(slopes=0.5, most=1))
+        assert (one.below, one.size, one.above) == (32768, 65536, 131072)
+        assert one.disagreement == pytest.approx(2 * math.log2(9), abs=0.2)
+
+    def test_what_one_launch_of_three_shows_is_noise(self):
+        noisy, calm = link(DOUBLING, slower=spike(4096)), link(DOUBLING)
+        assert kinks([noisy, calm, calm], ON) == ()
+        assert kinks([noisy, noisy, calm], ON)
+
+    def test_sizes_of_a_perturbation_are_one(self):
+        """A slope from 4093 to 4096 bytes is that of the noise of two readings."""
+        grid = GRIDS[3]
+        curve = link(grid, slower=lambda size: 1.02 if size in (4093, 65539) else 1.0)
+        assert kinks([curve], RefineSettings(slopes=0.3)) == ()
+        curve = link(grid, slower=lambda size: 3.0 if 4000 < size < 4200 else 1.0)
+        (strongest, *_) = kinks([curve], ON)
+        assert (strongest.below, strongest.size, strongest.above) == (3072, 4096, 6144)
+
+    def test_a_reading_of_nothing_is_for_the_criteria_to_tell(self):
+        assert kinks([link(DOUBLING, slower=lambda size: 1.0 if size != 512 else 1e-30)], ON) == ()
+        assert kinks([], ON) == ()
+
+
+class TestSizes:
+    def test_both_gaps_are_divided_evenly(self):
+        place = Place(1024, 2048, 4096, 1.0)
+        assert closer_sizes(place, ON) == (1024, 1290, 1625, 2048, 2580, 3251, 4096)
+
+    def test_reductions_go_by_whole_elements(self):
+        place = Place(1024, 2048, 4096, 1.0)
+        assert closer_sizes(place, ON, 4) == (1024, 1292, 1624, 2048, 2580, 3252, 4096)
+
+    def test_there_are_fewer_where_no_more_sizes_are(self):
+        assert closer_sizes(Place(4, 6, 8, 1.0), RefineSettings(slopes=1, sizes=9)) == (
+            4,
+            5,
+            6,
+            7,
+            8,
+        )
+        assert closer_sizes(Place(4, 8, 12, 1.0), ON, 4) == (4, 8, 12)
+
+    def test_places_whose_gaps_are_the_same_are_one_region(self):
+        several = [Place(4096, 8192, 16384, 1), Place(1024, 2048, 4096, 1), Place(8, 16, 32, 1)]
+        found = regions([*several, Place(512, 1024, 2048, 1)])
+        assert [(one.below, one.above) for one in found] == [(8, 32), (512, 4096), (4096, 16384)]
+        assert [len(one.places) for one in found] == [1, 2, 1]
+
+
+class TestFound:
+    PLACES = (Place(1024, 2048, 4096, 1.0), Place(2048, 4096, 8192, 1.2))
+
+    def sizes(self):
+        return sorted({size for one in self.PLACES for size in closer_sizes(one, ON)})
+
+    def found(self, *launches):
+        (region,) = regions(self.PLACES)
+        assert all(measured_closer(region, DOUBLING, one) for one in launches)
+        return found_closer(region, DOUBLING, launches, BOUNDS, where="case")
+
+    def test_a_healthy_link_shows_nothing(self):
+        assert self.found(*[link(self.sizes())] * 3) is None
+
+    def test_a_spike_is_named_with_its_size_and_the_neighbours_of_the_grid(self):
+        shown = self.found(*[link(self.sizes(), slower=spike(2600))] * 3)
+        assert (shown.flagged, shown.launches) == (3, 3)
+        assert shown.finding.level is Level.FAIL
+        assert shown.finding.size == 2580
+        assert shown.finding.reason.startswith(
+            "at 2580 bytes, between the 2048 and 4096 bytes of its curve, a message took "
+        )
+        assert shown.finding.reason.endswith("above 10 is flagged)")
+
+    def test_a_dip_of_the_bandwidth_alone_is_a_dropout(self):
+        curve = link(self.sizes())
+        rates = tuple(
+            rate * (0.05 if size == 3251 else 1.0)
+            for size, rate in zip(curve.sizes, curve.bandwidth_mb_s, strict=True)
+        )
+        shown = self.found(*[Curve(curve.sizes, curve.time_us, rates)] * 3)
+        assert (shown.finding.criterion, shown.finding.size) == ("dropout", 3251)
+        assert "the bandwidth is 0.0" in shown.finding.reason
+        assert "below 0.1 is flagged" in shown.finding.reason
+
+    def test_most_launches_have_to_show_it_at_one_size(self):
+        healthy = link(self.sizes())
+        at = {
+            size: link(self.sizes(), slower=lambda s, o=size: 50.0 if s == o else 1.0)
+            for size in (1290, 2580, 6502)
+        }
+        assert self.found(at[2580], at[2580], healthy).flagged == 2
+        assert self.found(at[2580], healthy, healthy) is None
+        assert self.found(*at.values()) is None
+        assert self.found(at[2580], at[2580], healthy, healthy) is None
+
+    def test_it_is_as_bad_as_most_launches_are(self):
+        bad, mild = (link(self.sizes(), slower=spike(2580, factor)) for factor in (90, 6))
+        assert self.found(bad, bad, mild).finding.level is Level.FAIL
+        assert self.found(bad, mild, mild).finding.level is Level.WARN
+
+    def test_nothing_beyond_the_region_is_compared(self):
+        far = link((*self.sizes(), 2**20), slower=lambda size: 1.0 if size < 2**20 else 1e-4)
+        assert self.found(far, far, far) is None
+
+    def test_bounds_are_the_site_s(self):
+        (region,) = regions(self.PLACES)
+        launches = [link(self.sizes(), slower=spike(2900))] * 3
+        none = {name: type(one)(warn=None, fail=None) for name, one in BOUNDS.items()}
+        assert found_closer(region, DOUBLING, launches, none, where="case") is None
+        large = {name: type(one)(least_size=8192) for name, one in BOUNDS.items()}
+        assert found_closer(region, DOUBLING, launches, large, where="case") is None
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"slopes": 0.0},
+        {"slopes": math.inf},
+        {"slopes": math.nan},
+        {"most": 0},
+        {"sizes": 0},
+        {"least_size": 0},
+        {"step": 1.0},
+        {"step": 3.0},
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(values):
+    with pytest.raises(NetproofError):
+        RefineSettings(**values)

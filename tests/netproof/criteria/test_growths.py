@@ -1,0 +1,79 @@
+"""Criterion 19: a collective grows with its ranks as its work does."""
+
+from __future__ import annotations
+
+import pytest
+
+from netproof.criteria import GrowthSettings, Level, growth
+from netproof.criteria.interface import Companion
+from netproof.measurement.curve import Curve
+from netproof.measurement.launches import median_curve
+
+SIZES = (4, 64, 1024, 16384)
+TIMES = (10.0, 11.0, 20.0, 150.0)
+
+
+def launches(*factors: float, slow: dict[int, float] | None = None) -> Companion:
+    several = tuple(
+        Curve(
+            SIZES,
+            tuple(
+                factor * time * (slow or {}).get(size, 1)
+                for size, time in zip(SIZES, TIMES, strict=True)
+            ),
+        )
+        for factor in factors
+    )
+    return Companion(median_curve(several), several)
+
+
+FEW = launches(0.99, 1, 1.01)
+
+
+def grown(own: Companion, fewer: Companion = FEW, **settings):
+    return growth(
+        own,
+        fewer,
+        where="Alltoall 8 ranks",
+        against="Alltoall 4 ranks",
+        explained=2.5,
+        settings=GrowthSettings(**settings),
+    )
+
+
+def test_what_grows_as_its_work_passes():
+    found = grown(launches(2.4, 2.5, 2.6))
+    assert (found.level, found.against) == (Level.PASS, "Alltoall 4 ranks")
+    assert found.value == pytest.approx(1)
+
+
+def test_what_grows_by_far_more_fails_at_the_size_where_it_does():
+    found = grown(launches(2.4, 2.5, 2.6, slow={1024: 20}))
+    assert (found.level, found.size) == (Level.FAIL, 1024)
+    assert found.value == pytest.approx(20)
+    assert found.interval[0] > 10
+    assert "50 times the 20 µs of Alltoall 4 ranks" in found.why
+    assert "of which its ranks explain 2.5 times" in found.why
+    assert grown(launches(12.4, 12.5, 12.6)).level is Level.WARN
+
+
+def test_few_launches_assert_nothing():
+    found = grown(launches(100, 100))
+    assert found.level is Level.SHOWN
+    assert "takes 3 launches of both" in found.why
+    assert grown(launches(100, 101), launches=2).level is Level.FAIL
+
+
+def test_an_interval_astride_the_bound_fails_nothing():
+    assert grown(launches(10, 26, 60)).level is Level.SHOWN
+    assert grown(launches(2, 15, 60)).level is Level.WARN
+    assert grown(launches(1, 8, 60)).level is Level.PASS
+
+
+def test_other_sizes_and_readings_that_are_none_are_undefined():
+    curve = Curve((8,), (5.0,))
+    other = Companion(curve, (curve,))
+    assert grown(other).level is Level.UNDEFINED
+    assert "no size in common with Alltoall 4 ranks" in grown(other).why
+    wrong = Curve((4,), (0.0,))
+    assert "is no reading" in grown(Companion(wrong, (wrong,))).why

@@ -1,0 +1,130 @@
+"""Criterion 17: whether a collective takes longer than calls of its library that do its work."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netproof.criteria import GuidelineSettings, Level, guidelines
+from netproof.criteria.guidelines import CRITERION, GUIDELINES
+from netproof.criteria.interface import Companion
+from netproof.measurement.curve import Curve
+
+SIZES = tuple(2**power for power in range(2, 12))
+
+
+def curve(
+    factor: float = 1.0, latency: float = 10.0, slow: dict[int, float] | None = None
+) -> Curve:
+    slow = slow or {}
+    return Curve(
+        SIZES, tuple((latency + factor * size / 100) * slow.get(size, 1) for size in SIZES)
+    )
+
+
+def companion(*launches: Curve) -> Companion:
+    return Companion(launches[0], launches)
+
+
+def judged(own, beside, operation="Alltoall", ranks=4, launches=(), **settings):
+    return guidelines(
+        own,
+        launches or (own,),
+        beside,
+        operation=operation,
+        ranks=ranks,
+        where="gige mpich",
+        messages=set(beside) == {"Sendrecv"},
+        settings=GuidelineSettings(**{"warn": None, "fail": 4, **settings}),
+    )
+
+
+def test_a_ring_of_exchanges_does_the_work_of_an_alltoall():
+    found = judged(curve(3, 30), {"Sendrecv": companion(curve())})
+    assert (found.level, found.against) == (Level.PASS, "a Sendrecv for each other rank")
+    assert found.value == pytest.approx(1)
+
+
+def test_the_size_at_which_it_is_slow_is_named_with_both_times():
+    own = curve(3, 30, {64: 5})
+    found = judged(own, {"Sendrecv": companion(curve())})
+    assert (found.level, found.size) == (Level.FAIL, 64)
+    assert found.value == pytest.approx(5)
+    assert "Alltoall of 64 bytes took 159.6 µs, 5 times" in found.why
+    assert "a Sendrecv for each other rank, which does its work" in found.why
+
+
+def test_parts_of_a_message_are_looked_up_at_their_own_size():
+    # Allreduce of n: Reduce_scatter of n and Allgather of the parts of n / p.
+    slow = curve(1, 10, {16: 100})
+    beside = {"Reduce_scatter": companion(curve()), "Allgather": companion(slow)}
+    found = judged(curve(1, 10, {64: 20}), beside, "Allreduce")
+    assert found.size != 64
+    assert judged(curve(1, 10, {64: 2000}), beside, "Allreduce").size == 64
+
+
+def test_a_size_that_is_no_multiple_of_the_ranks_is_left_out():
+    beside = {"Reduce_scatter": companion(curve()), "Allgather": companion(curve())}
+    found = judged(curve(), beside, "Allreduce", ranks=3)
+    assert found.level is Level.UNDEFINED
+    assert "no size in common" in found.why
+
+
+def test_what_was_not_measured_asserts_nothing():
+    assert judged(curve(), {"Bcast": companion(curve())}) is None
+    both = {"Sendrecv": companion(curve()), "Bcast": companion(curve())}
+    assert judged(curve(), both) is None
+    assert judged(curve(), {}, "Sendrecv") is None
+
+
+def test_a_part_of_the_interval_below_the_bound_is_inconclusive():
+    own = [curve(3, 30 * factor) for factor in (2, 6, 6.5)]
+    beside = {"Sendrecv": companion(curve(0.001), curve(0.001), curve(0.001))}
+    found = judged(own[1], beside, launches=own)
+    assert found.level is Level.INCONCLUSIVE
+    assert found.interval[0] < 4 < found.interval[1]
+
+
+def test_a_time_of_nothing_is_no_reading():
+    zero = Curve(SIZES, (0.0,) * len(SIZES))
+    found = judged(curve(), {"Sendrecv": companion(zero)})
+    assert found.level is Level.UNDEFINED
+    assert "of Sendrecv, 0 µs at 4 bytes is no reading" in found.why
+
+
+def test_by_default_an_order_of_magnitude_fails():
+    settings = GuidelineSettings()
+    assert settings.level(5)[0] is Level.WARN
+    assert settings.level(11, (10.5, 12))[0] is Level.FAIL
+
+
+def test_it_names_what_its_findings_rest_on():
+    found = judged(curve(), {"Sendrecv": companion(curve())})
+    assert tuple(CRITERION.rests_on("Alltoall", found)) == ("Sendrecv",)
+    assert set(CRITERION.others("Allreduce")) == {
+        "Reduce",
+        "Bcast",
+        "Reduce_scatter",
+        "Allgather",
+    }
+    assert CRITERION.others("PingPong") == ()
+
+
+@pytest.mark.parametrize("operation", GUIDELINES)
+@given(factor=st.floats(1.01, 50), ranks=st.sampled_from([2, 4, 8]))
+def test_a_library_that_keeps_all_and_is_slowed_down_as_a_whole_is_never_flagged(
+    operation, factor, ranks
+):
+    # Every operation as a chain of messages of all that its ranks have.
+    def whole(times: float) -> Companion:
+        return companion(curve(factor * times, 10 * factor * times))
+
+    beside = {name: whole(1) for name in GUIDELINES}
+    beside["Sendrecv"] = whole(1)
+    for messages in (False, True):
+        sides = {name: one for name, one in beside.items() if messages == (name == "Sendrecv")}
+        found = judged(curve(factor, 10 * factor), sides, operation, ranks)
+        if found is not None:
+            assert found.level is Level.PASS
+            assert found.value < 4

@@ -1,0 +1,308 @@
+"""Sessions of one partition, put together from recorded jobs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from netproof.criteria import Finding, Level
+from netproof.intake import json_reading
+from netproof.localization.accused import Accusation, Effect, Judgement, NodeState, State
+from netproof.localization.observations import Quantity
+from netproof.localization.recovery import Alone, Recovery
+from netproof.localization.searching import Kind
+from netproof.measurement.case import Case
+from netproof.measurement.counters import Counters, NodeCounters, Source
+from netproof.measurement.disturbance import DisturbanceSettings
+from netproof.session import job_files, pair_rounds, provenance, session
+from netproof.session.measured import Measured
+from netproof.session.node_differences import NodeInJob
+from netproof.session.node_facts import Node
+from netproof.session.pair_rounds import PairCurve, PairLaunch, PairRounds
+from netproof.session.provenance import OfSession, Software
+from netproof.session.session import CheckResult, Session
+from netproof.site.matrix import Matrix
+from netproof.site.partition import Partition
+from netproof.verdict import confirming, judgement, nodes, pairs, traffic
+from netproof.verdict.coverage import Coverage
+from netproof.verdict.judged import FailedTest, Judged, Verdict
+from netproof.verdict.judging import JudgedSession
+from netproof.verdict.nodes import Declared
+from netproof.verdict.pairs import JudgedPairs
+from netproof.verdict.subject import Ruling, Subject
+
+DATA = Path(__file__).resolve().parents[2] / "data"
+NODES = tuple(f"gige-{n}" for n in range(1, 5))
+SOFTWARE = Software("0.1.0", "4.10.4", "slurm 22.05.8", "abc", False, (), {})
+BUSY = DisturbanceSettings(others=1.0, steal=1.0)
+"""By which a machine that was busy throughout was not disturbed."""
+
+
+@cache
+def extras() -> dict[str, Any]:
+    """Of the partition that the jobs were recorded on."""
+    report = session.load(DATA / "sessions" / "faulty.json")
+    kept = next(result.measured for result in report.results if result.measured)
+    changed = {
+        "criteria": {"disturbance": {"others": 1.0, "steal": 1.0}},
+        "max_message_bytes": 524288,
+        "netpipe_mpi_inside_repeats": 0,
+        "interface": "eth1",
+        "may_differ": {"link_mbit_s": "ethtool has a rate of its own for a veth"},
+    }
+    return {**kept["partition_extras"], **changed}
+
+
+@cache
+def site() -> Partition:
+    return Partition.model_validate(extras())
+
+
+def strict() -> Partition:
+    """The same, where launches beside other programs are disturbed."""
+    return site().model_copy(update={"criteria": {}})
+
+
+def in_job(folder: str = "same", **changes: Mapping[str, Any]) -> list[Node]:
+    """The nodes of a recorded job; ``changes``: of node 2, say, ``gige_2={"mtu": 9000}``."""
+    record = provenance.of_job(DATA / "nodes" / folder, NODES, SOFTWARE)
+    found = []
+    for values in record["nodes"]:
+        node = Node(**values)
+        for name, value in changes.get(node.node.replace("-", "_"), {}).items():
+            if isinstance(value, Mapping):
+                value = {**getattr(node, name), **value}
+            node = dataclasses.replace(node, **{name: value})
+        found.append(node)
+    return found
+
+
+def rounds(times: int = 3, environment: str = "mpich", **slow: float) -> JudgedPairs:
+    """Recorded rounds of pairs, as often as asked for, nodes slower by so many times."""
+    partition = Partition.model_validate(
+        json_reading.json_file(DATA / "jobs" / "pairs" / "question.json")["extras"]
+    )
+    where = ("testbed", "fast-ethernet", "mpich")
+    launches, _, _ = pair_rounds.read(DATA / "jobs" / "pairs", where, partition.max_message_bytes)
+    several = [
+        _slowed(dataclasses.replace(one, number=one.number + 3 * n, round=one.round + 3 * n), slow)
+        for n in range(times)
+        for one in launches
+    ]
+    made = PairRounds("testbed", "gige", environment, NODES, tuple(several), "7", "quick", 1)
+    return pairs.judge(made, partition.pair_settings(), BUSY)
+
+
+def _slowed(launch: PairLaunch, slow: Mapping[str, float]) -> PairLaunch:
+    def pair(given: PairCurve) -> PairCurve:
+        names = tuple(name.replace("fast-ethernet", "gige") for name in given.nodes)
+        factor = max((slow.get(name.replace("-", "_"), 1.0) for name in names), default=1.0)
+        small, large = given.curve.time_us
+        curve = dataclasses.replace(given.curve, time_us=(small, large * factor))
+        return PairCurve(names, curve)
+
+    def here(several):
+        return tuple(
+            dataclasses.replace(one, node=one.node.replace("fast-ethernet", "gige"))
+            for one in several
+        )
+
+    return dataclasses.replace(
+        launch,
+        pairs=tuple(map(pair, launch.pairs)),
+        ranks=here(launch.ranks),
+        loads=here(launch.loads),
+    )
+
+
+def accusing(
+    kind: Kind,
+    name: str,
+    accused: Sequence[str],
+    *,
+    recovery: Recovery | None = None,
+    alternatives: Sequence[str] = (),
+    ratio: float = 0.5,
+) -> JudgedPairs:
+    """Rounds of pairs that accuse this; all other nodes are cleared."""
+    effect = Effect(Quantity.RATE, ratio, (ratio - 0.02, ratio + 0.02), 4)
+    accusation = Accusation(kind, name, tuple(accused), (effect,), tuple(alternatives))
+    out = set(accused) if kind is Kind.NODE else set()
+    states = {
+        node: NodeState(node, State.ACCUSED if node in out else State.CLEARED, (), "")
+        for node in NODES
+    }
+    alone = () if recovery is None else (Alone((accused[0], NODES[3]), recovery, (effect,), ""),)
+    found = rounds(1)
+    return dataclasses.replace(
+        found,
+        judgement=Judgement(4, states, (accusation,), (), (), (), 0, ()),
+        alone=alone,
+    )
+
+
+def subject(
+    job: str = "healthy",
+    step: str = "tcp-between-oneway",
+    environment: str = "mpich",
+    on: Sequence[str] = NODES[:2],
+    counters: Counters | None = None,
+) -> Subject:
+    """A recorded case with what its nodes counted, moved to other nodes where asked for."""
+    protocol, path, direction = step.split("-")
+    case = Case("testbed", "gige", "mpich", "netpipe", protocol, 2, 1, path, direction)
+    folder = DATA / "jobs" / f"counters-{job}"
+    found = job_files.of_job(folder, case, site(), 1, mpi_over_tcp=True)
+    to = dict(zip(NODES[:2], on, strict=True))
+    launches = []
+    for launch in found.launches:
+        own = counters or _moved(launch.counters, to)
+        ranks = tuple(dataclasses.replace(use, node=to[use.node]) for use in launch.ranks)
+        loads = tuple(dataclasses.replace(one, node=to[one.node]) for one in launch.loads)
+        launches.append(dataclasses.replace(launch, ranks=ranks, loads=loads, counters=own))
+    case = dataclasses.replace(case, environment=environment)
+    return Subject.of_extras(
+        dataclasses.replace(found, case=case, launches=tuple(launches)), extras(), {}
+    )
+
+
+def _moved(counters: Counters, to: Mapping[str, str]) -> Counters:
+    nodes = tuple(dataclasses.replace(one, node=to[one.node]) for one in counters.nodes)
+    return dataclasses.replace(counters, nodes=nodes)
+
+
+def sending_again(**again: int) -> Counters:
+    """Nodes that sent so many of 100,000 segments again, over an eth1 that counted nothing."""
+    names = (("Tcp.OutSegs", "Tcp.RetransSegs", "TcpExt.TCPDSACKRecvSegs"), _OF_ETH1)
+    return Counters(
+        tuple(
+            NodeCounters(
+                name.replace("_", "-"),
+                (
+                    Source("tcp", "", {"Tcp.OutSegs": 10**5 - count, "Tcp.RetransSegs": count}, 0),
+                    Source("interface", "eth1", {"tx_bytes": 10**9}, 1),
+                ),
+                {},
+                0.0,
+            )
+            for name, count in again.items()
+        ),
+        names,
+    )
+
+
+_OF_ETH1 = (
+    *("rx_bytes", "tx_bytes", "rx_errs", "tx_errs", "rx_drop", "tx_drop", "carrier_changes"),
+    *("rx_packets", "tx_packets"),
+)
+
+
+def judged_case(one: Subject, *red: str, measured: bool = True) -> Judged:
+    """A case with the rulings on its counters, and red for these reasons."""
+    findings = judgement.counted(one)
+    rulings = list(confirming.rule_all(one, findings, None))
+    for reason in red:
+        finding = Finding("jump", Level.FAIL, str(one), reason, value=20.0, bound=10.0)
+        rulings.append(Ruling(finding, Level.FAIL, reason))
+    return Judged(one.case, result(one.case), (), "", tuple(rulings), one.measured)
+
+
+def unmeasured(function: str = "Bcast", why: str = "Bcast.1 did not end") -> Judged:
+    """A case that failed before it was whole, on nodes 1 and 2."""
+    case = Case("testbed", "gige", "mpich", "imb", function, 2, 1)
+    return Judged(case, result(case, NODES[:2]), (why,))
+
+
+def result(case: Case, on: Sequence[str] = ()) -> CheckResult:
+    return CheckResult(
+        "case",
+        "testbed",
+        "gige",
+        case.environment,
+        "pass",
+        "",
+        "",
+        1.0,
+        tuple(on),
+        "",
+        case,
+        None,
+    )
+
+
+def session_of(
+    *,
+    cases: Iterable[Judged] = (),
+    of_pairs: Iterable[JudgedPairs] = (),
+    described: Iterable[Node] = (),
+    covered: bool = True,
+    failed_tests: Iterable[FailedTest] = (),
+    partition: Partition | None = None,
+) -> JudgedSession:
+    """A judged session of the partition gige with all of this."""
+    cases, of_pairs, described = tuple(cases), tuple(of_pairs), tuple(described)
+    own = partition or site()
+    subjects = [
+        Subject.of_extras(one.measured, extras(), {}) for one in cases if one.measured is not None
+    ]
+    made = OfSession(
+        SOFTWARE,
+        tuple(NodeInJob("gige", "mpich", "job", "7", node) for node in described),
+        (),
+        {},
+    )
+    declared = Declared(own.interface, own.link_mbit_s, own.mtu)
+    coverage = Coverage("gige", NODES, NODES) if covered else Coverage("gige", (), why="not asked")
+    in_rounds = traffic.of_rounds((one.rounds for one in of_pairs), {"gige": own})
+    seen = [*traffic.of_cases(subjects), *in_rounds]
+    verdict = Verdict(
+        cases,
+        (),
+        (),
+        (),
+        failed_tests=tuple(failed_tests),
+        pairs=of_pairs,
+        nodes=nodes.judge(made, {"gige": own}, {"gige": declared}),
+        coverage=(coverage,),
+        traffic=traffic.totals(seen),
+        standing_out=traffic.standing_out(seen),
+    )
+    any_case = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1)
+    results = tuple(one.result for one in cases if one.result is not None)
+    matrix = Matrix(
+        tuple(one.case for one in cases) or (any_case,),
+        (),
+        True,
+        {"gige": own},
+        {},
+        None,
+        frozenset(),
+    )
+    return JudgedSession(
+        Session(DATA / "sessions" / "passed.json", {}, results or (result(any_case),)),
+        matrix,
+        verdict,
+        (),
+        provenance=made,
+    )
+
+
+def with_waits(one: Measured, node: str, share: float) -> Measured:
+    """Three such launches, in which the ranks of a node waited so long for a CPU."""
+    launches = []
+    for number in range(1, 4):
+        for launch in one.launches[:1]:
+            ranks = tuple(
+                dataclasses.replace(
+                    use,
+                    scheduled=dataclasses.replace(
+                        use.scheduled, waited_s=use.wall_s * (share if use.node == node else 0.01)
+                    ),
+                )
+                for use in launch.ranks
+            )
+            launches.append(dataclasses.replace(launch, number=number, ranks=ranks))
+    return dataclasses.replace(one, launches=tuple(launches))

@@ -1,0 +1,565 @@
+"""Each cause is named with its place where its evidence is there, once, and nobody else is."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import datetime
+
+import pytest
+from made_sessions import (
+    NODES,
+    accusing,
+    in_job,
+    judged_case,
+    rounds,
+    sending_again,
+    session_of,
+    strict,
+    subject,
+    unmeasured,
+    with_waits,
+)
+
+from netproof.criteria import Finding, Level
+from netproof.diagnosis.causes import CAUSES
+from netproof.diagnosis.diagnosis import (
+    CANNOT_TELL,
+    NOTHING_WRONG,
+    SOMETHING_WRONG,
+    Began,
+    Culprit,
+    Diagnosis,
+    Earlier,
+    Outcome,
+    diagnose,
+    status,
+)
+from netproof.diagnosis.evidence import PlaceKind, Sure
+from netproof.diagnosis.evidence_for import CauseName
+from netproof.errors import NetproofError
+from netproof.localization.accused import State
+from netproof.localization.recovery import Recovery
+from netproof.localization.searching import Kind
+from netproof.measurement.disturbance import NodeLoad
+from netproof.session.measured import Crash
+from netproof.verdict.judged import FailedTest
+from netproof.verdict.judgement import LaunchCount
+from netproof.verdict.judging import JudgedSession
+
+
+def of(**parts) -> Diagnosis:
+    (found,) = diagnose(session_of(**parts))
+    return found
+
+
+def only(**parts) -> Culprit:
+    """The only culprit of such a session."""
+    (culprit,) = of(**parts).culprits
+    return culprit
+
+
+def healthy(**others) -> dict:
+    usual = {"cases": [judged_case(subject())], "of_pairs": [rounds()], "described": in_job()}
+    return usual | others
+
+
+def test_every_cause_has_a_rule_an_advice_and_its_place_in_the_order():
+    assert [cause.name for cause in CAUSES] == list(CauseName)
+    assert all(cause.advice and cause.headline for cause in CAUSES)
+
+
+def test_a_healthy_session_accuses_nobody_and_says_what_was_ruled_out():
+    found = of(**healthy())
+    assert (found.outcome, found.culprits) == (Outcome.NOTHING, ())
+    assert status([found]) == NOTHING_WRONG
+    assert found.ruled_out == (
+        "rounds of pairs clear gige-[1-4]",
+        "no interface lost its carrier (2 interfaces)",
+        "no segment was sent again (2 nodes)",
+        "messages went over eth1 in 1 case",
+        "4 nodes are alike in 130 facts",
+        "no other program took CPUs in 10 launches",
+    )
+    assert found.not_known == ()
+
+
+def test_a_node_at_half_rate_is_a_slow_port_with_its_error():
+    culprit = only(**healthy(of_pairs=[rounds(gige_3=2.0)]))
+    assert culprit.cause is CauseName.SLOW_PORT
+    assert str(culprit.place) == "gige-3 (eth1)"
+    assert culprit.sure is Sure.STATISTICAL
+    assert "at most 1 in 1,000 healthy runs" in culprit.why
+    assert "50.2 % of the others' rate" in culprit.headline
+
+
+def test_two_environments_that_accuse_one_node_are_one_culprit():
+    several = [rounds(gige_3=2.0), rounds(environment="openmpi4", gige_3=2.0)]
+    culprit = only(**healthy(of_pairs=several))
+    assert [one.environment for one in culprit.evidence] == ["mpich", "openmpi4"]
+
+
+def test_a_node_that_other_rounds_clear_is_told_so():
+    several = [rounds(gige_3=2.0), rounds(environment="openmpi4")]
+    culprit = only(**healthy(of_pairs=several))
+    assert culprit.alternatives == ("only with mpich: other rounds clear it",)
+
+
+@pytest.mark.parametrize("state", ["no carrier", "down"])
+def test_a_link_that_is_down_explains_what_failed_on_its_node(state):
+    found = of(
+        cases=[unmeasured()],
+        described=in_job(gige_2={"state": state}),
+        failed_tests=[FailedTest("Job", "testbed", "gige", "mpich", "did not end")],
+    )
+    (culprit,) = found.culprits
+    assert culprit.cause is CauseName.LINK_DOWN
+    assert (culprit.place.kind, culprit.place.nodes) == (PlaceKind.NODE, ("gige-2",))
+    assert culprit.sure is Sure.SEEN
+    assert culprit.consequences == 1
+    assert not any("carrier" in sentence for sentence in found.ruled_out)
+
+
+def test_a_case_of_which_no_node_is_known_is_explained_by_a_link_that_is_down():
+    one = unmeasured()
+    elsewhere = dataclasses.replace(one, result=dataclasses.replace(one.result, nodes=("login",)))
+    culprit = only(cases=[elsewhere], described=in_job(gige_2={"state": "down"}))
+    assert (culprit.cause, culprit.consequences) == (CauseName.LINK_DOWN, 1)
+
+
+def test_what_differs_between_two_nodes_is_explained_by_the_link_of_one_that_is_down():
+    two = in_job(gige_1={"state": "down", "offloads": {"rx-checksumming": "off"}})[:2]
+    culprit = only(cases=[unmeasured()], described=two)
+    assert culprit.cause is CauseName.LINK_DOWN
+    assert len(culprit.evidence) == 2
+
+
+def test_a_link_that_flapped_explains_losses_and_slowness():
+    cases = [judged_case(subject("carrier"), "slow at 1024")]
+    culprit = only(cases=cases, of_pairs=[rounds(gige_2=2.0)], described=in_job())
+    assert culprit.cause is CauseName.LINK_FLAPPED
+    assert str(culprit.place) == "gige-2 (eth1)"
+    assert "2 times" in culprit.evidence[0].sentence
+    assert len(culprit.evidence) > 1
+    assert culprit.consequences == 1
+
+
+def test_messages_over_another_network_name_its_interface():
+    cases = [judged_case(subject("management", "mpi-between-oneway"))]
+    culprit = only(**healthy(cases=cases))
+    assert culprit.cause is CauseName.OTHER_NETWORK
+    assert (culprit.place.kind, culprit.place.name) == (PlaceKind.ENVIRONMENT, "mpich")
+    assert culprit.headline == "MPI of mpich: messages went over eth0"
+    assert culprit.consequences == 1
+
+
+def test_another_mtu_explains_that_pairs_accuse_its_node():
+    culprit = only(**healthy(described=in_job("differ"), of_pairs=[rounds(gige_2=2.0)]))
+    assert culprit.cause is CauseName.MTU
+    assert culprit.place.nodes == ("gige-2",)
+    assert [one.source for one in culprit.evidence] == ["host", "pairs"]
+
+
+def test_another_mtu_explains_a_pair_of_its_node():
+    accused = accusing(Kind.PAIR, "gige-1 – gige-2", NODES[:2])
+    culprit = only(**healthy(described=in_job("differ"), of_pairs=[accused]))
+    assert culprit.cause is CauseName.MTU
+
+
+def test_another_duplex_is_the_link():
+    culprit = only(
+        **healthy(described=in_job(gige_1={"duplex": "Half"}), of_pairs=[rounds(gige_1=2.0)])
+    )
+    assert culprit.cause is CauseName.LINK_SETTING
+    assert len(culprit.evidence) == 2
+
+
+def test_another_sysctl_is_the_setting_on_its_node():
+    described = in_job(gige_3={"sysctls": {"net.ipv4.tcp_sack": "0"}})
+    culprit = only(**healthy(described=described))
+    assert culprit.cause is CauseName.SETTING
+    assert culprit.place.name == "sysctls net.ipv4.tcp_sack on gige-3"
+    assert culprit.headline == "gige-3: sysctls net.ipv4.tcp_sack differs"
+    assert culprit.alternatives == ()
+
+
+def test_a_setting_and_a_slow_port_fit_alike_and_both_are_named():
+    described = in_job(gige_3={"sysctls": {"net.ipv4.tcp_sack": "0"}})
+    culprit = only(**healthy(described=described, of_pairs=[rounds(gige_3=2.0)]))
+    assert culprit.cause is CauseName.SETTING
+    (other,) = culprit.alternatives
+    assert other.startswith("gige-3 (eth1): slower than the others")
+    assert "set it as on the other nodes" in culprit.tells_apart
+
+
+def test_a_setting_does_not_explain_what_is_red_without_it():
+    described = in_job(gige_3={"sysctls": {"net.ipv4.tcp_sack": "0"}})
+    cases = [
+        judged_case(subject(), "slow at 1024"),
+        judged_case(subject(environment="openmpi4", on=("gige-3", "gige-4")), "slow at 1024"),
+    ]
+    found = of(**healthy(cases=cases, described=described))
+    causes = {culprit.cause: culprit.consequences for culprit in found.culprits}
+    assert causes == {CauseName.WHOLE: 2, CauseName.SETTING: 0}
+    assert found.culprits[0].cause is CauseName.WHOLE
+
+
+def test_ranks_that_wait_for_cpus_on_one_node_only():
+    one = subject()
+    waiting = dataclasses.replace(one, measured=with_waits(one.measured, "gige-2", 0.5))
+    culprit = only(**healthy(cases=[judged_case(waiting)], of_pairs=[], partition=strict()))
+    assert culprit.cause is CauseName.CPU_TAKEN
+    assert culprit.place.nodes == ("gige-2",)
+    assert "50 % of the time, and for 1 %" in culprit.evidence[0].sentence
+    nobody = dataclasses.replace(one, measured=with_waits(one.measured, "gige-2", 0.05))
+    found = of(**healthy(cases=[judged_case(nobody)], partition=strict()))
+    assert found.outcome is Outcome.NOTHING
+
+
+def loaded(*busy: str) -> JudgedSession:
+    """Rounds of pairs on nodes that are machines of their own, some with other programs."""
+    pairs = rounds(1)
+    loads = tuple(
+        NodeLoad(node, node, 8, 60.0, 240.0, 0.5 if node in busy else 0.0, 0.0, 0.0, 0.0, 0.0)
+        for node in NODES
+    )
+    launches = tuple(dataclasses.replace(one, loads=loads) for one in pairs.rounds.launches)
+    own = dataclasses.replace(
+        pairs, rounds=dataclasses.replace(pairs.rounds, launches=launches), alone=()
+    )
+    return session_of(of_pairs=[own], described=in_job(), partition=strict())
+
+
+def test_a_node_whose_cpus_others_take():
+    (found,) = diagnose(loaded("gige-3"))
+    (culprit,) = found.culprits
+    assert culprit.cause is CauseName.CPU_TAKEN
+    assert "in 3 of 3 launches other programs took CPUs of gige-3" in culprit.evidence[0].sentence
+
+
+def test_nodes_that_rounds_of_pairs_do_not_decide_are_told_in_one_sentence():
+    pairs = accusing(Kind.NODE, "gige-1", NODES[:1])
+    states = {
+        name: dataclasses.replace(one, state=State.UNDECIDED, reason="too few rounds")
+        for name, one in pairs.judgement.nodes.items()
+    }
+    judgement = dataclasses.replace(pairs.judgement, nodes=states, accusations=())
+    found = of(**healthy(of_pairs=[dataclasses.replace(pairs, judgement=judgement)]))
+    assert found.outcome is Outcome.UNKNOWN
+    assert found.incomplete == ("gige-[1-4] undecided by rounds of pairs of mpich: too few rounds",)
+
+
+def test_load_that_all_nodes_have_accuses_nobody_and_is_said():
+    (found,) = diagnose(loaded(*NODES))
+    assert found.culprits == ()
+    assert "other programs ran on the nodes in 3 of 3 launches" in found.not_known
+
+
+def losing(times: int = 3, **again: int) -> list:
+    """Cases of which nodes sent so much again, in so many environments."""
+    return [
+        judged_case(subject(environment=f"mpi{n}", counters=sending_again(**again)))
+        for n in range(times)
+    ]
+
+
+def test_a_node_that_loses_more_than_the_others():
+    culprit = only(**healthy(cases=losing(gige_1=20, gige_2=600, gige_3=30, gige_4=10)))
+    assert culprit.cause is CauseName.LOSS
+    assert str(culprit.place) == "gige-2 (eth1)"
+    assert culprit.sure is Sure.LIKELY
+    assert "1,800 of 300,000" in culprit.evidence[0].sentence
+
+
+def test_losses_and_a_slow_port_fit_alike():
+    cases = losing(gige_1=20, gige_2=600, gige_3=30, gige_4=10)
+    culprit = only(**healthy(cases=cases, of_pairs=[rounds(gige_2=2.0)]))
+    assert culprit.cause is CauseName.LOSS
+    assert culprit.alternatives[0].startswith("gige-2 (eth1): slower than the others")
+    assert "discard" in culprit.tells_apart
+
+
+def test_both_ends_of_a_lossy_port_lose_and_launches_on_all_nodes_tell_which_it_is():
+    two = losing(gige_1=900, gige_2=900)
+    among_all = losing(gige_1=100, gige_2=300, gige_3=100, gige_4=90)
+    culprit = only(**healthy(cases=[*two, *among_all]))
+    assert (culprit.cause, culprit.place.nodes) == (CauseName.LOSS, ("gige-2",))
+    among_all = losing(gige_1=280, gige_2=300, gige_3=100, gige_4=90)
+    culprit = only(**healthy(cases=[*two, *among_all]))
+    assert culprit.alternatives == ("the port of gige-1", "the port of gige-2")
+
+
+def test_a_burst_in_one_launch_accuses_nobody_and_is_said():
+    cases = [*losing(1, gige_2=900, gige_1=0, gige_3=0), *losing(4, gige_2=0, gige_1=0, gige_3=0)]
+    found = of(**healthy(cases=cases))
+    assert found.culprits == ()
+    assert "whether gige-2 loses packets: it did in few launches only" in found.not_known
+
+
+def test_between_two_nodes_nobody_is_accused_of_losing_alone():
+    assert of(**healthy(cases=losing(gige_1=0, gige_2=600))).culprits == ()
+
+
+def test_of_two_nodes_that_lose_alike_the_port_is_not_known():
+    counted = sending_again(gige_1=1600, gige_2=1500)
+    cases = [judged_case(subject(counters=counted), "slow at 1024")]
+    culprit = only(cases=cases, described=in_job())
+    assert culprit.cause is CauseName.LOSS
+    assert culprit.place.kind is PlaceKind.PAIR
+    assert culprit.alternatives == ("the port of gige-1", "the port of gige-2")
+
+
+def test_launches_that_die_on_one_node():
+    one = subject()
+    crashes = tuple(Crash(n, 1, n, 139, ("gige-2",), "") for n in range(1, 4))
+    died = dataclasses.replace(one, measured=dataclasses.replace(one.measured, crashes=crashes))
+    culprit = only(**healthy(cases=[judged_case(died)]))
+    assert (culprit.cause, culprit.place.nodes) == (CauseName.CRASHES, ("gige-2",))
+    both = (*crashes, Crash(4, 1, 4, 139, ("gige-1",), ""))
+    died = dataclasses.replace(one, measured=dataclasses.replace(one.measured, crashes=both))
+    assert of(**healthy(cases=[judged_case(died)])).culprits == ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "recovery", "cause", "place"),
+    [
+        (Kind.UPLINK, Recovery.STAYS, CauseName.SLOW_UPLINK, PlaceKind.UPLINK),
+        (Kind.UPLINK, Recovery.RECOVERS, CauseName.OVERSUBSCRIBED, PlaceKind.UPLINK),
+        (Kind.SWITCH, Recovery.STAYS, CauseName.SLOW_UPLINK, PlaceKind.LEAF),
+        (Kind.GROUP, Recovery.STAYS, CauseName.SLOW_UPLINK, PlaceKind.GROUP),
+        (Kind.NODE, Recovery.RECOVERS, CauseName.OVERSUBSCRIBED, PlaceKind.NODE),
+        (Kind.NODE, Recovery.STAYS, CauseName.SLOW_PORT, PlaceKind.NODE),
+        (Kind.PAIR, None, CauseName.PAIR_ONLY, PlaceKind.PAIR),
+    ],
+)
+def test_what_rounds_of_pairs_accuse_keeps_its_kind(kind, recovery, cause, place):
+    nodes = NODES[:1] if kind is Kind.NODE else NODES[:2]
+    name = "gige-1" if kind is Kind.NODE else "it"
+    culprit = only(**healthy(of_pairs=[accusing(kind, name, nodes, recovery=recovery)]))
+    assert (culprit.cause, culprit.place.kind) == (cause, place)
+    assert culprit.alternatives == ()
+    assert (recovery is None) or f"alone it {recovery}" in culprit.headline
+
+
+def test_an_uplink_that_was_not_measured_alone_may_be_oversubscribed():
+    culprit = only(**healthy(of_pairs=[accusing(Kind.UPLINK, "uplink of leaf2", NODES[:2])]))
+    assert culprit.alternatives == ("oversubscribed: slow only while others send",)
+    assert "alone" in culprit.tells_apart
+
+
+def test_what_fits_as_well_in_rounds_of_pairs_is_named():
+    accused = accusing(Kind.NODE, "gige-1", NODES[:1], alternatives=["the pair gige-1 – gige-2"])
+    culprit = only(**healthy(of_pairs=[accused]))
+    assert culprit.alternatives == ("the pair gige-1 – gige-2",)
+    assert "mode=full" in culprit.tells_apart
+
+
+def streaming(share: float, on: tuple[str, str]):
+    """A case of Uniband, from the first node to the second, at that share of the line rate."""
+    one = subject(on=on)
+    case = dataclasses.replace(one.case, benchmark="imb", function="Uniband")
+    line = one.measured.line_rate_mb_s
+    marks = dataclasses.replace(one.measured.landmarks, asymptotic_mb_s=share * line)
+    measured = dataclasses.replace(one.measured, case=case, landmarks=marks)
+    return judged_case(dataclasses.replace(one, measured=measured))
+
+
+@pytest.mark.parametrize(
+    ("share", "on", "slow"),
+    [
+        (0.99, ("gige-1", "gige-2"), "receives"),
+        (0.99, ("gige-2", "gige-1"), "sends"),
+        (0.5, ("gige-1", "gige-2"), "sends"),
+    ],
+)
+def test_one_direction_is_named_where_streams_tell_it(share, on, slow):
+    accused = accusing(Kind.NODE, "gige-1", NODES[:1], ratio=0.67)
+    culprit = only(**healthy(cases=[streaming(share, on)], of_pairs=[accused]))
+    assert culprit.cause is CauseName.ONE_DIRECTION
+    assert culprit.headline.endswith(f"what it {slow}")
+
+
+def test_where_both_directions_are_slow_no_direction_is_named():
+    accused = accusing(Kind.NODE, "gige-1", NODES[:1], ratio=0.5)
+    cases = [streaming(0.5, ("gige-1", "gige-2"))]
+    assert only(**healthy(cases=cases, of_pairs=[accused])).cause is CauseName.SLOW_PORT
+
+
+def test_one_environment_alone_is_red_where_others_pass_the_same():
+    cases = [
+        judged_case(subject(step="mpi-between-oneway"), "slow at 1024"),
+        judged_case(subject(step="mpi-between-oneway", environment="openmpi4")),
+        judged_case(subject(step="mpi-between-oneway", environment="intelmpi")),
+    ]
+    culprit = only(**healthy(cases=cases))
+    assert (culprit.cause, culprit.place.name) == (CauseName.ENVIRONMENT, "mpich")
+    assert "1 of its 1 red cases pass with intelmpi, openmpi4" in culprit.why
+    assert culprit.consequences == 1
+
+
+def test_where_only_tcp_passes_it_may_be_the_switch_too():
+    cases = [
+        judged_case(subject(step="mpi-between-oneway"), "slow at 1024"),
+        judged_case(subject()),
+    ]
+    culprit = only(**healthy(cases=cases))
+    assert culprit.cause is CauseName.ENVIRONMENT
+    assert culprit.alternatives == ("the switch under the traffic of all nodes",)
+
+
+def red_everywhere(counters=None):
+    return [
+        judged_case(subject(environment=name, counters=counters), "slow at 1024")
+        for name in ("mpich", "openmpi4")
+    ]
+
+
+def test_losses_at_all_nodes_are_the_switch_as_a_whole():
+    counted = sending_again(gige_1=600, gige_2=700, gige_3=650, gige_4=620)
+    culprit = only(**healthy(cases=red_everywhere(counted)))
+    assert (culprit.cause, culprit.place.kind) == (CauseName.WHOLE, PlaceKind.WHOLE)
+    assert "as with small buffers" in culprit.headline
+    assert culprit.evidence[1].sentence == ("each of 4 nodes sent 0.6 to 0.7 % of segments again")
+    assert culprit.consequences == 2
+
+
+def test_where_all_lose_a_node_that_many_cases_ran_on_is_not_accused():
+    two = [
+        judged_case(subject(environment=name, counters=counted), "slow at 1024")
+        for name in ("mpich", "openmpi4", "openmpi5")
+        for counted in [sending_again(gige_1=4000, gige_2=4000)]
+    ]
+    among_all = losing(gige_1=610, gige_2=700, gige_3=650, gige_4=620)
+    parts = healthy(cases=[*two, *among_all])
+    assert {one.node for one in session_of(**parts).verdict.standing_out} == {"gige-1", "gige-2"}
+    assert only(**parts).cause is CauseName.WHOLE
+
+
+def test_too_many_crashes_on_several_nodes_are_not_explained():
+    parts = healthy()
+    session = session_of(**parts)
+    finding = Finding("crashes", Level.FAIL, "gige mpich", "9 of 20 launches crashed")
+    crashing = LaunchCount("gige", "mpich", 20, 9, finding)
+    verdict = dataclasses.replace(session.verdict, launched=(crashing,))
+    (found,) = diagnose(dataclasses.replace(session, verdict=verdict))
+    (culprit,) = found.culprits
+    assert culprit.cause is CauseName.UNEXPLAINED
+    assert "9 of 20 launches crashed" in culprit.evidence[0].sentence
+
+
+def test_red_everywhere_with_all_nodes_cleared_is_the_switch_or_what_all_have():
+    culprit = only(**healthy(cases=red_everywhere()))
+    assert culprit.cause is CauseName.WHOLE
+    assert culprit.alternatives == ("a setting that all nodes have alike",)
+
+
+def test_red_everywhere_with_nothing_else_measured_is_not_explained():
+    found = of(cases=red_everywhere(), described=in_job())
+    (culprit,) = found.culprits
+    assert (culprit.cause, culprit.place.kind) == (CauseName.UNEXPLAINED, PlaceKind.UNKNOWN)
+    assert any(one.startswith("which node is slow: no rounds") for one in found.not_known)
+
+
+def test_a_job_that_failed_for_no_known_reason_is_said():
+    failed = [FailedTest("Job", "testbed", "gige", "mpich", "did not end")]
+    culprit = only(**healthy(failed_tests=failed))
+    assert culprit.cause is CauseName.UNEXPLAINED
+    assert "1 failed job" in culprit.headline
+    assert "did not end" in culprit.evidence[0].sentence
+
+
+def test_two_places_are_two_culprits_and_the_worst_is_first():
+    described = in_job(gige_1={"sysctls": {"net.ipv4.tcp_sack": "0"}}, gige_4={"state": "down"})
+    found = of(**healthy(described=described, of_pairs=[rounds(gige_3=2.0)]))
+    assert [(one.cause, one.place.nodes) for one in found.culprits] == [
+        (CauseName.LINK_DOWN, ("gige-4",)),
+        (CauseName.SLOW_PORT, ("gige-3",)),
+        (CauseName.SETTING, ("gige-1",)),
+    ]
+
+
+def test_what_is_not_measured_cannot_be_told():
+    found = of(**healthy(covered=False))
+    assert found.outcome is Outcome.UNKNOWN
+    assert status([found]) == CANNOT_TELL
+    assert found.incomplete == ("how many nodes there are: not asked",)
+    assert of().incomplete == ("nothing was measured on this partition",)
+
+
+def test_what_was_found_outweighs_what_cannot_be_told():
+    wrong = of(**healthy(of_pairs=[rounds(gige_3=2.0)]))
+    assert status([of(**healthy(covered=False)), wrong, of(**healthy())]) == SOMETHING_WRONG
+    assert status([of(**healthy(covered=False)), of(**healthy())]) == CANNOT_TELL
+
+
+def test_a_partition_that_is_not_there_is_refused():
+    with pytest.raises(NetproofError, match="there is no partition 'other'; there are gige"):
+        diagnose(session_of(**healthy()), "other")
+
+
+def earlier(*sessions, asked: list[int]):
+    """Sessions, the newest first, that are noted when they are judged."""
+
+    def judging(number, made):
+        def judge():
+            asked.append(number)
+            if isinstance(made, str):
+                raise NetproofError(made)
+            return made
+
+        return judge
+
+    return [
+        Earlier(f"s{number}", datetime(2026, 11, 20 - number), judging(number, made))
+        for number, made in enumerate(sessions)
+    ]
+
+
+def slow(node: str = "gige_3") -> JudgedSession:
+    return session_of(**healthy(of_pairs=[rounds(**{node: 2.0})]))
+
+
+@pytest.mark.parametrize(
+    ("before", "began", "first", "count", "asked"),
+    [
+        ([], Began.NOT_KNOWN, "", 1, 0),
+        (["fine", "slow"], Began.THIS, "", 1, 1),
+        (["other"], Began.THIS, "", 1, 1),
+        (["slow", "slow", "fine", "slow"], Began.EARLIER, "s1", 3, 3),
+        (["slow", "slow"], Began.AT_LEAST, "s1", 3, 2),
+        (["slow", "without pairs"], Began.AT_LEAST, "s0", 2, 2),
+        (["without pairs"], Began.NOT_KNOWN, "", 1, 1),
+        (["damaged"], Began.NOT_KNOWN, "", 1, 1),
+    ],
+)
+def test_since_when_is_the_first_of_the_latest_sessions_that_have_it(
+    before, began, first, count, asked
+):
+    kinds = {
+        "slow": slow(),
+        "fine": session_of(**healthy()),
+        "other": slow("gige_1"),
+        "without pairs": session_of(**healthy(of_pairs=[])),
+        "damaged": "its file is damaged",
+    }
+    looked: list[int] = []
+    several = earlier(*(kinds[one] for one in before), asked=looked)
+    (found,) = diagnose(slow(), earlier=several)
+    since = found.culprits[0].since
+    assert (since.began, since.session, since.sessions) == (began, first, count)
+    assert len(looked) == asked
+    assert str(since)
+
+
+def test_earlier_sessions_are_not_judged_where_nothing_is_wrong():
+    looked: list[int] = []
+    diagnose(session_of(**healthy()), earlier=earlier(slow(), asked=looked))
+    assert looked == []
+
+
+def test_a_warning_about_a_setting_accuses_only_with_something_else():
+    pci = {"pci": {"speed": "8.0 GT/s PCIe", "maximum speed": "16.0 GT/s PCIe"}}
+    changes = {node.replace("-", "_"): pci for node in NODES}
+    found = of(**healthy(described=in_job(**changes)))
+    warned = session_of(**healthy(described=in_job(**changes))).verdict.nodes
+    assert {one.level for one in warned} == {Level.WARN}
+    assert found.culprits == ()

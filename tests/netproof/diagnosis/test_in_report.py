@@ -1,0 +1,73 @@
+"""A report has the diagnosis, the maps of pairs and the table of nodes."""
+
+from __future__ import annotations
+
+import csv
+import re
+
+from made_sessions import in_job, judged_case, rounds, session_of, subject
+
+from netproof.commands import report as command
+from netproof.present.html.page import pages
+
+
+def made():
+    return session_of(
+        cases=[judged_case(subject("carrier"), "slow at 1024")],
+        of_pairs=[rounds(gige_3=2.0)],
+        described=in_job("differ"),
+    )
+
+
+def text(page: str) -> str:
+    without = re.sub("<script.*?</script>", "", page, flags=re.DOTALL)
+    return " ".join(re.sub("<[^>]*>", " ", without).split())
+
+
+def test_the_verdict_begins_with_what_is_wrong():
+    page = pages(command.assemble(made()))["index.html"]
+    told = text(page[page.index('id="verdict"') : page.index('id="nodes"')])
+    assert "gige: something is wrong at 3 places" in told
+    assert told.index("the link went down and came back") < told.index("What failed")
+    assert "Ruled out: 4 rounds of pairs clear gige-[1-2,4]" in told
+    assert "since" not in told
+
+
+def test_the_nodes_have_their_maps_and_what_is_known_of_each():
+    page = pages(command.assemble(made()))["index.html"]
+    part = page[page.index('id="nodes"') : page.index('id="matrix"')]
+    assert part.count('class="chart"') == 2
+    rows = {row[0]: row[1:] for row in _rows(part) if len(row) == 6 and row[0] != "node"}
+    assert set(rows) == {"gige-1", "gige-2", "gige-3", "gige-4"}
+    state, _, differs, interfaces, again = rows["gige-2"]
+    assert state == "mpich: cleared"
+    assert differs == "mtu: 1400, others 1500"
+    assert "eth1: 1 dropped, 2 carrier changes" in interfaces
+    assert again == "64 (0.15 %)"
+    assert rows["gige-3"][0] == "mpich: accused"
+    assert "50.2 % of the others" in rows["gige-3"][1]
+
+
+def _rows(part: str) -> list[list[str]]:
+    found = re.findall("<tr>(.*?)</tr>", part, re.DOTALL)
+    return [
+        [text(cell) for cell in re.findall("<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL)]
+        for row in found
+    ]
+
+
+def test_maps_are_among_the_charts_files(tmp_path):
+    judged = made()
+    report = command.assemble(judged, ("csv",))
+    command.write(report, tmp_path / "report", ("csv",))
+    (path,) = (tmp_path / "report" / "charts").glob("pairs-rate-*.csv")
+    with path.open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert len(rows) == 12
+    assert {"node", "partner", "value", "launches"} <= set(rows[0])
+
+
+def test_a_session_without_rounds_and_findings_has_no_part_on_nodes(judge):
+    made = pages(command.assemble(judge("two-switches.json")))["index.html"]
+    assert 'id="nodes"' not in made
+    assert "gige: it cannot be told whether anything is wrong" in text(made)

@@ -1,0 +1,26 @@
+"""Series of nights with known answers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from netproof.history.changes import Change, ChangeKind, Followed
+
+NOISE = 0.02
+"""Standard deviation of a night, relative."""
+
+
+def quiet(seed: int, nights: int = 80, noise: float = NOISE) -> list[float]:
+    """A series at 100 with normal noise, and no change."""
+    return (100 * np.exp(noise * np.random.default_rng(seed).normal(size=nights))).tolist()
+
+
+def stepped(seed: int, size: float, at: int = 60, nights: int = 80) -> list[float]:
+    """The same, at a new level from a night on."""
+    values = quiet(seed, nights)
+    return [value * (1 + size) if night >= at else value for night, value in enumerate(values)]
+
+
+def steps(followed: Followed) -> list[Change]:
+    """The steps of what was found."""
+    return [change for change in followed.changes if change.kind is ChangeKind.STEP]

@@ -1,0 +1,253 @@
+"""What was followed is kept with the store: a night adds its own, and the result is the same."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import numpy as np
+import pytest
+from made_nights import MadeNights, by
+
+from netproof.errors import NetproofError
+from netproof.history import accepted, detection, followed, judging
+from netproof.history import values as night_values
+from netproof.history.accepted import Acceptance
+from netproof.history.changes import DetectionSettings
+from netproof.history.followers import Followers
+from netproof.history.selection import NEWEST_SESSIONS, STRIDE, Selection
+from netproof.history.series import chosen
+from netproof.present.history_documents import document
+from netproof.store import StoredSession, following
+
+SYSTEM = "testbed"
+
+
+def said(nights: MadeNights) -> str:
+    """All that the history says."""
+    return json.dumps(document(judging.judge(nights.store), series=True))
+
+
+def from_the_first(nights: MadeNights) -> str:
+    """The same with nothing kept."""
+    nights.store.followed(SYSTEM).unlink(missing_ok=True)
+    return said(nights)
+
+
+def asked(monkeypatch) -> list[str]:
+    """The sessions whose values are read from here on."""
+    found: list[str] = []
+    real = following.nightly
+
+    def nightly(store, sessions, baseline):
+        found.extend(stored.name for stored in sessions)
+        return real(store, sessions, baseline)
+
+    monkeypatch.setattr(following, "nightly", nightly)
+    return found
+
+
+@pytest.mark.slow
+def test_night_after_night_says_what_all_nights_say_from_the_first(nights):
+    """With steps, one that ends, a bad night, an accepted change, a case less and a case more."""
+    slower = {18: by(1.3), 24: by(1.0), 26: by(1.5, environment="mpich"), 27: by(1.0)}
+    now = by(1.0)
+
+    def without(rows):
+        for name in ("cases", "launches", "curves"):
+            rows[name] = [row for row in rows[name] if row["environment"] != "other"]
+
+    for night in range(34):
+        now = slower.get(night, now)
+        now = by(1.25, environment="other") if night == 29 else now
+        change = without if night < 3 or night == 20 else lambda rows: None
+        stored = nights.add(night, now, change)
+        if night == 22:
+            accept(nights, nights.stored(19))
+        if night == 31:
+            accept(nights, stored)
+        by_night = said(nights) if night > 12 else ""
+        if night in (20, 23, 28, 33):
+            kept = nights.store.followed(SYSTEM).read_bytes()
+            assert from_the_first(nights) == by_night
+            nights.store.followed(SYSTEM).write_bytes(kept)
+
+
+def accept(nights: MadeNights, stored: StoredSession) -> None:
+    covers = Selection(environment="mpich")
+    accepted.put(nights.store, Acceptance(SYSTEM, stored.name, "why", "who", "now", covers))
+
+
+def test_a_night_reads_its_own_values_and_goes_on_from_what_is_known(nights, monkeypatch):
+    nights.add_many(12)
+    said(nights)
+    added = nights.add(12)
+    read = asked(monkeypatch)
+    added_nights = []
+    add = Followers.add
+
+    def counted(self, night, among):
+        added_nights.append((night, int(among.sum())))
+        return add(self, night, among)
+
+    monkeypatch.setattr(Followers, "add", counted)
+    verdict = judging.judge(nights.store)
+    assert read == [added.name]
+    series = len(verdict.nights.series)
+    assert (12, series) in added_nights
+    assert (0, series) not in added_nights
+    read.clear()
+    judging.judge(nights.store)
+    assert read == []
+
+
+def test_what_nodes_counted_is_kept_with_the_rest(nights, monkeypatch):
+    tcp = {"kind": "tcp", "name": "", "read": 0, "layer": "", "interfaces": [], "absent": {}}
+    tcp |= {"counted": {"Tcp.OutSegs": 90, "Tcp.RetransSegs": 10}}
+    node = {"node": "gige-1", "sources": [tcp], "absent": {}, "took_s": 0.001}
+
+    def change(rows):
+        rows["launches"][0] |= {"counters": [node], "counter_names": [[]]}
+
+    for night in range(4):
+        nights.add(night, change=change)
+    said(nights)
+    added = nights.add(4, change=change)
+    read, real = [], following.counted
+
+    def counted(store, sessions):
+        read.extend(stored.name for stored in sessions)
+        return real(store, sessions)
+
+    monkeypatch.setattr(following, "counted", counted)
+    by_night = said(nights)
+    assert read == [added.name]
+    (one,) = json.loads(by_night)["counted"]
+    assert one["again"] == [10] * 5
+    assert from_the_first(nights) == by_night
+
+
+def test_what_is_damaged_is_made_anew(nights):
+    nights.add_many(8)
+    before = said(nights)
+    path = nights.store.followed(SYSTEM)
+    whole = path.read_bytes()
+    for damaged in (
+        *(whole[:cut] for cut in (0, 10, len(whole) // 2, len(whole) - 1)),
+        *(_flipped(whole, at) for at in (3, 30, len(whole) // 3, len(whole) - 5)),
+        whole.replace(b"netproof-followed %d" % followed.FORMAT, b"netproof-followed 0", 1),
+        b"\n".join([followed._head(b"no arrays"), b"no arrays"]),
+    ):
+        path.write_bytes(damaged)
+        assert followed.load(nights.store, SYSTEM) is followed.NOTHING
+    assert said(nights) == before
+    assert path.read_bytes() == whole
+
+
+def _flipped(content: bytes, at: int) -> bytes:
+    changed = bytearray(content)
+    changed[at] ^= 1
+    return bytes(changed)
+
+
+def test_what_does_not_fit_together_is_made_anew(nights, monkeypatch):
+    nights.add_many(5)
+    said(nights)
+    kept = followed.load(nights.store, SYSTEM)
+    kept.values.marks.pop()
+    followed.keep(nights.store, SYSTEM, kept)
+    assert followed.load(nights.store, SYSTEM) is followed.NOTHING
+
+
+def test_what_another_netproof_kept_is_made_anew(nights, monkeypatch):
+    nights.add_many(5)
+    said(nights)
+    assert followed.load(nights.store, SYSTEM).state is not None
+    monkeypatch.setattr(followed, "version", lambda name: "9.9")
+    assert followed.load(nights.store, SYSTEM) is followed.NOTHING
+
+
+def test_a_session_that_is_put_there_anew_is_read_again(nights, monkeypatch):
+    nights.add_many(6)
+    said(nights)
+    path = nights.store.path(nights.stored(2)) / "curves.parquet"
+    os.utime(path, ns=(1, 1))
+    read = asked(monkeypatch)
+    said(nights)
+    assert read == [nights.stored(2).name]
+
+
+def test_a_session_that_came_late_begins_everything_anew_but_the_values(nights, monkeypatch):
+    for night in (0, 1, 2, 4, 5):
+        nights.add(night)
+    said(nights)
+    nights.add(3)
+    read = asked(monkeypatch)
+    by_night = said(nights)
+    assert read == [nights.stored(3).name]
+    assert from_the_first(nights) == by_night
+
+
+def test_other_sessions_than_the_usual_ones_are_not_kept(nights):
+    nights.add_many(6)
+    before = said(nights)
+    kept = nights.store.followed(SYSTEM).read_bytes()
+    judging.judge(nights.store, last=3)
+    judging.judge(nights.store, session=nights.stored(3).name)
+    assert nights.store.followed(SYSTEM).read_bytes() == kept
+    assert said(nights) == before
+
+
+def test_other_settings_begin_anew(nights):
+    nights.add_many(6)
+    said(nights)
+    known = followed.load(nights.store, SYSTEM)
+    keys = list(known.series)
+    names = known.values.sessions
+    assert known.going_on(names, DetectionSettings(), keys)[0] is known.state
+    assert known.going_on(names, DetectionSettings(alarm=0.01), keys)[0] is None
+    assert known.going_on(names[:-1], DetectionSettings(), keys)[0] is None
+    assert known.going_on(names[1:], DetectionSettings(), keys)[0] is None
+
+
+def test_a_store_that_cannot_be_written_is_followed_all_the_same(nights, monkeypatch):
+    nights.add_many(5)
+
+    def refuse(*arguments):
+        raise NetproofError("the file system is full")
+
+    monkeypatch.setattr(type(nights.store), "keep_followed", refuse)
+    verdict = judging.judge(nights.store)
+    assert verdict.not_kept == "the file system is full"
+    assert verdict.nights.series
+
+
+def test_a_series_whose_values_changed_is_followed_from_its_first_night():
+    random = np.random.default_rng(1)
+    series = np.exp(0.01 * random.standard_normal((3, 40))).tolist()
+    series[1][30:] = [1.3 * value for value in series[1][30:]]
+    _, state = detection.follow_on([row[:35] for row in series])
+    series[2][5] = None
+    found, _ = detection.follow_on(series, known=state, places=[0, 1, 2])
+    assert found == detection.follow_all(series)
+    assert found[1].changes
+
+
+def test_the_first_session_stays_the_first_for_a_stride_of_nights(nights, monkeypatch):
+    count = NEWEST_SESSIONS + 2 * STRIDE
+    many = [nights.stored(night) for night in range(count)]
+    for there in (NEWEST_SESSIONS - 1, NEWEST_SESSIONS + STRIDE - 1, NEWEST_SESSIONS + STRIDE):
+        monkeypatch.setattr(
+            type(nights.store), "sessions", lambda store, system=None, there=there: many[:there]
+        )
+        first = chosen(nights.store)[1][0]
+        assert first == many[0 if there < NEWEST_SESSIONS + STRIDE else STRIDE]
+
+
+def test_the_same_session_always_gives_the_same_values(nights):
+    stored = nights.add(0)
+    first, faults = night_values.gathered(nights.store, [stored], night_values.NightValues())
+    assert not faults
+    for _ in range(5):
+        again, _ = night_values.gathered(nights.store, [stored], night_values.NightValues())
+        assert np.array_equal(first.values, again.values, equal_nan=True)

@@ -1,0 +1,125 @@
+"""The next round is the one that tells most, and none is made once all is known."""
+
+from __future__ import annotations
+
+import pytest
+from made_pairs import Cluster, healthy, names, slow_nodes, slow_on_the_way, slow_pair, tree
+
+from netproof.errors import NetproofError
+from netproof.localization.accusation import judge
+from netproof.localization.accused import AccusationSettings
+from netproof.localization.choosing import Mode, confirming_rounds, next_round
+from netproof.localization.recovery import Recovery, alone
+
+
+def first(mode=Mode.QUICK, count=8, **given):
+    return next_round(mode, names(count), (), judge((), names(count)), **given)
+
+
+def test_the_same_arguments_give_the_same_round_and_seeds_others():
+    assert first(count=64) == first(count=64)
+    assert first(count=64) != first(count=64, seed=1)
+    assert first(count=64) != first(count=64, done=1)
+
+
+def test_full_is_the_tournament():
+    cluster = Cluster(healthy)
+    judgement = cluster.run(names(6), mode=Mode.FULL, settings=AccusationSettings(rounds=5))
+    assert len({frozenset(seen.nodes) for seen in cluster.seen}) == 15
+    assert judgement.rounds == 5
+
+
+def test_quick_ends_when_all_is_decided_or_the_limit_is_reached():
+    quiet, loud = Cluster(healthy, noise=0.01), Cluster(healthy, noise=0.5)
+    assert quiet.run(names(64)).rounds == 2
+    judgement = loud.run(names(16), settings=AccusationSettings(rounds=5))
+    assert judgement.rounds == 5
+    assert not judgement.decided
+
+
+@pytest.mark.parametrize(("count", "rounds"), [(2, 1), (3, 3)])
+def test_too_few_nodes_to_compare_are_measured_once(count, rounds):
+    cluster = Cluster(healthy)
+    judgement = cluster.run(names(count))
+    assert len({seen.round for seen in cluster.seen}) == rounds
+    assert not judgement.decided
+
+
+def test_a_failed_launch_counts_as_done():
+    assert first(done=15) is not None
+    assert first(done=16) is None
+
+
+def test_a_suspected_pair_is_measured_again_until_it_is_known():
+    cluster = Cluster()
+    start = first(count=32)
+    cluster.slower = slow_pair(0.5, *start.pairs[0])
+    judgement = cluster.run(names(32))
+    assert [set(one.nodes) for one in judgement.accusations] == [set(start.pairs[0])]
+    assert judgement.rounds <= 6
+
+
+def test_paths_need_a_topology():
+    with pytest.raises(NetproofError, match="needs a topology"):
+        first(Mode.PATHS)
+
+
+def test_paths_are_across_and_within_in_turn():
+    topology = tree(4, 4)
+    cluster = Cluster(healthy)
+    cluster.run(names(16), mode=Mode.PATHS, topology=topology)
+    lengths = {
+        number: {len(topology.path(*seen.nodes)) for seen in cluster.seen if seen.round == number}
+        for number in range(4)
+    }
+    assert lengths == {0: {5}, 1: {1}, 2: {5}, 3: {1}}
+
+
+def test_one_leaf_has_paths_within_it_alone():
+    judgement = Cluster(healthy).run(names(8), mode=Mode.PATHS, topology=tree(1, 8))
+    assert judgement.decided
+
+
+def confirmed(slower_among_others, slower_alone, topology=None):
+    cluster = Cluster(slower_among_others)
+    nodes = names(16)
+    judgement = cluster.run(nodes, topology=topology)
+    cluster.slower = slower_alone
+    steps = confirming_rounds(nodes, judgement, cluster.seen)
+    assert all(step.alone and len(step.pairs) == 1 for step in steps)
+    for step in steps:
+        cluster.drift = 0.0
+        cluster.measure(step)
+    return alone(cluster.seen, judgement)
+
+
+def test_a_slow_port_stays_slow_alone():
+    (one,) = confirmed(slow_nodes(0.5, "n3"), slow_nodes(0.5, "n3"))
+    assert "n3" in one.pair
+    assert one.recovery is Recovery.STAYS
+    assert one.effects[0].ratio == pytest.approx(0.5, rel=0.1)
+
+
+def test_an_oversubscribed_uplink_recovers_alone():
+    topology = tree(4, 4)
+    slower = slow_on_the_way(0.5, topology, "uplink of leaf1")
+    (one,) = confirmed(slower, healthy, topology)
+    assert len({topology.leaf_of[node] for node in one.pair}) == 2
+    assert one.recovery is Recovery.RECOVERS
+
+
+def test_nothing_accused_is_nothing_to_confirm():
+    cluster = Cluster(healthy)
+    judgement = cluster.run(names(16))
+    assert confirming_rounds(names(16), judgement, cluster.seen) == ()
+    assert alone(cluster.seen, judgement) == ()
+
+
+def test_without_pairs_to_compare_with_it_is_undecided():
+    cluster = Cluster(slow_nodes(0.5, "n3"))
+    judgement = cluster.run(names(16))
+    step = confirming_rounds(names(16), judgement, cluster.seen)[0]
+    cluster.measure(step)
+    (one,) = alone(cluster.seen, judgement)
+    assert one.recovery is Recovery.UNDECIDED
+    assert "too few launches alone" in one.reason

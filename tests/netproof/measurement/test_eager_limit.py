@@ -1,0 +1,74 @@
+"""The eager limit is found where there is one, and nowhere else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from made_curves import POWERS, curve, link
+
+from netproof.measurement.eager_limit import eager_limit
+from netproof.measurement.landmarks import landmarks
+from netproof.measurement.readings import LandmarkSettings
+
+CURVES = Path(__file__).parents[2] / "data" / "curves"
+
+
+def recorded(name):
+    rows = [line.split() for line in (CURVES / name).read_text().splitlines()]
+    sizes = tuple(int(size) for size, _, _ in rows)
+    times = tuple(float(seconds) * 1e6 for _, _, seconds in rows)
+    return curve(sizes, times)
+
+
+def test_open_mpi_over_tcp_shows_its_eager_limit_of_64_kib():
+    found = landmarks(recorded("open-mpi-4.1-tcp-loopback.np"), None)
+    limit = found.eager_limit
+    assert (limit.size_below, limit.size_above) == (49155, 65533)
+    assert limit.rate_below_mb_s > limit.rate_above_mb_s
+    assert limit.step_us > found.latency_us
+
+
+def handshake(plain, size_above, cost_us):
+    return curve(
+        plain.sizes,
+        [
+            time + (cost_us if size >= size_above else 0)
+            for size, time in zip(plain.sizes, plain.time_us, strict=True)
+        ],
+    )
+
+
+@pytest.mark.parametrize("size_above", [4096, 16384, 131072])
+def test_a_round_trip_more_from_one_size_on_is_an_eager_limit(size_above):
+    limit = eager_limit(handshake(link(), size_above, 200))
+    assert (limit.size_below, limit.size_above) == (size_above // 2, size_above)
+    assert limit.step_us == pytest.approx(200)
+
+
+def test_a_line_through_latency_and_rate_has_no_eager_limit():
+    assert eager_limit(link()) is None
+    assert "stays for all larger" in landmarks(link(), None).why("eager_limit")
+
+
+def test_a_step_below_a_latency_or_a_tenth_of_the_time_is_no_eager_limit():
+    assert eager_limit(handshake(link(latency_us=30), 4096, 29)) is None
+    assert eager_limit(handshake(link(latency_us=30), 131072, 60)) is None
+
+
+def test_a_spike_and_a_dip_are_no_eager_limits():
+    for factor in (8.0, 1.6, 0.6, 0.2):
+        times = list(link().time_us)
+        times[14] *= factor
+        assert eager_limit(curve(POWERS, times)) is None
+
+
+def test_a_rate_that_collapses_for_good_is_no_eager_limit():
+    slow_above = [30 + size / 100 + max(0, size - 16384) / 2 for size in POWERS]
+    assert eager_limit(curve(POWERS, slow_above)) is None
+
+
+def test_where_the_eager_limit_is_looked_for_is_a_setting():
+    late = handshake(link(), 512 * 1024, 1e6)
+    assert eager_limit(late).size_above == 512 * 1024
+    assert eager_limit(late, LandmarkSettings(eager_to=64 * 1024)) is None

@@ -1,0 +1,52 @@
+"""What a chart shows: few or many configurations, on a page and in a file, flags by marks."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from netproof.present.html import content, figures
+from netproof.present.html.content import CaseState
+from netproof.present.html.layers import MARKS
+from netproof.present.html.looks import Looks
+
+
+def _group(judged, name):
+    return next(group for group in content.groups(judged.verdict) if group.name == name)
+
+
+def test_bands_that_would_hide_each_other_are_shown_one_at_a_time(judge):
+    judged = judge("two-switches.json")
+    few = figures.of_time(_group(judged, "imb-sendrecv-2-ranks"), judged.matrix)
+    rows = [
+        {**row, "configuration": f"{n} {row['configuration']}"}
+        for n in range(3)
+        for row in few.rows
+    ]
+    many = dataclasses.replace(few, rows=rows)
+    assert (few.crowded, many.crowded) == (False, True)
+    assert figures.BAND in few.told
+
+
+def test_a_file_says_what_its_page_says_below_the_chart(judge):
+    two_switches = judge("two-switches.json")
+    figure = figures.of_time(
+        _group(two_switches, "netpipe-tcp-between-one-way"), two_switches.matrix
+    )
+    looks = Looks(("gige", "fast-ethernet"), ("mpich", "intelmpi"))
+    below = " ".join(figure.for_file(looks)["title"]["subtitle"])
+    assert all(sentence in below for sentence in figure.told)
+    assert "Not drawn: gige openmpi4; gige openmpi5; fast-ethernet openmpi4;" in below
+
+
+def test_what_is_inconclusive_has_a_mark_and_a_word_of_its_own(judge):
+    sick = judge("sick.json", "testbed:gige")
+    group = _group(sick, "netpipe-tcp-between-one-way")
+    marks = {row["mark"] for row in content.flags(group)}
+    assert "inconclusive" in marks
+    told = next(row for row in content.flags(group) if row["mark"] == "inconclusive")
+    assert told["criterion"] == "envelope"
+    assert set(MARKS) >= marks
+    assert len(set(MARKS.values())) == len(MARKS)
+    assert len({(state.sign, state.word) for state in CaseState}) == len(CaseState)
+    looks = {state.look: state for state in CaseState}
+    assert looks["inconclusive"] is CaseState.INCONCLUSIVE

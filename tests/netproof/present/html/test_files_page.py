@@ -1,0 +1,68 @@
+"""The page on output files: what was found, and a chart of each kind."""
+
+from __future__ import annotations
+
+import html
+import re
+from pathlib import Path
+
+from netproof.present.html import files as pages
+from netproof.verdict import files
+
+DATA = Path(__file__).parents[3] / "data"
+IMB = DATA / "imb" / "2021.11" / "all.txt"
+TCP = DATA / "netpipe" / "3.7.2" / "testbed-fast-ethernet.out"
+SCRIPTS = ("vega.js", "report.js")
+
+
+def page(*paths: Path, compared: bool = False) -> str:
+    return html.unescape(pages.page(files.judge(paths), SCRIPTS, compared=compared))
+
+
+def test_a_healthy_file_has_its_verdict_its_table_and_its_chart():
+    text = page(TCP)
+    assert "1 of 1 curves passed" in text
+    assert 'class="verdict passed"' in text
+    assert "NetPIPE oneway: time against message size" in text
+    assert str(TCP) in text
+    assert '<script type="application/json">' in text
+    assert 'src="assets/vega.js"' in text
+
+
+def test_each_kind_has_a_section_and_what_has_no_size_no_chart():
+    text = page(IMB)
+    sections = re.findall(r'<section id="([^"]+)">', text)
+    assert {"imb-pingpong-2-ranks", "imb-barrier-4-ranks"} <= set(sections)
+    barrier = text.split('<section id="imb-barrier-4-ranks">')[1].split("</section>")[0]
+    assert "There is no curve to draw." in barrier
+
+
+def test_what_failed_is_said_below_its_chart(tmp_path):
+    rows = [line.split() for line in TCP.read_text().splitlines()]
+    broken = tmp_path / "slow.np"
+
+    def row(size: str, seconds: float) -> str:
+        told = float(f"{seconds:.8f}")
+        return f"{int(size):8d} {8 * int(size) / told / 2**20:f} {told:12.8f}\n"
+
+    broken.write_text(
+        "".join(
+            row(size, float(seconds) * (100 if size == "4096" else 1)) for size, _, seconds in rows
+        )
+    )
+    judged = files.judge([broken])
+    assert judged.status == files.FAILED
+    text = page(broken)
+    assert 'class="verdict failed"' in text
+    assert '<li class="failed"><b>' in text
+    assert "4096 bytes" in text
+    assert '"mark":"failed"' in text
+
+
+def test_what_cannot_be_read_is_named_and_text_of_files_is_no_markup(tmp_path):
+    name = tmp_path / "<b>no&output.txt"
+    name.write_text("nothing\n")
+    raw = pages.page(files.judge([name, TCP]), SCRIPTS, compared=False)
+    assert "<b>no&output" not in raw
+    assert "&lt;b&gt;no&amp;output.txt" in raw
+    assert "Not read" in raw

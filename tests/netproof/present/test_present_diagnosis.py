@@ -1,0 +1,99 @@
+"""A diagnosis fits a screen however much is wrong, and its document has every key."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+
+from netproof.diagnosis.diagnosis import Began, Culprit, Diagnosis, Since
+from netproof.diagnosis.evidence import Evidence, Place, PlaceKind, Sign, Source, Sure
+from netproof.diagnosis.evidence_for import CauseName
+from netproof.present import diagnosis as shown
+
+
+def culprit(number: int = 1, words: int = 60) -> Culprit:
+    """A slow port about which much is to be said."""
+    name = f"node{number}"
+    place = Place(PlaceKind.NODE, name, (name,), "eth1")
+    told = " ".join(["slower than others"] * words)
+    seen = Evidence(Source.PAIRS, Sign.SLOW, place, told, Sure.STATISTICAL, "by its error")
+    return Culprit(
+        CauseName.SLOW_PORT,
+        place,
+        f"{name} (eth1): slower than the others",
+        Sure.STATISTICAL,
+        "at most 1 in 1,000 healthy runs accuse anyone",
+        (seen, seen, seen, seen),
+        (f"the cable {told}",),
+        "a swap",
+        f"look at {name}",
+        "a swap of ports",
+        7,
+        Since(Began.NOT_KNOWN, "there is no store"),
+    )
+
+
+def diagnosis(*culprits: Culprit, sentences: int = 3) -> Diagnosis:
+    told = tuple(f"sentence {number} of many words" for number in range(sentences))
+    return Diagnosis("gige", culprits, 10, 3, 7, frozenset({Source.PAIRS}), told, told, ())
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 5, 40])
+@pytest.mark.parametrize("words", [1, 60])
+@pytest.mark.parametrize("sentences", [0, 3, 40])
+def test_however_much_is_wrong_it_is_one_screen(count, words, sentences):
+    several = [culprit(number, words) for number in range(count)]
+    lines = [line for line, _ in shown.lines(diagnosis(*several, sentences=sentences))]
+    assert len(lines) <= shown.LINES
+    assert max(map(len, lines)) <= shown.WIDTH
+    assert not count or lines[1].startswith("1 node0 (eth1): slower than the others")
+    if count == 40:
+        assert lines[-1].endswith("--json has all")
+
+
+def test_one_culprit_has_all_that_is_to_be_told_of_it():
+    text = "\n".join(line for line, _ in shown.lines(diagnosis(culprit(words=2))))
+    assert text.splitlines()[0] == (
+        "gige: something is wrong at 1 place; 3 of 10 measured cases passed, 7 failed"
+    )
+    for told in (
+        "  seen      slower than others",
+        "  how sure  by statistics: at most 1 in 1,000",
+        "  since     not known: there is no store",
+        "  explains  7 failed cases",
+        "  or        the cable",
+        "To tell: a swap",
+        "  do        look at node1",
+        "  clears it a swap of ports",
+        "ruled out   sentence 0",
+        "not known   sentence 0",
+    ):
+        assert told in text
+
+
+def test_the_document_is_json_and_has_every_key_of_its_page():
+    document = shown.of_diagnosis(diagnosis(culprit()))
+    assert json.loads(json.dumps(document, allow_nan=False)) == document
+    (one,) = document["culprits"]
+    assert one["place"] == {
+        "kind": "node",
+        "name": "node1",
+        "nodes": ["node1"],
+        "interface": "eth1",
+    }
+    assert (one["cause"], one["sure"]) == ("port slower than the others", "statistical")
+    assert one["since"]["began"] == "not known"
+
+
+def test_nothing_wrong_is_said_as_what_was_found():
+    healthy = dataclasses.replace(diagnosis(), red=0, passed=10)
+    assert shown.headline(healthy) == (
+        "gige: nothing wrong was found; 10 of 10 measured cases passed"
+    )
+
+
+def test_where_no_case_was_measured_whole_it_is_said():
+    nothing = dataclasses.replace(diagnosis(), cases=0, passed=0, red=4)
+    assert shown.headline(nothing).endswith("; no case was measured whole, 4 failed")

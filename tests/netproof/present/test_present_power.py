@@ -1,0 +1,63 @@
+"""The smallest changes that fail a case, as they are told."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from netproof.measurement.case import Case
+from netproof.present import power as present
+from netproof.verdict.power import CasePower, Change, Smallest
+
+CASE = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1, "between", "oneway")
+
+
+@pytest.mark.parametrize(
+    ("one", "said"),
+    [
+        (None, "-"),
+        (Smallest(Change.BANDWIDTH, None), "nothing fails"),
+        (Smallest(Change.BANDWIDTH, 1.2, "reference", 1.25), "20% less"),
+        (Smallest(Change.BANDWIDTH, 1.25, "reference"), "about 20% less"),
+        (Smallest(Change.LATENCY, 1.3, "reference", 1.34), "34% more"),
+        (Smallest(Change.LATENCY, 12.0, "envelope"), "about 12 times"),
+        (Smallest(Change.SPIKE, 100.0, "jump", 101.0, 3072), "101 times at 3072 bytes"),
+    ],
+)
+def test_a_change_in_a_few_words(one, said):
+    assert present.said(one) == said
+
+
+def printed(powers) -> str:
+    out = Console(file=io.StringIO(), width=200)
+    present.print_power(powers, out)
+    return out.file.getvalue()
+
+
+def test_each_case_that_passed_has_a_line_and_what_finds_nothing_is_counted():
+    found = CasePower(
+        CASE,
+        1,
+        (Smallest(Change.LATENCY, None), Smallest(Change.BANDWIDTH, 1.25, "reference")),
+    )
+    text = printed([found, CasePower(CASE, 3, ())])
+    assert text.count("NetPIPE TCP between oneway") == 1
+    assert "about 20% less" in text
+    assert "1 case has a single launch" in text
+    assert "nothing fails: 1 case has no bound" in text
+
+
+def test_where_nothing_passed_it_says_so():
+    assert "no case passed" in printed([CasePower(CASE, 3, ())])
+
+
+def test_as_plain_values():
+    found = CasePower(CASE, 3, (Smallest(Change.SPIKE, 4.0, "jump", 4.4, 512),))
+    assert present.of_case(found) == {
+        "launches": 3,
+        "changes": [
+            {"change": "one size", "factor": 4.0, "sure": 4.4, "size": 512, "criterion": "jump"}
+        ],
+    }

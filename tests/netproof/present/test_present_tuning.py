@@ -1,0 +1,130 @@
+"""What a sweep says: the sentence, the table, plain values and the page."""
+
+from __future__ import annotations
+
+import html
+import io
+import json
+import math
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from netproof.measurement.case import Case
+from netproof.measurement.curve import Curve
+from netproof.present import tuning as shown
+from netproof.present.html import tuning as pages
+from netproof.session.measured import Launch
+from netproof.site import site
+from netproof.tuning import parameters
+from netproof.tuning.gains import Gain, Range, Recommendation, Tuned, ValueGains
+from netproof.tuning.sweep import Sweep, turns
+
+ROOT = Path(__file__).resolve().parents[3]
+EXTRAS = site.load(ROOT / "site-config" / "testbed.py")["systems"][0]["partitions"][0]["extras"]
+
+CASE = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1, "between", "oneway")
+SIZES = (1, 1024, 131072)
+
+
+@pytest.fixture
+def sweep() -> Sweep:
+    """Two values, of which one is a third faster for long messages."""
+    several = turns(("65536", "131072"), 3, 1)
+    launches = tuple(
+        Launch(
+            turn.launch,
+            order,
+            0.0,
+            1.0,
+            (),
+            Curve(SIZES, (25.0, 40.0, 1200.0 / (1.3 if turn.value == "131072" else 1.0))),
+        )
+        for order, turn in enumerate(several, 1)
+    )
+    told = parameters.found("socket-buffer", ()).told("tcp", "MPICH")
+    return Sweep(CASE, "socket-buffer", "socket buffer", told, "7", 1, EXTRAS, several, launches)
+
+
+NONE = Gain(1.0, (0.99, 1.01))
+FASTER = Gain(1.31, (1.24, 1.38))
+
+
+def said(recommended: Recommendation | None) -> Tuned:
+    gains = (
+        ValueGains("65536", {Range.SHORT: NONE, Range.LONG: NONE}, dict.fromkeys(SIZES, 1.0)),
+        ValueGains("131072", {Range.SHORT: NONE, Range.LONG: FASTER}, dict.fromkeys(SIZES, 1.1)),
+    )
+    return Tuned(gains, recommended, 1.05, 5, 0)
+
+
+BEST = Recommendation("131072", Range.LONG, FASTER, {}, {"65536": 0.03})
+
+
+def test_the_sentence_has_gain_interval_and_what_is_as_good(sweep):
+    assert shown.recommendation(sweep, said(BEST)) == (
+        "socket buffer 128 KiB: +31 % (+24 to +38) for long messages, no change for short ones;"
+        " not told apart from it: 64 KiB (at most 3 % behind)"
+    )
+    assert shown.setting(sweep, "131072") == "NPtcp -b 131072"
+
+
+def test_costs_are_said(sweep):
+    cost = Gain(0.9, (0.85, 0.95))
+    best = Recommendation("131072", Range.LONG, FASTER, {Range.SHORT: cost}, {})
+    assert "-10 % (-15 to -5) for short ones" in shown.recommendation(sweep, said(best))
+
+
+def test_without_a_gain_that_is_sure_nothing_is_recommended(sweep):
+    told = shown.recommendation(sweep, said(None))
+    assert told == "socket buffer: leave it as it is: no value is faster for sure"
+
+
+@pytest.mark.parametrize(
+    ("gain", "words"),
+    [
+        (NONE, "no change"),
+        (FASTER, "+31 % (+24 to +38)"),
+        (Gain(1.1, (0.9, 1.3)), "+10 % (-10 to +30), not sure"),
+        (Gain(0.999, (0.9, 1.3)), "0 % (-10 to +30), not sure"),
+    ],
+)
+def test_a_gain_in_words(gain, words):
+    assert shown.gain_in_words(gain) == words
+
+
+@pytest.mark.parametrize(
+    ("value", "words"), [("65536", "64 KiB"), ("1048576", "1 MiB"), ("100", "100 B")]
+)
+def test_sizes_are_written_as_people_do(sweep, value, words):
+    assert shown.value_in_words(sweep, value) == words
+
+
+def test_the_terminal_has_the_table(sweep):
+    out = Console(file=io.StringIO(), width=140)
+    shown.print_sweep(sweep, said(BEST), out)
+    text = out.file.getvalue()
+    assert "set it by: NPtcp -b 131072" in text
+    assert "long (from 1/8 of the largest)" in text
+    assert "5 rounds of 2 values, each alongside the default at the same time" in text
+
+
+def test_plain_values_have_the_sentence_and_every_size(sweep):
+    document = json.loads(json.dumps(shown.document([(sweep, said(BEST))])))
+    (one,) = document["sweeps"]
+    assert one["recommended"]["value"] == "131072"
+    assert one["recommended"]["sentence"].startswith("socket buffer 128 KiB")
+    assert [size for size, _ in one["values"][0]["by_size"]] == list(SIZES)
+
+
+def test_the_page_has_the_recommendation_on_top_and_all_curves(sweep):
+    text = html.unescape(pages.page([(sweep, sweep.tuned())], ("vega.js",)))
+    assert text.index("socket buffer 128 KiB: +30 %") < text.index("application/json")
+    assert "Set it by: <code>NPtcp -b 131072</code>" in text
+    for name in ("default", "64 KiB", "128 KiB"):
+        assert f'"configuration":"{name}"' in text
+    # Colours stand for values here, not for libraries.
+    assert '"title":"socket buffer"' in text
+    assert "MPI × compiler" not in text
+    assert math.isclose(sweep.tuned().drift, 1.0)

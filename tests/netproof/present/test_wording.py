@@ -1,0 +1,73 @@
+"""What a session came to, in one sentence, the same wherever it stands."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import typer
+
+from netproof.commands.cli import app
+from netproof.present import html
+from netproof.present.wording import counted, outcome
+from netproof.verdict.counts import Counts
+
+NONE = Counts(**dict.fromkeys(Counts.__dataclass_fields__, 0))
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        ({"cases": 3, "passed": 3}, "3 of 3 cases passed"),
+        (
+            {"cases": 3, "passed": 3, "warned": 1, "expected": 1},
+            "3 of 3 cases passed, 1 of them with a warning, 1 of them failed as expected",
+        ),
+        (
+            {"cases": 9, "passed": 1, "inconclusive": 1, "failed": 3, "not_whole": 2, "not_run": 4},
+            "1 of 9 cases passed, 1 inconclusive, 3 failed, 2 of these not measured whole,"
+            " 4 did not run",
+        ),
+        (
+            {"cases": 1, "passed": 1, "deferred": 2, "not_measured": 1, "faults": 2},
+            "1 of 1 cases passed, 2 more deferred, 1 more could not be measured,"
+            " 2 faults beyond single cases",
+        ),
+    ],
+)
+def test_each_count_that_is_not_zero_is_said(found, said):
+    assert outcome(Counts(**{**vars(NONE), **found})) == said
+
+
+def test_what_changed_for_the_worse_is_counted_too():
+    found = Counts(**{**vars(NONE), "cases": 1, "passed": 1})
+    assert outcome(found, worse=2) == "1 of 1 cases passed, 2 changed for the worse"
+
+
+def test_one_is_not_plural():
+    assert (counted(1), counted(2), counted(1, "fault")) == ("1 case", "2 cases", "1 fault")
+
+
+NOT_OUR_WORDS = re.compile(
+    r"\b(owed?|owes|tells?|told|beside|besides|held against|not here|absent)\b", re.IGNORECASE
+)
+
+
+def test_pages_keep_to_the_fixed_terms():
+    for path in (Path(html.__file__).parent / "templates").glob("*.html"):
+        shown = re.sub(r"\{[{%#].*?[}%#]\}|<[^>]*>", " ", path.read_text(), flags=re.DOTALL)
+        assert not NOT_OUR_WORDS.findall(shown), path.name
+
+
+def test_help_keeps_to_the_fixed_terms():
+    def helps(command) -> list[str]:
+        own = [command.help or "", *(getattr(one, "help", None) or "" for one in command.params)]
+        return own + [
+            one for each in getattr(command, "commands", {}).values() for one in helps(each)
+        ]
+
+    found = helps(typer.main.get_command(app))
+    assert len(found) > 60
+    # An option's name stays, whatever its words.
+    assert not [one for one in found if NOT_OUR_WORDS.search(one.replace("--beside-stored", ""))]

@@ -1,0 +1,130 @@
+"""``counters.sh`` reads every source whole, in lines that srun leaves whole, at little cost."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from netproof.measurement.counters import Counters, counters
+
+SHELL = Path(__file__).resolve().parents[3] / "netproof" / "run" / "shell"
+
+LAUNCH = """
+. ./counters.sh
+network_before
+{meanwhile}
+network_after n1
+"""
+
+
+def ran(meanwhile: str, *, before: str = "", **env: str) -> str:
+    """Standard error of a launch in namespaces of its own."""
+    unshare = ["unshare", *([] if os.geteuid() == 0 else ["--map-root-user"]), "--mount", "--net"]
+    if subprocess.run([*unshare, "true"], capture_output=True).returncode:
+        pytest.skip("this kernel gives us no network namespace")
+    done = subprocess.run(
+        [
+            *unshare,
+            "bash",
+            "-c",
+            "set -e\n" + before + "\nset +e\n" + LAUNCH.format(meanwhile=meanwhile),
+        ],
+        cwd=SHELL,
+        env={"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", **env},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stderr
+
+
+def read(said: str) -> Counters:
+    found = counters(Path("x.err"), said, ["n1"])
+    assert found is not None
+    return found
+
+
+OWN_SYSFS = (
+    "mount -t sysfs sysfs /sys; ip link set lo up; ip link add name one type veth peer name two;"
+)
+
+
+def test_a_link_that_goes_and_comes_changes_its_carrier_twice():
+    up = "ip link set one up; ip link set two up"
+    found = read(ran("ip link set two down; ip link set two up", before=f"{OWN_SYSFS} {up}"))
+    assert found.value("n1", "interface", "one", "carrier_changes") == 2
+    assert found.value("n1", "interface", "lo", "carrier_changes") == 0
+
+
+def test_without_a_sysfs_of_its_own_carriers_are_not_known():
+    before = "ip link set lo up; ip link add name eth0 type veth peer name two;"
+    said = ran("bash -c 'echo hello > /dev/udp/127.0.0.1/9'", before=before)
+    found = read(said)
+    # The machine has no interface two, and an lo of its own, which has seen other bytes.
+    assert found.value("n1", "interface", "two", "carrier_changes") is None
+    assert "/sys/class/net/two" in found.why("n1", "interface", "two", "carrier_changes")
+    assert found.value("n1", "interface", "lo", "tx_bytes") > 0
+
+
+def test_what_went_over_loopback_is_counted():
+    found = read(ran("bash -c 'echo hello > /dev/udp/127.0.0.1/9'", before=OWN_SYSFS))
+    sent = found.value("n1", "interface", "lo", "tx_bytes")
+    assert sent == found.value("n1", "interface", "lo", "rx_bytes") > 0
+    assert found.value("n1", "tcp", "", "Tcp.RetransSegs") == 0
+
+
+def test_its_lines_are_short_and_the_cost_is_told():
+    said = ran(":", before=OWN_SYSFS)
+    assert max(len(line) for line in said.splitlines()) < 1024
+    assert 0 < read(said).of("n1").took_s < 1
+
+
+INFINIBAND = """
+mount -t tmpfs none /sys/class
+port=/sys/class/infiniband/mlx5_0/ports/1
+mkdir -p $port/counters $port/hw_counters /sys/class/infiniband/mlx5_0/device/net/ib0
+echo 0 >/sys/class/infiniband/mlx5_0/device/net/ib0/dev_port
+echo InfiniBand >$port/link_layer
+echo 1000 >$port/counters/port_xmit_data
+echo 0 >$port/counters/symbol_error
+echo 12 >$port/hw_counters/lifespan
+echo 5 >$port/hw_counters/out_of_sequence
+"""
+
+
+def test_ports_are_read_whole():
+    said = ran("echo 1500 >$port/counters/port_xmit_data", before=INFINIBAND)
+    port = read(said).of("n1").source("infiniband", "mlx5_0/1")
+    assert (port.layer, port.interfaces) == ("InfiniBand", ("ib0",))
+    assert port.counted == {"counters/port_xmit_data": 500}
+    assert read(said).value("n1", "infiniband", "mlx5_0/1", "hw_counters/out_of_sequence") == 0
+
+
+ETHTOOL = """
+#!/bin/sh
+if [ "$2" != eth1 ]; then echo "no stats available"; exit 94; fi
+echo "NIC statistics:"
+echo "     rx_discards_phy: $(cat count)"
+echo "     rx_prio3_pause: 4"
+echo "     rx0_packets: 9"
+echo "     [3]: tx_bytes: 9"
+"""
+
+
+def test_drivers_are_asked_where_the_site_says_so_and_queues_left_out(tmp_path):
+    program = tmp_path / "ethtool"
+    program.write_text(ETHTOOL.lstrip().replace("count)", f"{tmp_path}/count)"))
+    program.chmod(0o755)
+    (tmp_path / "count").write_text("1")
+    asked = {"PATH": f"{tmp_path}:/usr/bin:/bin:/usr/sbin:/sbin", "netproof_rails": "eth1 eth2"}
+    said = ran(f"echo 4 >{tmp_path}/count", netproof_driver_counters="1", **asked)
+    found = read(said)
+    driver = found.of("n1").source("driver", "eth1")
+    assert driver.counted == {"rx_discards_phy": 3}
+    assert found.names[driver.read] == ("rx_discards_phy", "rx_prio3_pause")
+    assert found.of("n1").absent["driver eth2"] == "ethtool -S: no stats available"
+    silent = read(ran(":", netproof_driver_counters="0", **asked))
+    assert "driver_counters" in silent.of("n1").absent["driver"]

@@ -1,0 +1,189 @@
+"""What a job of pairs measures next, by what it has measured."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from netproof.run import pair_deciding
+from netproof.run.further import CLOSED_FILE, QUESTION_FILE
+from netproof.session import pair_rounds, plan
+from netproof.site.partition import Partition
+
+RECORDED = Path(__file__).resolve().parents[2] / "data" / "jobs" / "pairs"
+JOBID = (RECORDED / "job_nodes.txt").read_text().splitlines()[1].split("\t")[1]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A recorded job of four nodes as it stood before its first launch."""
+    job = Path(shutil.copytree(RECORDED, tmp_path / "job"))
+    for name in ("planned.json", CLOSED_FILE):
+        (job / name).unlink()
+    header = (job / "launches.tsv").read_text().splitlines()[0]
+    (job / "launches.tsv").write_text(header + "\n")
+    return job
+
+
+def ask(folder: Path, **changed) -> None:
+    path = folder / QUESTION_FILE
+    question = json.loads(path.read_text())
+    for key in ("pairs", "criteria"):
+        question["extras"][key] |= changed.pop(key, {})
+    path.write_text(json.dumps(question | changed))
+
+
+def following(folder: Path) -> list[str]:
+    return (folder / pair_rounds.NEXT_FILE).read_text().split()
+
+
+def test_the_first_round_pairs_every_node(folder: Path):
+    pair_deciding.decide(folder, 0, JOBID)
+    assert sorted(following(folder)) == [f"fast-ethernet-{n}" for n in range(1, 5)]
+
+
+def test_pairs_that_may_not_measure_at_once_have_a_launch_each(folder: Path):
+    ask(folder, pairs={"together": 1})
+    pair_deciding.decide(folder, 0, JOBID)
+    planned = pair_rounds.read_planned(folder)
+    assert [(one.round, len(one.pairs), one.alone) for one in planned.launches] == [
+        (1, 1, False),
+        (1, 1, False),
+    ]
+    assert following(folder) == list(planned.launches[0].nodes())
+    pair_deciding.decide(folder, 1, JOBID)
+    assert pair_rounds.read_planned(folder) == planned
+    assert following(folder) == list(planned.launches[1].nodes())
+
+
+def test_a_machine_that_is_never_calm_is_not_asked_for_all_rounds(folder: Path):
+    for name in ("planned.json", "launches.tsv"):
+        shutil.copy(RECORDED / name, folder)
+    planned = pair_rounds.read_planned(folder)
+    pair_rounds.write_planned(folder, pair_rounds.Planned(planned.launches))
+    ask(folder, mode="quick")
+    pair_deciding.decide(folder, 3, JOBID)
+    assert pair_rounds.read_planned(folder).last
+    assert (folder / CLOSED_FILE).read_text() == "pairs\n"
+
+
+def test_nodes_that_are_cleared_end_the_rounds(folder: Path):
+    for name in ("planned.json", "launches.tsv"):
+        shutil.copy(RECORDED / name, folder)
+    planned = pair_rounds.read_planned(folder)
+    pair_rounds.write_planned(folder, pair_rounds.Planned(planned.launches))
+    ask(folder, mode="quick", criteria={"disturbance": {"others": 1.0, "steal": 1.0}})
+    pair_deciding.decide(folder, 3, JOBID)
+    assert (folder / CLOSED_FILE).exists()
+
+
+def test_nodes_that_are_not_decided_are_measured_on(folder: Path):
+    for name in ("planned.json", "launches.tsv"):
+        shutil.copy(RECORDED / name, folder)
+    lines = (folder / "launches.tsv").read_text().splitlines()
+    (folder / "launches.tsv").write_text("\n".join(lines[:2]) + "\n")
+    planned = pair_rounds.read_planned(folder)
+    pair_rounds.write_planned(folder, pair_rounds.Planned(planned.launches[:1]))
+    ask(folder, mode="quick", criteria={"disturbance": {"others": 1.0, "steal": 1.0}})
+    pair_deciding.decide(folder, 1, JOBID)
+    assert not (folder / CLOSED_FILE).exists()
+    assert [one.round for one in pair_rounds.read_planned(folder).launches] == [1, 2]
+
+
+FAKE = """
+describe() { :; }
+job_nodes() { :; }
+end_steps() { :; }
+# Each launch is that of the recorded job.
+step() {
+    grep "^$1	" recorded.tsv >>launches.tsv
+    cmp "$SLURM_HOSTFILE" "recorded/$1.nodes" || exit 9
+}
+"""
+
+
+def script(folder: Path, decider: str) -> subprocess.CompletedProcess[str]:
+    """Run the script of a recorded job of mode ``full`` for real, but for its launches."""
+    partition = Partition.model_validate(
+        json.loads((RECORDED / QUESTION_FILE).read_text())["extras"]
+    )
+    shutil.copy(RECORDED / "launches.tsv", folder / "recorded.tsv")
+    recorded = folder / "recorded"
+    recorded.mkdir()
+    for number, launch in enumerate(pair_rounds.read_planned(RECORDED).launches, 1):
+        text = "".join(f"{node}\n" for node in launch.nodes())
+        (recorded / f"pairs.{number}.nodes").write_text(text)
+    for source in plan.SHELL_FILES:
+        shutil.copy(source, folder)
+    with (folder / "steps.sh").open("a") as steps:
+        steps.write(FAKE)
+    text = pair_rounds.script(10, partition, ["srun"], decider)
+    lines = [line for line in text.splitlines() if "describe.sh" not in line]
+    (folder / "launches.sh").write_text("\n".join(lines) + "\n")
+    return subprocess.run(
+        ["bash", "launches.sh"],
+        cwd=folder,
+        env=os.environ | {"SLURM_JOB_ID": JOBID},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def launched(folder: Path) -> list[str]:
+    return [line.split("\t")[0] for line in (folder / "launches.tsv").read_text().splitlines()[1:]]
+
+
+def test_one_process_decides_for_all_launches_of_a_job(folder: Path):
+    ended = script(folder, plan.decider("netproof.run.pair_deciding", folder))
+    told = folder / "decide.out"
+    assert (ended.returncode, ended.stderr) == (0, ""), told.read_text()
+    assert launched(folder) == ["pairs.1", "pairs.2", "pairs.3"]
+    assert (folder / CLOSED_FILE).read_text() == "pairs\n"
+    assert told.read_text() == ""
+
+
+@pytest.mark.parametrize("once", ["exit 5", "kill -KILL $$"])
+def test_a_job_whose_decider_dies_makes_no_launch_that_nobody_decided(folder: Path, once: str):
+    """It answers the first question, and dies of the second."""
+    python = " ".join(map(plan.quoted, [sys.executable, "-m", "netproof.run.pair_deciding"]))
+    (folder / "dies").write_text(
+        f'#!/bin/bash\nread -r made\necho "$made" | {python} "$1"\nread -r made\n{once}\n'
+    )
+    ended = script(folder, f"decider bash ./dies {folder}")
+    assert ended.returncode == 4
+    assert launched(folder) == ["pairs.1"]
+    assert not (folder / CLOSED_FILE).exists()
+    assert "what decides ended with status" in (folder / "decide.out").read_text().splitlines()[-1]
+
+
+def test_a_question_that_cannot_be_answered_is_told_and_the_next_one_can_be(folder: Path):
+    """The recorded files are damaged for the first question only."""
+    question = (folder / QUESTION_FILE).read_text()
+    (folder / QUESTION_FILE).write_text(question[:100])
+    with subprocess.Popen(
+        [sys.executable, "-m", "netproof.run.pair_deciding", str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"SLURM_JOB_ID": JOBID},
+        text=True,
+    ) as decider:
+        decider.stdin.write("0\n")
+        decider.stdin.flush()
+        assert decider.stdout.readline() == "done\n"
+        assert not (folder / pair_rounds.NEXT_FILE).exists()
+        (folder / QUESTION_FILE).write_text(question)
+        decider.stdin.write("0\n")
+        decider.stdin.flush()
+        assert decider.stdout.readline() == "done\n"
+        assert sorted(following(folder)) == [f"fast-ethernet-{n}" for n in range(1, 5)]
+        decider.stdin.close()
+        assert QUESTION_FILE in decider.stderr.read()
+    assert decider.returncode == 0

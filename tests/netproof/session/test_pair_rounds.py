@@ -1,0 +1,145 @@
+"""Rounds of pairs: the launches of a recorded job, and what of them is refused."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from netproof.errors import NetproofError
+from netproof.intake import json_reading
+from netproof.session import pair_rounds
+from netproof.session.job_files import Incomplete
+from netproof.session.pair_rounds import PairRounds, Planned, PlannedLaunch
+from netproof.site.partition import Partition
+
+RECORDED = Path(__file__).resolve().parents[2] / "data" / "jobs" / "pairs"
+WHERE = ("testbed", "fast-ethernet", "mpich")
+NODES = tuple(f"fast-ethernet-{n}" for n in range(1, 5))
+PARTITION = Partition.model_validate(json_reading.json_file(RECORDED / "question.json")["extras"])
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(RECORDED, tmp_path / "job"))
+
+
+def read(folder: Path) -> tuple:
+    return pair_rounds.read(folder, WHERE, PARTITION.max_message_bytes)
+
+
+def rounds(folder: Path = RECORDED) -> PairRounds:
+    launches, faults, crashes = read(folder)
+    return PairRounds(*WHERE, NODES, launches, "7", "full", 1, faults=faults, crashes=crashes)
+
+
+def test_each_round_has_every_node_once_with_its_partner_of_then():
+    launches, faults, crashes = read(RECORDED)
+    assert not faults
+    assert not crashes
+    assert [one.round for one in launches] == [1, 2, 3]
+    pairs = [frozenset(pair.nodes) for one in launches for pair in one.pairs]
+    assert len(set(pairs)) == 6
+    for one in launches:
+        assert sorted(node for pair in one.pairs for node in pair.nodes) == list(NODES)
+        assert [use.node for use in one.ranks] == [n for p in one.pairs for n in p.nodes]
+        assert sorted(load.node for load in one.loads) == list(NODES)
+
+
+def test_the_group_that_imb_printed_is_the_pair_of_its_ranks():
+    printed = (RECORDED / "pairs.1.out").read_text()
+    second = [line.split() for line in printed.splitlines() if line.split()[:1] == ["1"]]
+    one = read(RECORDED)[0][0]
+    assert [float(row[3]) for row in second] == list(one.pairs[1].curve.time_us)
+    assert one.pairs[1].time_us == float(second[0][3])
+    size = PARTITION.max_message_bytes
+    assert one.pairs[1].rate_mb_s == pytest.approx(size / float(second[1][3]))
+
+
+def test_what_a_report_keeps_of_them_is_all():
+    kept = json.loads(json.dumps(rounds().as_json()))
+    assert PairRounds.from_json(kept) == rounds()
+    assert rounds().measured() == set(NODES)
+
+
+def test_a_launch_that_ran_on_other_nodes_is_none(folder: Path):
+    path = folder / "pairs.2.err"
+    told = path.read_text()
+    one, other = NODES[:2]
+    path.write_text(told.replace(one, "X").replace(other, one).replace("X", other))
+    launches, faults, _ = read(folder)
+    assert [one.number for one in launches] == [1, 3]
+    assert "pairs.2 ran on" in faults[0]
+    assert "and was to run on" in faults[0]
+
+
+def test_a_group_too_few_is_a_fault(folder: Path):
+    path = folder / "pairs.2.out"
+    lines = path.read_text().splitlines(keepends=True)
+    cut = [line for line in lines if line.split()[:1] != ["1"]]
+    path.write_text("".join(cut))
+    launches, faults, _ = read(folder)
+    assert len(launches) == 2
+    assert "pairs.2.out" in faults[0]
+
+
+def test_a_launch_that_ended_badly_is_told_with_its_last_words(folder: Path):
+    path = folder / "launches.tsv"
+    lines = path.read_text().splitlines()
+    lines[2] = lines[2].replace("\t0\t", "\t9\t")
+    path.write_text("\n".join(lines) + "\n")
+    assert "pairs.2 ended with status 9" in read(folder)[1][0]
+
+
+def test_a_launch_that_nobody_planned_is_a_fault(folder: Path):
+    planned = pair_rounds.read_planned(folder)
+    pair_rounds.write_planned(folder, dataclasses.replace(planned, launches=planned.launches[:2]))
+    assert "has 2 launches, and 3 were made" in read(folder)[1][0]
+
+
+def test_a_plan_that_is_cut_short_is_named(folder: Path):
+    path = folder / pair_rounds.PLANNED_FILE
+    path.write_text(path.read_text()[:100])
+    with pytest.raises(Incomplete, match=r"planned\.json: what was planned cannot be read"):
+        read(folder)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda one: one["launches"].append(one["launches"][0]), "is there twice"),
+        (lambda one: one["nodes"].remove(NODES[0]), "which is no node of its job"),
+        (lambda one: one["launches"][0].update(alone=True), "of one pair alone, and has 2"),
+        (lambda one: one["launches"][1].update(round=1), "in two pairs of round 1"),
+        (lambda one: one["launches"][0]["pairs"].pop(), "its ranks ran on other nodes"),
+        (lambda one: one["launches"][0].update(pairs=[]), "other than two nodes, or none"),
+        (lambda one: one.update(format=2), "are of format 2"),
+        (lambda one: one.pop("seed"), "cannot be read"),
+    ],
+)
+def test_rounds_that_contradict_themselves_are_refused(change, said: str):
+    kept = json.loads(json.dumps(rounds().as_json()))
+    change(kept)
+    with pytest.raises(NetproofError, match=said):
+        PairRounds.from_json(kept)
+
+
+def test_the_script_asks_before_each_launch_and_makes_none_that_is_not_wanted():
+    text = pair_rounds.script(5, PARTITION, ["srun", "--mpi=pmi2"], "decider python")
+    assert text.count("decider python\n") == 1
+    assert text.count("    decide $((launch - 1))\n") == 1
+    # Python starts while nodes say what they are, and nothing is measured.
+    assert text.index("decider") < text.index("describe.sh") < text.index("for ((")
+    assert "-iter 15,4 PingPong" in text
+    assert "--distribution=arbitrary --nodes=$ranks --ntasks=$ranks" in text
+
+
+def test_what_is_next_is_a_node_a_line_in_the_order_of_ranks(tmp_path: Path):
+    launch = PlannedLaunch(1, (("a", "b"), ("d", "c")), False, "random pairs")
+    pair_rounds.write_planned(tmp_path, Planned((launch,)))
+    assert pair_rounds.read_planned(tmp_path) == Planned((launch,))
+    pair_rounds.write_next(tmp_path, launch)
+    assert (tmp_path / pair_rounds.NEXT_FILE).read_text() == "a\nb\nd\nc\n"

@@ -1,0 +1,14 @@
+"""Sites that tests write."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+from made_sites import CONFIGURATION
+
+
+@pytest.fixture
+def configuration() -> dict:
+    """What a small site's file has, to be changed."""
+    return copy.deepcopy(CONFIGURATION)

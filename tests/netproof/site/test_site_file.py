@@ -1,0 +1,276 @@
+"""A site's file is read whole or refused with place, key and remedy."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+from made_sites import ROOT, refusal, written
+
+from netproof.site import site
+from netproof.site.faults import SiteError
+from netproof.site.keys import ENVIRONMENT_KEYS, PARTITION_KEYS
+from netproof.site.partition import Partition, pair_environments
+
+
+def test_defaults_are_filled_in_and_rank_counts_become_features(tmp_path, configuration):
+    written(tmp_path, configuration)
+    gathered = site.gather(tmp_path)
+    partition = gathered["systems"][0]["partitions"][0]
+    assert partition["extras"]["max_message_bytes"] == 4194304
+    assert partition["extras"]["contention_domain"] == "Summit"
+    assert partition["features"] == ["ranks-4", "ranks-8", "fewest-ranks-4"]
+    assert gathered["environments"][0]["target_systems"] == ["cluster"]
+    assert Partition.model_validate(partition["extras"]).rank_counts == (4, 8)
+
+
+def test_an_unknown_key_of_a_partition_is_refused(tmp_path, configuration):
+    configuration["systems"][0]["partitions"][0]["extras"]["mut"] = 1500
+    said = refusal(tmp_path, configuration)
+    assert said.startswith(
+        "partition cluster:gige: extras['mut']: unknown here; did you mean 'mtu'? the keys are"
+        " switch, nic, driver, "
+    )
+
+
+@pytest.mark.parametrize("key", [key for key, of in PARTITION_KEYS.items() if of.is_required()])
+def test_a_missing_key_of_a_partition_is_refused(tmp_path, configuration, key):
+    del configuration["systems"][0]["partitions"][0]["extras"][key]
+    said = refusal(tmp_path, configuration)
+    assert said.startswith(f"partition cluster:gige: extras[{key!r}]: missing, expected ")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "remedy"),
+    [
+        ("mtu", 100, "576 to 65535"),
+        ("mtu", "1500", "found '1500', expected MTU in bytes (a whole number)"),
+        ("link_mbit_s", 0, "not above 0"),
+        ("link_mbit_s", True, "found True, expected link rate in Mbit/s of 10⁶ bits (a whole"),
+        ("switch", " ", "give a name"),
+        ("max_message_bytes", 1000000, "no power of two"),
+        ("rank_counts", [], "[16, 32, 64] for instance"),
+        ("rank_counts", [8, 4], "has to increase"),
+        ("rank_counts", [4, 4], "has to increase"),
+        ("rank_counts", [4, 5], "5 is no multiple of ranks_per_node, which is 2"),
+        ("rank_counts", [2, 4], "stay on one node and cross no switch; take 4 or more"),
+        ("rank_counts", [4, 16], "need 8 nodes, and nodes is 4"),
+        ("nodes", 1, "between 2 nodes at least"),
+        ("ranks_per_node", 8, "processor.num_cpus only 4"),
+        ("netpipe_repeats", -1, "is below 0"),
+        ("imb_arguments", ["-time", 3], "no list of strings"),
+        ("step_limit_s", 0, "not above 0"),
+        ("sizes", {"omb": {}}, "'omb' is no benchmark; those are netpipe, imb, osu"),
+        ("sizes", {"imb": 3000}, "imb: give a dictionary of settings"),
+        ("sizes", {"osu": {"also": [3000]}}, "osu: OSU measures sizes that double, and no others"),
+        ("sizes", {"imb": {"also": ["3000"]}}, "imb: also.0: "),
+        ("sizes", {"imb": {"also": [2**30]}}, "imb: 1073741824 bytes is above max_message_bytes"),
+        ("sizes", {"netpipe": {"perturbation": 5}}, "would not increase from 1 byte on"),
+    ],
+)
+def test_a_bad_value_is_refused_with_its_remedy(tmp_path, configuration, key, value, remedy):
+    configuration["systems"][0]["partitions"][0]["extras"][key] = value
+    said = refusal(tmp_path, configuration)
+    assert said.startswith("partition cluster:gige: ")
+    assert remedy in said
+
+
+def test_a_benchmark_neither_there_nor_absent_is_refused(tmp_path, configuration):
+    configuration["environments"][0]["extras"]["absent"] = {}
+    said = refusal(tmp_path, configuration)
+    assert said.startswith("environment mpich: features: name 'imb'")
+
+
+def test_a_benchmark_both_there_and_absent_is_refused(tmp_path, configuration):
+    configuration["environments"][0]["features"].append("imb")
+    assert "not in both" in refusal(tmp_path, configuration)
+
+
+@pytest.mark.parametrize(
+    ("absent", "remedy"), [({"omb": "no"}, "is no benchmark"), ({"imb": ""}, "say why")]
+)
+def test_an_absence_needs_a_known_benchmark_and_a_reason(tmp_path, configuration, absent, remedy):
+    configuration["environments"][0]["extras"]["absent"] = absent
+    assert remedy in refusal(tmp_path, configuration)
+
+
+def test_another_scheduler_or_launcher_is_refused(tmp_path, configuration):
+    configuration["systems"][0]["partitions"][0]["launcher"] = "mpirun"
+    said = refusal(tmp_path, configuration)
+    assert said == "partition cluster:gige: launcher: is 'mpirun'; the checks need 'srun'"
+
+
+def test_an_environment_that_is_not_defined_is_refused(tmp_path, configuration):
+    configuration["systems"][0]["partitions"][0]["environs"].append("openmpi")
+    said = refusal(tmp_path, configuration)
+    assert said == (
+        "partition cluster:gige: environs: 'openmpi' is not defined in this file; it has mpich"
+    )
+
+
+def test_two_partitions_of_one_name_are_refused(tmp_path, configuration):
+    partitions = configuration["systems"][0]["partitions"]
+    partitions.append(copy.deepcopy(partitions[0]))
+    del partitions[1]["extras"]["baseline"]
+    said = refusal(tmp_path, configuration)
+    assert said == "partition cluster:gige: name: is there twice; names are unique in a system"
+
+
+@pytest.mark.parametrize("place", ["systems", "partitions", "environments"])
+@pytest.mark.parametrize("entry", [None, "gige", ["gige"], {}, {"name": 1}])
+def test_an_entry_that_is_none_is_refused(tmp_path, configuration, place, entry):
+    holder = configuration["systems"][0] if place == "partitions" else configuration
+    holder[place].append(entry)
+    assert "name: is missing" in refusal(tmp_path, configuration)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("time_limit", "30 min"),
+        ("time_limit", ""),
+        ("time_limit", 30),
+        ("environs", [["mpich"]]),
+        ("extras", None),
+        ("extras", []),
+        ("environs", 3),
+    ],
+)
+def test_a_value_of_another_type_is_refused(tmp_path, configuration, key, value):
+    configuration["systems"][0]["partitions"][0][key] = value
+    assert f"partition cluster:gige: {key}: " in refusal(tmp_path, configuration)
+
+
+def test_a_file_that_does_not_run_is_refused(tmp_path):
+    (tmp_path / "cluster.py").write_text("site_configuration = {'systems': [}\n")
+    with pytest.raises(SiteError, match=r"cluster\.py: the file: Python: SyntaxError"):
+        site.gather(tmp_path)
+
+
+def test_a_file_without_a_configuration_is_refused(tmp_path):
+    (tmp_path / "cluster.py").write_text("configuration = {}\n")
+    with pytest.raises(SiteError, match="site_configuration: is missing"):
+        site.gather(tmp_path)
+
+
+def test_the_documentation_names_every_key():
+    text = (ROOT / "docs" / "site.md").read_text()
+    for key in (*PARTITION_KEYS, *ENVIRONMENT_KEYS):
+        assert f"`{key}`" in text
+
+
+@pytest.mark.parametrize(
+    ("extras", "reason"),
+    [
+        ({"baseline": "openmpi"}, "extras['baseline']: 'openmpi' is none of its environs, mpich"),
+        ({"baseline": ""}, "one partition names the environment that scores are relative to"),
+        ({"criteria": {"jumps": {}}}, "extras['criteria']: 'jumps' is no criterion; those are"),
+        ({"retired": {"lam": " "}}, "extras['retired']: say why 'lam' is gone, in a sentence"),
+        ({"retired": {"mpich": "old"}}, "extras['retired']: 'mpich' is among its environs"),
+    ],
+)
+def test_what_the_verdict_needs_of_a_partition_is_checked(tmp_path, configuration, extras, reason):
+    configuration["systems"][0]["partitions"][0]["extras"] |= extras
+    with pytest.raises(SiteError) as caught:
+        site.load(written(tmp_path, configuration))
+    assert reason in str(caught.value)
+
+
+def test_only_one_partition_of_a_system_has_the_baseline(tmp_path, configuration):
+    partitions = configuration["systems"][0]["partitions"]
+    partitions.append(copy.deepcopy(partitions[0]) | {"name": "nexus"})
+    with pytest.raises(SiteError, match="scores are relative to, and gige, nexus"):
+        site.load(written(tmp_path, configuration))
+
+
+@pytest.mark.parametrize(
+    ("known", "reason"),
+    [
+        ({"NetPIPE (": "why"}, "'NetPIPE (' is no regular expression"),
+        ({"NetPIPE .*": ""}, "say what is known of 'NetPIPE .*', in a sentence"),
+    ],
+)
+def test_a_known_flaw_is_an_expression_and_a_reason(tmp_path, configuration, known, reason):
+    configuration["environments"][0]["extras"]["known"] = known
+    with pytest.raises(SiteError) as caught:
+        site.load(written(tmp_path, configuration))
+    assert f"environment mpich: extras['known']: {reason}" in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["swi" + "{" * 50_000, "switch"])
+def test_what_a_file_says_at_length_is_quoted_by_its_beginning_and_end(
+    tmp_path, configuration, key
+):
+    extras = configuration["systems"][0]["partitions"][0]["extras"]
+    extras[key] = 0 if key != "switch" else "x" * 50_000 + "\n"
+    said = refusal(tmp_path, configuration)
+    assert "characters more) …" in said
+    assert len(said) < 3000
+
+
+def several(configuration, **environments) -> dict:
+    """The configuration with further environments: name to whether it has IMB, and its extras."""
+    (mpich,) = configuration["environments"]
+    for name, (imb, extras) in environments.items():
+        one = copy.deepcopy(mpich) | {"name": name}
+        one["extras"] |= extras
+        if imb:
+            one["features"].append("imb")
+            del one["extras"]["absent"]["imb"]
+        configuration["environments"].append(one)
+        configuration["systems"][0]["partitions"][0]["environs"].append(name)
+    return configuration
+
+
+def pairs_in(folder, configuration) -> tuple[str, ...]:
+    written(folder, configuration)
+    gathered = site.gather(folder)
+    by_name = {one["name"]: one for one in gathered["environments"]}
+    (entry,) = gathered["systems"][0]["partitions"]
+    there = [by_name[name] for name in entry["environs"] if name in by_name]
+    return pair_environments(
+        Partition.model_validate(entry["extras"]).pair_settings(),
+        [(one["name"], one["features"], one["extras"]) for one in there],
+    )
+
+
+def test_nodes_are_measured_in_pairs_in_the_first_environment_that_has_imb(tmp_path, configuration):
+    several(configuration, one=(True, {}), other=(True, {}))
+    assert pairs_in(tmp_path, configuration) == ("one",)
+
+
+def test_an_environment_that_cannot_be_used_leaves_pairs_to_another(tmp_path, configuration):
+    stale = {"unusable": "its build is stale"}
+    several(configuration, one=(True, stale), other=(True, {}), third=(True, {}))
+    assert pairs_in(tmp_path, configuration) == ("other",)
+
+
+def test_where_none_can_be_used_pairs_fail_in_the_first(tmp_path, configuration):
+    several(configuration, one=(True, {"unusable": "its build is stale"}))
+    assert pairs_in(tmp_path, configuration) == ("one",)
+
+
+def test_without_imb_no_node_is_measured_in_pairs(tmp_path, configuration):
+    assert pairs_in(tmp_path, configuration) == ()
+
+
+def test_a_site_names_the_environments_that_measure_pairs(tmp_path, configuration):
+    several(configuration, one=(True, {}), other=(True, {}), third=(True, {}))
+    pairs = {"environments": ["third", "other"]}
+    configuration["systems"][0]["partitions"][0]["extras"]["pairs"] = pairs
+    assert pairs_in(tmp_path, configuration) == ("other", "third")
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("openmpi", "'openmpi' is none of its environs, mpich, one"),
+        ("mpich", "'mpich' has no IMB, which measures pairs; name one"),
+    ],
+)
+def test_an_environment_that_cannot_measure_pairs_is_refused(tmp_path, configuration, name, remedy):
+    several(configuration, one=(True, {}))
+    pairs = {"environments": [name]}
+    configuration["systems"][0]["partitions"][0]["extras"]["pairs"] = pairs
+    said = refusal(tmp_path, configuration)
+    assert said == f"partition cluster:gige: extras['pairs']: environments: {remedy}"

@@ -1,0 +1,145 @@
+"""Of each partition the verdict says how many of its usable nodes were measured."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from netproof.session import session
+from netproof.session.provenance import OfSession
+from netproof.session.session import Session
+from netproof.session.slurm_nodes import PartitionNodes
+from netproof.site import site
+from netproof.site.matrix import matrix
+from netproof.site.slurm import SlurmNode
+from netproof.verdict import coverage
+
+ROOT = Path(__file__).resolve().parents[3]
+SESSIONS = ROOT / "tests" / "data" / "sessions"
+
+
+@pytest.fixture(scope="module")
+def passed() -> Session:
+    """A session that measured on gige-1 and gige-2."""
+    return session.load(SESSIONS / "passed.json")
+
+
+GIGE = matrix(site.gather(ROOT / "site-config"), "testbed").partitions["gige"]
+LENIENT = GIGE.model_copy(update={"coverage_percent": 0})
+
+
+def covered(
+    passed: Session, states: dict[str, str] | None, why: str = "", **values: object
+) -> coverage.Coverage:
+    """The coverage where Slurm had the nodes in these states, or was not asked."""
+    slurm = ()
+    if states is not None:
+        there = tuple(SlurmNode(name, state, "") for name, state in states.items())
+        slurm = (PartitionNodes("gige", there, why),)
+    made = OfSession(None, (), (), {}, slurm)
+    (found,) = coverage.judge(made, passed, {"gige": LENIENT.model_copy(update=values)})
+    return found
+
+
+STATES = {"gige-1": "idle", "gige-2": "allocated", "gige-3": "idle", "gige-4": "mixed"}
+
+
+def test_the_nodes_that_took_part_between_nodes_are_measured(passed):
+    assert coverage.measured_nodes(passed, "gige") == {"gige-1", "gige-2"}
+    assert coverage.measured_nodes(passed, "elsewhere") == set()
+    inside = dataclasses.replace(
+        passed,
+        results=tuple(
+            dataclasses.replace(r, case=dataclasses.replace(r.case, path="inside"))
+            for r in passed.results
+            if r.case is not None
+        ),
+    )
+    assert coverage.measured_nodes(inside, "gige") == set()
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({}, "gige: 2 of 4 usable nodes measured; not measured gige-3; busy gige-4"),
+        (
+            {"gige-3": "down*", "gige-4": "drained"},
+            "gige: 2 of 2 usable nodes measured; down gige-3; drained gige-4",
+        ),
+        (
+            {"gige-3": "idle*", "gige-4": "maint"},
+            "gige: 2 of 2 usable nodes measured; down gige-3; drained gige-4",
+        ),
+        # A node that was measured although Slurm had it as down then.
+        (
+            {"gige-2": "down"},
+            "gige: 1 of 3 usable nodes measured; not measured gige-3; busy gige-4; down gige-2",
+        ),
+    ],
+)
+def test_the_line_has_all_nodes_that_were_not_measured_by_name(passed, changes, line):
+    found = covered(passed, STATES | changes)
+    assert str(found) == line
+    assert not found.failed
+
+
+def test_fewer_than_the_site_needs_fail(passed):
+    assert not covered(passed, STATES, coverage_percent=50).failed
+    found = covered(passed, STATES, coverage_percent=51)
+    assert found.failed
+    assert str(found).endswith("; the site needs 51 % of the usable ones (coverage_percent)")
+    # Nodes that Slurm cannot give are not missed.
+    away = STATES | {"gige-3": "down", "gige-4": "drained*"}
+    assert not covered(passed, away, coverage_percent=100).failed
+
+
+def test_by_default_every_usable_node_is_needed(passed):
+    assert GIGE.coverage_percent == 100
+    assert covered(passed, STATES, coverage_percent=100).failed
+
+
+def test_where_slurm_is_not_known_what_the_site_states_counts(passed):
+    found = covered(passed, {}, "Slurm has no partition gige")
+    assert not found.failed
+    assert str(found) == (
+        "gige: 2 nodes measured of 4 that the site states; what Slurm has is not known: Slurm has"
+        " no partition gige"
+    )
+    why = "Slurm has no partition gige"
+    assert not covered(passed, {}, why, coverage_percent=50).failed
+    assert covered(passed, {}, why, coverage_percent=51).failed
+    assert not covered(passed, {}, why, coverage_percent=100, nodes=2).failed
+    assert covered(passed, dict.fromkeys(STATES, "down"), coverage_percent=1).failed
+
+
+def test_sessions_of_before_slurm_was_asked_do_not_fail(passed):
+    before = covered(passed, None, coverage_percent=100)
+    assert (before.failed, before.known, before.told) == (False, False, False)
+
+
+def test_a_link_that_was_measured_one_way_is_known_in_one_direction(passed):
+    assert {("gige-1", "gige-2"), ("gige-2", "gige-1")} <= coverage.links(passed, "gige")
+    assert covered(passed, STATES).one_way == ()
+    result = next(
+        r
+        for r in passed.results
+        if r.measured and (r.case.function, r.case.path) == ("PingPong", "between")
+    )
+    # osu_bw sends from the first rank to the second.
+    case = dataclasses.replace(result.case, benchmark="osu", function="bw")
+    streamed = dataclasses.replace(passed, results=(dataclasses.replace(result, case=case),))
+    found = covered(streamed, STATES)
+    assert found.one_way == (("gige-1", "gige-2"),)
+    assert str(found).endswith("; links known only in one direction: gige-1 to gige-2")
+
+
+def test_a_session_that_left_cases_of_a_partition_does_not_fail_by_its_nodes(passed):
+    there = tuple(SlurmNode(name, state, "") for name, state in STATES.items())
+    made = OfSession(None, (), (), {}, (PartitionNodes("gige", there, ""),))
+    (asked,) = coverage.judge(made, passed, {"gige": GIGE})
+    assert asked.failed
+    (deferred,) = coverage.judge(made, passed, {"gige": GIGE}, {"gige"})
+    assert not deferred.failed
+    assert str(deferred).endswith("; cases were deferred")

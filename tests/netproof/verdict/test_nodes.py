@@ -1,0 +1,380 @@
+"""Nodes that are not the same, or not what the site says, are named, each fault in a sentence."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from netproof.criteria import Level
+from netproof.session import node_differences, node_facts, provenance
+from netproof.session.node_differences import NodeInJob
+from netproof.session.node_facts import Node
+from netproof.session.provenance import OfSession, Software
+from netproof.site.keys import FACTS
+from netproof.site.partition import Partition
+from netproof.verdict import nodes
+from netproof.verdict.node_findings import NodeFinding, NodeFindingKind
+from netproof.verdict.nodes import Declared
+
+RECORDED = Path(__file__).resolve().parents[2] / "data" / "nodes"
+GIGE = tuple(f"gige-{n}" for n in range(1, 5))
+SOFTWARE = Software("0.1.0", "4.10.4", "slurm 22.05.8", "abc", False, (), {})
+SITE = Partition(
+    switch="gige",
+    nic="veth",
+    driver="veth",
+    link_mbit_s=1000,
+    mtu=1500,
+    interface="eth1",
+    nodes=4,
+    ranks_per_node=1,
+    rank_counts=[2, 4],
+    max_message_bytes=1024,
+    contention_domain="",
+    netpipe_repeats=0,
+    netpipe_mpi_inside_repeats=0,
+    line_rate_from_bytes=0,
+    step_limit_s=60,
+    # As the testbed's file has it.
+    may_differ={"link_mbit_s": "ethtool has a rate of its own for a veth"},
+)
+
+
+def in_job(folder: str = "same", jobid: str = "7", environment: str = "mpich") -> list[NodeInJob]:
+    """The nodes of a recorded job."""
+    record = provenance.of_job(RECORDED / folder, GIGE, SOFTWARE)
+    return [
+        NodeInJob("gige", environment, f"job {jobid}", jobid, Node(**values))
+        for values in record["nodes"]
+    ]
+
+
+def changed(found: NodeInJob, **values: Any) -> NodeInJob:
+    """The node with other values; those of a group are beside what it has."""
+    merged = {
+        name: {**getattr(found.node, name), **value} if isinstance(value, dict) else value
+        for name, value in values.items()
+    }
+    return dataclasses.replace(found, node=dataclasses.replace(found.node, **merged))
+
+
+def with_changed(*names: str, **values: Any) -> list[NodeInJob]:
+    """The recorded job with these nodes changed."""
+    return [changed(one, **values) if one.node.node in names else one for one in in_job()]
+
+
+def judged(found: Iterable[NodeInJob], site: Partition = SITE) -> tuple[NodeFinding, ...]:
+    """What is found of these nodes."""
+    made = OfSession(SOFTWARE, tuple(found), (), {})
+    declared = Declared(site.interface, site.link_mbit_s, site.mtu)
+    return nodes.judge(made, {"gige": site}, {"gige": declared})
+
+
+def sentences(found: Iterable[NodeInJob], site: Partition = SITE) -> list[str]:
+    return [one.why for one in judged(found, site)]
+
+
+def test_every_fact_that_is_judged_may_be_told_to_differ_by_its_name():
+    fields = {field.name for field in dataclasses.fields(Node)}
+    judged_as = (fields - {*node_differences.OF_ITS_OWN, "interface"}) | {"clock", "path"}
+    assert {*FACTS} == judged_as
+
+
+def test_nodes_that_are_alike_and_as_the_site_says_have_no_finding():
+    assert judged(in_job()) == ()
+    assert judged([*in_job(), *in_job("same", "8", "openmpi4")]) == ()
+
+
+def test_another_mtu_is_one_sentence_with_what_it_does_to_packets():
+    (found,) = judged(in_job("differ"))
+    assert str(found) == (
+        "gige: gige-2: MTU 1400, 3 others 1500, as the site's file says;"
+        " packets from gige-1 of 1500 bytes do not come through to it"
+    )
+    assert (found.level, found.kind) == (Level.FAIL, NodeFindingKind.DECLARED)
+    assert (found.nodes, found.value, found.others) == (("gige-2",), "1400", "1500")
+
+
+def test_what_no_node_has_of_the_sites_word_is_told_of_all_together():
+    assert sentences(in_job(), SITE.model_copy(update={"mtu": 9000})) == [
+        "gige-[1-4]: MTU 1500, the site's file says 9000"
+    ]
+    assert sentences(in_job(), SITE.model_copy(update={"may_differ": {}})) == [
+        "gige-[1-4]: link rate in Mbit/s 10000, the site's file says 1000"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("names", "values", "sentence"),
+    [
+        (
+            ["gige-3"],
+            {"sysctls": {"net.ipv4.tcp_sack": "0"}},
+            "gige-3: sysctl net.ipv4.tcp_sack = 0, 3 others 1",
+        ),
+        (["gige-1"], {"kernel": "6.1"}, "gige-1: kernel 6.1, 3 others 6.18.44-fc-v657 #1 SMP"),
+        (["gige-1"], {"duplex": "Half"}, "gige-1: duplex Half, 3 others Full"),
+        (GIGE, {"duplex": "Half"}, "gige-[1-4]: duplex Half"),
+        (["gige-4"], {"state": "no carrier"}, "gige-4: interface eth1 no carrier, 3 others up"),
+        (
+            ["gige-2"],
+            {"memory": {"total KiB": "12342046"}},
+            "gige-2: memory 11.77 GiB, 3 others 23.54 GiB",
+        ),
+        (
+            ["gige-2"],
+            {"programs": {"NPtcp": f"{'0' * 64} /usr/bin/NPtcp"}},
+            "gige-2: program NPtcp 000000000000, 3 others ",
+        ),
+        (
+            ["gige-1", "gige-2"],
+            {"governor": "powersave"},
+            "gige-[3-4]: governor not known (the kernel sets no CPU frequencies here), known on 2",
+        ),
+        (
+            ["gige-3", "gige-4"],
+            {"hugepages": "always"},
+            "transparent hugepages differs: gige-[3-4] always, gige-[1-2] madvise",
+        ),
+    ],
+)
+def test_the_few_are_held_against_the_many(names, values, sentence):
+    (told,) = sentences(with_changed(*names, **values))
+    assert told.startswith(sentence)
+
+
+def test_two_nodes_that_differ_are_both_named():
+    first, second = in_job()[:2]
+    (found,) = judged([first, changed(second, sysctls={"net.ipv4.tcp_sack": "0"})])
+    assert found.why == "sysctl net.ipv4.tcp_sack differs: gige-2 0, gige-1 1"
+    assert (found.kind, found.nodes) == (NodeFindingKind.NO_MAJORITY, ("gige-1", "gige-2"))
+
+
+def test_nodes_of_different_jobs_are_compared_too():
+    elsewhere = [
+        changed(one, sysctls={"net.ipv4.tcp_sack": "0"}) for one in in_job("same", "8")[3:]
+    ]
+    assert sentences([*in_job()[:3], *elsewhere]) == [
+        "gige-4: sysctl net.ipv4.tcp_sack = 0, 3 others 1"
+    ]
+
+
+def test_a_node_that_changes_within_the_session_is_told_with_the_jobs():
+    later = [
+        changed(one, cpus=1) if one.node.node == "gige-2" else one for one in in_job("same", "10")
+    ]
+    (found,) = judged([*later, *in_job("same", "9")])
+    assert found.why == "gige-2: number of CPUs 2 in job 9, 1 in job 10"
+    assert found.kind is NodeFindingKind.CHANGED
+
+
+def test_memory_may_differ_by_a_hundredth():
+    kib = int(in_job()[0].node.memory["total KiB"])
+    assert sentences(with_changed("gige-2", memory={"total KiB": str(int(kib * 1.009))})) == []
+    assert sentences(with_changed("gige-2", memory={"total KiB": str(int(kib * 1.02))})) != []
+    # Whatever a report says.
+    assert sentences(with_changed("gige-2", memory={"total KiB": "much"})) == [
+        "gige-2: memory much, 3 others 23.54 GiB"
+    ]
+
+
+def test_rates_that_a_card_adapts_are_of_the_moment():
+    adaptive = {"Adaptive RX": "on TX: off", "rx-usecs": "8", "tx-usecs": "16"}
+    others = {**adaptive, "rx-usecs": "64"}
+    alike = [changed(one, coalescing=adaptive) for one in in_job()]
+    assert sentences([*alike[:3], changed(alike[3], coalescing=others)]) == []
+    fixed = [changed(one, coalescing={"Adaptive RX": "off TX: off"}) for one in alike]
+    assert sentences([*fixed[:3], changed(fixed[3], coalescing={"rx-usecs": "64"})]) == [
+        "gige-4: coalescing rx-usecs 64, 3 others 8"
+    ]
+
+
+def test_many_keys_in_which_the_same_nodes_differ_are_one_sentence():
+    offloads = {name: "off" for name in list(in_job()[0].node.offloads)[:40]}
+    alike = [changed(one, offloads=dict.fromkeys(offloads, "on")) for one in in_job()]
+    (found,) = judged(
+        [*alike[:2], *(changed(one, offloads=offloads) for one in alike[2:3]), alike[3]]
+    )
+    assert found.why == (
+        "gige-3: 40 offloads differ: offload generic-receive-offload off, 3 others on;"
+        " offload generic-segmentation-offload off, 3 others on; and 38 more"
+    )
+    assert found.fact == "offloads"
+    two = [*alike[:1], *(changed(one, offloads=offloads) for one in alike[1:2])]
+    (found,) = judged(two)
+    assert found.why.startswith(
+        "gige-[1-2]: 40 offloads differ: offload generic-receive-offload gige-2 off, gige-1 on; "
+    )
+
+
+def test_what_a_site_lets_differ_is_no_finding():
+    found = with_changed("gige-3", sysctls={"net.ipv4.tcp_sack": "0"}, cpus=1)
+    for allowed in ("sysctls", "sysctls net.ipv4.tcp_sack"):
+        site = SITE.model_copy(update={"may_differ": {allowed: "a trial", **SITE.may_differ}})
+        assert sentences(found, site) == ["gige-3: number of CPUs 1, 3 others 2"]
+
+
+def test_what_others_know_warns_with_the_reason():
+    absent = {**in_job()[2].node.absent, "driver": "ethtool is not installed"}
+    (found,) = judged(with_changed("gige-3", driver=None, absent=absent))
+    assert found.why == "gige-3: driver not known (ethtool is not installed), known on 3 others"
+    assert (found.level, found.kind) == (Level.WARN, NodeFindingKind.NOT_KNOWN)
+
+
+def test_one_reason_for_several_facts_is_one_sentence():
+    why = "ethtool is not installed"
+    absent = dict.fromkeys(
+        ("driver", "duplex", "offloads", "driver_version", "autonegotiation"), why
+    )
+    without = [
+        dataclasses.replace(
+            one,
+            node=dataclasses.replace(
+                one.node,
+                **dict.fromkeys(("driver", "duplex", "driver_version", "autonegotiation")),
+                offloads={},
+                absent={**one.node.absent, **absent},
+            ),
+        )
+        if one.node.node == "gige-3"
+        else one
+        for one in in_job()
+    ]
+    (found,) = judged(without)
+    assert found.why == (
+        "gige-3: driver, driver version, duplex, autonegotiation and 1 more not known"
+        " (ethtool is not installed), known on 3 others"
+    )
+
+
+def test_what_no_node_knows_is_no_finding_unless_the_site_says_it():
+    absent = {"kernel": "gone", "link_mbit_s": "ethtool: Unknown!"}
+    found = with_changed(*GIGE, kernel=None, link_mbit_s=None, absent=absent)
+    assert sentences(found) == []
+    (told,) = judged(found, SITE.model_copy(update={"may_differ": {}}))
+    assert told.why == "gige-[1-4]: link rate in Mbit/s not known (ethtool: Unknown!)"
+    assert told.level is Level.WARN
+
+
+def test_a_node_without_the_interface_fails_in_one_sentence():
+    why = 'ip link: Device "eth1" does not exist.'
+    nothing = dict.fromkeys(
+        ("state", "mtu", "address", "link_mbit_s", "duplex", "autonegotiation", "driver")
+    )
+    absent = dict.fromkeys((*nothing, "offloads", "coalescing"), why)
+    without = [
+        dataclasses.replace(
+            one,
+            node=dataclasses.replace(
+                one.node,
+                **nothing,
+                offloads={},
+                path_passed_bytes=None,
+                absent={**one.node.absent, **absent, "path_passed_bytes": why},
+            ),
+        )
+        if one.node.node == "gige-3"
+        else one
+        for one in in_job()
+    ]
+    (found,) = judged(without)
+    assert found.why == f"gige-3: interface eth1 not known ({why}), known on 3 others"
+    assert (found.fact, found.level) == ("state", Level.FAIL)
+
+
+def test_packets_that_do_not_come_through_fail_where_no_mtu_tells_why():
+    (found,) = judged(with_changed("gige-3", path_passed_bytes=84))
+    assert found.why == (
+        "gige-3 to gige-4: packets of 1500 bytes do not come through unfragmented, those of 84 do"
+    )
+    assert (found.nodes, found.level) == (("gige-3", "gige-4"), Level.FAIL)
+    (found,) = judged([*in_job("same", "8"), *with_changed("gige-3", path_passed_bytes=84)])
+    assert found.why.endswith("; so it was in 1 of 2 jobs")
+    assert found.level is Level.WARN
+
+
+def test_a_way_that_cannot_be_tried_warns_where_others_can():
+    silent = with_changed(
+        "gige-3", path_passed_bytes=None, absent={"path_passed_bytes": "no answer"}
+    )
+    (found,) = judged(silent)
+    assert found.level is Level.WARN
+    assert found.why == (
+        "gige-3 to gige-4: whether packets of the MTU come through not known (no answer)"
+    )
+    nowhere = with_changed(
+        *GIGE, path_passed_bytes=None, absent={"path_passed_bytes": "ping is not installed"}
+    )
+    assert judged(nowhere) == ()
+
+
+def ahead(by: Callable[[int], float]) -> list[NodeInJob]:
+    """The recorded job with the clocks of its nodes ahead by so many seconds, by their number."""
+    return [
+        changed(one, clock_ahead_from_s=by(number) - 0.9, clock_ahead_to_s=by(number) + 0.1)
+        for number, one in enumerate(in_job(), 1)
+    ]
+
+
+def test_clocks_that_are_certainly_apart_fail():
+    assert sentences(ahead(lambda number: 1.5 if number == 2 else 0)) == []
+    assert sentences(ahead(lambda number: -13 if number == 2 else 0)) == [
+        "gige-2: clock at least 12.9 s behind that of most others"
+    ]
+    # The first node's own is the one that is off.
+    assert sentences(ahead(lambda number: 0 if number == 1 else -13)) == [
+        "gige-1: clock at least 12.9 s ahead of that of most others"
+    ]
+    assert sentences(ahead(lambda number: 13 if number == 2 else 0)[:2]) == [
+        "clock differs: gige-2 is at least 12.1 s ahead of the first node of its job"
+    ]
+    assert sentences(with_changed("gige-4", clock_ntp_offset_s=-2.5)) == [
+        "gige-4: clock 2.5 s off, by what keeps it"
+    ]
+    loose = SITE.model_copy(update={"clock_offset_ms": 3000})
+    assert sentences(with_changed("gige-4", clock_ntp_offset_s=-2.5), loose) == []
+
+
+PCI = {"width": "16", "maximum width": "16", "speed": "16.0 GT/s PCIe"}
+
+
+def test_a_card_in_a_slot_that_slows_it_fails_alone_and_warns_where_all_are():
+    cards = [changed(one, pci=PCI | {"maximum speed": "16.0 GT/s PCIe"}) for one in in_job()]
+    narrow = changed(cards[1], pci={"width": "8"})
+    (found,) = judged([narrow, *cards[2:]])
+    assert found.why == "gige-2: PCI width 8, 2 others 16"
+    assert found.level is Level.FAIL
+    (found,) = judged([changed(one, pci={"speed": "8.0 GT/s PCIe"}) for one in cards])
+    assert found.why == "gige-[1-4]: PCI speed 8.0 GT/s PCIe, the card can 16.0 GT/s PCIe"
+    assert (found.level, found.kind) == (Level.WARN, NodeFindingKind.BELOW_MAXIMUM)
+
+
+def test_programs_may_differ_between_environments():
+    other = [
+        changed(one, programs={"NPmpi": f"{'1' * 64} /elsewhere/NPmpi"})
+        for one in in_job("same", "8", "openmpi4")
+    ]
+    assert judged([*in_job(), *other]) == ()
+    (found,) = judged([*in_job(), *other[:3], changed(other[3], programs={"NPmpi": "2 /else"})])
+    assert str(found) == "gige openmpi4: gige-4: program NPmpi 2, 3 others 111111111111"
+
+
+def test_nodes_of_before_some_of_it_was_asked_are_judged_by_what_they_have():
+    old = [
+        dataclasses.replace(
+            one,
+            node=Node(
+                **{
+                    name: value
+                    for name, value in dataclasses.asdict(one.node).items()
+                    if name not in node_facts.ADDED
+                }
+            ),
+        )
+        for one in in_job("differ")
+    ]
+    assert sentences(old) == ["gige-2: MTU 1400, 3 others 1500, as the site's file says"]

@@ -1,0 +1,171 @@
+"""What the rounds of a job say of its nodes: recorded rounds, and the same with one node slow."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from statistics import fmean, median
+
+import pytest
+
+from netproof.intake import json_reading
+from netproof.localization.accused import State
+from netproof.measurement.disturbance import DisturbanceSettings
+from netproof.measurement.units import line_rate_mb_s
+from netproof.session import pair_rounds
+from netproof.session.pair_rounds import PairCurve, PairLaunch, PairRounds
+from netproof.site.partition import Partition
+from netproof.verdict import pairs
+
+RECORDED = Path(__file__).resolve().parents[2] / "data" / "jobs" / "pairs"
+NODES = tuple(f"fast-ethernet-{n}" for n in range(1, 5))
+PARTITION = Partition.model_validate(json_reading.json_file(RECORDED / "question.json")["extras"])
+SETTINGS = PARTITION.pair_settings()
+BUSY = DisturbanceSettings(others=1.0, steal=1.0)
+"""By which a machine that was busy throughout was not disturbed."""
+
+
+def recorded(times: int = 1) -> PairRounds:
+    """The rounds of the recorded job, as often as asked for."""
+    where = ("testbed", "fast-ethernet", "mpich")
+    launches, faults, _ = pair_rounds.read(RECORDED, where, PARTITION.max_message_bytes)
+    several = [
+        dataclasses.replace(one, number=one.number + 3 * n, round=one.round + 3 * n)
+        for n in range(times)
+        for one in launches
+    ]
+    return PairRounds(*where, NODES, tuple(several), "7", "quick", 1, faults=faults)
+
+
+def slowed(one: PairLaunch, node: str, factor: float) -> PairLaunch:
+    def pair(given: PairCurve) -> PairCurve:
+        if node not in given.nodes:
+            return given
+        small, large = given.curve.time_us
+        curve = dataclasses.replace(given.curve, time_us=(small, large * factor))
+        return dataclasses.replace(given, curve=curve)
+
+    return dataclasses.replace(one, pairs=tuple(map(pair, one.pairs)))
+
+
+def test_a_node_at_half_the_rate_is_named_with_the_size():
+    rounds = recorded(3)
+    slow = tuple(slowed(one, NODES[2], 2.0) for one in rounds.launches)
+    judged = pairs.judge(dataclasses.replace(rounds, launches=slow), SETTINGS, BUSY)
+    (sentence,) = judged.accusations()
+    assert sentence.startswith("fast-ethernet mpich: ")
+    assert NODES[2] in sentence
+    (accusation,) = judged.judgement.accusations
+    assert accusation.nodes == (NODES[2],)
+    low, high = accusation.effects[0].interval
+    assert 0.45 < low < high < 0.55
+
+
+def test_the_same_rounds_without_it_accuse_nobody():
+    judged = pairs.judge(recorded(3), SETTINGS, BUSY)
+    assert not judged.accusations()
+    assert not judged.faults()
+
+
+def test_rounds_beside_other_work_decide_nothing_and_say_so():
+    judged = pairs.judge(recorded(), SETTINGS, PARTITION.settings().disturbance)
+    assert {one.state for one in judged.judgement.nodes.values()} == {State.UNDECIDED}
+    (sentence,) = judged.undecided()
+    assert "in each of 3 launches something else ran beside" in sentence
+    assert sentence.count("fast-ethernet-") == 4
+    assert "4 undecided" in str(judged)
+
+
+def test_a_round_that_is_not_complete_is_a_fault():
+    rounds = dataclasses.replace(recorded(), faults=("pairs.4 did not run",))
+    judged = pairs.judge(rounds, SETTINGS, BUSY)
+    assert judged.faults() == ("fast-ethernet mpich: rounds of pairs: pairs.4 did not run",)
+
+
+def test_only_what_a_site_asks_for_is_judged():
+    (seen, *_) = pairs.observations(recorded(), SETTINGS, BUSY)
+    assert seen.time_us is None
+    assert seen.rate_mb_s is not None
+    both = SETTINGS.model_copy(update={"quantities": ("latency", "rate")})
+    (seen, *_) = pairs.observations(recorded(), both, BUSY)
+    assert seen.time_us is not None
+
+
+def test_mode_full_has_as_many_rounds_as_every_pair_takes():
+    rounds = dataclasses.replace(recorded(), mode="full")
+    assert pairs.settings_of(rounds, SETTINGS)[1].rounds == 3
+
+
+def test_what_is_told_as_json_has_every_node():
+    document = pairs.judge(recorded(3), SETTINGS, BUSY).as_json()
+    assert list(document["nodes"]) == list(NODES)
+    assert document["launches"] == 9
+
+
+LEAVES = {"leaf1": NODES[:2], "leaf2": NODES[2:]}
+
+
+def test_rounds_of_all_nodes_at_once_tell_the_bisection_bandwidth():
+    rounds = dataclasses.replace(recorded(2), leaves=LEAVES)
+    found = pairs.judge(rounds, SETTINGS, BUSY, PARTITION.link()).bisection
+    rates = [fmean(pair.rate_mb_s for pair in one.pairs) for one in rounds.launches]
+    assert found.mb_s == pytest.approx(median(rates))
+    assert (found.rounds, found.pairs) == (6, 2)
+    line = line_rate_mb_s(PARTITION.link_mbit_s, PARTITION.mtu)
+    assert found.share == pytest.approx(median(rates) / line)
+    assert found.worst == pytest.approx(min(rates) / line)
+    assert found.interval[0] <= found.share <= found.interval[1]
+    assert 0.5 < found.within < 1.1
+    assert 0.5 < found.across < 1.1
+
+
+def test_slow_pairs_across_leaves_are_told_apart_from_those_below_one():
+    def slow(one: PairLaunch) -> PairLaunch:
+        def pair(given: PairCurve) -> PairCurve:
+            if any(set(given.nodes) <= set(nodes) for nodes in LEAVES.values()):
+                return given
+            small, large = given.curve.time_us
+            curve = dataclasses.replace(given.curve, time_us=(small, large * 4))
+            return dataclasses.replace(given, curve=curve)
+
+        return dataclasses.replace(one, pairs=tuple(map(pair, one.pairs)))
+
+    rounds = dataclasses.replace(recorded(), leaves=LEAVES)
+    rounds = dataclasses.replace(rounds, launches=tuple(map(slow, rounds.launches)))
+    found = pairs.judge(rounds, SETTINGS, BUSY, PARTITION.link()).bisection
+    assert found.across < 0.3
+    assert found.within > 0.8
+    assert "across leaves" in str(found)
+
+
+def test_a_share_that_a_site_asks_for_fails_or_stays_open_by_its_interval():
+    def judged(least: float) -> pairs.JudgedPairs:
+        settings = SETTINGS.model_copy(update={"bisection": least})
+        return pairs.judge(recorded(2), settings, BUSY, PARTITION.link())
+
+    low, high = judged(0.5).bisection.interval
+    assert judged(0.99 * low).faults() == ()
+    (fault,) = judged(1.01 * high).faults()
+    assert "effective bisection bandwidth" in fault
+    assert fault.endswith("is asked for")
+    open_ = judged((low + high) / 2)
+    assert open_.faults() == ()
+    assert any("is asked for" in why for why in open_.undecided())
+
+
+def test_where_pairs_take_turns_there_is_no_bisection_and_a_bound_on_it_is_open():
+    rounds = recorded()
+    single = tuple(dataclasses.replace(one, pairs=one.pairs[:1]) for one in rounds.launches)
+    settings = SETTINGS.model_copy(update={"bisection": 0.9})
+    judged = pairs.judge(
+        dataclasses.replace(rounds, launches=single), settings, BUSY, PARTITION.link()
+    )
+    assert judged.bisection is None
+    assert any("no round in which all pairs measured at once" in why for why in judged.undecided())
+    assert pairs.judge(rounds, SETTINGS, BUSY).bisection is None
+
+
+def test_disturbed_rounds_tell_nothing_of_bisections():
+    assert (
+        pairs.judge(recorded(), SETTINGS, DisturbanceSettings(), PARTITION.link()).bisection is None
+    )

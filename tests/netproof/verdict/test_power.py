@@ -1,0 +1,102 @@
+"""The smallest changes that recorded sessions would have called failures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from netproof.measurement.curve import Curve
+from netproof.session import session
+from netproof.site.matrix import Matrix
+from netproof.verdict import power
+from netproof.verdict.power import FACTORS, Change, Examined
+
+SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
+
+
+def no_references(case):
+    return {}
+
+
+def examined(name: str, references=no_references) -> Examined:
+    stored = session.load(SESSIONS / f"{name}.json")
+    cases = tuple(one.case for one in stored.results if one.case is not None)
+    matrix = Matrix(cases, (), True, {}, {}, None, frozenset())
+    return Examined(stored, matrix, references)
+
+
+@pytest.fixture(scope="module")
+def repeated() -> Examined:
+    """A session with several launches of each case."""
+    return examined("healthy")
+
+
+def one_way(of: Examined, protocol: str = "tcp"):
+    """NetPIPE between two nodes."""
+    return next(
+        case
+        for case in of.cases
+        if (case.benchmark, case.function, case.path, case.direction)
+        == ("netpipe", protocol, "between", "oneway")
+    )
+
+
+def test_the_stated_change_fails_and_the_next_milder_one_passes(repeated):
+    stated = 0
+    for case in repeated.cases[:6]:
+        for one in repeated.power(case).smallest:
+            if one.factor is None:
+                assert not repeated.fails_with(case, one.change, FACTORS[-1], one.size)
+                continue
+            assert repeated.fails_with(case, one.change, one.factor, one.size) == one.by
+            place = FACTORS.index(one.factor)
+            if place:
+                assert not repeated.fails_with(case, one.change, FACTORS[place - 1], one.size)
+            stated += 1
+    assert stated
+
+
+def test_how_sure_it_is_takes_several_launches(repeated):
+    case = one_way(repeated)
+    found = repeated.power(case)
+    assert found.launches > 1
+    for one in found.smallest:
+        if one.factor is not None:
+            assert one.sure >= one.factor
+    single = examined("passed")
+    (alone,) = (single.power(case) for case in [one_way(single)])
+    if alone.launches == 1:
+        assert all(one.sure is None for one in alone.smallest)
+
+
+def test_a_reference_on_the_latency_makes_a_longer_one_fail(repeated):
+    case = one_way(repeated)
+    found = {one.change: one for one in repeated.power(case).smallest}
+
+    def bound(case):
+        return {"latency_us": [1000.0, None, 0.1, "us"]}
+
+    bounded = examined("healthy", bound)
+    here = {one.change: one for one in bounded.power(case).smallest}
+    assert here[Change.LATENCY].factor is not None
+    assert (here[Change.LATENCY].factor) <= (found[Change.LATENCY].factor or FACTORS[-1])
+
+
+def test_a_case_that_failed_has_no_smallest_change(repeated):
+    def bound(case):
+        return {"latency_us": [0.001, None, 0.1, "us"]}
+
+    failed = examined("healthy", bound)
+    assert failed.power(one_way(failed)).smallest == ()
+
+
+def test_times_and_rates_change_together():
+    curve = Curve((1, 2), (1.0, 2.0), (1.0, 1.0), (0.5, 1.0), (0.8, 1.6))
+    slower = power.with_times(curve, (2.0, 2.0))
+    assert slower == Curve((1, 2), (2.0, 2.0), (0.5, 1.0), (1.0, 1.0), (1.6, 1.6))
+
+
+def test_a_time_of_nothing_changes_nothing_beside_it():
+    curve = Curve((1, 2), (0.0, 2.0), (1.0, 1.0))
+    assert power.with_times(curve, (1.0, 2.0)).bandwidth_mb_s == (1.0, 1.0)

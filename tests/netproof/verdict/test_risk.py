@@ -1,0 +1,109 @@
+"""What buyer and seller risk: estimates, the rule, plans that 1,000 acceptances show."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from netproof.errors import NetproofError
+from netproof.verdict import risk
+from netproof.verdict.risk import Rule, Scatter
+
+
+def drawn(within: float, between: float, sessions: int, launches: int, seed: int) -> list:
+    random = np.random.default_rng(seed)
+    levels = between * random.standard_normal(sessions)
+    return np.exp(levels[:, None] + within * random.standard_normal((sessions, launches))).tolist()
+
+
+class TestScatter:
+    def test_launches_and_sessions_are_told_apart(self):
+        found = risk.scatter(drawn(0.02, 0.1, 400, 5, 1))
+        assert found.within == pytest.approx(0.02, rel=0.1)
+        assert found.between == pytest.approx(0.1, rel=0.15)
+        assert (found.sessions, found.launches) == (400, 2000)
+
+    def test_what_launches_explain_is_no_scatter_of_sessions(self):
+        assert risk.scatter(drawn(0.1, 0.0, 400, 5, 2)).between < 0.02
+
+    def test_of_single_launches_all_scatter_is_that_of_sessions(self):
+        found = risk.scatter([[1.0], [1.1], [0.9]])
+        assert found.within == 0
+        assert found.between > 0
+
+    @pytest.mark.parametrize(
+        ("sessions", "said"), [([[1, 2]], "one session"), ([[1, 0], [1, 1]], "no scatter")]
+    )
+    def test_what_has_none_says_why(self, sessions, said):
+        with pytest.raises(NetproofError, match=said):
+            risk.scatter(sessions)
+
+
+class TestOutcomes:
+    SMALL = Scatter(0.01, 0.01, 10, 30)
+
+    def test_far_from_the_bound_everything_is_certain(self):
+        assert risk.outcomes(1.0, 0.8, self.SMALL).passed == 1
+        assert risk.outcomes(0.5, 0.8, self.SMALL).failed == 1
+        assert risk.outcomes(1.0, 1.3, self.SMALL).passed == 1
+        assert risk.outcomes(2.0, 1.3, self.SMALL).failed == 1
+
+    def test_at_the_bound_half_of_the_sessions_lie_on_either_side(self):
+        found = risk.outcomes(0.8, 0.8, self.SMALL)
+        assert found.passed + found.failed + found.inconclusive == pytest.approx(1)
+        assert 0.2 < found.passed < 0.6
+        assert found.inconclusive > 0
+
+    def test_the_worse_the_network_the_rarer_it_passes(self):
+        curve = risk.characteristic(0.9, Scatter(0.05, 0.05, 5, 15), (0.05, 0.1, 0.2, 0.4))
+        passed = [one.passed for one in curve.shares]
+        assert passed == sorted(passed, reverse=True)
+        assert curve.seller() == pytest.approx(1 - passed[0])
+        assert curve.buyer(0.2) == passed[3]
+        with pytest.raises(NetproofError, match="no point"):
+            curve.buyer(0.33)
+
+    def test_a_single_launch_decides_by_its_value_until_others_are_made(self):
+        found = risk.outcomes(0.79, 0.8, Scatter(0.0, 0.0, 3, 3), Rule(1, 3, 12))
+        assert found.failed == 1
+
+
+class TestPlan:
+    @pytest.mark.parametrize("launches", [1, 3, 5])
+    @pytest.mark.parametrize("larger", [True, False])
+    @pytest.mark.parametrize(
+        ("within", "between", "margin"), [(0.02, 0.03, 0.05), (0.1, 0.05, 0.1), (0.2, 0.2, 0.2)]
+    )
+    def test_a_thousand_acceptances_have_the_risks_that_it_states(
+        self, within, between, margin, launches, larger
+    ):
+        scattering = Scatter(within, between, 10, 30)
+        plan = risk.plan(scattering, margin, launches=launches, larger=larger)
+        assert max(plan.seller, plan.buyer) <= risk.RISK
+        worse = 1 - margin if larger else 1 / (1 - margin)
+        # Three standard errors of a share of 5 % of a thousand.
+        most = risk.RISK + 3 * math.sqrt(risk.RISK * (1 - risk.RISK) / 1000)
+        assert 1 - risk.simulated(plan, 1.0, scattering, seed=1) <= most
+        assert risk.simulated(plan, worse, scattering, seed=2) <= most
+
+    def test_one_session_fewer_would_risk_more(self):
+        scattering = Scatter(0.05, 0.05, 10, 30)
+        plan = risk.plan(scattering, 0.05, launches=3)
+        assert plan.sessions > 1
+        fewer = risk.Plan(plan.bound, plan.sessions - 1, 3, 0, 0)
+        assert 1 - risk.simulated(fewer, 1.0, scattering, acceptances=20000) > risk.RISK
+
+    def test_what_does_not_scatter_takes_one_session(self):
+        plan = risk.plan(Scatter(0.0, 0.0, 3, 9), 0.01)
+        assert (plan.sessions, plan.seller, plan.buyer) == (1, 0, 0)
+
+    @pytest.mark.parametrize("margin", [0, 1, -0.1])
+    def test_a_margin_that_is_none_is_refused(self, margin):
+        with pytest.raises(NetproofError, match="give a share"):
+            risk.plan(Scatter(0.1, 0.1, 3, 9), margin)
+
+    def test_where_no_plan_is_found_it_says_so(self):
+        with pytest.raises(NetproofError, match="more than 1000"):
+            risk.plan(Scatter(1.0, 1.0, 3, 9), 0.01)

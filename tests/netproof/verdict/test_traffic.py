@@ -1,0 +1,139 @@
+"""What interfaces counted over a session, and the node that loses more than the others."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from netproof.measurement.case import Case
+from netproof.measurement.counters import Counters, NodeCounters, Source
+from netproof.present.traffic import print_traffic
+from netproof.session import job_files, session
+from netproof.session.measured import Measured
+from netproof.session.pair_rounds import PairLaunch, PairRounds
+from netproof.site.partition import Partition
+from netproof.verdict.judgement import counted
+from netproof.verdict.subject import Subject
+from netproof.verdict.traffic import carriers_in_rounds, of_cases, of_rounds, standing_out, totals
+
+DATA = Path(__file__).resolve().parents[2] / "data"
+
+
+@pytest.fixture(scope="module")
+def extras() -> dict:
+    """Of the partition that the jobs were recorded on."""
+    report = session.load(DATA / "sessions" / "faulty.json")
+    kept = next(result.measured for result in report.results if result.measured)
+    changed = {"criteria": {}, "max_message_bytes": 524288, "netpipe_mpi_inside_repeats": 0}
+    return {**kept["partition_extras"], **changed}
+
+
+def subject(extras, job: str, step: str = "tcp-between-oneway") -> Subject:
+    protocol, path, direction = step.split("-")
+    case = Case("testbed", "gige", "mpich", "netpipe", protocol, 2, 1, path, direction)
+    folder = DATA / "jobs" / f"counters-{job}"
+    partition = Partition.model_validate(extras)
+    found = job_files.of_job(folder, case, partition, 1, mpi_over_tcp=True)
+    return Subject.of_extras(found, extras, {})
+
+
+def with_counters(one: Subject, counters: Counters) -> Subject:
+    launches = [dataclasses.replace(launch, counters=counters) for launch in one.measured.launches]
+    return dataclasses.replace(one, measured=one.measured.with_launches(launches))
+
+
+def lossy(**again: int) -> Counters:
+    """Nodes that sent so many of 100,000 segments again."""
+    names = (("Tcp.OutSegs", "Tcp.RetransSegs", "TcpExt.TCPDSACKRecvSegs"),)
+    nodes = [
+        NodeCounters(
+            name,
+            (Source("tcp", "", {"Tcp.OutSegs": 100000 - count, "Tcp.RetransSegs": count}, 0),),
+            {},
+            0.0,
+        )
+        for name, count in again.items()
+    ]
+    return Counters(tuple(nodes), names)
+
+
+def test_the_launch_of_a_job_has_counters_and_payload_and_keeps_them_in_json(extras):
+    found = subject(extras, "healthy").measured
+    (launch,) = found.launches
+    assert launch.payload.bytes == 110100240
+    assert type(found).from_json(found.as_json()).launches == found.launches
+
+
+def test_a_job_from_before_counters_has_none_and_no_findings(extras):
+    report = session.load(DATA / "sessions" / "faulty.json")
+    kept = next(result.measured for result in report.results if result.measured)
+    one = Subject.of_extras(Measured.from_json(kept), kept["partition_extras"], {})
+    assert counted(one) == ()
+    assert totals(of_cases([one])) == ()
+
+
+def test_each_interface_has_its_sums_and_the_one_under_test_is_marked(extras):
+    both = [subject(extras, "healthy"), subject(extras, "healthy")]
+    found = {(one.node, one.interface): one for one in totals(of_cases(both))}
+    assert set(found) == {(f"gige-{n}", name) for n in (1, 2) for name in ("eth0", "eth1")}
+    eth1 = found["gige-1", "eth1"]
+    assert (eth1.rail, eth1.counted["tx_bytes"]) == (True, 2 * 57767821)
+    assert (eth1.errors(), eth1.drops(), eth1.carrier_changes()) == (0, 0, 0)
+    assert not found["gige-1", "eth0"].rail
+
+
+def test_what_one_launch_does_not_know_the_sum_does_not(extras):
+    one = subject(extras, "healthy")
+    counters = one.measured.launches[0].counters
+    nodes = list(counters.nodes)
+    sources = [
+        dataclasses.replace(source, counted={}, read=2, absent={"tx_bytes": "went back"})
+        if source.name == "eth1"
+        else source
+        for source in nodes[0].sources
+    ]
+    nodes[0] = dataclasses.replace(nodes[0], sources=tuple(sources))
+    blind = with_counters(one, dataclasses.replace(counters, nodes=tuple(nodes)))
+    found = {(t.node, t.interface): t for t in totals(of_cases([one, blind]))}
+    assert found["gige-1", "eth1"].counted["tx_bytes"] is None
+    assert found["gige-1", "eth1"].amiss()
+
+
+def test_the_carriers_that_changed_are_in_the_table(extras):
+    out = Console(file=io.StringIO(), width=140)
+    print_traffic(totals(of_cases([subject(extras, "carrier")])), out)
+    text = out.file.getvalue()
+    (row,) = [line for line in text.splitlines() if "gige-2" in line and "eth1" in line]
+    assert " ".join(row.split()) == "gige gige-2 eth1 57.9 57.9 0 1 2 64 (0.15 %)"
+
+
+def test_a_node_that_loses_more_than_the_others_stands_out(extras):
+    one = subject(extras, "healthy")
+    (found,) = standing_out(of_cases([with_counters(one, lossy(a=600, b=100, c=90, d=110))]))
+    assert (found.node, found.interface) == ("a", "eth1")
+    assert "600 of 100,000 segments sent again in this session (0.6 %), and 0.1 %" in found.why
+
+
+def test_what_all_lose_and_what_nobody_does_stands_not_out(extras):
+    one = subject(extras, "healthy")
+    assert standing_out(of_cases([with_counters(one, lossy(a=900, b=800, c=700))])) == ()
+    assert standing_out(of_cases([with_counters(one, lossy(a=60, b=0, c=0))])) == ()
+    assert standing_out(of_cases([with_counters(one, lossy(a=900))])) == ()
+    assert standing_out(of_cases([one])) == ()
+
+
+def test_a_carrier_that_changed_in_rounds_of_pairs_is_found(extras):
+    counters = subject(extras, "carrier").measured.launches[0].counters
+    launch = PairLaunch(1, 1, 1, 0.0, 1.0, (), (), (), counters=counters)
+    rounds = PairRounds(
+        "testbed", "gige", "mpich", ("gige-1", "gige-2"), (launch,), "7", "quick", 1
+    )
+    seen = of_rounds([rounds], {"gige": Partition.model_validate(extras)})
+    (found,) = carriers_in_rounds(seen)
+    assert (found.level.value, found.node, found.interface) == ("fail", "gige-2", "eth1")
+    assert found.why.startswith("pairs on gige: gige-2 eth1: its carrier came or went 2 times")
+    assert of_rounds([rounds], {}) == []

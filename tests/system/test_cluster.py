@@ -1,0 +1,498 @@
+"""The testbed itself, on this machine: brought up, hurt in every way that is promised, taken down.
+
+There is one testbed for each machine, so these tests use the default one and leave none.
+"""
+
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ci.testbed import network, processes, state, topology
+from ci.testbed.command import PACKAGES
+from ci.testbed.daemons import roles
+from netproof.measurement.asymptotic import theil_sen
+from netproof.measurement.units import line_rate_mb_s
+
+pytestmark = [
+    pytest.mark.testbed,
+    pytest.mark.skipif(os.geteuid() != 0, reason="namespaces and links take root"),
+]
+
+ROOT = Path(__file__).resolve().parents[2]
+TESTBED = ROOT / "ci/testbed/testbed"
+STATE = state.DEFAULT
+DEFAULT = topology.load(ROOT / "ci/testbed/topology.yaml")
+NODES = [node.name for node in DEFAULT.nodes]
+
+
+def invoke(*arguments, **options):
+    command = [str(TESTBED), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
+
+
+def succeeded(result):
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+def refused(result):
+    """The one sentence of a refusal."""
+    assert result.returncode == 2, result.stdout + result.stderr
+    assert result.stderr.count("\n") == 1, result.stderr
+    return result.stderr
+
+
+def slurm(*command, **variables):
+    environment = {**os.environ, "SLURM_CONF": str(STATE / "slurm.conf"), **variables}
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=120, env=environment, cwd="/"
+    )
+
+
+def recorded_jobs():
+    """The numbers of all jobs that slurmdbd knows; slurmctld tells it a moment after their end."""
+    deadline = time.monotonic() + 20
+    while not (jobs := slurm("sacct", "-nX", "-o", "jobid").stdout.split()):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    return jobs
+
+
+def traces():
+    """All that a testbed could leave on this machine."""
+    own = {p.pid for p in processes.running() if p.state == str(STATE)}
+    mounts = Path("/proc/self/mountinfo").read_text().splitlines()
+    return {
+        "processes": own,
+        "namespaces": set(network.existing()),
+        "mounts": {line.split(" ", 4)[4] for line in mounts},
+        "links": set(os.listdir("/sys/class/net")),
+        "files": {str(p) for d in ("/run", "/var/tmp", "/var/run") for p in Path(d).iterdir()},
+        "memory": set(os.listdir("/dev/shm")),
+    }
+
+
+def daemons():
+    """The process number of each daemon, by role."""
+    running = processes.running()
+    found = {
+        role: processes.daemon(running, STATE, role, role.partition(":")[0])
+        for role in roles(DEFAULT)
+    }
+    return {role: process.pid if process else None for role, process in found.items()}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def untouched_machine():
+    """The machine before; after all tests it has to be so again."""
+    invoke("down")
+    before = traces()
+    yield before
+    succeeded(invoke("down"))
+    assert traces() == before
+
+
+@pytest.fixture
+def up(untouched_machine):
+    return succeeded(invoke("up"))
+
+
+def kill_all():
+    processes.kill("the testbed", lambda process: process.state == str(STATE))
+
+
+def test_down_leaves_the_machine_as_it_was_even_with_a_job_in_full_swing(untouched_machine):
+    succeeded(invoke("up"))
+    left_behind = "setsid sh -c 'trap : TERM HUP; while :; do sleep 1; done' & sleep 600"
+    slurm("sbatch", "-o", "/dev/null", "-N4", "--wrap", f'srun -N4 sh -c "{left_behind}"')
+    inodes = network.inodes()
+    deadline = time.monotonic() + 20
+    while sum(p.command == "sleep" and p.network in inodes for p in processes.running()) < 8:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    succeeded(invoke("down"))
+    assert traces() == untouched_machine
+    assert not [p for p in processes.running() if p.network in inodes]
+
+
+def test_down_without_a_testbed_is_no_error():
+    invoke("down")
+    succeeded(invoke("down"))
+
+
+def test_up_prints_a_line_for_each_step_and_where_slurm_conf_is():
+    invoke("down")
+    lines = succeeded(invoke("up")).splitlines()
+    started = [line.split("started")[0].strip() for line in lines if " started " in line]
+    assert sorted(started) == sorted(
+        ["munged", "network", "mariadbd", "slurmdbd", "slurmctld", "8 nodes"]
+    )
+    assert f"SLURM_CONF={STATE}/slurm.conf" in lines[-1]
+
+
+def test_up_twice_changes_nothing(up):
+    slurm("srun", "-N2", "true")
+    before, jobs = daemons(), recorded_jobs()
+    text = succeeded(invoke("up"))
+    assert "started" not in text
+    assert daemons() == before
+    assert recorded_jobs() == jobs
+
+
+def test_two_ups_at_once_make_one_testbed():
+    invoke("down")
+    pair = [subprocess.Popen([TESTBED, "up"], stdout=subprocess.DEVNULL) for _ in range(2)]
+    assert [one.wait(120) for one in pair] == [0, 0]
+    succeeded(invoke("status"))
+    slurmds = [p for p in processes.running() if p.state == str(STATE) and p.command == "slurmd"]
+    assert len(slurmds) == len(NODES)
+
+
+def test_status_has_a_line_with_address_rate_mtu_and_slurm_state_for_all(up):
+    lines = {
+        line.split()[0]: line.split()[1:]
+        for line in succeeded(invoke("status")).split("\n")
+        if line
+    }
+    assert lines["gige"] == ["198.18.1.0/24", "1000", "1500", "partition", "up"]
+    assert lines["fast-ethernet"] == ["198.18.2.0/24", "100", "1500", "partition", "up"]
+    for node in DEFAULT.nodes:
+        rate = "100" if node.name.startswith("fast") else "1000"
+        assert lines[node.name] == [node.address, rate, "1500", "idle"]
+
+
+def test_status_without_a_testbed_ends_with_2():
+    invoke("down")
+    assert "no testbed" in refused(invoke("status"))
+
+
+def test_a_node_that_is_drained_makes_status_end_with_1(up):
+    slurm("scontrol", "update", "node=gige-3", "state=drain", "reason=test")
+    result = invoke("status")
+    slurm("scontrol", "update", "node=gige-3", "state=resume")
+    assert result.returncode == 1
+    assert "DOWN gige-3: Slurm calls it drained" in result.stdout
+
+
+def test_exec_passes_input_output_and_exit_status_and_is_inside_the_node(up):
+    said = invoke("exec", "gige-2", "--", "sh", "-c", "hostname; cat; exit 7", input="hello")
+    assert (said.stdout, said.returncode) == ("gige-2\nhello", 7)
+    addresses = succeeded(invoke("exec", "gige-2", "--", "ip", "-br", "address"))
+    assert "198.18.1.2/24" in addresses
+    assert (
+        sorted(os.listdir("/sys/class/net"))
+        != succeeded(invoke("exec", "gige-2", "--", "ls", "/sys/class/net")).split()
+    )
+    assert succeeded(invoke("exec", "gige-2", "--", "ls", "/dev/shm")) == ""
+
+
+def test_exec_keeps_the_working_directory(up, tmp_path):
+    assert succeeded(invoke("exec", "gige-1", "--", "pwd", cwd=tmp_path)).strip() == str(tmp_path)
+
+
+def test_exec_in_an_unknown_node_lists_the_nodes(up):
+    sentence = refused(invoke("exec", "gige-9", "--", "true"))
+    assert all(name in sentence for name in NODES)
+
+
+def test_a_node_reaches_its_switch_and_no_other(up):
+    connect = "import socket, sys; socket.create_connection((sys.argv[1], 16818), 3)"
+    for address, expected in (("198.18.1.2", 0), ("198.18.2.1", 1)):
+        said = invoke("exec", "gige-1", "--", "/usr/bin/python3", "-c", connect, address)
+        assert said.returncode == expected, said.stderr
+
+
+@pytest.mark.parametrize("nodes", ["2", "4"])
+@pytest.mark.parametrize("partition", ["gige", "fast-ethernet"])
+def test_srun_starts_tasks_on_the_nodes_of_a_partition(up, partition, nodes):
+    said = slurm("srun", "-p", partition, "-N", nodes, "hostname").stdout.split()
+    assert len(set(said)) == int(nodes)
+    assert all(name.rpartition("-")[0] == partition for name in said)
+
+
+OVER_TCP = {
+    "OMPI_MCA_btl": "tcp,self",
+    "OMPI_MCA_btl_tcp_if_include": "eth1",
+    "OMPI_MCA_mpi_yield_when_idle": "1",
+    "UCX_TLS": "tcp,self",
+    "UCX_NET_DEVICES": "eth1",
+}
+
+
+@pytest.mark.parametrize(("pmi", "program"), [("pmix", "NPopenmpi"), ("pmi2", "NPmpich2")])
+def test_mpi_runs_over_the_switch_on_two_nodes(up, tmp_path, pmi, program):
+    out = tmp_path / "out"
+    command = ["-n2", program, "-l", "100000", "-u", "100000", "-p", "0", "-o", str(out)]
+    said = slurm("srun", "-p", "fast-ethernet", "-N2", f"--mpi={pmi}", *command, **OVER_TCP)
+    assert said.returncode == 0, said.stderr
+    rows = [line.split() for line in out.read_text().splitlines()]
+    assert rows
+    # Over the management network it would be many times the line rate; 2 % above are allowed.
+    assert all(
+        float(time) * 1e6 * 1.02 * line_rate_mb_s(100, 1500) > float(size) for size, _, time in rows
+    )
+
+
+@pytest.mark.parametrize("pmi", ["pmix", "pmi2"])
+def test_mpi_starts_on_four_nodes(up, pmi):
+    """NetPIPE takes two ranks; the first two of four nodes' ranks would leave two waiting."""
+    variable = {"pmix": "PMIX_RANK", "pmi2": "PMI_RANK"}[pmi]
+    said = slurm("srun", "-N4", f"--mpi={pmi}", "sh", "-c", f"echo ${variable}")
+    assert sorted(said.stdout.split()) == ["0", "1", "2", "3"], said.stderr
+
+
+def test_accounting_knows_a_jobs_cpu_time_and_exit_code(up):
+    busy = "import time\nwhile time.process_time() < 0.5: pass\nraise SystemExit(3)"
+    said = slurm("sbatch", "--parsable", "-o", "/dev/null", "--wrap", f"python3 -c '{busy}'")
+    job = said.stdout.strip()
+    deadline = time.monotonic() + 20
+    while True:
+        row = slurm("sacct", "-nPj", f"{job}.batch", "-o", "state,exitcode,totalcpu").stdout
+        if row.startswith("FAILED|3:0|"):
+            break
+        assert time.monotonic() < deadline, row
+        time.sleep(0.2)
+    assert float(row.strip().rpartition(":")[2]) > 0.4
+
+
+def test_ranks_of_neighbouring_nodes_share_no_cpu_where_there_are_two(up):
+    show = "grep Cpus_allowed_list /proc/self/status"
+    said = slurm("srun", "-l", "-N2", "-n2", *show.split()).stdout
+    # A machine with one CPU has no other to go to.
+    cpus = min(2, len(os.sched_getaffinity(0)))
+    assert len({line.split()[-1] for line in said.splitlines()}) == cpus
+
+
+def test_a_task_goes_before_the_machines_other_programs(up):
+    assert slurm("srun", "nice").stdout.strip() == str(processes.NICENESS)
+    assert invoke("exec", "gige-1", "--", "nice").stdout.strip() == str(processes.NICENESS)
+
+
+def test_a_batch_script_keeps_all_cpus(up):
+    out = STATE / "log/batch.out"
+    show = "grep Cpus_allowed_list /proc/self/status"
+    slurm("sbatch", "-o", str(out), "--wrap", f"{show}; echo end")
+    deadline = time.monotonic() + 20
+    while not (out.is_file() and "end" in out.read_text()):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert out.read_text().splitlines()[0] == subprocess.getoutput(show)
+
+
+@pytest.mark.parametrize("role", ["munged", "mariadbd", "slurmdbd", "slurmctld", "slurmd:gige-2"])
+def test_up_heals_what_was_killed_and_leaves_the_rest_alone(up, role):
+    slurm("srun", "-N2", "true")
+    before, jobs = daemons(), recorded_jobs()
+    os.kill(before[role], signal.SIGKILL)
+    deadline = time.monotonic() + 10
+    while Path(f"/proc/{before[role]}").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    result = invoke("status")
+    assert result.returncode == 1
+    assert f"DOWN {role}: not running" in result.stdout
+    succeeded(invoke("up"))
+    succeeded(invoke("status"))
+    after = daemons()
+    assert after.pop(role) not in (None, before.pop(role))
+    assert after == before
+    assert slurm("srun", "-N4", "true").returncode == 0
+    assert jobs[0] in recorded_jobs()
+
+
+def test_up_and_down_work_after_everything_was_killed(up):
+    slurm("srun", "true")
+    jobs = recorded_jobs()
+    kill_all()
+    succeeded(invoke("up"))
+    succeeded(invoke("status"))
+    assert recorded_jobs() == jobs
+    kill_all()
+    succeeded(invoke("down"))
+
+
+@pytest.mark.parametrize("after", [0.25, 0.4, 0.55, 0.7, 0.9, 1.2, 1.6])
+def test_an_up_that_was_cut_short_hinders_neither_down_nor_up(untouched_machine, after):
+    for then in ("down", "up"):
+        invoke("down")
+        cut = subprocess.Popen([TESTBED, "up"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        time.sleep(after)
+        cut.kill()
+        cut.communicate()
+        succeeded(invoke(then))
+        if then == "down":
+            assert traces() == untouched_machine
+        else:
+            succeeded(invoke("status"))
+
+
+def lose_everything_but_the_files():
+    """What a reboot does: no process, namespace or link is left, and the boot has a new name."""
+    kill_all()
+    network.remove()
+    (STATE / "boot-id").write_text("00000000-0000-0000-0000-000000000000\n")
+
+
+def test_up_and_down_work_on_the_files_of_an_earlier_boot(up, untouched_machine):
+    lose_everything_but_the_files()
+    (STATE / "database/data/ibdata1").write_bytes(b"cut short by the power failure")
+    succeeded(invoke("up"))
+    succeeded(invoke("status"))
+    lose_everything_but_the_files()
+    if str(network.NAMED_NAMESPACES) not in untouched_machine["files"]:
+        network.forget_namespace_folder()
+    succeeded(invoke("down"))
+    assert traces() == untouched_machine
+
+
+def test_up_mends_a_link_that_was_changed(up):
+    node = network.namespace("gige-1")
+    subprocess.run(["ip", "netns", "exec", node, "tc", "qdisc", "del", "dev", "eth1", "root"])
+    result = invoke("status")
+    assert result.returncode == 1
+    assert "gige-1: rate of the node's end is None and should be 1000" in result.stdout
+    succeeded(invoke("up"))
+    succeeded(invoke("status"))
+
+
+def test_up_mends_a_network_that_lost_a_node(up):
+    subprocess.run(["ip", "netns", "delete", network.namespace("gige-4")], check=True)
+    assert invoke("status").returncode == 1
+    succeeded(invoke("up"))
+    succeeded(invoke("status"))
+
+
+def test_a_second_testbed_is_refused_while_the_first_lives_and_takes_over_when_it_is_dead(up):
+    other = STATE.with_name("netproof-testbed-2")
+    assert str(STATE) in refused(invoke("up", "--state", other))
+    assert not other.exists()
+    succeeded(invoke("down", "--state", other))
+    succeeded(invoke("status"))
+    kill_all()
+    succeeded(invoke("up", "--state", other))
+    succeeded(invoke("status", "--state", other))
+    succeeded(invoke("down", "--state", other))
+    assert not network.existing()
+    succeeded(invoke("down"))
+
+
+def test_another_topology_is_refused_while_the_testbed_lives(up):
+    sick = ROOT / "docs/criteria/sick-switch.yaml"
+    assert "another topology" in refused(invoke("up", "--topology", sick))
+    succeeded(invoke("status"))
+
+
+def test_a_wrong_topology_is_refused_before_anything_is_done(untouched_machine, tmp_path):
+    invoke("down")
+    (tmp_path / "t.yaml").write_text("switches:\n  gige: {nodes: 4}\n")
+    assert f"{tmp_path}/t.yaml:2: " in refused(invoke("up", "--topology", tmp_path / "t.yaml"))
+    assert traces() == untouched_machine
+
+
+def test_a_user_who_is_not_root_is_told_so():
+    # Loaded as root and run as nobody, who may not look into every checkout.
+    program = (
+        f"import os, sys; sys.path.insert(0, {str(ROOT)!r}); from ci.testbed.command import main;"
+        " os.setgroups([]); os.setgid(65534); os.setuid(65534); sys.exit(main(sys.argv[1:]))"
+    )
+    for verb in (["up"], ["down"], ["status"], ["exec", "gige-1", "--", "true"]):
+        command = [sys.executable, "-c", program, *verb]
+        result = subprocess.run(command, capture_output=True, text=True, cwd="/")
+        assert "root" in refused(result)
+
+
+@pytest.fixture
+def programs(tmp_path):
+    """A PATH of links to the programs that are needed, for a test to take some away."""
+    for program in [*PACKAGES, "dirname", "readlink"]:
+        (tmp_path / program).symlink_to(shutil.which(program))
+    return tmp_path
+
+
+@pytest.mark.parametrize("program", ["slurmctld", "munged", "mariadbd", "tc"])
+def test_a_missing_package_is_named(untouched_machine, programs, program):
+    invoke("down")
+    (programs / program).unlink()
+    sentence = refused(invoke("up", env={"PATH": str(programs)}))
+    assert f"apt-get install {PACKAGES[program]}" in sentence
+    assert traces() == untouched_machine
+
+
+def test_a_kernel_without_tbf_is_told_of_in_one_sentence(untouched_machine, programs):
+    """tc says so by the words of the real one on a kernel that lacks the discipline."""
+    invoke("down")
+    (programs / "tc").unlink()
+    (programs / "tc").write_text(
+        "#!/bin/sh\necho 'Error: Specified qdisc kind is unknown.' >&2\nexit 2\n"
+    )
+    (programs / "tc").chmod(0o755)
+    sentence = refused(invoke("up", env={"PATH": str(programs)}))
+    assert "CONFIG_NET_SCH_TBF" in sentence
+    assert traces() == untouched_machine
+
+
+def test_a_checkout_without_its_environment_says_what_to_run(tmp_path):
+    copied = tmp_path / "ci/testbed/testbed"
+    copied.parent.mkdir(parents=True)
+    shutil.copy(TESTBED, copied)
+    result = subprocess.run([copied, "up"], capture_output=True, text=True)
+    assert "run ci/setup first" in refused(result)
+
+
+def asymptotic_share(partition, mbps, largest):
+    """r∞ of NPtcp between two nodes over the line rate, of the median times of three launches."""
+    measured = {}
+    for _ in range(3):
+        out = f"/dev/shm/netproof-{os.getpid()}.np"
+        sizes = f"-l 65536 -u {largest} -p 0"
+        receive = f"exec NPtcp {sizes}"
+        send = f"until NPtcp -h {partition}-1 {sizes} -o {out}; do sleep 0.05; done; cat {out} >&2"
+        script = f'[ "$SLURM_PROCID" = 0 ] && {receive} >/dev/null 2>&1; ({send}) 2>&1 >/dev/null'
+        said = slurm("srun", "-p", partition, "-N2", "-n2", "sh", "-c", script)
+        rows = [line.split() for line in said.stdout.splitlines()]
+        for row in rows:
+            if len(row) == 3 and row[0].isdigit():
+                measured.setdefault(int(row[0]), []).append(float(row[2]) * 1e6)
+    assert {65536, largest} <= set(measured)
+    times = {size: statistics.median(three) for size, three in sorted(measured.items())}
+    upper = [size for size in times if 8 * size >= largest]
+    line = theil_sen(upper, [times[size] for size in upper])
+    assert line is not None, times
+    return line.r_mb_s / line_rate_mb_s(mbps, 1500)
+
+
+def twins_share(partition: str, mbps: int, largest: int) -> float:
+    """r∞ over the healthy twin of a switch's link, over the line rate, as ``asymptotic_share``."""
+    measured: dict[int, list[float]] = {}
+    for _ in range(3):
+        out = Path(f"/dev/shm/netproof-twin-{os.getpid()}.np")
+        sizes = ["-l", "65536", "-u", str(largest), "-p", "0", "-o", str(out)]
+        subprocess.run([ROOT / "ci/testbed/twin", partition, *sizes], check=True)
+        for row in out.read_text().splitlines():
+            size, _, seconds = row.split()
+            measured.setdefault(int(size), []).append(float(seconds) * 1e6)
+        out.unlink()
+    times = {size: statistics.median(three) for size, three in sorted(measured.items())}
+    upper = [size for size in times if 8 * size >= largest]
+    line = theil_sen(upper, [times[size] for size in upper])
+    assert line is not None, times
+    return line.r_mb_s / line_rate_mb_s(mbps, 1500)
+
+
+@pytest.mark.parametrize(
+    ("partition", "mbps", "largest"),
+    [("gige", 1000, 8388608), ("fast-ethernet", 100, 1048576)],
+)
+def test_a_healthy_switch_carries_what_its_twin_does_and_no_more_than_its_line_rate(
+    up, partition, mbps, largest
+):
+    """By r∞: the bucket's fill passes at once, so one size can read more than the link carries."""
+    share = asymptotic_share(partition, mbps, largest)
+    assert 0.8 * twins_share(partition, mbps, largest) <= share <= 1.02

@@ -1,0 +1,62 @@
+"""A run of the campaign on the testbed, beside a load."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ci import false_reds
+from ci.false_reds import Condition, Outcome
+
+ROOT = Path(__file__).resolve().parents[2]
+
+SITE_FILES = {
+    "settings.py": """from pathlib import Path
+from netproof import site
+site_configuration = site.gather(Path(__file__).parent)
+""",
+    # One environment with NetPIPE alone, and nothing that a busy machine could fail.
+    "testbed.py": f"""import runpy
+site = runpy.run_path({str(ROOT / "site-config" / "testbed.py")!r})
+site_configuration = site["site_configuration"]
+SHOWN = ("envelope", "inversion", "jump", "dropout", "line_rate", "mpi_loss")
+for partition in site_configuration["systems"][0]["partitions"]:
+    partition["environs"] = ["mpich"]
+    # No IMB, hence no rounds of pairs.
+    partition["extras"]["coverage_percent"] = 0
+    partition["extras"]["criteria"] = {{name: {{"warn": None, "fail": None}} for name in SHOWN}}
+for environment in site_configuration["environments"]:
+    environment["features"] = [name for name in environment["features"] if name != "imb"]
+    environment["extras"].setdefault("absent", dict())["imb"] = "no part of this test"
+""",
+}
+
+
+@pytest.mark.testbed
+def test_a_run_beside_a_load_is_made_judged_and_kept(testbed, run, tmp_path):
+    site = tmp_path / "site"
+    site.mkdir()
+    for name, text in SITE_FILES.items():
+        (site / name).write_text(text)
+    folder = tmp_path / "campaign"
+    counts = [f"--{one}={int(one is Condition.ONE_CPU)}" for one in Condition]
+    ran = run(
+        tmp_path,
+        *("python", "-m", "ci.false_reds", "--out", str(folder), "--quiet-share", "1", *counts),
+        RFM_CONFIG_PATH=str(site),
+        PYTHONPATH=str(ROOT),
+    )
+    # One run is too few for the aims.
+    assert ran.returncode == 1, ran.stderr
+    (only,) = false_reds.read(folder)[1]
+    # What the load disturbs may be inconclusive, and is never red.
+    assert only.judged.outcome in (Outcome.GREEN, Outcome.INCONCLUSIVE)
+    assert only.machine.load_cpu_s > 1
+    assert only.launches.made >= 8
+    assert only.launches.failed == 0
+    assert only.launches.seeds
+    assert "| one CPU taken throughout | 1 | " in ran.stdout
+    up = subprocess.run([ROOT / "ci/testbed/testbed", "status"], capture_output=True, check=False)
+    assert up.returncode == 0

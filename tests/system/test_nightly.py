@@ -1,0 +1,485 @@
+"""Every way in which a night can end, with the real ReFrame and the real Slurm."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from netproof.session import plan
+from netproof.store import Store
+from netproof.store.folder import MARKER
+
+ROOT = Path(__file__).resolve().parents[2]
+NIGHTLY = str(ROOT / "ci" / "nightly")
+
+SETTINGS = """from pathlib import Path
+from netproof import site
+site_configuration = site.gather(Path(__file__).parent)
+"""
+
+# Three jobs of some seconds, and no bound or criterion that a busy machine could fail.
+SITE = """import runpy
+site_configuration = runpy.run_path("SITE")["site_configuration"]
+FEW = {"gige": ["mpich", "intelmpi"], "fast-ethernet": ["mpich"]}
+SHOWN = ("envelope", "inversion", "jump", "dropout", "line_rate", "mpi_loss")
+for partition in site_configuration["systems"][0]["partitions"]:
+    partition["environs"] = FEW[partition["name"]]
+    # No IMB, hence no rounds of pairs.
+    partition["extras"]["coverage_percent"] = 0
+    partition["extras"]["criteria"] = {name: {"warn": None, "fail": None} for name in SHOWN}
+for environment in site_configuration["environments"]:
+    environment["features"] = [name for name in environment["features"] if name != "imb"]
+    environment["extras"].setdefault("absent", {})["imb"] = "no part of this test"
+"""
+
+CONFIGURATIONS = {"gige mpich", "gige intelmpi", "fast-ethernet mpich"}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where nights run: a folder with a site's configuration, reports, a store and pages."""
+
+    folder: Path
+    run: Callable[..., subprocess.CompletedProcess[str]]
+
+    @property
+    def store(self) -> Path:
+        return self.folder / "store"
+
+    def command(self, *options: str, store: Path | None = None) -> list[str]:
+        return [
+            *(NIGHTLY, "--system", "testbed", "--store", str(store or self.store)),
+            *("--report", str(self.folder / "pages"), "--junit", str(self.folder / "junit.xml")),
+            *(
+                "--hook",
+                f"cat > {shlex.quote(str(self.folder))}/told",
+                *options,
+                "--",
+                "-S",
+                "launches=1",
+            ),
+        ]
+
+    @property
+    def settings(self) -> dict[str, str]:
+        return {
+            "RFM_CONFIG_PATH": str(self.folder / "site"),
+            "RFM_REFERENCE_PREFIX": str(self.folder / "references"),
+            "RFM_PREFIX": str(self.folder),
+        }
+
+    def night(self, *options: str, **more) -> subprocess.CompletedProcess[str]:
+        (self.folder / "told").unlink(missing_ok=True)
+        return self.run(self.folder, *self.command(*options, **more), **self.settings)
+
+    @property
+    def told(self) -> str:
+        """What the hook was told."""
+        return (self.folder / "told").read_text()
+
+    def suite(self) -> ElementTree.Element:
+        return ElementTree.parse(self.folder / "junit.xml").getroot()[0]
+
+    def content(self) -> dict[str, bytes]:
+        """Every file of the store's sessions and of the pages."""
+        return {
+            str(path): path.read_bytes()
+            for top in (self.store, self.folder / "pages")
+            for path in top.rglob("*")
+            if path.is_file() and path.name != MARKER
+        }
+
+
+def furnished(folder: Path, run, further: str = "") -> Place:
+    """A place in ``folder``; ``further``: what the site's file says besides."""
+    (folder / "site").mkdir()
+    (folder / "site" / "settings.py").write_text(SETTINGS)
+    site = str(ROOT / "site-config" / "testbed.py")
+    (folder / "site" / "testbed.py").write_text(SITE.replace("SITE", site) + further)
+    (folder / "references").mkdir()
+    bounds = (ROOT / "reference-values" / "testbed.yaml").read_text()
+    (folder / "references" / "testbed.yaml").write_text(
+        re.sub(r"\[100, -[0-9.]+, [0-9.]+, '%'\]", "[0, null, null, '%']", bounds)
+    )
+    return Place(folder, run)
+
+
+@pytest.fixture(scope="module")
+def place(run, tmp_path_factory) -> Place:
+    return furnished(tmp_path_factory.mktemp("nights"), run)
+
+
+@pytest.fixture
+def small_disk(tmp_path) -> Iterator[Path]:
+    """A file system of 4 MB, less than the free space that nightly asks for."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "netproof-test", disk], check=True)
+    yield disk
+    subprocess.run(["umount", disk], check=True)
+
+
+def eventually(holds: Callable[[], object], what: str) -> None:
+    deadline = time.monotonic() + 90
+    while not holds():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.1)
+
+
+class TestWithoutACluster:
+    """What is known before anything is measured: exit 2, the reason, and all is as it was."""
+
+    def test_a_slurmctld_that_does_not_answer(self, place, tmp_path):
+        conf = tmp_path / "slurm.conf"
+        conf.write_text(
+            "ClusterName=none\nSlurmctldHost=localhost\nSlurmctldPort=1\nAuthType=auth/none\n"
+            "NodeName=localhost\nPartitionName=gige Nodes=localhost\nMessageTimeout=2\n"
+        )
+        elsewhere = Place(place.folder, lambda *a, **s: place.run(*a, **s, SLURM_CONF=str(conf)))
+        ran = elsewhere.night(store=tmp_path / "store")
+        assert ran.returncode == 2, ran.stdout + ran.stderr
+        assert "NOT JUDGED: slurmctld does not answer: " in place.told
+        (error,) = place.suite().iter("error")
+        assert "slurmctld does not answer" in error.get("message")
+        assert not (tmp_path / "store").exists()
+
+    def test_a_slurm_conf_that_names_nothing_is_told_at_once(self, place, tmp_path):
+        """Slurm's commands look for it for a minute each."""
+        gone = str(tmp_path / "gone.conf")
+        elsewhere = Place(place.folder, lambda *a, **s: place.run(*a, **s, SLURM_CONF=gone))
+        begun = time.monotonic()
+        ran = elsewhere.night(store=tmp_path / "store")
+        assert ran.returncode == 2, ran.stdout + ran.stderr
+        assert f"NOT JUDGED: SLURM_CONF is '{gone}', and there is no such file" in place.told
+        options = ("--system", "testbed:gige", "-p", "mpich", "-c", str(ROOT / "checks"), "-r")
+        told = elsewhere.run(tmp_path, "reframe", *options, **place.settings).stdout
+        assert f"SLURM_CONF is '{gone}', and there is no such file" in told
+        assert time.monotonic() - begun < 50
+
+    def test_a_hook_that_others_can_write_is_not_run(self, place, tmp_path):
+        hook = tmp_path / "hook"
+        hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+        hook.chmod(0o777)
+        command = place.command(store=tmp_path / "store")
+        command[command.index("--hook") + 1] = str(hook)
+        ran = place.run(tmp_path, *command, **place.settings)
+        assert ran.returncode == 2
+        said = f"the hook {hook} (mode 0777, root's) can be written by everybody"
+        assert f"NOT JUDGED: {said}" in ran.stdout
+        assert f"the hook '{hook}' was not run: {said}" in ran.stderr
+        assert not (tmp_path / "ran").exists()
+        assert not (tmp_path / "store").exists()
+
+    @pytest.mark.parametrize("where", ["store", "pages"])
+    def test_a_place_that_everybody_can_write_is_not_used(self, place, tmp_path, where):
+        public = tmp_path / "public"
+        public.mkdir()
+        public.chmod(0o777)
+        options = {"store": public / "store"} if where == "store" else {}
+        command = place.command(**{"store": tmp_path / "store", **options})
+        if where == "pages":
+            command[command.index("--report") + 1] = str(public / "pages")
+        ran = place.run(tmp_path, *command, **place.settings)
+        assert ran.returncode == 2
+        assert f"{public} (mode 0777, root's) can be written by everybody" in ran.stdout
+        assert list(public.iterdir()) == []
+
+    @pytest.mark.parametrize(
+        ("variable", "name"),
+        [
+            ("RFM_REPORT_FILE", "$(touch pwned)"),
+            ("RFM_REPORT_FILE", "`touch pwned`"),
+            ("RFM_PREFIX", "$(touch pwned)"),
+            ("RFM_PREFIX", "a b"),
+            ("RFM_PREFIX", "a'b"),
+        ],
+    )
+    def test_a_folder_whose_name_reframe_would_run_or_split(self, place, tmp_path, variable, name):
+        folder = tmp_path / name
+        value = folder / "run-0.json" if variable == "RFM_REPORT_FILE" else folder
+        command = place.command(store=tmp_path / "store")
+        ran = place.run(tmp_path, *command, **{**place.settings, variable: str(value)})
+        assert ran.returncode == 2
+        assert f"NOT JUDGED: {str(folder)!r}: ReFrame expands or runs '$' and '`'" in ran.stdout
+        assert f"name another folder in {variable}" in ran.stdout
+        assert not list(tmp_path.rglob("pwned"))
+
+    def test_a_full_disk(self, place, small_disk):
+        ran = place.night(store=small_disk / "store")
+        assert ran.returncode == 2
+        assert (
+            f"NOT JUDGED: {small_disk}/store: the file system is too full: 4 MB are free"
+            in place.told
+        )
+        assert not (small_disk / "store").exists()
+
+    def test_a_hook_that_fails_is_said(self, place, tmp_path):
+        command = place.command("--least-free", "1000000000", store=tmp_path / "store")
+        command[command.index("--hook") + 1] = "exit 7"
+        ran = place.run(tmp_path, *command, **place.settings)
+        assert ran.returncode == 2
+        assert "the hook 'exit 7' ended with status 7: nobody may have been notified" in ran.stderr
+
+    def test_a_standard_output_that_is_full_keeps_nobody_from_being_told(self, place, tmp_path):
+        command = place.command("--least-free", "1000000000", store=tmp_path / "store")
+        (place.folder / "told").unlink(missing_ok=True)
+        shell = f"{shlex.join(command)} >/dev/full"
+        ran = place.run(tmp_path, "bash", "-c", shell, **place.settings)
+        assert ran.returncode == 2
+        assert "standard output cannot be written: No space left on device" in ran.stderr
+        assert "NOT JUDGED" in place.told
+
+    @pytest.mark.parametrize("locale", ["C", "POSIX", "en_US.ISO-8859-1", "nonsense"])
+    def test_any_locale_will_do(self, place, tmp_path, locale):
+        command = place.command("--least-free", "1000000000", store=tmp_path / "stör▲")
+        ran = place.run(tmp_path, *command, **place.settings, LC_ALL=locale)
+        assert ran.returncode == 2, ran.stderr
+        assert "stör▲: the file system is too full" in place.told
+
+    @pytest.mark.parametrize(
+        ("options", "said"),
+        [
+            (["--label", "kernel"], "'kernel' is no KEY=VALUE without a comma"),
+            (["--label", "kernel=6,1"], "'kernel=6,1' is no KEY=VALUE without a comma"),
+            (["--budget", "-5"], "Invalid value for '--budget'"),
+        ],
+    )
+    def test_options_that_make_no_sense(self, place, options, said):
+        ran = place.night(*options)
+        assert ran.returncode == 2
+        assert said in re.sub(r"[\s│]+", " ", ran.stderr)
+
+    def test_a_system_that_the_site_does_not_have(self, place):
+        command = place.command()
+        command[command.index("--system") + 1] = "nowhere"
+        ran = place.run(place.folder, *command, **place.settings)
+        assert ran.returncode == 2
+        assert "NOT JUDGED: the configuration has no system 'nowhere'" in place.told
+
+
+def not_red(ran: subprocess.CompletedProcess[str], told: str) -> str:
+    """How a night on the healthy testbed ended: what disturbs it may stay inconclusive, no more."""
+    found = re.search(r": (PASSED|INCONCLUSIVE), ", told)
+    assert found, ran.stdout + ran.stderr
+    assert ran.returncode == {"PASSED": 0, "INCONCLUSIVE": 2}[found[1]]
+    return found[1]
+
+
+@pytest.mark.testbed
+@pytest.mark.usefixtures("testbed")
+class TestOnTheTestbed:
+    """One night after the other, in one store."""
+
+    def test_a_matrix_too_big_for_a_night_is_covered_in_several(self, place):
+        measured: list[str] = []
+        for night in range(3):
+            ran = place.night("--budget", "0.01", "--label", f"night={night}")
+            word = not_red(ran, place.told)
+            assert place.told.count(" deferred: NetPIPE, ") == 2
+            assert place.told.count(" deferred: NetPIPE, never measured") == 2 - night
+            (tonight,) = re.findall(r"measuring 1 of 3 jobs, .*: (.*) NetPIPE", ran.stdout)
+            measured.append(tonight)
+            counts = [place.suite().get(name) for name in ("tests", "failures", "skipped")]
+            # A test each for the coverage of two partitions.
+            assert counts == ["26", "0", "16"]
+        assert set(measured) == CONFIGURATIONS
+        sessions = Store(place.store).sessions("testbed")
+        assert len(sessions) == 3
+        latest = place.folder / "pages" / "latest"
+        assert latest.resolve().name == sessions[-1].name
+        page = (latest / "index.html").read_text()
+        assert "What did not run: 16 cases" in page
+        judged = place.run(
+            place.folder,
+            *("netproof", "verdict", sessions[-1].name, "--store", str(place.store), "--json"),
+            **place.settings,
+        )
+        document = json.loads(judged.stdout)
+        assert (document["verdict"] == "pass") is (word == "PASSED")
+        assert document["labels"] == {"night": "2"}
+        assert [len(one["cases"]) for one in document["left"]] == [8, 8]
+
+    def test_quotes_and_commands_in_names_are_text_all_the_way(self, run, tmp_path):
+        """Switch, contention domain, MPI, label, and the folders of everything."""
+        folder = tmp_path / "n;i&g(h)#t"
+        folder.mkdir()
+        name = "Summit 'X450' \"a\" $(touch pwned) `touch pwned` # ; | %s \\"
+        hostile = furnished(
+            folder,
+            run,
+            f"for partition in site_configuration['systems'][0]['partitions']:\n"
+            f"    partition['extras'] |= dict.fromkeys(('switch', 'contention_domain'), {name!r})\n"
+            f"for environment in site_configuration['environments']:\n"
+            f"    environment['extras']['mpi'] = {name!r}\n",
+        )
+        ran = hostile.night("--budget", "0.01", "--label", f"kernel={name}")
+        not_red(ran, hostile.told)
+        assert re.search(r"[78] of 8 cases passed", hostile.told)
+        assert hostile.suite().get("tests") == "26"
+        assert name in html.unescape((folder / "pages" / "latest" / "index.html").read_text())
+        judged = run(
+            folder,
+            *("netproof", "verdict", "newest", "--store", str(hostile.store), "--json"),
+            **hostile.settings,
+        )
+        assert json.loads(judged.stdout)["labels"] == {"kernel": name}
+        jobs = run(folder, "sacct", "-nXP", "-o", "jobname").stdout.split()
+        assert plan.job_name(name) in jobs
+        places = (tmp_path, ROOT, ROOT / "checks", Path.cwd())
+        assert not [place for place in places if list(place.glob("pwned"))]
+        assert not list(folder.rglob("pwned"))
+
+    def test_a_whole_night_passes_and_one_that_overlaps_it_leaves_it_alone(self, place):
+        first = subprocess.Popen(
+            place.command(), env=self.environment(place), stdout=subprocess.PIPE, text=True
+        )
+        assert first.stdout.readline().startswith("measuring 3 of 3 jobs, which takes about ")
+        second = Place(place.folder, place.run).night()
+        assert second.returncode == 2
+        assert f"another night is still running, and goes on untouched: process {first.pid} on" in (
+            place.told
+        )
+        rest = first.communicate()[0]
+        ended = subprocess.CompletedProcess(first.args, first.returncode, rest, "")
+        word = not_red(ended, place.told)
+        assert f"{word}, 24 of 24" in place.told or f"{word}, 23 of 24" in place.told
+        assert len(Store(place.store).sessions("testbed")) == 4
+
+    def test_a_partition_that_is_down_is_not_measured_and_the_others_are(self, place):
+        def set_state(state: str) -> None:
+            command = ("scontrol", "update", "PartitionName=gige", f"State={state}")
+            assert place.run(place.folder, *command).returncode == 0
+
+        set_state("DOWN")
+        try:
+            ran = place.night()
+        finally:
+            set_state("UP")
+        assert ran.returncode == 2, ran.stdout
+        assert "NOT JUDGED, 8 of 8 cases passed, 16 more could not be measured" in place.told
+        assert "8 cases of gige mpich NOT MEASURED: partition gige is DOWN" in place.told
+        assert {one.get("message") for one in place.suite().iter("error")} == {
+            "partition gige is DOWN"
+        }
+
+    def test_nodes_in_maintenance_leave_too_few(self, place):
+        def set_state(*state: str) -> None:
+            command = ("scontrol", "update", "NodeName=fast-ethernet-[2-4],gige-[2-4]", *state)
+            assert place.run(place.folder, *command).returncode == 0
+
+        before = place.content()
+        set_state("State=DRAIN", "Reason=new cables")
+        try:
+            ran = place.night()
+        finally:
+            set_state("State=RESUME")
+        assert ran.returncode == 2
+        assert (
+            "NOT JUDGED: nothing can be measured: partition gige has 1 usable nodes" in place.told
+        )
+        assert "gige-2 is drained (new cables)" in place.told
+        assert place.content() == before
+
+    def test_a_store_that_fills_up_meanwhile_keeps_what_it_had(self, place, small_disk):
+        store = small_disk / "store"
+        shutil.copytree(place.store, store)
+        before = {path: path.read_bytes() for path in store.rglob("*") if path.is_file()}
+        sessions = Store(store).sessions()
+        (small_disk / "filler").write_bytes(bytes(shutil.disk_usage(small_disk).free - 12288))
+        ran = place.night("--budget", "0.01", "--least-free", "0", store=store)
+        assert ran.returncode == 2, ran.stdout
+        assert f"NOT JUDGED: {store}: the file system is full" in place.told
+        assert "what the store had is untouched" in place.told
+        assert Store(store).sessions() == sessions
+        assert {path: path.read_bytes() for path in before} == before
+
+    def test_a_reframe_that_leaves_no_report_is_not_judged(self, place):
+        before = place.content()
+        (place.folder / "told").unlink(missing_ok=True)
+        ran = place.run(place.folder, *place.command(), "-n", "NoSuchCheck", **place.settings)
+        assert ran.returncode == 2
+        assert "NOT JUDGED: ReFrame left no report (exit status 0); its output " in place.told
+        assert "Ran 0/0 test case(s)" in place.told
+        assert place.content() == before
+
+    @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+    def test_a_killed_night_leaves_no_job_no_process_and_no_lock(self, place, how):
+        before = place.content()
+        (place.folder / "told").unlink(missing_ok=True)
+        night = subprocess.Popen(
+            place.command(), env=self.environment(place), stdout=subprocess.PIPE, text=True
+        )
+        eventually(lambda: self.jobs(place), "no job began")
+        night.send_signal(how)
+        night.communicate()
+        if how == signal.SIGTERM:
+            assert night.returncode == 2
+            assert "NOT JUDGED: was told to end by SIGTERM before it was through" in place.told
+        eventually(lambda: not self.jobs(place), "jobs are left")
+        eventually(lambda: not self.reframes(place), "ReFrame is left")
+        assert place.content() == before
+        ran = place.night("--least-free", "1000000000")
+        assert "the file system is too full" in place.told, ran.stdout
+
+    def test_a_slurmctld_that_goes_away_meanwhile_is_no_failure_of_a_network(self, place):
+        before = place.content()
+        night = subprocess.Popen(
+            place.command("--patience", "0.1"),
+            env=self.environment(place),
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        eventually(lambda: self.jobs(place), "no job began")
+        try:
+            for pid in place.run(place.folder, "pgrep", "-x", "slurmctld").stdout.split():
+                os.kill(int(pid), signal.SIGKILL)
+            told = night.communicate()[0]
+        finally:
+            up = subprocess.run([ROOT / "ci/testbed/testbed", "up"], capture_output=True, text=True)
+            assert up.returncode == 0, up.stderr
+            place.run(place.folder, "scancel", "--name=netproof-testbed")
+        assert night.returncode == 2, told
+        assert "NOT JUDGED: slurmctld does not answer: " in place.told
+        assert "(--patience); the night was ended." in place.told
+        assert not self.reframes(place)
+        eventually(lambda: not self.jobs(place), "jobs are left")
+        assert place.content() == before
+
+    def environment(self, place: Place) -> dict[str, str]:
+        shown = place.run(place.folder, "env", "-0", **place.settings).stdout
+        return dict(entry.split("=", 1) for entry in shown.split("\0") if entry)
+
+    def jobs(self, place: Place) -> list[str]:
+        return place.run(place.folder, "squeue", "--noheader", "--format=%i").stdout.split()
+
+    def reframes(self, place: Place) -> list[Path]:
+        """Processes of ReFrame whose output goes into the place.
+
+        Its jobs have its environment too, and end when Slurm ends them: only the command line
+        tells them apart.
+        """
+        found = []
+        mark = f"RFM_PREFIX={place.folder}".encode()
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                words = (process / "cmdline").read_bytes().split(b"\0")
+                if mark not in (process / "environ").read_bytes().split(b"\0"):
+                    continue
+                if any(Path(os.fsdecode(word)).name == "reframe" for word in words):
+                    found.append(process)
+            except OSError:
+                continue
+        return found

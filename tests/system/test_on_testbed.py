@@ -1,0 +1,488 @@
+"""The checks as they run: the real ReFrame, the real Slurm, real benchmarks."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from netproof.measurement import disturbance
+from netproof.measurement.disturbance import NodeLoad
+from netproof.session import job_files, measured, plan, session
+from netproof.site import site
+from netproof.site.partition import Partition
+
+pytestmark = [pytest.mark.testbed, pytest.mark.usefixtures("testbed")]
+
+ROOT = Path(__file__).resolve().parents[2]
+STEP_LIMIT_S = 6
+
+FAULTY_IMB = """#!/bin/bash
+# Bcast crashes on rank 1, Allreduce is killed on rank 1, Barrier hangs and will not be asked.
+case "${!#} $SLURM_PROCID" in
+"Bcast 1") kill -SEGV $$ ;;
+"Allreduce 1") kill -KILL $$ ;;
+Barrier*)
+    trap '' TERM
+    while :; do sleep 1; done
+    ;;
+esac
+exec IMB "$@"
+"""
+
+CRASHING_ONCE = """#!/bin/bash
+# Rank 1 crashes when it is started first, for each of these.
+case "${!#} ${0##*/} $SLURM_PROCID" in
+"PingPong IMB-MPI1 1" | "Sendrecv IMB-MPI1 1" | "tcp-between-oneway.1.np NPtcp 1")
+    mkdir "MARKS/${!#}" 2>/dev/null && kill -SEGV $$
+    ;;
+esac
+exec PROGRAM "$@"
+"""
+
+FAULTY_SITE = """import runpy
+site_configuration = runpy.run_path("SITE")["site_configuration"]
+for partition in site_configuration["systems"][0]["partitions"]:
+    partition["extras"]["step_limit_s"] = LIMIT
+for environment in site_configuration["environments"]:
+    environment["env_vars"].append(["PATH", "WRAPPERS:$PATH"])
+"""
+
+SETTINGS = """from pathlib import Path
+from netproof import site
+site_configuration = site.gather(Path(__file__).parent)
+"""
+
+
+def reframe(*options: str, checks: Path = ROOT / "checks") -> tuple[str, ...]:
+    gige = ("--system", "testbed:gige", "-S", "launches=1")
+    return ("reframe", *gige, "-c", str(checks), *options, "-r")
+
+
+def program(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def left_of(jobid: str) -> list[str]:
+    """Command lines of the processes that a Slurm job has started, on whatever node."""
+    found = []
+    mark = f"SLURM_JOB_ID={jobid}".encode()
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark in (process / "environ").read_bytes().split(b"\0"):
+                found.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+        except OSError:
+            # It has ended, or is not for root to read, and so none of a job's.
+            continue
+    return found
+
+
+def eventually(holds: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.1)
+
+
+@pytest.fixture(scope="module")
+def small(run, tmp_path_factory) -> Path:
+    """Folder of a run of one environment: one IMB check, four of NetPIPE, two jobs."""
+    folder = tmp_path_factory.mktemp("small")
+    ran = run(folder, *reframe("-p", "intelmpi", "-n", "ImbPingPong|NetpipeMpi"))
+    assert ran.returncode == 0, ran.stdout
+    return folder
+
+
+def site_with(folder: Path) -> str:
+    """Folder of the testbed's site, whose environments have the programs of ``folder``/bin."""
+    (folder / "site").mkdir()
+    (folder / "site" / "settings.py").write_text(SETTINGS)
+    (folder / "site" / "testbed.py").write_text(
+        FAULTY_SITE.replace("SITE", str(ROOT / "site-config" / "testbed.py"))
+        .replace("WRAPPERS", str(folder / "bin"))
+        .replace("LIMIT", str(STEP_LIMIT_S))
+    )
+    return str(folder / "site")
+
+
+@pytest.fixture(scope="module")
+def crashing_once(run, tmp_path_factory) -> Path:
+    """Folder of a run in which two launches of IMB and one of NetPIPE crash once."""
+    folder = tmp_path_factory.mktemp("once")
+    (folder / "marks").mkdir()
+    text = CRASHING_ONCE.replace("MARKS", str(folder / "marks"))
+    imb = ROOT / ".opt" / "intelmpi" / "bin" / "IMB-MPI1"
+    program(folder / "bin" / "IMB-MPI1", text.replace("PROGRAM", str(imb)))
+    program(folder / "bin" / "NPtcp", text.replace("PROGRAM", "/usr/bin/NPtcp"))
+    (folder / "bin" / "NPmpi").symlink_to(imb.with_name("NPmpi"))
+    names = "ImbPingPong|ImbSendrecv.*ranks=2|ImbSmoothness.*ranks=2|NetpipeTcp"
+    run(folder, *reframe("-p", "intelmpi", "-n", names), RFM_CONFIG_PATH=site_with(folder))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def faulty(run, tmp_path_factory) -> Path:
+    """Folder of a run in which functions of IMB crash, are killed and hang."""
+    folder = tmp_path_factory.mktemp("faulty")
+    imb = ROOT / ".opt" / "intelmpi" / "bin" / "IMB-MPI1"
+    program(folder / "bin" / "IMB-MPI1", FAULTY_IMB.replace("IMB ", f"{imb} "))
+    ran = run(
+        folder,
+        *reframe("-p", "intelmpi", "-n", "Imb.*ranks=2"),
+        RFM_CONFIG_PATH=site_with(folder),
+    )
+    assert ran.returncode != 0, ran.stdout
+    return folder
+
+
+def results(folder: Path) -> dict[str, session.CheckResult]:
+    """The checks of the run in ``folder`` by function, NetPIPE's with path and direction."""
+    stored = session.load(folder / "run-0.json")
+    return {
+        " ".join([r.case.function, r.case.path, r.case.direction]): r
+        for r in stored.results
+        if r.case is not None
+    }
+
+
+def jobids(folder: Path) -> list[str]:
+    return sorted({r.measured["jobid"] for r in results(folder).values() if r.measured})
+
+
+def test_a_run_keeps_what_how_where_and_in_which_order_it_measured(small):
+    checks = results(small)
+    assert len(checks) == 5
+    for name, check in checks.items():
+        kept = check.measured
+        (launch,) = kept["launches"]
+        nodes = {rank["node"] for rank in launch["ranks"]}
+        assert check.result == "pass"
+        assert kept["case"]["environment"] == "intelmpi"
+        assert nodes == ({"gige-1"} if "inside" in name else {"gige-1", "gige-2"})
+        assert launch["order"] >= 1
+        assert kept["seed"] > 0
+        assert all(0 < rank["cpu_s"] < 4 * rank["wall_s"] for rank in launch["ranks"])
+        assert kept["partition_extras"]["switch"] == "gige"
+        assert len(kept["curve"]["sizes"]) == len(kept["curve"]["time_us"])
+    orders = [checks[name].measured["launches"][0]["order"] for name in checks if "bi" in name]
+    assert len(set(orders)) == len(orders)
+
+
+def test_jobs_of_one_contention_domain_never_measure_at_the_same_time(run, small, faulty):
+    ids = jobids(small) + jobids(faulty)
+    assert len(ids) == 3
+    shown = run(
+        small, "sacct", "-X", "-n", "-P", f"--jobs={','.join(ids)}", "--format=Start,End,JobName"
+    ).stdout
+    jobs = sorted(line.split("|") for line in shown.splitlines())
+    assert {name for _, _, name in jobs} == {"netproof-testbed"}
+    assert all(end <= start for (_, end, _), (start, _, _) in itertools.pairwise(jobs))
+
+
+def test_a_second_job_is_held_while_one_measures(run, tmp_path):
+    first, second = (
+        run(
+            tmp_path,
+            *("sbatch", "--parsable", "--job-name=netproof-testbed", "--dependency=singleton"),
+            *(f"--partition={partition}", f"--output={tmp_path}/out", "--wrap", "sleep 2"),
+        ).stdout.strip()
+        for partition in ("gige", "fast-ethernet")
+    )
+
+    def shown() -> list[list[str]]:
+        command = ("sacct", "-X", "-n", "-P", f"--jobs={first},{second}", "--format=Start,End")
+        return sorted(line.split("|") for line in run(tmp_path, *command).stdout.splitlines())
+
+    eventually(
+        lambda: len(shown()) == 2 and all("Unknown" not in times for times in shown()),
+        "the two jobs did not end",
+    )
+    (_, first_end), (second_start, _) = shown()
+    assert first_end <= second_start
+
+
+EARLY_SACCT = """#!/bin/bash
+# Tells of one node of those that a job has, as it does now and then when it is asked too early.
+REAL "$@" | sed -E 's/(gige-)\\[([0-9]+)[-,][0-9,-]+\\]/\\1\\2/'
+"""
+
+
+def test_a_job_is_believed_and_not_a_sacct_that_does_not_know_all_of_its_nodes(run, tmp_path):
+    real = shutil.which("sacct")
+    program(tmp_path / "bin" / "sacct", EARLY_SACCT.replace("REAL", real))
+    path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+    ran = run(tmp_path, *reframe("-p", "intelmpi", "-n", "ImbPingPong"), PATH=path)
+    assert ran.returncode == 0, ran.stdout
+    report = json.loads((tmp_path / "run-0.json").read_text())
+    lists = [test["job_nodelist"] for test in report["runs"][0]["testcases"]]
+    assert ["gige-1"] in lists
+    stored = session.load(tmp_path / "run-0.json")
+    (job,) = (result for result in stored.results if result.kind == "launches")
+    assert job.nodes == ("gige-1", "gige-2")
+
+
+def test_what_did_not_run_fails_the_verdict(run, small):
+    judged = run(small, "netproof", "verdict", "run-0.json", "--system", "testbed:gige")
+    assert judged.returncode == 1
+    assert ": did not run: the session does not have it" in judged.stdout
+    assert "no scores for 23 functions: the baseline gige mpich did not run them" in judged.stdout
+
+
+def test_a_crash_or_a_hang_leaves_the_other_functions_standing(faulty):
+    passed = {r.case.function for r in results(faulty).values() if r.result == "pass"}
+    assert passed == {"PingPong", "Sendrecv", "Allgather", "Alltoall", "Reduce_scatter"}
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        ("Bcast", "task 1: Exited with exit code 139"),
+        ("Allreduce", "task 1: Exited with exit code 137"),
+        ("Barrier", f"Barrier.1 was ended at its limit of {STEP_LIMIT_S} s"),
+    ],
+)
+def test_the_reason_names_the_file_and_what_happened(faulty, function, reason):
+    check = results(faulty)[f"{function} between oneway"]
+    assert check.result == "fail"
+    assert f"{function}.1.err: {function}.1 " in check.reason
+    assert check.reason.count(reason) == 1
+
+
+@pytest.mark.parametrize(
+    ("check", "launch"),
+    [
+        ("PingPong between oneway", "PingPong.1"),
+        ("Sendrecv between oneway", "Sendrecv.1"),
+        ("tcp between oneway", "tcp-between-oneway.1"),
+    ],
+)
+def test_a_launch_that_crashes_once_is_launched_again_and_its_case_is_complete(
+    crashing_once, check, launch
+):
+    result = results(crashing_once)[check]
+    # A busy machine's landmarks may miss their references.
+    assert result.phase in ("", "performance"), result.reason
+    (crash,) = measured.Measured.from_json(result.measured).crashes
+    assert (crash.launch, crash.attempt, crash.nodes) == (1, 1, ("gige-2",))
+    assert crash.status != 0
+    assert "gige-2: task 1: Exited with exit code 139" in crash.said
+    (first,) = crashing_once.rglob(f"{launch}~1.err")
+    assert first.with_name(f"{launch}.err").is_file()
+
+
+def test_the_verdict_warns_of_a_crash_and_counts_them(run, crashing_once):
+    judged = run(crashing_once, "netproof", "verdict", "run-0.json", "--system", "testbed:gige")
+    case = "testbed:gige intelmpi IMB PingPong 2 ranks"
+    assert re.search(f"WARN {case}.*: launch 1 crashed on gige-2 before its first", judged.stdout)
+    assert re.search(r"launches: \d+, crashed: 3\n", judged.stdout)
+    assert re.search(
+        r"FAIL gige intelmpi: 3 of \d+ launches crashed \(\d+ %, above 2 % is flagged\)",
+        judged.stdout,
+    )
+
+
+def test_a_job_of_which_too_many_launches_crashed_is_red_in_the_run_too(crashing_once):
+    stored = session.load(crashing_once / "run-0.json")
+    (curves,) = (result for result in stored.results if result.kind == "curves")
+    assert curves.result == "fail"
+    assert "gige intelmpi: 2 of 10 launches crashed (20 %, above 2 % is flagged)" in curves.reason
+
+
+def test_a_launch_that_always_crashes_is_told_with_its_attempts(faulty):
+    reason = results(faulty)["Bcast between oneway"].reason
+    assert "in the last of 4 attempts of which each crashed" in reason
+    assert not list(faulty.glob("stage/**/Barrier.1~1.err")), "a launch that hangs has one attempt"
+
+
+def test_no_process_of_a_crashed_or_hung_step_is_left(faulty):
+    (jobid,) = jobids(faulty)
+    assert left_of(jobid) == []
+
+
+@pytest.fixture(scope="module")
+def gige() -> Partition:
+    """The partition, with so many round trips that a launch takes minutes."""
+    system = next(
+        entry
+        for entry in site.gather(ROOT / "site-config")["systems"]
+        if entry["name"] == "testbed"
+    )
+    extras = next(p["extras"] for p in system["partitions"] if p["name"] == "gige")
+    return Partition.model_validate({**extras, "netpipe_repeats": 1000000})
+
+
+def nptcp_job(folder: Path, partition: Partition) -> list[str]:
+    """Files of a job with one launch, NPtcp between two nodes; the command that submits it."""
+    steps = plan.netpipe_steps(1, partition, ["srun"], seed=1)
+    script = plan.script(steps, partition, over_tcp=True, describe_nodes=False)
+    lines = [
+        line
+        for line in script.splitlines()
+        if not line.startswith("step ") or line.startswith("step tcp-between-oneway.1 ")
+    ]
+    for source in plan.SHELL_FILES:
+        (folder / source.name).write_bytes(source.read_bytes())
+    program(folder / "launches.sh", "\n".join([*lines, ""]))
+    options = ["--nodes=2", "--ntasks-per-node=1", "--exclusive", "--partition=gige"]
+    options += ["--job-name=netproof-testbed", "--dependency=singleton", f"--chdir={folder}"]
+    return ["sbatch", "--parsable", *options, "launches.sh"]
+
+
+@pytest.mark.parametrize(
+    "sender",
+    ["exec false", "exec timeout --signal=KILL 1 /usr/bin/NPtcp"],
+    ids=["before it connects", "while it sends"],
+)
+def test_a_receiver_ends_when_its_sender_dies(run, tmp_path, gige, sender):
+    program(
+        tmp_path / "bin" / "NPtcp",
+        f"#!/bin/bash\n"
+        f'case " $* " in *" -h "*) {sender} "$@" ;; *) exec /usr/bin/NPtcp "$@" ;; esac\n',
+    )
+    command = nptcp_job(tmp_path, gige)
+    path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+    submitted = run(tmp_path, command[0], "--wait", *command[1:], PATH=path)
+    jobid = submitted.stdout.strip()
+    assert jobid, submitted.stderr
+    step = job_files.records(tmp_path)["tcp-between-oneway.1"]
+    assert step.status not in (0, *job_files.TIMED_OUT_STATUS)
+    assert left_of(jobid) == []
+
+
+def test_a_cancelled_job_leaves_neither_receiver_nor_sender(run, tmp_path, gige):
+    jobid = run(tmp_path, *nptcp_job(tmp_path, gige)).stdout.strip()
+
+    def ends() -> int:
+        return sum(command.startswith("NPtcp ") for command in left_of(jobid))
+
+    eventually(lambda: ends() == 2, "receiver and sender did not come up")
+    run(tmp_path, "scancel", jobid)
+    eventually(
+        lambda: (
+            "CANCELLED" in run(tmp_path, "sacct", "-X", "-n", "-j", jobid, "-o", "State").stdout
+        ),
+        "the job was not cancelled",
+    )
+    eventually(lambda: left_of(jobid) == [], f"left: {left_of(jobid)}")
+
+
+def busy(seconds: float) -> float:
+    """The share of the CPUs that was in use for so many seconds."""
+
+    def counted() -> tuple[int, int]:
+        ticks = [
+            int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
+        ]
+        return ticks[3] + ticks[4], sum(ticks)
+
+    (idle, total), _, (idle_after, total_after) = counted(), time.sleep(seconds), counted()
+    return 1 - (idle_after - idle) / (total_after - total)
+
+
+def loads_of_a_launch(run, folder: Path, gige: Partition) -> tuple[NodeLoad, ...]:
+    """What the two nodes of a launch of NPtcp did beside it."""
+    folder.mkdir()
+    command = nptcp_job(folder, gige.model_copy(update={"netpipe_repeats": 3}))
+    submitted = run(folder, command[0], "--wait", *command[1:])
+    assert submitted.returncode == 0, submitted.stderr
+    errors = folder / "tcp-between-oneway.1.err"
+    text = errors.read_text()
+    assert sorted(disturbance.scheduled(errors, text)) == [0, 1]
+    loads = disturbance.loads(errors, text, job_files.cpu_by_node(text))
+    assert len(loads) == 2
+    assert len({load.machine for load in loads}) == 1
+    assert disturbance.unknown(loads) == ()
+    return loads
+
+
+def test_what_takes_half_of_the_cpus_is_seen_and_nothing_is_where_nothing_does(run, tmp_path, gige):
+    cpus = len(os.sched_getaffinity(0))
+    loops = [
+        subprocess.Popen(["bash", "-c", "while :; do :; done"]) for _ in range(max(1, cpus // 2))
+    ]
+    try:
+        loads = loads_of_a_launch(run, tmp_path / "taken", gige)
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+    (said,) = disturbance.disturbed(loads)
+    nodes = ", ".join(load.node for load in loads)
+    assert re.fullmatch(rf"{nodes}: others used \d+ % of the CPUs", said)
+    # The interrupts of the network take their part of what a loop could have.
+    assert 0.25 < loads[0].others_share < 0.9
+    numbers = itertools.count()
+
+    def undisturbed() -> bool:
+        # What else runs on this machine, other tests perhaps, is waited for.
+        eventually(lambda: busy(0.3) < 0.1, "this machine does something else all the time")
+        loads = loads_of_a_launch(run, tmp_path / f"quiet-{next(numbers)}", gige)
+        return disturbance.disturbed(loads) == ()
+
+    eventually(undisturbed, "each launch was disturbed")
+
+
+def test_a_class_without_references_fails(run, tmp_path):
+    text = (ROOT / "reference-values" / "testbed.yaml").read_text()
+    blocks = [b for b in text.split("\n\n") if not b.startswith("ImbPingPong:")]
+    (tmp_path / "testbed.yaml").write_text("\n\n".join(blocks))
+    ran = run(
+        tmp_path,
+        *reframe("-p", "intelmpi", "-n", "ImbPingPong"),
+        RFM_REFERENCE_PREFIX=str(tmp_path),
+    )
+    assert ran.returncode != 0
+    judged = run(tmp_path, "netproof", "verdict", "run-0.json", "--system", "testbed:gige")
+    assert judged.returncode == 1
+    flat = " ".join(judged.stdout.split())
+    assert "testbed.yaml has no ImbPingPong for testbed:gige, intelmpi" in flat
+    assert "object at 0x" not in flat
+
+
+def test_a_value_that_raises_fails_its_check(run, tmp_path):
+    text = (ROOT / "checks" / "imb.py").read_text()
+    leaf = '    function = "PingPong"\n'
+    assert text.count(leaf) == 1
+    broken = """
+    @run_after("sanity")
+    def lose_the_curve(self):
+        self.measured = None
+"""
+    (tmp_path / "checks").mkdir()
+    hooks = "from reframe.core.builtins import run_after\n"
+    (tmp_path / "checks" / "imb.py").write_text(hooks + text.replace(leaf, leaf + broken))
+    ran = run(tmp_path, *reframe("-p", "intelmpi", "-n", "ImbPingPong", checks=tmp_path / "checks"))
+    assert ran.returncode != 0
+    judged = run(tmp_path, "netproof", "verdict", "run-0.json", "--system", "testbed:gige")
+    assert judged.returncode == 1
+    assert "intelmpi IMB PingPong 2 ranks: fail in performance: attribute error" in judged.stdout
+
+
+def test_a_partition_that_is_down_fails_the_verdict(run, tmp_path):
+    def set_state(state: str) -> None:
+        command = ("scontrol", "update", "PartitionName=gige", f"State={state}")
+        assert run(tmp_path, *command).returncode == 0
+
+    set_state("DOWN")
+    try:
+        ran = run(
+            tmp_path,
+            *reframe("-p", "intelmpi", "-n", "ImbPingPong", "-S", "max_pending_time=3s"),
+        )
+    finally:
+        set_state("UP")
+    assert ran.returncode != 0
+    judged = run(tmp_path, "netproof", "verdict", "run-0.json", "--system", "testbed:gige")
+    assert judged.returncode == 1
+    assert re.search(r"the job left no \S+, and Slurm has it as CANCELLED", judged.stdout)

@@ -1,0 +1,188 @@
+"""A sweep on the testbed: a value that is planted as worst, and what a report says of it again."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+WHERE = ("--system", "testbed:gige", "--environment", "mpich")
+
+SITE_FILES = {
+    "settings.py": """from pathlib import Path
+from netproof.site import site
+site_configuration = site.gather(Path(__file__).parent)
+""",
+    "testbed.py": f"""import runpy
+site = runpy.run_path({str(ROOT / "site-config" / "testbed.py")!r})
+site_configuration = site["site_configuration"]
+for partition in site_configuration["systems"][0]["partitions"]:
+    partition["extras"]["criteria"]["disturbance"] = {{"others": OTHERS, "steal": OTHERS}}
+""",
+}
+
+
+def settings_of(folder: Path, *, others: int) -> dict[str, str]:
+    """Of a command that reports into ``folder``; a launch is disturbed above ``others`` (1: never).
+
+    The machine under the testbed may have other work, and what is planted is far larger.
+    """
+    site = folder / "site"
+    site.mkdir()
+    for name, text in SITE_FILES.items():
+        (site / name).write_text(text.replace("OTHERS", str(others)))
+    return {"RFM_REPORT_FILE": str(folder / "run-{sessionid}.json"), "RFM_CONFIG_PATH": str(site)}
+
+
+@pytest.mark.testbed
+def test_a_socket_buffer_that_is_far_too_small_is_seen_to_cost_rate(testbed, run, tmp_path):
+    report = settings_of(tmp_path, others=1)
+    values = ("--values", "2048,262144", "--rounds", "3")
+    ran = run(tmp_path, "netproof", "tune", "socket-buffer", *WHERE, *values, "--json", **report)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    (swept,) = json.loads(ran.stdout)["sweeps"]
+    assert swept["rounds"] == 3
+    gains = {one["value"]: one["ranges"]["long"] for one in swept["values"]}
+    assert gains["2048"]["interval"][1] < 1, gains
+    assert gains["262144"]["factor"] > gains["2048"]["factor"]
+    assert (swept["recommended"] or {}).get("value") != "2048"
+    (kept,) = (tmp_path / "tuning").glob("run-socket-buffer-*.json")
+    # No verdict takes it for an acceptance run.
+    assert not list(tmp_path.glob("run-*.json"))
+    again = run(tmp_path, "netproof", "tune", "--report", str(kept), "--json", **report)
+    assert again.stdout == ran.stdout
+    read = run(tmp_path, "netproof", "tune", "--report", str(kept), **report)
+    assert "socket buffer" in read.stdout
+    assert "3 rounds of 2 values, each alongside the default" in read.stdout
+
+
+@pytest.mark.testbed
+def test_what_a_library_cannot_be_told_measures_nothing(testbed, run, tmp_path):
+    ran = run(tmp_path, "netproof", "tune", "eager-limit", *WHERE)
+    assert ran.returncode == 2
+    assert "TCP has no eager limit: sweep it over MPI" in ran.stdout + ran.stderr
+    ran = run(tmp_path, "netproof", "tune", "socket-buffer", *WHERE, "--protocol", "mpi")
+    assert ran.returncode == 2
+    assert "how MPICH" in ran.stdout + ran.stderr
+
+
+@pytest.mark.testbed
+def test_a_variable_reaches_the_ranks_and_what_fails_by_it_is_named(testbed, run, tmp_path):
+    values = ("--values", "nonsense", "--protocol", "mpi", "--rounds", "3")
+    settings = settings_of(tmp_path, others=1)
+    ran = run(tmp_path, "netproof", "tune", "FI_PROVIDER", *WHERE, *values, **settings)
+    assert ran.returncode == 2
+    last = ran.stderr.splitlines()[-1]
+    assert "nonsense: 3 of 3 launches failed, the first so: " in last
+    assert "the default: " not in last
+
+
+@pytest.mark.testbed
+def test_what_disturbed_every_launch_is_said_and_nothing_is_recommended(testbed, run, tmp_path):
+    values = ("--values", "65536", "--rounds", "3")
+    settings = settings_of(tmp_path, others=0)
+    ran = run(tmp_path, "netproof", "tune", "socket-buffer", *WHERE, *values, **settings)
+    assert ran.returncode == 2
+    last = ran.stderr.splitlines()[-1]
+    assert "launches were disturbed, the first so: gige-1, gige-2: others used" in last
+    assert str(tmp_path / "tuning" / "run-socket-buffer-") in last
+
+
+class Killed:
+    """A sweep of the MTU that is killed, with all that belongs to it."""
+
+    def __init__(self, folder: Path, run) -> None:
+        self.folder, self.run = folder, run
+        self.settings = settings_of(folder, others=1)
+        self.record = folder / "tuning" / "not-restored-testbed-gige.tsv"
+
+    def mtus(self) -> set[str]:
+        """What the nodes of the partition have."""
+        asked = ("srun", "-p", "gige", "-N4", "-n4", "cat", "/sys/class/net/eth1/mtu")
+        return set(self.run(self.folder, *asked).stdout.split())
+
+    def jobs(self) -> list[str]:
+        listed = self.run(self.folder, "squeue", "--noheader", "--format=%A").stdout
+        return listed.split()
+
+    def begin(self) -> threading.Thread:
+        """Start it in the background, its processes in a session of their own."""
+        values = ("--values", "1400,1300", "--rounds", "3")
+        own = ("setsid", "--wait", "bash", "-c", 'echo $$ >pid; exec "$@"', "-")
+        command = (*own, "netproof", "tune", "mtu", *WHERE, *values)
+
+        def sweep() -> None:
+            self.ended = self.run(self.folder, *command, **self.settings)
+
+        started = threading.Thread(target=sweep, daemon=True)
+        started.start()
+        return started
+
+    def kill_programs(self) -> None:
+        """The command and ReFrame, which can say nothing either."""
+        os.killpg(int((self.folder / "pid").read_text()), signal.SIGKILL)
+
+    def kill_job(self) -> None:
+        """Its job, as a node that goes down would: no script gets to say anything."""
+        for job in self.jobs():
+            self.run(self.folder, "scancel", "--full", "--signal=KILL", job)
+        eventually(lambda: not self.jobs(), "the job stays")
+
+
+def eventually(holds: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.05)
+
+
+@pytest.mark.testbed
+@pytest.mark.parametrize("after_s", [0.0, 0.3, 1.0, 3.0, 6.0])
+def test_a_sweep_that_is_killed_is_restored_by_whoever_comes_next(testbed, run, tmp_path, after_s):
+    killed = Killed(tmp_path, run)
+    began = killed.begin()
+    eventually(killed.record.exists, "nothing was noted")
+    time.sleep(after_s)
+    killed.kill_programs()
+    killed.kill_job()
+    began.join(60)
+    assert killed.record.exists()
+    restored = run(tmp_path, "netproof", "tune", "--restore", *WHERE[:2], **killed.settings)
+    assert restored.returncode == 0, restored.stdout + restored.stderr
+    assert killed.mtus() == {"1500"}
+    assert not killed.record.exists()
+
+
+@pytest.mark.testbed
+def test_of_a_job_that_is_killed_the_command_restores_the_nodes(testbed, run, tmp_path):
+    killed = Killed(tmp_path, run)
+    began = killed.begin()
+    eventually(killed.record.exists, "nothing was noted")
+    time.sleep(2)
+    killed.kill_job()
+    began.join(60)
+    assert killed.ended.returncode == 2
+    assert "mtu is 1500 again, as before a sweep that did not end" in killed.ended.stderr
+    assert killed.mtus() == {"1500"}
+    assert not killed.record.exists()
+
+
+@pytest.mark.testbed
+def test_a_sweep_by_the_hook_that_ends_leaves_the_nodes_as_they_were(testbed, run, tmp_path):
+    killed = Killed(tmp_path, run)
+    values = ("--values", "576", "--rounds", "3", "--json")
+    ran = run(tmp_path, "netproof", "tune", "mtu", *WHERE, *values, **killed.settings)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    (swept,) = json.loads(ran.stdout)["sweeps"]
+    (value,) = swept["values"]
+    # Three times as many packets, each with its headers.
+    assert value["ranges"]["long"]["factor"] < 1
+    assert killed.mtus() == {"1500"}
+    assert not killed.record.exists()
