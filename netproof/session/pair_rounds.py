@@ -240,8 +240,9 @@ def script(launches: int, partition: Partition, srun: Sequence[str], decider: st
         settings.arguments or partition.arguments[OF_PAIRS.name],
     )
     name, *arguments = program
+    # Slurm from 24.11 on refuses --nodes beside a file that names them.
     launch = (
-        f"{shlex.join(srun)} --distribution=arbitrary --nodes=$ranks --ntasks=$ranks"
+        f"{shlex.join(srun)} --distribution=arbitrary --ntasks=$ranks"
         f" --kill-on-bad-exit=1 {shlex.join(plan.RANK)} {name} $multi {shlex.join(arguments)}"
     )
     lines = plan.head(partition, 0, over_tcp=False, describe_nodes=True, decider=decider)
