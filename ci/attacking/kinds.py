@@ -1,0 +1,20 @@
+"""All attacks of mutated inputs, in the order of the table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ci.attacking import expressions, outputs, references, reports, sites, topologies
+from ci.attacking.inputs import Attack
+
+MUTATED = (
+    *("NetPIPE file", "NetPIPE print", "IMB output", "session report", "references", "site file"),
+    *("topology", "patterns"),
+)
+"""Their names."""
+_MODULES = (outputs, reports, references, sites, topologies, expressions)
+
+
+def attacks(folder: Path) -> dict[str, Attack]:
+    """All by name; ``folder`` is for what is read from a file."""
+    return {attack.name: attack for module in _MODULES for attack in module.attacks(folder)}

@@ -1,0 +1,111 @@
+"""Mutated session reports, and the judge of what is read of them."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ci.attacking.inputs import DATA, REFUSED, RIGHT, WRITTEN, Attack, Input, Judge, of_texts
+from netproof.measurement import twin
+from netproof.measurement.landmarks import ASYMPTOTIC
+from netproof.session import session
+from netproof.session.measured import Measured
+
+RECKONED = (*ASYMPTOTIC, *twin.NAMES)
+"""Landmarks that a report of an early format does not have."""
+
+
+def _report(folder: Path) -> Judge:
+    path = folder / "run-1.json"
+
+    @cache
+    def truth(origin: str) -> list[Any]:
+        return [one.measured for one in session.load(folder / origin).results]
+
+    def judge(given: Input) -> str:
+        path.write_text(given.text, errors="surrogatepass")
+        found = session.load(path)
+        refused = [one.contradiction is not None for one in found.results]
+        measured = [one.measured for one in found.results]
+        for values, contradicts in zip(measured, refused, strict=True):
+            if values is not None and not contradicts:
+                Measured.from_json(values)
+        if measured == truth(given.origin):
+            return RIGHT
+        stated = [
+            test.get("netproof_measured") or None
+            for run in json.loads(given.text)["runs"]
+            for test in run["testcases"]
+        ]
+        # A case that contradicts itself is refused alone, and is one that was not measured.
+        taken = [
+            None if no and values is None else _recorded(there)
+            for no, values, there in zip(refused, measured, stated, strict=True)
+        ]
+        if list(map(_recorded, measured)) == taken:
+            return REFUSED if any(refused) else WRITTEN
+        return "what was read stands nowhere in the report"
+
+    return judge
+
+
+def _recorded(values: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Of a case's values those that a report of any format has: others are reckoned in reading."""
+    if values is None:
+        return None
+    stated = {
+        name: [one for one in value if one[0] not in RECKONED] if name == "undefined" else value
+        for name, value in values["landmarks"].items()
+        if name not in (*RECKONED, "intervals")
+    }
+    return {**values, "landmarks": stated}
+
+
+def _second_json_key(text: str, origin: str, draw: random.Random) -> Input | None:
+    """A key of a report stands twice, a value is no number, or lists are nested without end."""
+    kind = draw.randrange(3)
+    keys = [found.start() for found in re.finditer(r'"time_us": \[', text)]
+    if not keys:
+        return None
+    at = draw.choice(keys)
+    if kind == 0:
+        return Input(f'{text[:at]}"time_us": [1.0], {text[at:]}', origin, must_refuse=True)
+    begin = text.index("[", at) + 1
+    odd = draw.choice(("NaN", "Infinity", "-Infinity", "1e999", '"fast"', "null", "true", "{}"))
+    if kind == 1:
+        return Input(f"{text[:begin]}{odd}, {text[begin:]}", origin, must_refuse=True)
+    deep = "[" * draw.choice((100, 5000, 100_000))
+    return Input(text[:begin] + deep + text[begin:], origin, must_refuse=True)
+
+
+_REPORTS = {
+    "netpipe.json": ("netpipe-whole.json", ("NetpipeJob", "NetpipeTcp", "NetpipeMpi"), 4),
+    "ranges.json": ("ranges.json", ("ImbJob", "ImbPingPong", "ImbAllreduce", "Imb"), 3),
+    "again.json": ("sick.json", ("Imb",), 3),
+}
+"""Reports of attacks: which recorded session, which of its checks, and how many cases of them."""
+
+
+def _some_of(name: str, checks: Sequence[str], most: int) -> str:
+    """A recorded report with some of its cases: a small one is damaged where it counts."""
+    document = json.loads((DATA / "sessions" / name).read_text())
+    left = most
+    for run in document["runs"]:
+        kept = [one for one in run["testcases"] if one["display_name"].startswith(tuple(checks))]
+        run["testcases"] = kept[:left]
+        left -= len(run["testcases"])
+        run["num_cases"] = len(run["testcases"])
+    return json.dumps(document, indent=2)
+
+
+def attacks(folder: Path) -> tuple[Attack, ...]:
+    """On the reader of session reports, by those that were recorded; ``folder`` gets them."""
+    texts = {name: _some_of(*where) for name, where in _REPORTS.items()}
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    return (Attack("session report", of_texts(texts, _second_json_key), _report(folder)),)
