@@ -14,15 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from ci import campaigns, diagnose_campaign
-from ci.campaigns import CannotRunError
-from ci.diagnose_campaign import (
-    HEALTHY,
-    KINDS,
+from ci.campaigns import cluster, errors, keeping
+from ci.campaigns.errors import CannotRunError
+from ci.diagnose_campaign import command, judging, making, records, table
+from ci.diagnose_campaign.kinds import HEALTHY, KINDS, Measured
+from ci.diagnose_campaign.records import (
     Campaign,
     Found,
     Judged,
-    Measured,
     Result,
     Run,
     Settings,
@@ -32,6 +31,7 @@ from netproof.diagnosis.causes import BY_NAME
 from netproof.diagnosis.diagnosis import Culprit, Diagnosis
 from netproof.diagnosis.evidence import Evidence, Place, PlaceKind, Sign, Source, Sure
 from netproof.diagnosis.evidence_for import CauseName
+from netproof.errors import NetproofError
 from netproof.present.diagnosis import of_diagnosis
 from netproof.site import site
 
@@ -88,7 +88,7 @@ def said(*culprits: Culprit, switch: str = "gige", incomplete: tuple[str, ...] =
 
 def judged(run: Run, *culprits: Culprit) -> Found:
     text = said(*culprits, switch=run.switch)
-    return diagnose_campaign.judge(run, 1 if culprits else 0, text, "").found
+    return judging.judge(run, 1 if culprits else 0, text, "").found
 
 
 def setting(sysctl: str, node: str = "gige-3") -> Place:
@@ -198,7 +198,7 @@ def test_on_a_healthy_testbed_whatever_is_named_is_false():
     run = run_of(HEALTHY)
     assert judged(run) is Found.RIGHT
     assert judged(run, accused(CauseName.UNEXPLAINED, UNKNOWN, "1 red case")) is Found.FALSE
-    unknown = diagnose_campaign.judge(run, 2, said(incomplete=("1 case inconclusive",)), "")
+    unknown = judging.judge(run, 2, said(incomplete=("1 case inconclusive",)), "")
     assert unknown == Judged(
         Found.RIGHT, ("it cannot be told: 1 case inconclusive",), "cannot be told"
     )
@@ -206,12 +206,12 @@ def test_on_a_healthy_testbed_whatever_is_named_is_false():
 
 def test_a_recorded_session_is_held_against_what_was_planted(monkeypatch, tmp_path):
     run = run_of("small-buffer", "gige")
-    monkeypatch.setattr(diagnose_campaign.measuring, "measure", recorded)
+    monkeypatch.setattr(making.measuring, "measure", recorded)
     monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
     monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(ROOT / "reference-values"))
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     monkeypatch.setenv("NETPROOF_STORE", str(tmp_path / "none"))
-    found = diagnose_campaign.measure(run, SETTINGS, tmp_path, 0)
+    found = making.measure(run, SETTINGS, tmp_path, 0)
     assert (found.found, found.outcome) == (Found.MISSED, "something found")
     assert "that nothing here explains" in found.said[0]
     assert json.loads((tmp_path / "diagnosis.json").read_text())["partitions"]
@@ -243,7 +243,7 @@ SOMETHING = said(accused(CauseName.MTU, NODE))
     ],
 )
 def test_what_is_no_diagnosis_is_not_judged(status, text):
-    found = diagnose_campaign.judge(run_of("mtu"), status, text, "netproof: cannot diagnose: why")
+    found = judging.judge(run_of("mtu"), status, text, "netproof: cannot diagnose: why")
     assert found.found is Found.NOT_JUDGED
     assert found.said[0]
 
@@ -251,8 +251,8 @@ def test_what_is_no_diagnosis_is_not_judged(status, text):
 @pytest.fixture
 def drawn(monkeypatch):
     """Plans without asking which MPI libraries this machine has."""
-    monkeypatch.setattr(diagnose_campaign, "environments", lambda: THERE)
-    return diagnose_campaign.planned
+    monkeypatch.setattr(records, "environments", lambda: THERE)
+    return records.planned
 
 
 def test_order_places_faults_and_environments_are_drawn_by_the_seed(drawn):
@@ -287,7 +287,7 @@ def test_what_rounds_of_pairs_tell_has_all_environments_that_make_them(drawn):
 
 
 def test_the_environments_are_those_of_the_testbeds_site():
-    there = diagnose_campaign.environments()
+    there = records.environments()
     assert {"mpich", "intelmpi", "openmpi4", "openmpi5"} <= set(there[Measured.ANY])
     assert {"mpich", "intelmpi"} <= set(there[Measured.ALL_IMB])
     assert "openmpi4" not in there[Measured.ALL_IMB]
@@ -295,7 +295,7 @@ def test_the_environments_are_those_of_the_testbeds_site():
 
 def test_mpi_is_led_astray_by_a_site_of_the_run(tmp_path, monkeypatch):
     run = run_of("slower-network", "gige")
-    variables = diagnose_campaign.site_settings(run, tmp_path)
+    variables = making.site_settings(run, tmp_path)
     folder = Path(variables["RFM_CONFIG_PATH"])
     monkeypatch.setenv("NETPROOF_TOPOLOGY", variables["NETPROOF_TOPOLOGY"])
     configuration = site.gather(folder)
@@ -304,7 +304,7 @@ def test_mpi_is_led_astray_by_a_site_of_the_run(tmp_path, monkeypatch):
     assert ["OMPI_MCA_btl_tcp_if_include", "mgmt0"] in gige["env_vars"]
     # What the site declares to be under test stays.
     assert gige["extras"]["interface"] == "eth1"
-    assert "RFM_CONFIG_PATH" not in diagnose_campaign.site_settings(run_of("mtu"), tmp_path)
+    assert "RFM_CONFIG_PATH" not in making.site_settings(run_of("mtu"), tmp_path)
 
 
 def test_a_run_measures_its_switch_with_its_environments_and_topology(tmp_path, monkeypatch):
@@ -312,12 +312,12 @@ def test_a_run_measures_its_switch_with_its_environments_and_topology(tmp_path, 
 
     def far_enough(arguments, *, settings, **_others):
         asked.update(arguments=arguments, settings=settings)
-        raise diagnose_campaign.NetproofError("far enough")
+        raise NetproofError("far enough")
 
-    monkeypatch.setattr(diagnose_campaign.measuring, "measure", far_enough)
+    monkeypatch.setattr(making.measuring, "measure", far_enough)
     run = dataclasses.replace(run_of("uplink", "tree-leaf-1"), environments=("intelmpi", "mpich"))
-    with pytest.raises(diagnose_campaign.NetproofError, match="far enough"):
-        diagnose_campaign.measure(run, SETTINGS, tmp_path, 0)
+    with pytest.raises(NetproofError, match="far enough"):
+        making.measure(run, SETTINGS, tmp_path, 0)
     arguments = asked["arguments"]
     assert arguments[:2] == ["--system", "testbed:tree"]
     assert arguments[arguments.index("-p") + 1] == "^(intelmpi|mpich)$"
@@ -361,25 +361,25 @@ def fake(monkeypatch):
         made["runs"].append(run.number)
         return made["measure"](run, folder)
 
-    monkeypatch.setattr(diagnose_campaign, "Testbed", NoTestbed)
-    monkeypatch.setattr(diagnose_campaign, "wait_until_quiet", lambda settings: (0.1, 0.0))
-    monkeypatch.setattr(diagnose_campaign, "launching_on", lambda node: True)
-    monkeypatch.setattr(diagnose_campaign, "measure", measure)
+    monkeypatch.setattr(making, "Testbed", NoTestbed)
+    monkeypatch.setattr(making, "wait_until_quiet", lambda settings: (0.1, 0.0))
+    monkeypatch.setattr(making, "launching_on", lambda node: True)
+    monkeypatch.setattr(making, "measure", measure)
     return made
 
 
 def campaign(*runs: Run) -> Campaign:
     machine = {"cpus": 2, "kernel": "6.18", "autogroup": True}
-    return Campaign(SETTINGS, runs, campaigns.code_digest(), machine)
+    return Campaign(SETTINGS, runs, keeping.code_digest(), machine)
 
 
 MTU, CLEAN = run_of("mtu"), run_of(HEALTHY, number=2)
 
 
 def test_a_fault_is_there_while_its_run_is_made_and_lifted_after_it(fake, tmp_path, capsys):
-    campaigns.begin(tmp_path, campaign(MTU, CLEAN))
+    keeping.begin(tmp_path, campaign(MTU, CLEAN))
     fake["measure"] = lambda run, folder: NoTestbed.verbs.append("measure") or Judged(Found.RIGHT)
-    diagnose_campaign.go_on(tmp_path)
+    making.go_on(tmp_path)
     assert NoTestbed.verbs == [
         *("up topology", "plant gige-3 {'mtu': 1400}", "measure", "lift"),
         *("up topology", "measure", "restored"),
@@ -390,21 +390,21 @@ def test_a_fault_is_there_while_its_run_is_made_and_lifted_after_it(fake, tmp_pa
 
 @pytest.mark.parametrize(
     "error",
-    [diagnose_campaign.NetproofError("no report"), OSError("no space"), campaigns.Ended("SIGTERM")],
+    [NetproofError("no report"), OSError("no space"), errors.Ended("SIGTERM")],
 )
 def test_a_fault_is_lifted_whatever_ends_its_run(fake, tmp_path, error):
-    campaigns.begin(tmp_path, campaign(MTU))
+    keeping.begin(tmp_path, campaign(MTU))
 
     def broken(run, folder):
         raise error
 
     fake["measure"] = broken
-    if isinstance(error, campaigns.Ended):
-        with pytest.raises(campaigns.Ended):
-            diagnose_campaign.go_on(tmp_path)
+    if isinstance(error, errors.Ended):
+        with pytest.raises(errors.Ended):
+            making.go_on(tmp_path)
     else:
-        diagnose_campaign.go_on(tmp_path)
-        (only,) = diagnose_campaign.read(tmp_path)[1]
+        making.go_on(tmp_path)
+        (only,) = records.read(tmp_path)[1]
         assert only.judged == Judged(Found.NOT_JUDGED, (str(error),))
         assert "begin anew" in NoTestbed.verbs
     assert NoTestbed.verbs[2] == "lift"
@@ -413,12 +413,12 @@ def test_a_fault_is_lifted_whatever_ends_its_run(fake, tmp_path, error):
 
 def test_a_fault_that_is_not_lifted_makes_its_run_not_judged(fake, tmp_path, monkeypatch):
     def stays(self):
-        raise diagnose_campaign.NetproofError("testbed lift ended with 1")
+        raise NetproofError("testbed lift ended with 1")
 
     monkeypatch.setattr(NoTestbed, "lift", stays)
-    campaigns.begin(tmp_path, campaign(MTU, CLEAN))
-    diagnose_campaign.go_on(tmp_path)
-    first, second = diagnose_campaign.read(tmp_path)[1]
+    keeping.begin(tmp_path, campaign(MTU, CLEAN))
+    making.go_on(tmp_path)
+    first, second = records.read(tmp_path)[1]
     assert first.judged.said == ("testbed lift ended with 1",)
     assert second.judged.found is Found.RIGHT
     assert "begin anew" in NoTestbed.verbs
@@ -426,37 +426,37 @@ def test_a_fault_that_is_not_lifted_makes_its_run_not_judged(fake, tmp_path, mon
 
 def test_a_campaign_goes_on_with_what_has_no_result_and_what_was_not_judged(fake, tmp_path):
     runs = (MTU, CLEAN, run_of("loss", number=3))
-    campaigns.begin(tmp_path, campaign(*runs))
+    keeping.begin(tmp_path, campaign(*runs))
 
     def second_breaks_and_third_is_interrupted(run, folder):
         (folder / "reframe.log").write_text("half of it")
         if run.number == 3:
-            raise campaigns.Ended("SIGTERM")
+            raise errors.Ended("SIGTERM")
         return Judged(Found.NOT_JUDGED if run.number == 2 else Found.MISSED, ("why",))
 
     fake["measure"] = second_breaks_and_third_is_interrupted
-    with pytest.raises(campaigns.Ended):
-        diagnose_campaign.go_on(tmp_path)
-    assert [one.run for one in diagnose_campaign.read(tmp_path)[1]] == [MTU, CLEAN]
+    with pytest.raises(errors.Ended):
+        making.go_on(tmp_path)
+    assert [one.run for one in records.read(tmp_path)[1]] == [MTU, CLEAN]
 
     def anew(run, folder):
         assert not (folder / "reframe.log").exists()
         return Judged(Found.RIGHT)
 
     fake["measure"] = anew
-    diagnose_campaign.go_on(tmp_path)
+    making.go_on(tmp_path)
     assert fake["runs"] == [1, 2, 3, 2, 3]
-    found = [one.judged.found for one in diagnose_campaign.read(tmp_path)[1]]
+    found = [one.judged.found for one in records.read(tmp_path)[1]]
     assert found == [Found.MISSED, Found.RIGHT, Found.RIGHT]
-    diagnose_campaign.go_on(tmp_path)
+    making.go_on(tmp_path)
     assert fake["runs"] == [1, 2, 3, 2, 3]
 
 
 def test_a_link_goes_down_for_two_seconds_after_the_first_launch_on_its_node(fake, tmp_path):
-    campaigns.begin(tmp_path, campaign(run_of("link-flap")))
+    keeping.begin(tmp_path, campaign(run_of("link-flap")))
     fake["measure"] = lambda run, folder: time.sleep(1) or Judged(Found.RIGHT)
-    diagnose_campaign.go_on(tmp_path)
-    (only,) = diagnose_campaign.read(tmp_path)[1]
+    making.go_on(tmp_path)
+    (only,) = records.read(tmp_path)[1]
     assert only.judged.found is Found.RIGHT
     assert NoTestbed.verbs[1:3] == ["plant gige-3 {'link': 'down'} for 2", "lift"]
 
@@ -464,10 +464,10 @@ def test_a_link_goes_down_for_two_seconds_after_the_first_launch_on_its_node(fak
 def test_a_run_that_ends_before_its_link_went_down_and_came_back_is_not_judged(
     fake, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(diagnose_campaign, "launching_on", lambda node: False)
-    campaigns.begin(tmp_path, campaign(run_of("link-flap")))
-    diagnose_campaign.go_on(tmp_path)
-    (only,) = diagnose_campaign.read(tmp_path)[1]
+    monkeypatch.setattr(making, "launching_on", lambda node: False)
+    keeping.begin(tmp_path, campaign(run_of("link-flap")))
+    making.go_on(tmp_path)
+    (only,) = records.read(tmp_path)[1]
     assert only.judged.found is Found.NOT_JUDGED
     assert "the run ended before" in only.judged.said[0]
 
@@ -478,20 +478,20 @@ def test_a_launch_on_a_node_is_told_from_the_script_of_its_job(tmp_path, monkeyp
     for steps, launching in (("7.batch 7.extern", False), ("7.batch 7.0", True), ("", False)):
         program.write_text(f"#!/bin/bash\nprintf '%s\\n' {steps}\n")
         program.chmod(0o755)
-        assert diagnose_campaign.launching_on("gige-1") is launching
+        assert making.launching_on("gige-1") is launching
 
 
 def test_runs_of_other_code_are_no_one_campaign(fake, tmp_path):
-    campaigns.begin(tmp_path, dataclasses.replace(campaign(MTU), code="other"))
+    keeping.begin(tmp_path, dataclasses.replace(campaign(MTU), code="other"))
     with pytest.raises(CannotRunError, match="other code or configuration"):
-        diagnose_campaign.go_on(tmp_path)
+        making.go_on(tmp_path)
     assert fake["runs"] == []
 
 
 def test_a_campaign_of_another_kind_is_refused(tmp_path):
-    campaigns.begin(tmp_path, campaign(dataclasses.replace(MTU, kind="the weather")))
+    keeping.begin(tmp_path, campaign(dataclasses.replace(MTU, kind="the weather")))
     with pytest.raises(CannotRunError, match="is no kind of fault"):
-        diagnose_campaign.read(tmp_path)
+        records.read(tmp_path)
 
 
 def results(drawn, **odd: Found) -> tuple[Campaign, list[Result]]:
@@ -517,46 +517,46 @@ def results(drawn, **odd: Found) -> tuple[Campaign, list[Result]]:
 
 
 def test_the_aims_are_nine_of_ten_right_and_no_healthy_run_that_accuses(drawn):
-    assert diagnose_campaign.missed(*results(drawn)) == []
-    assert diagnose_campaign.missed(*results(drawn, mtu=Found.FALSE)) == []
-    assert diagnose_campaign.missed(*results(drawn, healthy=Found.FALSE)) == [
+    assert table.missed(*results(drawn)) == []
+    assert table.missed(*results(drawn, mtu=Found.FALSE)) == []
+    assert table.missed(*results(drawn, healthy=Found.FALSE)) == [
         "1 of 30 healthy runs accuse something"
     ]
-    assert diagnose_campaign.missed(*results(drawn, mtu=Found.NOT_JUDGED)) == [
+    assert table.missed(*results(drawn, mtu=Found.NOT_JUDGED)) == [
         "1 runs were not judged; --resume makes them again",
         "MTU 1400 on a node: 9 of the 10 runs that it takes",
     ]
     whole, made = results(drawn, mtu=Found.HALF)
     last = max(n for n, one in enumerate(made) if one.run.kind == "mtu")
     made[last] = dataclasses.replace(made[last], judged=Judged(Found.MISSED))
-    assert diagnose_campaign.missed(whole, made) == ["MTU 1400 on a node: 8 of 10 right"]
-    assert diagnose_campaign.missed(whole, made[:-1])[0] == "169 of 170 runs were made"
+    assert table.missed(whole, made) == ["MTU 1400 on a node: 8 of 10 right"]
+    assert table.missed(whole, made[:-1])[0] == "169 of 170 runs were made"
 
 
 def test_the_table_has_a_row_for_each_kind_and_tells_of_what_is_not_right(drawn):
-    text = diagnose_campaign.table(*results(drawn, mtu=Found.HALF, healthy=Found.FALSE))
+    text = table.table(*results(drawn, mtu=Found.HALF, healthy=Found.FALSE))
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert len(rows) == 2 + len(KINDS) + 1
-    assert {line.count("|") for line in rows} == {len(diagnose_campaign.HEAD) + 1}
+    assert {line.count("|") for line in rows} == {len(table.HEAD) + 1}
     assert "| MTU 1400 on a node | gige | 10 | 9 | 1 | 0 | 0 | 0 | 0 | 39 % | 60 | 60 |" in rows
     assert "| healthy | fast-ethernet, gige, tree | 30 | 29 | 0 | 0 | 1 | 0 | 0 |" in text
     assert "**half right**: gige-2: the link is down" in text
     assert "seed 3, 2 CPUs, Linux 6.18" in text
     assert text.endswith("- MISSED: 1 of 30 healthy runs accuse something.")
-    assert diagnose_campaign.table(*results(drawn)).endswith("Aims met.")
+    assert table.table(*results(drawn)).endswith("Aims met.")
 
 
 def test_the_command_begins_a_campaign_of_the_kinds_asked_for_and_prints_its_table(fake, tmp_path):
     folder = tmp_path / "campaign"
     asked = ["--kinds", "mtu", "uplink", "--runs", "2", "--healthy", "1", "--seed", "4"]
-    assert diagnose_campaign.main(["--out", str(folder), *asked]) == 1
-    begun, made = diagnose_campaign.read(folder)
+    assert command.main(["--out", str(folder), *asked]) == 1
+    begun, made = records.read(folder)
     assert Counter(run.kind for run in begun.runs) == {"mtu": 2, "uplink": 2, HEALTHY: 1}
     assert [one.run for one in made] == list(begun.runs)
 
 
 def test_the_script_prints_what_was_found_so_far(tmp_path):
-    campaigns.begin(tmp_path, campaign(MTU))
+    keeping.begin(tmp_path, campaign(MTU))
     command = [ROOT / "ci" / "diagnose-campaign", "--table", tmp_path]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ran.returncode == 1, ran.stderr
@@ -565,7 +565,7 @@ def test_the_script_prints_what_was_found_so_far(tmp_path):
 
 INTERRUPTED = """
 import sys, time
-from ci import diagnose_campaign
+from ci.diagnose_campaign import command, making
 
 class NoTestbed:
     def __init__(self, log): pass
@@ -578,9 +578,9 @@ def measure(run, settings, folder, lock):
     print("measuring", flush=True)
     time.sleep(60)
 
-diagnose_campaign.Testbed, diagnose_campaign.measure = NoTestbed, measure
-diagnose_campaign.wait_until_quiet = lambda settings: (0.0, 0.0)
-sys.exit(diagnose_campaign.main(sys.argv[1:]))
+making.Testbed, making.measure = NoTestbed, measure
+making.wait_until_quiet = lambda settings: (0.0, 0.0)
+sys.exit(command.main(sys.argv[1:]))
 """
 
 
@@ -604,9 +604,9 @@ def test_a_fault_is_planted_and_lifted_by_the_testbeds_own_verbs(tmp_path, monke
         f'#!/bin/bash\nprintf "<%s>" "$@" >>{told}; echo >>{told}\n[[ $1 != status ]] || exit 2\n'
     )
     program.chmod(0o755)
-    monkeypatch.setattr(campaigns, "TESTBED", program)
+    monkeypatch.setattr(cluster, "TESTBED", program)
     monkeypatch.setenv("SLURM_CONF", "")
-    testbed = campaigns.Testbed(tmp_path / "log")
+    testbed = cluster.Testbed(tmp_path / "log")
     testbed.plant("gige-1", {"net.ipv4.tcp_rmem": "4096 16384 16384"})
     assert testbed.plant_for("gige-2", {"link": "down"}, 2.0).wait() == 0
     testbed.lift()

@@ -15,10 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from ci import campaigns, false_reds, machine_load
-from ci.false_reds import (
+from ci import machine_load
+from ci.campaigns import cluster, errors, keeping, machine, telling
+from ci.campaigns.errors import CannotRunError
+from ci.false_reds import command, judging, making, records, table
+from ci.false_reds.records import (
     Campaign,
-    CannotRunError,
     Condition,
     Judged,
     Launches,
@@ -29,6 +31,7 @@ from ci.false_reds import (
     Settings,
 )
 from netproof.criteria import Level
+from netproof.errors import NetproofError
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests" / "data"
@@ -51,7 +54,7 @@ def inconclusive() -> dict:
 
 
 def judged(status: int, document: object) -> Judged:
-    return false_reds.judge(status, json.dumps(document), "")
+    return judging.judge(status, json.dumps(document), "")
 
 
 def test_a_recorded_red_verdict_is_red_with_its_cases_and_their_criteria():
@@ -63,7 +66,7 @@ def test_a_recorded_red_verdict_is_red_with_its_cases_and_their_criteria():
     ]
     assert found.by_criterion == ("envelope",)
     assert found.cases[0].sentences[0].startswith("96.33 µs at 393216 bytes is 14.3 times the 6.72")
-    assert all(len(case.sentences[0]) <= false_reds.SENTENCE for case in found.cases)
+    assert all(len(case.sentences[0]) <= telling.SENTENCE for case in found.cases)
 
 
 def test_a_passed_verdict_with_warnings_is_green():
@@ -145,7 +148,7 @@ def test_what_does_not_fit_together_is_not_judged(status, document):
 @pytest.mark.parametrize("status", [0, 1, 2])
 @pytest.mark.parametrize("text", ["", "cannot judge", json.dumps(green())[:-5]])
 def test_a_verdict_that_is_no_json_is_not_judged_and_its_errors_are_told(status, text):
-    found = false_reds.judge(status, text, "netproof: cannot judge:\n  run-0.json: is not there\n")
+    found = judging.judge(status, text, "netproof: cannot judge:\n  run-0.json: is not there\n")
     assert found.outcome is Outcome.NOT_JUDGED
     assert "run-0.json: is not there" in found.reason
 
@@ -165,12 +168,12 @@ def result(condition: Condition, number: int = 1, outcome: Outcome = Outcome.GRE
 
 def campaign(runs: tuple[Run, ...]) -> Campaign:
     machine = {"cpus": 2, "kernel": "6.18", "autogroup": True}
-    return Campaign(SETTINGS, runs, false_reds.code_digest(), machine)
+    return Campaign(SETTINGS, runs, keeping.code_digest(), machine)
 
 
 def as_aimed(**odd: Outcome) -> tuple[Campaign, list[Result]]:
     """30 healthy and 20 sick runs; ``odd``: the outcome of a condition's first run."""
-    runs = false_reds.planned(false_reds.COUNTS, 3)
+    runs = records.planned(records.COUNTS, 3)
     results, seen = [], set()
     for run in runs:
         outcome = Outcome.RED if run.sick else Outcome.GREEN
@@ -182,22 +185,22 @@ def as_aimed(**odd: Outcome) -> tuple[Campaign, list[Result]]:
 
 
 def test_the_aims_are_met_by_no_red_healthy_run_and_no_other_sick_one():
-    assert false_reds.missed(*as_aimed()) == []
-    assert false_reds.missed(*as_aimed(quiet=Outcome.INCONCLUSIVE)) == []
-    assert false_reds.missed(*as_aimed(bursts=Outcome.INCONCLUSIVE)) == []
+    assert table.missed(*as_aimed()) == []
+    assert table.missed(*as_aimed(quiet=Outcome.INCONCLUSIVE)) == []
+    assert table.missed(*as_aimed(bursts=Outcome.INCONCLUSIVE)) == []
 
 
 @pytest.mark.parametrize("outcome", [Outcome.RED, Outcome.NOT_JUDGED])
 @pytest.mark.parametrize("condition", ["quiet", "one_cpu", "bursts", "compiler"])
 def test_one_healthy_run_that_is_red_or_not_judged_misses_the_aim(condition, outcome):
-    assert false_reds.missed(*as_aimed(**{condition: outcome})) == [
+    assert table.missed(*as_aimed(**{condition: outcome})) == [
         "1 of 30 healthy runs were red or not judged"
     ]
 
 
 @pytest.mark.parametrize("outcome", [Outcome.GREEN, Outcome.INCONCLUSIVE, Outcome.NOT_JUDGED])
 def test_one_sick_run_that_is_not_red_misses_the_aim(outcome):
-    assert false_reds.missed(*as_aimed(sick=outcome)) == [
+    assert table.missed(*as_aimed(sick=outcome)) == [
         "1 of 20 sick runs were not red by a criterion"
     ]
 
@@ -211,29 +214,29 @@ def test_a_second_inconclusive_quiet_run_misses_the_aim():
     planned, results = as_aimed(quiet=Outcome.INCONCLUSIVE)
     last = max(n for n, one in enumerate(results) if one.run.condition is Condition.QUIET)
     results[last] = dataclasses.replace(results[last], judged=judged(2, inconclusive()))
-    assert false_reds.missed(planned, results) == ["2 of 10 quiet runs were inconclusive"]
+    assert table.missed(planned, results) == ["2 of 10 quiet runs were inconclusive"]
 
 
 def test_fewer_runs_than_the_aim_asks_for_do_not_meet_it():
     planned, results = as_aimed()
-    assert false_reds.missed(planned, results[:-1])[0] == "49 of 50 runs were made"
+    assert table.missed(planned, results[:-1])[0] == "49 of 50 runs were made"
     few = campaign((Run(1, Condition.QUIET, 1),))
-    assert false_reds.missed(few, [result(Condition.QUIET)])[:2] == [
+    assert table.missed(few, [result(Condition.QUIET)])[:2] == [
         "healthy runs: 1 of the 30 that it takes",
         "quiet runs: 1 of the 10 that it takes",
     ]
 
 
 def test_a_rate_has_the_limit_of_clopper_and_pearson():
-    assert false_reds.upper_limit(0, 30) == pytest.approx(1 - 0.05 ** (1 / 30))
-    assert false_reds.upper_limit(1, 10) == pytest.approx(0.394, abs=1e-3)
-    assert false_reds.upper_limit(3, 3) == 1.0
+    assert telling.upper_limit(0, 30) == pytest.approx(1 - 0.05 ** (1 / 30))
+    assert telling.upper_limit(1, 10) == pytest.approx(0.394, abs=1e-3)
+    assert telling.upper_limit(3, 3) == 1.0
 
 
 def test_the_table_has_a_row_for_each_condition_and_tells_of_what_is_not_green():
-    text = false_reds.table(*as_aimed(one_cpu=Outcome.INCONCLUSIVE, bursts=Outcome.NOT_JUDGED))
+    text = table.table(*as_aimed(one_cpu=Outcome.INCONCLUSIVE, bursts=Outcome.NOT_JUDGED))
     rows = [line for line in text.splitlines() if line.startswith("|")]
-    assert {row.count("|") for row in rows} == {len(false_reds.HEAD) + 1}
+    assert {row.count("|") for row in rows} == {len(table.HEAD) + 1}
     assert rows[2].startswith("| quiet | 10 | 10 | 0 | 0 | 0 | 26 % | 61 | 61 | 0.49 | 20 % |")
     assert "| all healthy | 30 | 28 | 1 | 0 | 1 |" in text
     assert "| sick switch, quiet | 20 | 0 | 0 | 20 | 0 | 14 % |" in text
@@ -241,30 +244,30 @@ def test_the_table_has_a_row_for_each_condition_and_tells_of_what_is_not_green()
     assert "**inconclusive**: gige openmpi4 NetPIPE mpi inside oneway: 96.33 µs" in text
     assert "The sick switch was red by: envelope in 20." in text
     assert text.endswith("- MISSED: 1 of 30 healthy runs were red or not judged.")
-    assert false_reds.table(*as_aimed()).endswith("Aims met.")
+    assert table.table(*as_aimed()).endswith("Aims met.")
 
 
 def test_the_order_and_all_seeds_are_drawn_by_the_seed():
-    runs = false_reds.planned(false_reds.COUNTS, 5)
-    assert runs == false_reds.planned(false_reds.COUNTS, 5)
-    assert runs != false_reds.planned(false_reds.COUNTS, 6)
+    runs = records.planned(records.COUNTS, 5)
+    assert runs == records.planned(records.COUNTS, 5)
+    assert runs != records.planned(records.COUNTS, 6)
     assert [run.number for run in runs] == list(range(1, 51))
     conditions = [run.condition for run in runs]
     assert conditions != sorted(conditions, key=list(Condition).index)
-    assert {one: conditions.count(one) for one in Condition} == false_reds.COUNTS
+    assert {one: conditions.count(one) for one in Condition} == records.COUNTS
 
 
 def test_a_campaign_and_its_results_are_read_as_they_were_written(tmp_path):
-    runs = false_reds.planned({one: 1 for one in Condition}, 3)
+    runs = records.planned({one: 1 for one in Condition}, 3)
     begun = campaign(runs)
-    false_reds.begin(tmp_path, begun)
+    keeping.begin(tmp_path, begun)
     written = []
     for run, outcome in zip(runs, [*Outcome], strict=False):
         one = dataclasses.replace(result(run.condition, run.number, outcome), run=run)
         (tmp_path / run.folder).mkdir()
-        campaigns.write(tmp_path / run.folder / "result.json", dataclasses.asdict(one))
+        keeping.write(tmp_path / run.folder / "result.json", dataclasses.asdict(one))
         written.append(one)
-    assert false_reds.read(tmp_path) == (begun, written)
+    assert records.read(tmp_path) == (begun, written)
 
 
 class NoTestbed:
@@ -294,44 +297,44 @@ def fake(monkeypatch):
         made["runs"].append(run.number)
         return made["measure"](run, folder)
 
-    monkeypatch.setattr(false_reds, "Testbed", NoTestbed)
-    monkeypatch.setattr(false_reds, "wait_until_quiet", lambda settings: (0.1, 0.0))
-    monkeypatch.setattr(false_reds, "measure", measure)
+    monkeypatch.setattr(making, "Testbed", NoTestbed)
+    monkeypatch.setattr(making, "wait_until_quiet", lambda settings: (0.1, 0.0))
+    monkeypatch.setattr(making, "measure", measure)
     return made
 
 
 def test_a_campaign_goes_on_with_the_runs_that_have_no_result(fake, tmp_path):
-    runs = false_reds.planned({Condition.QUIET: 2, Condition.SICK: 2}, 3)
-    false_reds.begin(tmp_path, campaign(runs))
+    runs = records.planned({Condition.QUIET: 2, Condition.SICK: 2}, 3)
+    keeping.begin(tmp_path, campaign(runs))
 
     def interrupted(run, folder):
         (folder / "reframe.log").write_text("half of it")
         if run.number == 3:
-            raise campaigns.Ended("SIGTERM")
+            raise errors.Ended("SIGTERM")
         return Judged(Outcome.GREEN)
 
     fake["measure"] = interrupted
-    with pytest.raises(campaigns.Ended):
-        false_reds.go_on(tmp_path)
+    with pytest.raises(errors.Ended):
+        making.go_on(tmp_path)
     assert NoTestbed.verbs[-1] == "restored"
-    assert [one.run.number for one in false_reds.read(tmp_path)[1]] == [1, 2]
+    assert [one.run.number for one in records.read(tmp_path)[1]] == [1, 2]
 
     def last(run, folder):
         assert not (folder / "reframe.log").exists()
         return Judged(Outcome.GREEN)
 
     fake["measure"] = last
-    false_reds.go_on(tmp_path)
+    making.go_on(tmp_path)
     assert fake["runs"] == [1, 2, 3, 3, 4]
-    assert [one.run for one in false_reds.read(tmp_path)[1]] == list(runs)
-    false_reds.go_on(tmp_path)
+    assert [one.run for one in records.read(tmp_path)[1]] == list(runs)
+    making.go_on(tmp_path)
     assert fake["runs"] == [1, 2, 3, 3, 4]
 
 
 def test_a_sick_run_has_the_sick_switch_and_a_quiet_one_the_default(fake, tmp_path):
     runs = (Run(1, Condition.SICK, 1), Run(2, Condition.QUIET, 2))
-    false_reds.begin(tmp_path, campaign(runs))
-    false_reds.go_on(tmp_path)
+    keeping.begin(tmp_path, campaign(runs))
+    making.go_on(tmp_path)
     assert NoTestbed.verbs == ["sick-switch", "topology", "restored"]
 
 
@@ -340,25 +343,25 @@ def test_a_sick_run_measures_one_environment_that_its_seed_draws(tmp_path, monke
 
     def measure(arguments, **_options):
         asked.append(arguments)
-        raise false_reds.NetproofError("far enough")
+        raise NetproofError("far enough")
 
-    monkeypatch.setattr(false_reds.measuring, "measure", measure)
+    monkeypatch.setattr(making.measuring, "measure", measure)
     settings = campaign(()).settings
     runs = [Run(number, Condition.SICK, number) for number in range(40)]
     for run in [*runs, Run(41, Condition.QUIET, 1)]:
-        with pytest.raises(false_reds.NetproofError, match="far enough"):
-            false_reds.measure(run, settings, tmp_path, 0)
+        with pytest.raises(NetproofError, match="far enough"):
+            making.measure(run, settings, tmp_path, 0)
     drawn = [arguments[arguments.index("-p") + 1] for arguments in asked[:-1]]
     assert {"^mpich$", "^intelmpi$", "^openmpi4$", "^openmpi5$"} <= set(drawn)
-    assert drawn == [f"^{false_reds.sick_environment(run)}$" for run in runs]
+    assert drawn == [f"^{making.sick_environment(run)}$" for run in runs]
     assert "-p" not in asked[-1]
 
 
 @pytest.mark.parametrize(
-    "error", [false_reds.NetproofError("ReFrame left no report"), OSError("no space left")]
+    "error", [NetproofError("ReFrame left no report"), OSError("no space left")]
 )
 def test_a_run_that_breaks_is_not_judged_and_the_next_begins_anew(fake, tmp_path, error):
-    false_reds.begin(tmp_path, campaign((Run(1, Condition.QUIET, 1), Run(2, Condition.QUIET, 2))))
+    keeping.begin(tmp_path, campaign((Run(1, Condition.QUIET, 1), Run(2, Condition.QUIET, 2))))
 
     def broken(run, folder):
         if run.number == 1:
@@ -366,7 +369,7 @@ def test_a_run_that_breaks_is_not_judged_and_the_next_begins_anew(fake, tmp_path
         return Judged(Outcome.GREEN)
 
     fake["measure"] = broken
-    first, second = false_reds.go_on(tmp_path)
+    first, second = making.go_on(tmp_path)
     assert (first.judged.outcome, first.judged.reason) == (Outcome.NOT_JUDGED, str(error))
     assert first.wrong
     assert second.judged.outcome is Outcome.GREEN
@@ -376,16 +379,16 @@ def test_a_run_that_breaks_is_not_judged_and_the_next_begins_anew(fake, tmp_path
 def test_a_run_that_takes_too_long_is_ended_and_not_judged(fake, tmp_path):
     short = dataclasses.replace(SETTINGS, run_limit_s=0.2)
     begun = dataclasses.replace(campaign((Run(1, Condition.QUIET, 1),)), settings=short)
-    false_reds.begin(tmp_path, begun)
+    keeping.begin(tmp_path, begun)
     fake["measure"] = lambda run, folder: time.sleep(30)
-    (only,) = false_reds.go_on(tmp_path)
+    (only,) = making.go_on(tmp_path)
     assert only.judged == Judged(Outcome.NOT_JUDGED, "the run was ended after 0.2 s (--run-limit)")
 
 
 def test_a_load_is_beside_its_run_and_ends_with_it(fake, tmp_path):
-    false_reds.begin(tmp_path, campaign((Run(1, Condition.ONE_CPU, 1),)))
+    keeping.begin(tmp_path, campaign((Run(1, Condition.ONE_CPU, 1),)))
     fake["measure"] = lambda run, folder: time.sleep(1.5) or Judged(Outcome.GREEN)
-    (only,) = false_reds.go_on(tmp_path)
+    (only,) = making.go_on(tmp_path)
     assert only.judged.outcome is Outcome.GREEN
     assert only.machine.load_cpu_s > 0.3
     assert only.machine.cpu in os.sched_getaffinity(0)
@@ -394,34 +397,34 @@ def test_a_load_is_beside_its_run_and_ends_with_it(fake, tmp_path):
 
 def test_a_run_whose_load_ended_early_is_not_judged(fake, tmp_path, monkeypatch):
     monkeypatch.setattr(
-        false_reds, "load_of", lambda run, settings, folder: (["compiler", "--seed", "x"], None)
+        making, "load_of", lambda run, settings, folder: (["compiler", "--seed", "x"], None)
     )
-    false_reds.begin(tmp_path, campaign((Run(1, Condition.COMPILER, 1),)))
+    keeping.begin(tmp_path, campaign((Run(1, Condition.COMPILER, 1),)))
     fake["measure"] = lambda run, folder: time.sleep(1.5) or Judged(Outcome.GREEN)
-    (only,) = false_reds.go_on(tmp_path)
+    (only,) = making.go_on(tmp_path)
     assert only.judged.outcome is Outcome.NOT_JUDGED
     assert "ended by itself, with status 2" in only.judged.reason
 
 
 def test_a_compiler_that_is_not_here_is_named_by_package(fake, tmp_path, monkeypatch):
-    false_reds.begin(tmp_path, campaign((Run(1, Condition.COMPILER, 1),)))
+    keeping.begin(tmp_path, campaign((Run(1, Condition.COMPILER, 1),)))
     monkeypatch.setattr(machine_load, "missing_packages", lambda: ["gcc"])
     with pytest.raises(CannotRunError, match="apt-get install gcc"):
-        false_reds.go_on(tmp_path)
+        making.go_on(tmp_path)
     assert fake["runs"] == []
 
 
 def test_runs_of_other_code_are_no_one_campaign(fake, tmp_path):
     other = dataclasses.replace(campaign((Run(1, Condition.QUIET, 1),)), code="other")
-    false_reds.begin(tmp_path, other)
+    keeping.begin(tmp_path, other)
     with pytest.raises(CannotRunError, match="other code or configuration"):
-        false_reds.go_on(tmp_path)
+        making.go_on(tmp_path)
 
 
 def test_a_folder_with_anything_in_it_is_no_place_for_a_new_campaign(tmp_path):
     (tmp_path / "mine").touch()
     with pytest.raises(CannotRunError, match="is not empty"):
-        false_reds.begin(tmp_path, campaign((Run(1, Condition.QUIET, 1),)))
+        keeping.begin(tmp_path, campaign((Run(1, Condition.QUIET, 1),)))
 
 
 @pytest.mark.parametrize("text", [None, "", "{}", '{"format": 1}', '{"format": 9}'])
@@ -429,53 +432,53 @@ def test_a_folder_without_a_whole_campaign_is_refused(tmp_path, text):
     if text is not None:
         (tmp_path / "campaign.json").write_text(text)
     with pytest.raises(CannotRunError, match=r"campaign\.json"):
-        false_reds.read(tmp_path)
+        records.read(tmp_path)
 
 
 def test_a_cut_result_is_refused_and_not_passed_over(tmp_path):
     run = Run(1, Condition.QUIET, 1)
-    false_reds.begin(tmp_path, campaign((run,)))
+    keeping.begin(tmp_path, campaign((run,)))
     (tmp_path / run.folder).mkdir()
     (tmp_path / run.folder / "result.json").write_text('{"run": ')
     with pytest.raises(CannotRunError, match=r"result\.json: cannot be read"):
-        false_reds.read(tmp_path)
+        records.read(tmp_path)
 
 
 def test_the_share_of_the_cpus_is_seen(tmp_path):
     with machine_load.running(["one-cpu", "--cpu", str(min(os.sched_getaffinity(0)))]):
-        assert campaigns.busy_share(0.5) > 0.5 / os.cpu_count()
+        assert machine.busy_share(0.5) > 0.5 / os.cpu_count()
 
 
 def test_a_machine_that_is_not_quiet_is_refused_in_words():
     never = dataclasses.replace(SETTINGS, quiet_share=-1.0)
     with pytest.raises(CannotRunError, match="the machine is not quiet: others use"):
-        false_reds.wait_until_quiet(never)
+        machine.wait_until_quiet(never)
     always = dataclasses.replace(SETTINGS, quiet_share=1.0)
-    assert false_reds.wait_until_quiet(always)[0] < 5
+    assert machine.wait_until_quiet(always)[0] < 5
 
 
 def test_launches_are_counted_once_with_those_that_failed(tmp_path):
     for place, job in (("output", "netpipe"), ("stage", "netpipe"), ("stage", "imb-faulty")):
         shutil.copytree(DATA / "jobs" / job, tmp_path / place / "gige" / job)
-    counted = false_reds.launches_in(tmp_path)
+    counted = making.launches_in(tmp_path)
     assert (counted.made, counted.failed) == (8 + 8, 3)
     assert counted.seconds > 0
     (tmp_path / "stage" / "gige" / "netpipe" / "launches.tsv").write_text("garbled")
-    assert false_reds.launches_in(tmp_path) is None
-    assert false_reds.launches_in(tmp_path / "none") is None
+    assert making.launches_in(tmp_path) is None
+    assert making.launches_in(tmp_path / "none") is None
 
 
 @pytest.mark.parametrize("where", ["--resume", "--table"])
 def test_a_campaign_that_stands_takes_no_other_settings(where, capsys):
     with pytest.raises(SystemExit) as ended:
-        false_reds.main([where, "folder", "--quiet-share", "0.5"])
+        command.main([where, "folder", "--quiet-share", "0.5"])
     assert ended.value.code == 2
     assert "--quiet-share goes with --out" in capsys.readouterr().err
 
 
 def test_the_command_prints_a_table_and_says_whether_the_aims_are_met(tmp_path):
     runs = (Run(1, Condition.QUIET, 1),)
-    false_reds.begin(tmp_path, campaign(runs))
+    keeping.begin(tmp_path, campaign(runs))
     command = [ROOT / "ci" / "false-reds", "--table", tmp_path]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ran.returncode == 1
@@ -493,8 +496,8 @@ def commands(monkeypatch, tmp_path):
         f"read -r status 2>/dev/null <{tmp_path}/$1 || status=0\nexit $status\n"
     )
     program.chmod(0o755)
-    monkeypatch.setattr(campaigns, "TESTBED", program)
-    monkeypatch.setattr(campaigns, "STATE", tmp_path)
+    monkeypatch.setattr(cluster, "TESTBED", program)
+    monkeypatch.setattr(cluster, "STATE", tmp_path)
     monkeypatch.setenv("SLURM_CONF", "")
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     (tmp_path / "squeue").write_text("#!/bin/bash\n")
@@ -510,8 +513,8 @@ def commands(monkeypatch, tmp_path):
 
 def test_a_testbed_that_was_down_is_down_at_the_end(commands, tmp_path):
     (tmp_path / "status").write_text("2\n")
-    testbed = false_reds.Testbed(tmp_path / "log")
-    healthy, sick = false_reds.HEALTHY_TOPOLOGY, false_reds.SICK_TOPOLOGY
+    testbed = cluster.Testbed(tmp_path / "log")
+    healthy, sick = making.HEALTHY_TOPOLOGY, making.SICK_TOPOLOGY
     for topology in (healthy, healthy, sick):
         testbed.up(topology)
     testbed.begin_anew()
@@ -528,8 +531,8 @@ def test_a_testbed_that_was_down_is_down_at_the_end(commands, tmp_path):
 def test_a_testbed_that_was_up_has_its_topology_at_the_end(commands, tmp_path):
     place = tmp_path / "campaign"
     place.mkdir()
-    testbed = false_reds.Testbed(place / "testbed.log")
-    testbed.up(false_reds.SICK_TOPOLOGY)
+    testbed = cluster.Testbed(place / "testbed.log")
+    testbed.up(making.SICK_TOPOLOGY)
     testbed.restore()
     found = place / "topology-as-found.yaml"
     assert commands()[-2:] == ["down", f"up --topology {found}"]
@@ -539,24 +542,24 @@ def test_a_testbed_that_was_up_has_its_topology_at_the_end(commands, tmp_path):
 def test_a_testbed_with_jobs_is_left_alone(commands, tmp_path):
     (tmp_path / "squeue").write_text("#!/bin/bash\necho 7 gige mine\n")
     with pytest.raises(CannotRunError, match="has jobs"):
-        false_reds.Testbed(tmp_path / "log")
+        cluster.Testbed(tmp_path / "log")
     assert commands() == ["status"]
 
 
 @pytest.mark.parametrize(("status", "ends"), [(1, False), (2, True)])
 def test_a_testbed_that_does_not_come_up_is_no_green_run(commands, tmp_path, status, ends):
     (tmp_path / "up").write_text(f"{status}\n")
-    testbed = false_reds.Testbed(tmp_path / "log")
+    testbed = cluster.Testbed(tmp_path / "log")
     said = f"testbed up ended with {status}: .*munged: no key"
-    with pytest.raises(false_reds.NetproofError, match=said) as refused:
-        testbed.up(false_reds.HEALTHY_TOPOLOGY)
+    with pytest.raises(NetproofError, match=said) as refused:
+        testbed.up(making.HEALTHY_TOPOLOGY)
     # Where it cannot be had at all no run of the campaign can be made.
     assert isinstance(refused.value, CannotRunError) is ends
 
 
 INTERRUPTED = """
 import sys, time
-from ci import false_reds
+from ci.false_reds import command, making
 
 class NoTestbed:
     def __init__(self, log): pass
@@ -567,9 +570,9 @@ def measure(run, settings, folder, lock):
     print("measuring", flush=True)
     time.sleep(60)
 
-false_reds.Testbed, false_reds.measure = NoTestbed, measure
-false_reds.wait_until_quiet = lambda settings: (0.0, 0.0)
-sys.exit(false_reds.main(sys.argv[1:]))
+making.Testbed, making.measure = NoTestbed, measure
+making.wait_until_quiet = lambda settings: (0.0, 0.0)
+sys.exit(command.main(sys.argv[1:]))
 """
 
 
@@ -602,4 +605,4 @@ def test_a_campaign_that_is_told_to_end_leaves_nothing_running(way, tmp_path):
     assert (ours.returncode, out) == (2, "restored\n")
     assert f"ended by {way.name}; go on with --resume {folder}" in errors
     assert processes_about(folder) == []
-    assert false_reds.read(folder)[1] == []
+    assert records.read(folder)[1] == []

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ci import false_reds
-from ci.false_reds import Condition, Outcome
+from ci.false_reds import records
+from ci.false_reds.records import Condition, Outcome
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -50,7 +50,7 @@ def test_a_run_beside_a_load_is_made_judged_and_kept(testbed, run, tmp_path):
     )
     # One run is too few for the aims.
     assert ran.returncode == 1, ran.stderr
-    (only,) = false_reds.read(folder)[1]
+    (only,) = records.read(folder)[1]
     # What the load disturbs may be inconclusive, and is never red.
     assert only.judged.outcome in (Outcome.GREEN, Outcome.INCONCLUSIVE)
     assert only.machine.load_cpu_s > 1

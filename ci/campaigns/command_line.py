@@ -1,0 +1,111 @@
+"""What the command lines of campaigns have in common: begin one, go on with one, print one."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from ci.campaigns.errors import Ended
+from netproof.errors import NetproofError
+
+MET, MISSED, CANNOT = 0, 1, 2
+"""Exit statuses: all aims met, one missed, it could not be done."""
+
+
+def add_where(parser: argparse.ArgumentParser) -> None:
+    """The three things that can be done with a campaign, of which one has to be asked for."""
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument(
+        "--out", type=Path, metavar="FOLDER", help="begin a campaign in a new folder"
+    )
+    where.add_argument("--resume", type=Path, metavar="FOLDER", help="go on with one")
+    where.add_argument("--table", type=Path, metavar="FOLDER", help="print what it found so far")
+
+
+def add_limits(group: Any, *more: tuple[str, float, str]) -> None:
+    """Settings that are seconds or shares: ``more``, each as name, default, help; and Settings."""
+    for name, default, what in (
+        *more,
+        ("quiet-share", 0.05, "share of the CPUs that others may use before a run"),
+        ("quiet-seconds", 5.0, "seconds over which that is measured"),
+        ("quiet-limit", 600.0, "seconds to wait for it"),
+        ("run-limit", 3600.0, "seconds after which a run is ended"),
+    ):
+        group.add_argument(
+            f"--{name}",
+            type=number(float, 0.01),
+            default=default,
+            metavar="N",
+            help=f"{what} (default: %(default)g)",
+        )
+
+
+def number(kind: type, least: float) -> Any:
+    """What reads a number of that kind, ``least`` or more, on a command line."""
+
+    def read_number(text: str) -> Any:
+        value = kind(text)
+        if not least <= value < float("inf"):
+            raise argparse.ArgumentTypeError(f"{text} is not {least:g} or more")
+        return value
+
+    return read_number
+
+
+def options_of(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
+    """What was asked for; a campaign that stands has its settings, and is given none."""
+    options = parser.parse_args(arguments)
+    if not options.out:
+        defaults = vars(parser.parse_args(["--out", "."]))
+        given = [name for name, value in vars(options).items() if value != defaults[name]]
+        other = [name for name in given if name not in ("out", "resume", "table")]
+        if other:
+            parser.error(f"--{other[0].replace('_', '-')} goes with --out")
+    return options
+
+
+def _end_once(number: int, _frame: FrameType | None) -> None:
+    """Ends what is being done; what takes it down is not interrupted."""
+    for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # Not SIG_IGN, which the testbed's daemons would inherit.
+        signal.signal(one, lambda *_: None)
+    raise Ended(signal.Signals(number).name)
+
+
+def carry_out(
+    program: str,
+    options: argparse.Namespace,
+    begin_in: Callable[[Path], None],
+    go_on: Callable[[Path], Any],
+    read: Callable[[Path], tuple[Any, Sequence[Any]]],
+    table: Callable[[Any, Sequence[Any]], str],
+    missed: Callable[[Any, Sequence[Any]], Sequence[str]],
+) -> int:
+    """Do what ``options`` ask for: MET, MISSED or CANNOT.
+
+    ``read``: a campaign and its results from their folder; ``missed``: the aims that they miss.
+    """
+    for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # Whoever starts it by nohup means it to go on.
+        if signal.getsignal(one) is not signal.SIG_IGN:
+            signal.signal(one, _end_once)
+    folder = (options.out or options.resume or options.table).resolve()
+    try:
+        if options.out:
+            begin_in(folder)
+        if not options.table:
+            go_on(folder)
+        campaign, results = read(folder)
+    except (NetproofError, OSError) as error:
+        print(f"{program}: {error}", file=sys.stderr)
+        return CANNOT
+    except Ended as ended:
+        print(f"{program}: ended by {ended}; go on with --resume {folder}", file=sys.stderr)
+        return CANNOT
+    print(table(campaign, results))
+    return MISSED if missed(campaign, results) else MET

@@ -1,0 +1,87 @@
+"""Runs of the testbed with one planted fault each, held against what ``netproof diagnose`` says.
+
+Each run is a smoke run of one switch. What was planted has to be named, with its place, and nothing
+else; on a healthy testbed nothing may be named. A run that broke is not judged, and made again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+from collections.abc import Sequence
+
+from ci.campaigns.command_line import add_limits, add_where, carry_out, number, options_of
+from ci.campaigns.errors import CannotRunError
+from ci.campaigns.keeping import begin, code_digest
+from ci.campaigns.machine import this_machine
+from ci.diagnose_campaign.kinds import KINDS
+from ci.diagnose_campaign.making import go_on
+from ci.diagnose_campaign.records import HEALTHY_RUNS, RUNS, Campaign, Settings, planned, read
+from ci.diagnose_campaign.table import missed, table
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="ci/diagnose-campaign", description=__doc__, allow_abbrev=False
+    )
+    add_where(parser)
+    settings = parser.add_argument_group("with --out")
+    settings.add_argument(
+        "--runs",
+        type=number(int, 0),
+        default=RUNS,
+        metavar="N",
+        help="runs of each kind of fault (default: %(default)s)",
+    )
+    settings.add_argument(
+        "--healthy",
+        type=number(int, 0),
+        default=HEALTHY_RUNS,
+        metavar="N",
+        help="runs without a fault (default: %(default)s)",
+    )
+    settings.add_argument(
+        "--kinds",
+        nargs="+",
+        choices=list(KINDS),
+        default=list(KINDS),
+        metavar="KIND",
+        help=f"only these kinds of faults: {', '.join(KINDS)}",
+    )
+    settings.add_argument(
+        "--seed", type=int, help="of the order, the places and all else; drawn by default"
+    )
+    flap = ("flap-within", 30.0, "seconds after the first launch in which a link goes down for 2 s")
+    add_limits(settings, flap)
+    return parser
+
+
+def _campaign(options: argparse.Namespace) -> Campaign:
+    seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1, 2**31)
+    settings = Settings(
+        seed,
+        options.flap_within,
+        options.quiet_share,
+        options.quiet_seconds,
+        options.quiet_limit,
+        options.run_limit,
+    )
+    kinds = [name for name in KINDS if name in options.kinds]
+    runs = planned(kinds, options.runs, options.healthy, seed)
+    if not runs:
+        raise CannotRunError("no run was asked for")
+    return Campaign(settings, runs, code_digest(), this_machine())
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Make a campaign, go on with one, or print one: 0 aims met, 1 one missed, 2 not done."""
+    options = options_of(_parser(), arguments)
+    return carry_out(
+        "ci/diagnose-campaign",
+        options,
+        lambda folder: begin(folder, _campaign(options)),
+        go_on,
+        read,
+        table,
+        missed,
+    )

@@ -1,0 +1,128 @@
+"""What a diagnosis is worth, held against what was planted."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ci.campaigns.telling import short
+from ci.diagnose_campaign.kinds import HEALTHY, KINDS, MANAGEMENT, Kind
+from ci.diagnose_campaign.records import Found, Judged, Run
+from ci.testbed.faults import LEAF, SWITCH
+from netproof.diagnosis.causes import BY_NAME
+from netproof.diagnosis.diagnosis import CANNOT_TELL, NOTHING_WRONG, SOMETHING_WRONG, Outcome
+from netproof.diagnosis.evidence import PlaceKind
+from netproof.diagnosis.evidence_for import CauseName
+from netproof.localization.topology import UPLINK_OF
+from netproof.present import documents
+
+
+def judge(run: Run, status: int, text: str, errors: str) -> Judged:
+    """What ``netproof diagnose --json`` is worth: its exit status, its document, its errors.
+
+    Where they do not fit together, or are not what docs/diagnose.md describes, the run was not
+    judged.
+    """
+    try:
+        document = json.loads(text)
+    except ValueError:
+        said = " ".join(errors.split()) or "nothing else was said"
+        return not_judged(f"netproof diagnose ended with {status} and left no JSON: {said}")
+    try:
+        return _judge(run, status, document)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        return not_judged(f"what netproof diagnose printed is no diagnosis: {error!r}")
+
+
+_OUTCOMES = {
+    NOTHING_WRONG: Outcome.NOTHING,
+    SOMETHING_WRONG: Outcome.FOUND,
+    CANNOT_TELL: Outcome.UNKNOWN,
+}
+
+
+def _judge(run: Run, status: int, document: Mapping[str, Any]) -> Judged:
+    if document["format"] != documents.FORMAT:
+        return not_judged(f"its format is {document['format']}, not {documents.FORMAT}")
+    (partition,) = document["partitions"]
+    culprits, outcome = partition["culprits"], Outcome(partition["outcome"])
+    fits = _OUTCOMES.get(status) is outcome and bool(culprits) is (outcome is Outcome.FOUND)
+    if partition["partition"] != run.switch or not fits:
+        return not_judged(
+            f"netproof diagnose ended with {status} and says {outcome.value!r} of"
+            f" {partition['partition']}, with {len(culprits)} culprits"
+        )
+    said = [culprit["sentence"] for culprit in culprits]
+    if outcome is Outcome.UNKNOWN:
+        said = [f"it cannot be told: {'; '.join(partition['incomplete'])}"]
+    return Judged(_worth(run, culprits), tuple(map(short, said)), outcome.value)
+
+
+def _worth(run: Run, culprits: Sequence[Mapping[str, Any]]) -> Found:
+    """What all culprits together are worth: nobody may be accused of anything else."""
+    if run.kind == HEALTHY:
+        return Found.FALSE if culprits else Found.RIGHT
+    # What failed and is not explained accuses nobody.
+    named = [one for one in culprits if CauseName(one["cause"]) is not CauseName.UNEXPLAINED]
+    worth = [worth_of(run, culprit) for culprit in named]
+    if Found.FALSE in worth:
+        return Found.FALSE
+    elsewhere = any(
+        one is Found.HALF and run.place not in culprit["place"]["nodes"]
+        for one, culprit in zip(worth, named, strict=True)
+    )
+    if Found.RIGHT in worth and not elsewhere:
+        return Found.RIGHT
+    return Found.HALF if worth else Found.MISSED
+
+
+def worth_of(run: Run, culprit: Mapping[str, Any]) -> Found:
+    """What one culprit is worth: ``RIGHT``, ``HALF`` or ``FALSE``."""
+    kind, cause = KINDS[run.kind], CauseName(culprit["cause"])
+    here = _is_here(run, culprit)
+    if cause in kind.causes:
+        return Found.RIGHT if here else Found.HALF
+    if cause in kind.wider or (here and _fits_alike(kind, culprit["alternatives"])):
+        return Found.HALF
+    return Found.FALSE
+
+
+def _is_here(run: Run, culprit: Mapping[str, Any]) -> bool:
+    """Whether it is at the place that was planted on, as precisely as the fault has one."""
+    kind, place = KINDS[run.kind], culprit["place"]
+    name, nodes, of = place["name"], place["nodes"], PlaceKind(place["kind"])
+    if kind.misleads:
+        mine = {*name.split(", ")} == {*run.environments}
+        return of is PlaceKind.ENVIRONMENT and mine and place["interface"] == MANAGEMENT
+    if kind.place == SWITCH:
+        return of is PlaceKind.WHOLE
+    if kind.place == LEAF:
+        return of is PlaceKind.UPLINK and name == UPLINK_OF + run.place
+    if nodes != [run.place]:
+        return False
+    told = [culprit["sentence"], name, *(one["sentence"] for one in culprit["evidence"])]
+    if CauseName(culprit["cause"]) is CauseName.SETTING:
+        words = {word.rstrip(",;:") for sentence in told for word in sentence.split()}
+        return of is PlaceKind.SETTING and not words.isdisjoint(run.fault)
+    if CauseName(culprit["cause"]) is CauseName.ONE_DIRECTION:
+        slow = "sends" if "send_rate" in run.fault else "receives"
+        return culprit["sentence"].endswith(f"what it {slow}")
+    return of is PlaceKind.NODE
+
+
+def _fits_alike(kind: Kind, alternatives: Sequence[str]) -> bool:
+    """Whether one of the causes is among what fits alike, by its headline."""
+    forms = [
+        re.escape(BY_NAME[cause].headline)
+        .replace(re.escape("{place}"), ".+")
+        .replace(re.escape("{detail}"), ".*")
+        for cause in kind.causes
+    ]
+    return any(re.fullmatch(form, one) for form in forms for one in alternatives)
+
+
+def not_judged(reason: str) -> Judged:
+    """A run of which nothing can be said, and why."""
+    return Judged(Found.NOT_JUDGED, (short(reason),))

@@ -1,0 +1,220 @@
+"""Making runs: a fault is planted, a switch measured, and the diagnosis asked for."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from ci.campaigns.cluster import Testbed
+from ci.campaigns.errors import CannotRunError, TooLongError
+from ci.campaigns.keeping import ROOT, insist_on_code, locked, make_each
+from ci.campaigns.machine import limited, wait_until_quiet
+from ci.campaigns.telling import now
+from ci.diagnose_campaign.judging import judge, not_judged
+from ci.diagnose_campaign.kinds import HEALTHY, KINDS, MANAGEMENT, UNDER_TEST
+from ci.diagnose_campaign.records import (
+    SITE,
+    Campaign,
+    Found,
+    Judged,
+    Result,
+    Run,
+    Settings,
+    read,
+    topology_file,
+)
+from netproof.commands.nightly import measuring
+from netproof.errors import NetproofError
+
+POLL_S = 0.2
+
+
+@contextmanager
+def planted(run: Run, testbed: Testbed, settings: Settings) -> Iterator[None]:
+    """What is done within meets the run's fault, which is gone afterwards whatever happens.
+
+    Raises NetproofError where the testbed does not get so, and where a fault of seconds did not
+    begin and end within.
+    """
+    if run.kind == HEALTHY:
+        yield
+        return
+    seconds = KINDS[run.kind].seconds
+    try:
+        if seconds is None:
+            testbed.plant(run.place, run.fault)
+            yield
+        else:
+            with _for_a_while(run, testbed, seconds, settings.flap_within_s):
+                yield
+    except BaseException:
+        # The testbed is begun anew or taken down after this; the first error is the one to tell.
+        with suppress(NetproofError):
+            testbed.lift()
+        raise
+    testbed.lift()
+
+
+@contextmanager
+def _for_a_while(run: Run, testbed: Testbed, seconds: float, within_s: float) -> Iterator[None]:
+    """A fault of so many seconds, at a drawn moment after the first launch on its node."""
+    over, ended = threading.Event(), []
+
+    def plant() -> None:
+        while not launching_on(run.place):
+            if over.wait(POLL_S):
+                return
+        if over.wait(random.Random(run.seed).uniform(0, within_s)):
+            return
+        process = testbed.plant_for(run.place, run.fault, seconds)
+        while process.poll() is None:
+            if over.wait(POLL_S):
+                process.terminate()
+                process.wait()
+                return
+        ended.append(process.returncode)
+
+    thread = threading.Thread(target=plant)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+    if ended != [0]:
+        raise NetproofError(
+            f"{run.place}: the fault did not come and go while the run was made"
+            f" ({f'testbed plant ended with {ended[0]}' if ended else 'the run ended before'})"
+        )
+
+
+def launching_on(node: str) -> bool:
+    """Whether a launch runs on a node now."""
+    command = ["squeue", "--noheader", "--steps", "--nodelist", node, "--format", "%i"]
+    asked = subprocess.run(command, capture_output=True, text=True, check=False)
+    # The job's own script is a step too, with a word for a number.
+    return any(re.fullmatch(r"\d+\.\d+", step) for step in asked.stdout.split())
+
+
+MISLED = """import runpy
+
+site_configuration = runpy.run_path({site!r})["site_configuration"]
+(system,) = site_configuration["systems"]
+for one in [*system["partitions"], *site_configuration["environments"]]:
+    one["env_vars"] = [
+        [name, {wrong!r} if value == {right!r} else value]
+        for name, value in one.get("env_vars", [])
+    ]
+"""
+
+
+def site_settings(run: Run, folder: Path) -> dict[str, str]:
+    """Variables for the topology of a run, and for a site that leads MPI astray where it has to."""
+    settings = {"NETPROOF_TOPOLOGY": str(topology_file(run.topology))}
+    if run.kind != HEALTHY and KINDS[run.kind].misleads:
+        place = folder / "site-config"
+        place.mkdir()
+        (place / "settings.py").write_text(SITE.with_name("settings.py").read_text())
+        text = MISLED.format(site=str(SITE), wrong=MANAGEMENT, right=UNDER_TEST)
+        (place / SITE.name).write_text(text)
+        settings["RFM_CONFIG_PATH"] = str(place)
+    return settings
+
+
+def measure(run: Run, settings: Settings, folder: Path, lock: int) -> Judged:
+    """ReFrame and the diagnosis of its session; the report stays in ``folder``.
+
+    Raises NetproofError where ReFrame leaves no report.
+    """
+    system, report = f"testbed:{run.switch}", folder / "run-0.json"
+    several = "|".join(map(re.escape, run.environments))
+    variables = site_settings(run, folder)
+    measuring.measure(
+        [
+            *("--system", system, "-S", "launches=1", "-p", f"^({several})$"),
+            *("--exec-policy=serial", "-c", str(ROOT / "checks"), "-r"),
+        ],
+        folder=folder,
+        report=report,
+        log=folder / "reframe.log",
+        settings=variables,
+        lock=lock,
+        patience_s=settings.run_limit_s,
+    )
+    # Since when is asked of no other session.
+    ours = {name: value for name, value in os.environ.items() if name != "NETPROOF_STORE"}
+    ran = subprocess.run(
+        [
+            *("netproof", "diagnose", run.switch, "--session", str(report)),
+            *("--system", system, "--back", "0", "--json"),
+        ],
+        cwd=folder,
+        env={**ours, **variables, "RFM_REPORT_FILE": str(report)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    (folder / "diagnosis.json").write_text(ran.stdout)
+    (folder / "diagnosis.err").write_text(ran.stderr)
+    return judge(run, ran.returncode, ran.stdout, ran.stderr)
+
+
+def make(run: Run, campaign: Campaign, testbed: Testbed, folder: Path, lock: int) -> Result:
+    """Make one run, all of it in ``folder``. Raises CannotRunError where none can be made."""
+    settings, started = campaign.settings, now()
+    wall_s, before, after = 0.0, (), ()
+    try:
+        testbed.up(topology_file(run.topology))
+        # A busy CPU that is planted is no noise.
+        wait_until_quiet(settings)
+        before = os.getloadavg()
+        average = ", ".join(f"{one:.2f}" for one in before)
+        print(f"{run.number}/{len(campaign.runs)} {run}: load average {average}", flush=True)
+        with planted(run, testbed, settings):
+            begun = time.monotonic()
+            try:
+                with limited(settings.run_limit_s):
+                    judged = measure(run, settings, folder, lock)
+            finally:
+                wall_s, after = time.monotonic() - begun, os.getloadavg()
+    except CannotRunError:
+        raise
+    except (NetproofError, TooLongError, OSError) as error:
+        judged = not_judged(str(error))
+        # Of what went wrong nothing may be left to disturb the next run.
+        testbed.begin_anew()
+    return Result(run, judged, started, wall_s, before, after)
+
+
+def go_on(folder: Path) -> None:
+    """Make the runs of a campaign that have no result yet or were not judged, and tell of each.
+
+    Raises CannotRunError where it cannot go on; what was made until then stays.
+    """
+    with locked(folder) as lock:
+        campaign, results = read(folder)
+        insist_on_code(folder, campaign)
+        done = {one.run.number for one in results if one.judged.found is not Found.NOT_JUDGED}
+        left = [run for run in campaign.runs if run.number not in done]
+        if not left:
+            return
+        testbed = Testbed(folder / "testbed.log")
+
+        def made(run: Run, place: Path) -> Result:
+            return make(run, campaign, testbed, place, lock)
+
+        def tell(result: Result) -> None:
+            said = " · ".join(result.judged.said) or "nothing was found"
+            print(f"  {result.judged.found}, {result.wall_s:.0f} s: {said}", flush=True)
+
+        try:
+            make_each(folder, left, made, tell)
+        finally:
+            testbed.restore()

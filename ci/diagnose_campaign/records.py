@@ -1,0 +1,213 @@
+"""Runs as they are planned, each with what its seed drew, and what became of them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from ci.campaigns import keeping
+from ci.campaigns.errors import CannotRunError
+from ci.campaigns.keeping import ROOT
+from ci.diagnose_campaign.kinds import HEALTHY, KINDS, SAID, Kind, Measured
+from ci.testbed import topology as topologies
+from ci.testbed.faults import Value
+from netproof.site import site
+from netproof.site.site_file import JUDGE_ENVIRONMENT
+
+SITE = ROOT / "site-config" / "testbed.py"
+RUNS, HEALTHY_RUNS = 10, 30
+"""Aim: so many runs of each kind of fault, and so many healthy ones."""
+LEAST_RIGHT = 0.9
+"""Aim: the share of a kind's runs that are right; no healthy run accuses anything."""
+
+
+class Found(StrEnum):
+    """What a diagnosis is worth, held against what was planted.
+
+    ``RIGHT``: kind and place, or nothing on a healthy testbed; ``HALF``: the kind, at a wrong or
+    wider place, or as one of what fits alike; ``MISSED``: nothing is named; ``FALSE``: something
+    else is accused, also beside what is right.
+    """
+
+    RIGHT = "right"
+    HALF = "half right"
+    MISSED = "missed"
+    FALSE = "false"
+    NOT_JUDGED = "not judged"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What all runs of a campaign have in common, chosen when it begins.
+
+    ``flap_within_s``: a fault of seconds begins at a moment drawn from so many after the first
+    launch on its node; the others as in ``campaigns.Settings``.
+    """
+
+    seed: int
+    flap_within_s: float
+    quiet_share: float
+    quiet_s: float
+    quiet_limit_s: float
+    run_limit_s: float
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run to make, with all that its seed drew.
+
+    ``kind``: one of KINDS or HEALTHY; ``place`` and ``fault``: empty on a healthy testbed.
+    """
+
+    number: int
+    kind: str
+    seed: int
+    topology: str
+    switch: str
+    environments: tuple[str, ...]
+    place: str
+    fault: Mapping[str, Value]
+
+    @property
+    def folder(self) -> str:
+        """Name of its folder in the campaign's."""
+        return f"{self.number:03}-{self.kind}"
+
+    def __str__(self) -> str:
+        fault = " ".join(f"{key}={value}" for key, value in self.fault.items())
+        return " ".join(filter(None, (SAID[self.kind], self.place or self.switch, fault)))
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a diagnosis is worth, its headlines or why there is none, and its own outcome."""
+
+    found: Found
+    said: tuple[str, ...] = ()
+    outcome: str = ""
+
+
+@dataclass(frozen=True)
+class Result:
+    """A run with what became of it.
+
+    ``wall_s``: seconds of ReFrame and the diagnosis; ``before`` and ``after``: load averages over
+    1, 5 and 15 minutes, () where it came not so far.
+    """
+
+    run: Run
+    judged: Judged
+    started: str
+    wall_s: float
+    before: tuple[float, ...]
+    after: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """What a campaign is to do: its settings, its runs in order, its code and its machine."""
+
+    settings: Settings
+    runs: tuple[Run, ...]
+    code: str
+    machine: Mapping[str, Any]
+
+
+def environments(site_file: Path = SITE) -> dict[Measured, tuple[str, ...]]:
+    """The MPI environments of the site that a run can be made with: all, and those with IMB."""
+    configuration = site.load(site_file)
+    (system,) = configuration["systems"]
+    several = {name for partition in system["partitions"] for name in partition["environs"]}
+    features = {one["name"]: one["features"] for one in configuration["environments"]}
+    names = tuple(sorted(several - {JUDGE_ENVIRONMENT}))
+    with_imb = tuple(name for name in names if "imb" in features[name])
+    return {Measured.ANY: names, Measured.ONE_IMB: with_imb, Measured.ALL_IMB: with_imb}
+
+
+def places(kind: Kind) -> list[str]:
+    """Where a kind of fault can be planted."""
+    there = topologies.load(topology_file(kind.topology)).places
+    return sorted(
+        name
+        for name, (of, switch) in there.items()
+        if (of, switch.name) == (kind.place, kind.switch)
+    )
+
+
+def topology_file(name: str) -> Path:
+    """Where the testbed keeps a topology."""
+    return ROOT / "ci" / "testbed" / name
+
+
+def planned(kinds: Sequence[str], runs: int, healthy: int, seed: int) -> tuple[Run, ...]:
+    """So many runs of each kind and healthy ones, in an order and at places that ``seed`` draws.
+
+    A healthy run is made as one of ``kinds``, without its fault.
+    """
+    drawn, there = random.Random(seed), environments()
+    names = [name for name in kinds for _ in range(runs)] + [HEALTHY] * healthy
+    drawn.shuffle(names)
+    seeds = [drawn.randrange(1, 2**31) for _ in names]
+    return tuple(
+        _run_of(position, name, one, kinds, there)
+        for position, (name, one) in enumerate(zip(names, seeds, strict=True), 1)
+    )
+
+
+def _run_of(
+    position: int,
+    name: str,
+    seed: int,
+    kinds: Sequence[str],
+    there: Mapping[Measured, tuple[str, ...]],
+) -> Run:
+    drawn = random.Random(seed)
+    kind = KINDS[name if name != HEALTHY else drawn.choice(list(kinds))]
+    several = there[kind.measured]
+    if not several:
+        raise CannotRunError(f"{SITE}: no MPI environment has IMB, which measures all nodes")
+    if kind.measured is not Measured.ALL_IMB:
+        several = (drawn.choice(several),)
+    place = drawn.choice(places(kind)) if name != HEALTHY else ""
+    fault = dict(drawn.choice(kind.faults)) if name != HEALTHY else {}
+    return Run(position, name, seed, kind.topology, kind.switch, several, place, fault)
+
+
+def read(folder: Path) -> tuple[Campaign, list[Result]]:
+    """A campaign, and the results of the runs that it made, in their order.
+
+    Raises CannotRunError where the folder has none, or a file of it cannot be understood.
+    """
+    return keeping.read(folder, _campaign_of, _result)
+
+
+def _campaign_of(document: Mapping[str, Any]) -> Campaign:
+    return Campaign(
+        Settings(**document["settings"]),
+        tuple(_run(run) for run in document["runs"]),
+        document["code"],
+        document["machine"],
+    )
+
+
+def _run(document: Mapping[str, Any]) -> Run:
+    run = Run(**{**document, "environments": tuple(document["environments"])})
+    if run.kind not in SAID:
+        raise ValueError(f"{run.kind!r} is no kind of fault")
+    return run
+
+
+def _result(document: Mapping[str, Any]) -> Result:
+    judged = document["judged"]
+    return Result(
+        _run(document["run"]),
+        Judged(Found(judged["found"]), tuple(judged["said"]), judged["outcome"]),
+        document["started"],
+        document["wall_s"],
+        tuple(document["before"]),
+        tuple(document["after"]),
+    )

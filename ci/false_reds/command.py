@@ -1,0 +1,82 @@
+"""Acceptance runs of the healthy testbed under conditions of the machine, and of a sick switch.
+
+Each run is what ``ci/quickstart`` does. No healthy one may be red, and every sick one has to be.
+What is missing or cannot be understood of a run counts against it, whichever way it was to end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+from collections.abc import Sequence
+
+from ci.campaigns.command_line import add_limits, add_where, carry_out, number, options_of
+from ci.campaigns.errors import CannotRunError
+from ci.campaigns.keeping import begin, code_digest
+from ci.campaigns.machine import this_machine
+from ci.false_reds.making import go_on
+from ci.false_reds.records import COUNTS, SAID, Campaign, Condition, Settings, planned, read
+from ci.false_reds.table import missed, table
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="ci/false-reds", description=__doc__, allow_abbrev=False)
+    add_where(parser)
+    counts = parser.add_argument_group("runs of each condition, with --out")
+    for condition, count in COUNTS.items():
+        counts.add_argument(
+            f"--{condition}",
+            type=number(int, 0),
+            default=count,
+            metavar="N",
+            help=f"{SAID[condition]} (default: %(default)s)",
+        )
+    settings = parser.add_argument_group("what all runs have in common, with --out")
+    kind = settings.add_mutually_exclusive_group()
+    kind.add_argument(
+        "--smoke", dest="whole", action="store_false", help="as ci/quickstart --smoke (the default)"
+    )
+    kind.add_argument("--whole", action="store_true", help="as ci/quickstart")
+    parser.set_defaults(whole=False)
+    settings.add_argument(
+        "--seed", type=int, help="of the order and of all loads; drawn by default"
+    )
+    add_limits(
+        settings,
+        ("burst", 2.0, "mean seconds of a burst"),
+        ("pause", 2.0, "mean seconds between bursts"),
+    )
+    return parser
+
+
+def _campaign(options: argparse.Namespace) -> Campaign:
+    seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1, 2**31)
+    settings = Settings(
+        seed,
+        options.whole,
+        options.burst,
+        options.pause,
+        options.quiet_share,
+        options.quiet_seconds,
+        options.quiet_limit,
+        options.run_limit,
+    )
+    counts = {one: getattr(options, one.replace("-", "_")) for one in Condition}
+    runs = planned(counts, seed)
+    if not runs:
+        raise CannotRunError("no run was asked for")
+    return Campaign(settings, runs, code_digest(), this_machine())
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Make a campaign, go on with one, or print one: 0 aims met, 1 one missed, 2 not done."""
+    options = options_of(_parser(), arguments)
+    return carry_out(
+        "ci/false-reds",
+        options,
+        lambda folder: begin(folder, _campaign(options)),
+        go_on,
+        read,
+        table,
+        missed,
+    )

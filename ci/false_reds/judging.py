@@ -1,0 +1,94 @@
+"""What became of a run, by what ``netproof verdict --json`` says of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from ci.campaigns.telling import short
+from ci.false_reds.records import FlaggedCase, Judged, Outcome
+from netproof.criteria import Level
+from netproof.measurement.case import Case
+from netproof.present import documents
+from netproof.verdict.judged import CANNOT_JUDGE, FAILED, PASSED
+
+
+def judge(status: int, text: str, errors: str) -> Judged:
+    """What ``netproof verdict --json`` said: its exit status, its document, its errors.
+
+    Where they do not fit together, or are not what docs/operation.md describes, the run was not
+    judged.
+    """
+    try:
+        document = json.loads(text)
+    except ValueError:
+        said = " ".join(errors.split()) or "nothing else was said"
+        return not_judged(f"netproof verdict ended with {status} and left no JSON: {said}")
+    try:
+        return _judge(status, document)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        return not_judged(f"what netproof verdict printed is no verdict: {error!r}")
+
+
+def _judge(status: int, document: Mapping[str, Any]) -> Judged:
+    if document["format"] != documents.FORMAT:
+        return not_judged(f"the verdict's format is {document['format']}, not {documents.FORMAT}")
+    found = [_flagged(case, document["system"]) for case in document["cases"]]
+    if not found:
+        return not_judged("the verdict has no cases")
+    cases = tuple(case for case in found if case is not None)
+    faults = tuple(short(fault) for fault in document["faults"])
+    failed = bool(faults) or any(case.level is Level.FAIL for case in cases)
+    left, word = bool(document["left"]), document["verdict"]
+    if status == PASSED and word == "pass" and not (cases or faults or left):
+        return Judged(Outcome.GREEN)
+    if status == FAILED and word == "fail" and failed:
+        return Judged(Outcome.RED, "", cases, faults)
+    undecided = cases and not (failed or left) and word not in ("pass", "fail")
+    if status == CANNOT_JUDGE and undecided:
+        return Judged(Outcome.INCONCLUSIVE, "", cases)
+    return dataclasses.replace(
+        not_judged(
+            f"netproof verdict ended with {status} and says {word!r}, with {len(cases)} of"
+            f" {len(found)} cases failed or inconclusive, {len(faults)} faults beyond a case"
+            f"{' and cases that were left' if left else ''}"
+        ),
+        cases=cases,
+        faults=faults,
+    )
+
+
+def _flagged(case: Mapping[str, Any], system: str) -> FlaggedCase | None:
+    """A case of the document that failed or is inconclusive; None for one that passed."""
+    word = Level(case["verdict"])
+    levels = {Level(finding["level"]) for finding in case["findings"]}
+    if word is Level.FAIL or case["faults"] or Level.FAIL in levels:
+        level = Level.FAIL
+    elif Level.INCONCLUSIVE in {word, *levels}:
+        level = Level.INCONCLUSIVE
+    elif word in (Level.PASS, Level.WARN):
+        return None
+    else:
+        raise ValueError(f"a case is {word!r}")
+    counted = [finding for finding in case["findings"] if finding["level"] == level]
+    fields = [field.name for field in dataclasses.fields(Case) if field.name != "system"]
+    what = Case(system, *(case[name] for name in fields))
+    sentences = (*case["faults"], *(finding["why"] for finding in counted))
+    return FlaggedCase(
+        f"{what.partition} {what.environment} {what.what()}",
+        level,
+        tuple(sorted({finding["criterion"] for finding in counted})),
+        tuple(short(_without(str(what), sentence)) for sentence in sentences),
+    )
+
+
+def _without(case: str, sentence: str) -> str:
+    """A sentence without the case and its switch, where it begins with them."""
+    return sentence.partition("): ")[2] or sentence if sentence.startswith(case) else sentence
+
+
+def not_judged(reason: str) -> Judged:
+    """A run of which nothing can be said, and why."""
+    return Judged(Outcome.NOT_JUDGED, short(reason))

@@ -1,0 +1,196 @@
+"""Making runs: ReFrame and the verdict, with the condition's program beside them."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+from ci import machine_load
+from ci.campaigns.cluster import Testbed
+from ci.campaigns.errors import CannotRunError, TooLongError
+from ci.campaigns.keeping import ROOT, insist_on_code, locked, make_each
+from ci.campaigns.machine import limited, pressure_seconds, wait_until_quiet
+from ci.campaigns.telling import now
+from ci.false_reds.judging import judge, not_judged
+from ci.false_reds.records import (
+    SAID,
+    Campaign,
+    Condition,
+    Judged,
+    Launches,
+    Machine,
+    Result,
+    Run,
+    Settings,
+    read,
+)
+from ci.false_reds.table import said
+from netproof.commands.nightly import measuring
+from netproof.errors import NetproofError
+from netproof.session import job_files
+from netproof.site import site
+from netproof.site.site_file import JUDGE_ENVIRONMENT
+
+HEALTHY_TOPOLOGY = ROOT / "ci" / "testbed" / "topology.yaml"
+SICK_TOPOLOGY = ROOT / "docs" / "criteria" / "sick-switch.yaml"
+
+
+SITE = ROOT / "site-config" / "testbed.py"
+
+
+def launches_in(folder: Path) -> Launches | None:
+    """The launches that jobs below a run's ``folder`` recorded; None where they cannot be read.
+
+    A job whose checks did not all pass is in ``stage`` and perhaps in ``output`` as well.
+    """
+    jobs: dict[Path, Path] = {}
+    for place in ("output", "stage"):
+        for path in (folder / place).rglob(job_files.LAUNCHES_FILE):
+            jobs[path.parent.relative_to(folder / place)] = path.parent
+    made, failed, seconds, seeds = 0, 0, 0.0, set()
+    try:
+        for job in jobs.values():
+            records = job_files.records(job).values()
+            made += len(records)
+            failed += sum(record.status != 0 for record in records)
+            seconds += sum(record.wall_s for record in records)
+            seeds.add(json.loads((job / "plan.json").read_text())["seed"])
+    except (NetproofError, OSError, ValueError, KeyError, TypeError):
+        return None
+    return Launches(made, failed, seconds, tuple(sorted(seeds))) if made else None
+
+
+def load_of(run: Run, settings: Settings, folder: Path) -> tuple[list[str] | None, int | None]:
+    """Arguments of the program that a run has beside it, and the one CPU that it takes."""
+    cpus = sorted(os.sched_getaffinity(0))
+    if run.condition is Condition.ONE_CPU:
+        cpu = random.Random(run.seed).choice(cpus)
+        return ["one-cpu", "--cpu", str(cpu)], cpu
+    if run.condition is Condition.BURSTS:
+        means = ["--burst", str(settings.burst_s), "--pause", str(settings.pause_s)]
+        return ["bursts", "--seed", str(run.seed), *means, "--cpus", *map(str, cpus)], None
+    if run.condition is Condition.COMPILER:
+        return ["compiler", "--seed", str(run.seed), "--folder", str(folder)], None
+    return None, None
+
+
+def make(run: Run, campaign: Campaign, testbed: Testbed, folder: Path, lock: int) -> Result:
+    """Make one run, all of it in ``folder``. Raises CannotRunError where none can be made."""
+    settings, started = campaign.settings, now()
+    topology = SICK_TOPOLOGY if run.sick else HEALTHY_TOPOLOGY
+    machine, wall_s = None, 0.0
+    try:
+        testbed.up(topology)
+        waited, others = wait_until_quiet(settings)
+        with ExitStack() as stack:
+            place = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=folder)))
+            arguments, cpu = load_of(run, settings, place)
+            load = stack.enter_context(machine_load.running(arguments)) if arguments else None
+            before, pressure = os.getloadavg(), pressure_seconds()
+            begun = time.monotonic()
+            try:
+                with limited(settings.run_limit_s):
+                    judged = measure(run, settings, folder, lock)
+            finally:
+                wall_s = time.monotonic() - begun
+            after, later = os.getloadavg(), pressure_seconds()
+            waiting = None if None in (pressure, later) else later - pressure
+            used = load.cpu_seconds() if load else 0.0
+        machine = Machine(before, after, waited, others, waiting, used, cpu)
+        if load and not used:
+            judged = not_judged("the program beside the run used no CPU")
+    except CannotRunError:
+        raise
+    except (NetproofError, TooLongError, OSError) as error:
+        judged = not_judged(str(error))
+        # Of what went wrong nothing may be left to disturb the next run.
+        testbed.begin_anew()
+    return Result(run, judged, started, wall_s, machine, launches_in(folder))
+
+
+def sick_environment(run: Run, site_file: Path = SITE) -> str:
+    """The one environment that a run on the sick switch measures, drawn by its seed.
+
+    A whole run has all of them to be found red by: it is red wherever one of them is.
+    """
+    (system,) = site.load(site_file)["systems"]
+    several = {name for partition in system["partitions"] for name in partition["environs"]}
+    return random.Random(run.seed).choice(sorted(several - {JUDGE_ENVIRONMENT}))
+
+
+def measure(run: Run, settings: Settings, folder: Path, lock: int) -> Judged:
+    """ReFrame and the verdict on it, as ``ci/quickstart`` has them; the report stays in ``folder``.
+
+    Raises NetproofError where ReFrame leaves no report.
+    """
+    system = "testbed" if settings.whole and not run.sick else "testbed:gige"
+    options = [] if settings.whole else ["-S", "launches=1"]
+    if run.sick:
+        options += ["-p", f"^{sick_environment(run)}$"]
+    report = folder / "run-0.json"
+    measuring.measure(
+        ["--system", system, *options, "--exec-policy=serial", "-c", str(ROOT / "checks"), "-r"],
+        folder=folder,
+        report=report,
+        log=folder / "reframe.log",
+        settings={},
+        lock=lock,
+        patience_s=settings.run_limit_s,
+    )
+    ran = subprocess.run(
+        ["netproof", "verdict", str(report), "--system", system, "--json"],
+        cwd=folder,
+        env={**os.environ, "RFM_REPORT_FILE": str(report)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    (folder / "verdict.json").write_text(ran.stdout)
+    (folder / "verdict.err").write_text(ran.stderr)
+    return judge(ran.returncode, ran.stdout, ran.stderr)
+
+
+def go_on(folder: Path) -> list[Result]:
+    """Make the runs of a campaign that have no result yet, and say how each ends.
+
+    Raises CannotRunError where it cannot go on; what was made until then stays.
+    """
+    campaign, results = read(folder)
+    insist_on_code(folder, campaign)
+    missing = machine_load.missing_packages()
+    if missing and any(run.condition is Condition.COMPILER for run in campaign.runs):
+        raise CannotRunError(
+            f"the condition 'compiler' takes what is not here: apt-get install {' '.join(missing)}"
+        )
+    with locked(folder) as lock:
+        done = {result.run for result in results}
+        left = [run for run in campaign.runs if run not in done]
+        if not left:
+            return results
+        testbed = Testbed(folder / "testbed.log")
+
+        def tell(result: Result) -> None:
+            results.append(result)
+            print(_line(result, len(campaign.runs)), flush=True)
+
+        try:
+            make_each(
+                folder, left, lambda run, place: make(run, campaign, testbed, place, lock), tell
+            )
+        finally:
+            testbed.restore()
+    return results
+
+
+def _line(result: Result, runs: int) -> str:
+    why = said(result.judged)
+    return (
+        f"{result.run.number}/{runs} {SAID[result.run.condition]}: {result.judged.outcome},"
+        f" {result.wall_s:.0f} s{'; ' if why else ''}{why}"
+    )
