@@ -1,0 +1,234 @@
+"""Rows of the tables, each with what it takes to fill it."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+
+from ci.history_benchmark.histories import (
+    AFTER,
+    BEFORE,
+    NORMAL,
+    REAL,
+    Floats,
+    Noise,
+    Size,
+    changed,
+    drift,
+    histories,
+    step,
+)
+from ci.history_benchmark.methods import SEEN, by_netproof
+from ci.history_benchmark.rates import (
+    CUSUM,
+    NETPROOF,
+    PELT,
+    Method,
+    Rate,
+    bad_nights,
+    found,
+    otava,
+)
+from netproof.history.changes import DetectionSettings
+from netproof.history.control import controlled, expected_false_alarms
+from netproof.history.detection import follow_all
+
+STEPS = (0.02, 0.05, 0.10, 0.20)
+DRIFTS = ((0.05, 60), (0.10, 60))
+"""Relative size, and the nights that it takes to get there."""
+BAD_NIGHTS = (0.10, 0.20, 0.50, 1.00)
+WITHIN = (3, 4, 7)
+POOLS = (2, 4, 8)
+POOLED = (
+    ("normal", False, "normal, each its own"),
+    ("normal", True, "normal, half of it shared"),
+    ("recorded", True, "recorded, of the same nights"),
+)
+COLD = (5, 9)
+COLD_STEPS = (0.10, 0.20, 0.50)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A row of a table: ``head`` its first cells, ``cells`` makes the others.
+
+    ``cells`` is given the threshold at which the ``method`` has ``TARGET`` on ``noise``.
+    """
+
+    table: str
+    head: tuple[str, ...]
+    cells: Callable[[float], tuple[str, ...]]
+    method: Method = NETPROOF
+    noise: Noise = NORMAL
+
+
+def percent(share: float) -> str:
+    """A share as it stands in a table."""
+    return f"{100 * share:.1f} %"
+
+
+def by_method(
+    method: Method, noise: Noise, size: Size, before: int, threshold: float
+) -> tuple[str, ...]:
+    """False alarms a year, and how a step of 5 % is found."""
+    rate = method.rate(noise, size, threshold, before, seed=4)
+    change = changed(before, AFTER, step(0.05))
+    return rate.a_year(), *by_change(method, noise, size, change, threshold)
+
+
+def by_change(
+    method: Method, noise: Noise, size: Size, change: Floats, threshold: float
+) -> tuple[str, ...]:
+    """How a method finds a change."""
+    said = found(method, threshold, noise, size, change)
+    return (*(percent(said.within(nights)) for nights in WITHIN), said.median)
+
+
+def cold(size: Size, nights: int, off: float, threshold: float) -> tuple[str, ...]:
+    """How netproof finds a step after few nights, with the threshold of many."""
+    few = replace(size, null_nights=10 - nights, null_series=20 * size.null_series)
+    rate = NETPROOF.rate(NORMAL, few, threshold, nights, seed=5)
+    change = changed(nights, AFTER, step(off))
+    return rate.a_year(), *by_change(NETPROOF, NORMAL, size, change, threshold)
+
+
+def by_bad_night(noise: Noise, size: Size, off: float, threshold: float) -> tuple[str, ...]:
+    """What became of single bad nights."""
+    said = bad_nights(threshold, noise, size, off)
+    return f"{said.as_such} of {said.series}", f"{said.as_step} of {said.series}"
+
+
+def noisier(size: Size, threshold: float) -> tuple[str, ...]:
+    """False alarms in the 60 nights after the noise doubled."""
+    values = histories(NORMAL, size.series, BEFORE + 60, 6, None)
+    values[:, BEFORE:] **= 2
+    alarms = [
+        night for alarms in by_netproof(values, threshold) for night, _ in alarms if night >= BEFORE
+    ]
+    first, later = (
+        Rate(sum(low <= night - BEFORE < low + 30 for night in alarms), 30 * len(values))
+        for low in (0, 30)
+    )
+    return first.a_year(), later.a_year()
+
+
+def over_all(noise: Noise, size: Size, _: float) -> tuple[str, ...]:
+    """False alarms that ``controlled`` lets through on nights of many unchanged series."""
+    nights, series = 30, size.null_series
+    values = histories(noise, series, 90 + nights, 7, None).tolist()
+    settings = DetectionSettings()
+    let_through: list[frozenset[int]] = [frozenset()]
+    p_values = []
+    for night in range(90, 90 + nights):
+        followed = follow_all([row[: night + 1] for row in values], settings)
+        p_values += [one.p_value for one in followed]
+        let_through.append(controlled(dict(enumerate(one.p_value for one in followed))))
+    new = sum(len(tonight - before) for before, tonight in pairwise(let_through))
+    shares = (f"{np.mean(np.array(p_values) <= p):.1e}" for p in (1e-2, 1e-3, 1e-4))
+    return str(new), f"{expected_false_alarms(series, nights, settings):.1f}", *shares
+
+
+def jobs(size: Size, otava_python: str | None) -> list[Job]:
+    """All rows of all tables."""
+    methods = [
+        (CUSUM, NORMAL, BEFORE),
+        *((NETPROOF, NORMAL, nights) for nights in (BEFORE, 90, 40, 20)),
+        (PELT, NORMAL, BEFORE),
+        *([(otava(otava_python), NORMAL, SEEN)] if otava_python else []),
+        (NETPROOF, REAL, BEFORE),
+    ]
+    rows = [
+        Job(
+            "methods",
+            (method.name, noise.name, str(before)),
+            partial(by_method, method, noise, size, before),
+            method,
+            noise,
+        )
+        for method, noise, before in methods
+    ]
+    for name, shared, told in POOLED:
+        for pool in POOLS:
+            noise = Noise(name, pool, shared)
+            cells = partial(by_method, NETPROOF, noise, size, BEFORE)
+            # Normal noise stays normal, and its threshold what it was.
+            threshold_of = NORMAL if name == "normal" else noise
+            rows.append(Job("pools", (str(pool), told), cells, noise=threshold_of))
+    changes = [(f"step of {percent(off)}", step(off), AFTER) for off in STEPS]
+    changes += [
+        (f"drift of {percent(off)} over {over} nights", drift(off, over), 2 * over)
+        for off, over in DRIFTS
+    ]
+    for noise in (NORMAL, REAL):
+        for name, shape, after in changes:
+            change = changed(BEFORE, after, shape)
+            cells = partial(by_change, NETPROOF, noise, size, change)
+            rows.append(Job("changes", (name, noise.name), cells, noise=noise))
+        for off in BAD_NIGHTS:
+            cells = partial(by_bad_night, noise, size, off)
+            rows.append(Job("bad nights", (percent(off), noise.name), cells, noise=noise))
+        cells = partial(over_all, noise, size)
+        rows.append(Job("control", (noise.name, str(size.null_series)), cells))
+    rows += [
+        Job("cold", (f"step of {percent(off)}", str(nights)), partial(cold, size, nights, off))
+        for nights in COLD
+        for off in COLD_STEPS
+    ]
+    return [*rows, Job("noisier", ("from 2 % to 4 %",), partial(noisier, size))]
+
+
+_FOUND = (*(f"within {nights} nights" for nights in WITHIN), "median nights")
+HEADS = {
+    "methods": ("method", "noise", "nights before", "false alarms a series and year", *_FOUND),
+    "pools": ("series", "noise", "false alarms a pool and year", *_FOUND),
+    "changes": ("change", "noise", *_FOUND),
+    "cold": ("change", "nights before", "false alarms a series and year", *_FOUND),
+    "bad nights": ("off by", "noise", "reported as such", "reported as a step"),
+    "noisier": ("noise", "false alarms a series and year, nights 1 to 30", "31 to 60"),
+    "control": (
+        *("noise", "series", "false alarms in 30 nights", "expected at most"),
+        *(f"p up to {p}" for p in ("0.01", "0.001", "0.0001")),
+    ),
+}
+
+
+def _calibrated(asked: tuple[Method, Noise, Size]) -> float:
+    method, noise, size = asked
+    return method.calibrated(noise, size)
+
+
+def _cells(asked: tuple[Job, float]) -> tuple[str, ...]:
+    job, threshold = asked
+    return job.cells(threshold)
+
+
+def tables(done: Sequence[tuple[Job, tuple[str, ...]]]) -> str:
+    """The rows as Markdown, a table for each kind."""
+    lines = []
+    for name, head in HEADS.items():
+        lines += [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
+        lines += [
+            f"| {' | '.join((*job.head, *cells))} |" for job, cells in done if job.table == name
+        ]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def results(rows: Sequence[Job], size: Size) -> list[tuple[str, ...]]:
+    """The cells of all rows: the methods are calibrated first, each on each of its noises."""
+    methods = {(row.method.name, row.noise): row.method for row in rows}
+    with multiprocessing.Pool(os.cpu_count()) as processes:
+        asked = [(method, noise, size) for (_, noise), method in methods.items()]
+        found_ = processes.map(_calibrated, asked, chunksize=1)
+        thresholds = dict(zip(methods, found_, strict=True))
+        for (name, noise), threshold in thresholds.items():
+            print(f"{name}, {noise}: threshold {threshold:.3g}", file=sys.stderr)
+        given = [(row, thresholds[row.method.name, row.noise]) for row in rows]
+        return processes.map(_cells, given, chunksize=1)
