@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import dataclasses
 import gzip
-import hashlib
 import io
 import json
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -22,25 +21,30 @@ from pathlib import Path
 from typing import Any
 
 from netproof.criteria import Level
-from netproof.criteria.registry import BY_FINDING
 from netproof.errors import NetproofError
-from netproof.intake import json_reading, loading, records
+from netproof.intake import json_reading, records
 from netproof.localization.accused import Judgement
 from netproof.localization.recovery import Alone
-from netproof.measurement.case import Case
-from netproof.session.session import GOOD_RESULTS, CheckResult, Session
+from netproof.session.session import Session
 from netproof.site.matrix import Matrix
 from netproof.store import Store, StoredSession
 from netproof.store.folder import VERDICT
 from netproof.store.ingest import report_sha256
 from netproof.verdict import anew, pairs
 from netproof.verdict.bisection import Bisection
-from netproof.verdict.judged import Judged, Verdict, faults_of_parts
-from netproof.verdict.notes import beyond_cases
+from netproof.verdict.judged import Judged, Verdict
+from netproof.verdict.kept_bounds import (
+    Bounds,
+    KeptCase,
+    digest_of_entries,
+    known_flaws,
+    of_matrix,
+    sha256_of,
+)
+from netproof.verdict.kept_fit import Contradiction, along_curve, insist_on_faults, insist_on_fit
 from netproof.verdict.pairs import JudgedPairs
-from netproof.verdict.references import NotThere
 from netproof.verdict.subject import Ruling
-from netproof.verdict.verdict import cases_of, complete, left_of, measured_again
+from netproof.verdict.verdict import cases_of, complete, measured_again
 
 FORMAT = 1
 """Of what is kept; raised when a key changes its meaning or goes."""
@@ -58,24 +62,8 @@ _APART = ("cases", "pairs", "beside")
 """What of a verdict is kept in a form of its own, and what is never kept."""
 
 
-class Contradiction(NetproofError):
-    """A kept verdict that is not whole, or is not on the session that it is kept with."""
-
-
 class LaterFormat(NetproofError):
     """A kept verdict that only a later netproof can read."""
-
-
-@dataclass(frozen=True)
-class KeptCase:
-    """What was said of one case; ``entries``: a hash of its entries in the file of references."""
-
-    case: Case
-    level: Level
-    entries: str
-    faults: tuple[str, ...] = ()
-    expected: str = ""
-    rulings: tuple[Ruling, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -89,26 +77,6 @@ class KeptPairs:
     beside: Mapping[str, str]
     bisection: Bisection | None = None
     least: float | None = None
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """What a verdict was judged by.
-
-    ``partition``: the only one that was to run, empty for all of the system; ``full``: with the
-    tests of ``checks/full``; ``matrix``: what was to run; ``settings``: of the criteria, all of
-    them, by partition; ``references``: the file, and ``references_sha256`` of what it held;
-    ``netproof``: its version; ``judged_by``: the ``JUDGED_BY`` of that version.
-    """
-
-    netproof: str
-    judged_by: int
-    partition: str
-    full: bool
-    matrix: Matrix
-    settings: dict[str, Any]
-    references: Path
-    references_sha256: str
 
 
 @dataclass(frozen=True)
@@ -159,7 +127,7 @@ class Kept:
             key = one.case.key()
             result = ran.get(key)
             measured = None if result is None else complete(result)
-            _insist_on_fit(one, result, measured is not None)
+            insist_on_fit(one, result, measured is not None)
             found = Judged(
                 one.case, result, one.faults, one.expected, one.rulings, measured, again.get(key)
             )
@@ -171,7 +139,7 @@ class Kept:
         verdict = Verdict(
             cases=tuple(judged), pairs=tuple(self._judged_pairs(session)), **self._others()
         )
-        _insist_on_faults(verdict, session, self.bounds.matrix)
+        insist_on_faults(verdict, session, self.bounds.matrix)
         return verdict
 
     def _others(self) -> dict[str, Any]:
@@ -202,7 +170,7 @@ class Kept:
             one.case.key(): tuple(
                 ruling
                 for ruling in one.rulings
-                if ruling.level is Level.WARN and _along(ruling.finding.criterion)
+                if ruling.level is Level.WARN and along_curve(ruling.finding.criterion)
             )
             for one in self.cases
         }
@@ -215,7 +183,7 @@ class Kept:
             self._made_by_this()
             and here <= self.settings_by_partition().keys()
             and all(today[name] == self.settings_by_partition()[name] for name in here)
-            and _known(matrix) == _known(self.bounds.matrix)
+            and known_flaws(matrix) == known_flaws(self.bounds.matrix)
         )
 
     def settings_by_partition(self) -> Mapping[str, Any]:
@@ -252,7 +220,7 @@ class Kept:
         parts = (
             ("what is not available", then.absences, now.absences),
             ("which environments are known to be gone", then.retired, now.retired),
-            ("the known flaws", _known(then), _known(now)),
+            ("the known flaws", known_flaws(then), known_flaws(now)),
             ("the score baseline", then.baseline, now.baseline),
         )
         yield from (name for name, one, other in parts if one != other)
@@ -269,38 +237,17 @@ class Kept:
 
     def _other_references(self, folder: Path) -> Iterator[str]:
         path = folder / f"{self.system}.yaml"
-        if _sha256(path) == self.bounds.references_sha256:
+        if sha256_of(path) == self.bounds.references_sha256:
             return
         entries = anew.of_file(folder, self.system)
-        other = [one.case for one in self.cases if _entries(entries, one.case) != one.entries]
+        other = [
+            one.case for one in self.cases if digest_of_entries(entries, one.case) != one.entries
+        ]
         if other:
             first = "; ".join(map(str, other[:NAMED]))
             more = " and others" if len(other) > NAMED else ""
             count = "1 case" if len(other) == 1 else f"{len(other)} cases"
             yield f"the references of {count} ({first}{more})"
-
-
-_OF_SITE = (
-    *("switch", "interface", "link_mbit_s", "mtu", "nodes"),
-    *("may_differ", "clock_offset_ms", "coverage_percent"),
-)
-"""What else of a partition a verdict is judged by, beside its rails and rounds of pairs."""
-
-
-def of_matrix(matrix: Matrix) -> dict[str, Any]:
-    """What each partition is judged by, plain: the settings of its criteria, and ``_OF_SITE``."""
-    return {
-        name: _plain(
-            {
-                **{key: getattr(one, key) for key in _OF_SITE},
-                "rails": one.rails_or_interface(),
-                # Where they are measured is nothing that they are judged by.
-                "pairs": one.pair_settings().model_dump(mode="json", exclude={"environments"}),
-                **dataclasses.asdict(one.settings()),
-            }
-        )
-        for name, one in matrix.partitions.items()
-    }
 
 
 def made(
@@ -333,7 +280,7 @@ def made(
             matrix,
             of_matrix(matrix),
             path,
-            _sha256(path),
+            sha256_of(path),
         ),
         tuple(unread),
         {
@@ -345,7 +292,7 @@ def made(
             KeptCase(
                 one.case,
                 one.level,
-                _entries(entries, one.case),
+                digest_of_entries(entries, one.case),
                 one.faults,
                 one.expected,
                 one.rulings,
@@ -439,77 +386,9 @@ def _unpacked(content: bytes) -> str:
         raise NetproofError(f"it cannot be unpacked: {error}") from error
 
 
-def _insist_on_fit(one: KeptCase, result: CheckResult | None, measured: bool) -> None:
-    """What a kept verdict can say of a case with such a result."""
-    if not measured and not one.faults:
-        raise Contradiction(f"{one.case}: it was not measured, and no fault is told")
-    if not measured and one.rulings:
-        # What a run said of its references stands without launches too.
-        along = [ruling for ruling in one.rulings if _along(ruling.finding.criterion)]
-        if along:
-            raise Contradiction(f"{one.case}: it was not measured, and criteria judged it")
-    failed = result is None or result.result not in GOOD_RESULTS
-    says = bool(one.faults) or any(
-        ruling.level in (Level.FAIL, Level.INCONCLUSIVE) for ruling in one.rulings
-    )
-    if failed and not says and not (result is not None and anew.concerns(result)):
-        raise Contradiction(f"{one.case}: it failed when it ran, and nothing is against it here")
-    for ruling in one.rulings:
-        if not ruling.finding.where.startswith(str(one.case)):
-            raise Contradiction(f"{one.case}: has a finding on {ruling.finding.where}")
-
-
-def _insist_on_faults(verdict: Verdict, session: Session, matrix: Matrix) -> None:
-    """What failed has to be told, in the verdict's parts and in the session."""
-    if verdict.failed_tests != tuple(beyond_cases(session)):
-        raise Contradiction("the failed tests in it are not those of the session")
-    if verdict.left != left_of(session, matrix):
-        raise Contradiction("the cases left in it are not those of the session")
-    faults = [
-        *map(str, verdict.failed_tests),
-        *faults_of_parts(
-            verdict.launched, verdict.pairs, verdict.standing_out, verdict.coverage, verdict.nodes
-        ),
-    ]
-    for fault in faults:
-        if fault not in verdict.faults:
-            raise Contradiction(f"this is not among its faults: {fault}")
-
-
-def _along(criterion: str) -> bool:
-    """Whether a finding is of a case's own curve, and not of a comparison."""
-    found = BY_FINDING.get(criterion)
-    return found is None or found.judge is not None or criterion == "crashes"
-
-
-def _known(matrix: Matrix) -> dict[str, dict[str, str]]:
-    """The known flaws of the environments that were to run."""
-    here = {case.environment for case in matrix.cases}
-    return {name: flaws for name, flaws in matrix.known.items() if name in here and flaws}
-
-
 def moment() -> str:
     """The time, UTC, to the second."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _entries(entries: Callable[[Case], Mapping[str, Any]], case: Case) -> str:
-    try:
-        found = json.dumps(_plain(entries(case)), sort_keys=True)
-    except NotThere:
-        found = "none"
-    return hashlib.sha256(found.encode()).hexdigest()[:16]
-
-
-def _sha256(path: Path) -> str:
-    try:
-        return hashlib.sha256(loading.read_bytes(path)).hexdigest()
-    except OSError as error:
-        raise NetproofError(f"{path}: cannot be read: {error.strerror}") from error
-
-
-def _plain(value: Any) -> Any:
-    return json.loads(json.dumps(value, default=str))
 
 
 def _version() -> str:

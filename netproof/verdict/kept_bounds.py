@@ -1,0 +1,102 @@
+"""What a kept verdict was judged by, and how today's bounds differ from that."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from netproof.criteria import Level
+from netproof.errors import NetproofError
+from netproof.intake import loading
+from netproof.measurement.case import Case
+from netproof.site.matrix import Matrix
+from netproof.verdict.references import NotThere
+from netproof.verdict.subject import Ruling
+
+
+@dataclass(frozen=True)
+class KeptCase:
+    """What was said of one case; ``entries``: a hash of its entries in the file of references."""
+
+    case: Case
+    level: Level
+    entries: str
+    faults: tuple[str, ...] = ()
+    expected: str = ""
+    rulings: tuple[Ruling, ...] = ()
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What a verdict was judged by.
+
+    ``partition``: the only one that was to run, empty for all of the system; ``full``: with the
+    tests of ``checks/full``; ``matrix``: what was to run; ``settings``: of the criteria, all of
+    them, by partition; ``references``: the file, and ``references_sha256`` of what it held;
+    ``netproof``: its version; ``judged_by``: the ``JUDGED_BY`` of that version.
+    """
+
+    netproof: str
+    judged_by: int
+    partition: str
+    full: bool
+    matrix: Matrix
+    settings: dict[str, Any]
+    references: Path
+    references_sha256: str
+
+
+_OF_SITE = (
+    *("switch", "interface", "link_mbit_s", "mtu", "nodes"),
+    *("may_differ", "clock_offset_ms", "coverage_percent"),
+)
+"""What else of a partition a verdict is judged by, beside its rails and rounds of pairs."""
+
+
+def of_matrix(matrix: Matrix) -> dict[str, Any]:
+    """What each partition is judged by, plain: the settings of its criteria, and ``_OF_SITE``."""
+    return {
+        name: plain(
+            {
+                **{key: getattr(one, key) for key in _OF_SITE},
+                "rails": one.rails_or_interface(),
+                # Where they are measured is nothing that they are judged by.
+                "pairs": one.pair_settings().model_dump(mode="json", exclude={"environments"}),
+                **dataclasses.asdict(one.settings()),
+            }
+        )
+        for name, one in matrix.partitions.items()
+    }
+
+
+def known_flaws(matrix: Matrix) -> dict[str, dict[str, str]]:
+    """The known flaws of the environments that were to run."""
+    here = {case.environment for case in matrix.cases}
+    return {name: flaws for name, flaws in matrix.known.items() if name in here and flaws}
+
+
+def digest_of_entries(entries: Callable[[Case], Mapping[str, Any]], case: Case) -> str:
+    """A digest of a case's entries in a file of references."""
+    try:
+        found = json.dumps(plain(entries(case)), sort_keys=True)
+    except NotThere:
+        found = "none"
+    return hashlib.sha256(found.encode()).hexdigest()[:16]
+
+
+def sha256_of(path: Path) -> str:
+    """Of what a file holds. Raises NetproofError where it cannot be read."""
+    try:
+        return hashlib.sha256(loading.read_bytes(path)).hexdigest()
+    except OSError as error:
+        raise NetproofError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def plain(value: Any) -> Any:
+    """The value as JSON gives it back."""
+    return json.loads(json.dumps(value, default=str))

@@ -1,0 +1,148 @@
+"""What the nodes of a partition say of each fact that has to be alike, job by job."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median_low
+
+from netproof.errors import shortened
+from netproof.session import node_differences, node_facts
+from netproof.session.node_differences import NodeInJob
+from netproof.session.node_facts import Node
+
+MEMORY_SHARE = 0.01
+"""By this share of the median the memory of nodes may differ."""
+
+NOT_LISTED = "not listed"
+"""What a node has of a key that others list, and it does not."""
+
+_HASH = 12
+
+
+@dataclass
+class ToldFact:
+    """What nodes say of one fact: values in the order of the jobs, with these, and reasons."""
+
+    name: str
+    environment: str = ""
+    told: dict[str, list[tuple[str, str]]] = field(default_factory=lambda: defaultdict(list))
+    reasons: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def group(self) -> str:
+        """The fact's own name, or that of the group whose key it is."""
+        return self.name.partition(" ")[0]
+
+    @property
+    def silent(self) -> dict[str, str]:
+        """The nodes that never told a value, and why."""
+        return {node: why for node, why in self.reasons.items() if node not in self.told}
+
+
+def facts_of(nodes: Sequence[NodeInJob]) -> list[ToldFact]:
+    """Every fact that has to be alike, as the nodes tell it, each in each job."""
+    facts: dict[tuple[str, str], ToldFact] = {}
+
+    def fact(name: str, environment: str = "") -> ToldFact:
+        return facts.setdefault((name, environment), ToldFact(name, environment))
+
+    keys: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for found in nodes:
+        for group in node_facts.GROUPS:
+            keys[group, _scope(group, found)].update(_group(found.node, group))
+    for found in nodes:
+        node = found.node
+        for one in dataclasses.fields(Node):
+            if one.name in node_differences.OF_ITS_OWN or one.name == "interface":
+                continue
+            if one.name not in node_facts.GROUPS:
+                value, why = getattr(node, one.name), node.absent.get(one.name)
+                _tell(fact(one.name), found, value, why)
+                continue
+            scope, here = _scope(one.name, found), _group(node, one.name)
+            why = node.absent.get(one.name)
+            if why is not None and not here:
+                _tell(fact(one.name, scope), found, None, why)
+                continue
+            asked = bool(here) or bool(node_facts.reasons(node.absent, one.name))
+            for key in sorted(keys[one.name, scope]) if asked else ():
+                why = node.absent.get(f"{one.name}.{key}")
+                value = here.get(key, NOT_LISTED if why is None else None)
+                _tell(fact(f"{one.name} {key}", scope), found, value, why)
+    return list(facts.values())
+
+
+def _tell(fact: ToldFact, found: NodeInJob, value: object, why: str | None) -> None:
+    name = found.node.node
+    if value is not None:
+        fact.told[name].append((found.jobid, str(value)))
+    elif why is not None:
+        fact.reasons.setdefault(name, why)
+
+
+def values_of(fact: ToldFact) -> dict[str, str]:
+    """What each node has, those left out that changed between jobs."""
+    told = {node: several for node, several in fact.told.items() if not changes(fact, several)}
+    values = {node: several[0][1] for node, several in told.items()}
+    if fact.group != "memory" or not values:
+        return values
+    sizes = {node: size for node, value in values.items() if (size := _kib(value)) is not None}
+    middle = median_low(sizes.values()) if sizes else 0
+    near = {n for n, size in sizes.items() if abs(size - middle) <= MEMORY_SHARE * middle}
+    return {node: str(middle) if node in near else value for node, value in values.items()}
+
+
+def _scope(group: str, found: NodeInJob) -> str:
+    """Programs have to be alike within an environment, all else within the partition."""
+    return found.environment if group == "programs" else ""
+
+
+def _group(node: Node, group: str) -> dict[str, str]:
+    """The keys of a group that have to be alike, and their values."""
+    values: dict[str, str] = getattr(node, group)
+    if group == "programs":
+        return {name: stated.split(" ")[0][:_HASH] for name, stated in values.items()}
+    if group == "coalescing":
+        adapts = values.get("Adaptive RX", "")
+        momentary = [
+            *(["rx-usecs", "rx-frames"] if adapts.startswith("on") else []),
+            *(["tx-usecs", "tx-frames"] if adapts.endswith("TX: on") else []),
+        ]
+        return {key: value for key, value in values.items() if not key.startswith((*momentary,))}
+    return values
+
+
+def changes(fact: ToldFact, several: Sequence[tuple[str, str]]) -> bool:
+    """Whether a node differs between jobs."""
+    values = {value for _, value in several}
+    if len(values) < 2 or fact.group != "memory":
+        return len(values) > 1
+    sizes = [_kib(value) for value in values]
+    if None in sizes:
+        return True
+    return max(sizes) - min(sizes) > MEMORY_SHARE * max(sizes)
+
+
+def last_other(several: Sequence[tuple[str, str]]) -> str:
+    """The last value that is not the first one."""
+    return next(value for _, value in reversed(several) if value != several[0][1])
+
+
+def shown(fact: ToldFact, value: str) -> str:
+    """A value as a sentence has it: memory in GiB, all else shortened."""
+    size = _kib(value) if fact.group == "memory" else None
+    return shortened(value) if size is None else f"{size / 2**20:.4g} GiB"
+
+
+def _kib(value: str) -> int | None:
+    """KiB of memory; None for what is no number of it."""
+    return int(value) if re.fullmatch("[0-9]{1,15}", value) else None
+
+
+def ordered_values(by_value: Mapping[str, Sequence[str]]) -> list[tuple[str, Sequence[str]]]:
+    """Values with their nodes, the one that most have first."""
+    return sorted(by_value.items(), key=lambda one: (-len(one[1]), one[0]))
