@@ -54,7 +54,8 @@ class Finding:
     ``compared_sizes``: the other sizes that made the value; ``common``: where two curves met;
     ``interval``: low and high end of the confidence interval of the value; ``against``: the label
     of the configuration that it was compared with; ``disturbed``: what else the nodes did in
-    launches that the value rests on; ``node`` and ``interface``: whose counters it is about.
+    launches that the value rests on; ``node`` and ``interface``: whose counters it is about;
+    ``why_undefined``: the reason alone where it is, since that is told of many cases at once.
     """
 
     criterion: str
@@ -71,6 +72,7 @@ class Finding:
     disturbed: tuple[str, ...] = ()
     node: str | None = None
     interface: str | None = None
+    why_undefined: str = ""
 
     @property
     def why(self) -> str:
@@ -185,7 +187,8 @@ def bound_in_words(level: Level, bound: float | None, *, below: bool = False) ->
 
 def undefined(criterion: str, where: str, reason: str) -> Finding:
     """A criterion that cannot judge, with the reason."""
-    return Finding(criterion, Level.UNDEFINED, where, f"{criterion} undefined: {reason}")
+    told = f"{criterion} undefined: {reason}"
+    return Finding(criterion, Level.UNDEFINED, where, told, why_undefined=reason)
 
 
 def rate_in_words(bandwidth_mb_s: float) -> str:

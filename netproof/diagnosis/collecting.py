@@ -133,7 +133,7 @@ def _not_known(view: PartitionView) -> Iterator[str]:
     if view.ran and not view.totals:
         yield "what interfaces counted: it was not recorded"
     yield from dict.fromkeys(
-        f"the path of messages: {finding.reason.partition(' undefined: ')[2]}"
+        f"the path of messages: {finding.why_undefined or finding.reason}"
         for finding in view.findings_of("path")
         if finding.level is Level.UNDEFINED
     )
@@ -172,7 +172,7 @@ def _incomplete(view: PartitionView) -> Iterator[str]:
             reason = one.beside.get(nodes[0], one.judgement.nodes[nodes[0]].reason)
             where = f"rounds of pairs of {one.rounds.environment}"
             yield f"{fold(nodes)} undecided by {where}: {reason}"
-        yield from (sentence.removeprefix(f"{view.name} ") for sentence in one.faults())
+        yield from (f"{one.rounds.environment}: {what}" for what in one.what_failed())
     for one in view.coverage:
         yield from _not_covered(one)
     undecided = sum(one.level is Level.INCONCLUSIVE for one in view.ran)

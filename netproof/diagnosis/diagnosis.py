@@ -286,8 +286,7 @@ def _consequences(suspects: Sequence[_Suspect], red: Sequence[RedCase]) -> set[i
     for suspect in suspects:
         place, name = suspect.found.place, suspect.cause.name
         if name is CauseName.OTHER_NETWORK:
-            environments = place.name.split(", ")
-            mine = [one for one in red if one.case.environment in environments]
+            mine = [one for one in red if one.case.environment in place.environments]
         else:
             mine = [one for one in red if _touches(suspect, one)]
         if name is CauseName.SETTING:

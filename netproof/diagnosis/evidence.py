@@ -69,13 +69,14 @@ class PlaceKind(StrEnum):
 class Place:
     """Where something is: ``nodes`` that it concerns, and the ``interface`` where one is known.
 
-    ``name`` is the node, the pair, the switch, the setting on a node, or the environments.
+    ``name`` is the node, the pair, the switch, the setting on a node, or the ``environments``.
     """
 
     kind: PlaceKind
     name: str
     nodes: tuple[str, ...] = ()
     interface: str = ""
+    environments: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         on = f" ({self.interface})" if self.interface else ""

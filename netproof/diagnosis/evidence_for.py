@@ -257,7 +257,7 @@ def environment(seen: Collected) -> Iterator[Found]:
         alternatives = ("the switch under the traffic of all nodes",)
     else:
         return
-    place = Place(PlaceKind.ENVIRONMENT, name)
+    place = Place(PlaceKind.ENVIRONMENT, name, environments=(name,))
     told = Evidence(
         Source.CURVES,
         Sign.SLOW,

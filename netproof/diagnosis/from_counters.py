@@ -116,7 +116,7 @@ def of_paths(view: PartitionView) -> Iterator[Evidence]:
         yield Evidence(
             Source.PATH,
             Sign.OTHER_PATH,
-            Place(PlaceKind.ENVIRONMENT, ", ".join(names), (), interface),
+            Place(PlaceKind.ENVIRONMENT, ", ".join(names), (), interface, tuple(names)),
             f"in {count_of(len(several), 'case')} of {', '.join(names)} messages went over"
             f" {over} and not over {view.interface}: {worst.reason}",
             Sure.SEEN,

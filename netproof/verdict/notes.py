@@ -96,8 +96,8 @@ def _not_counted(cases: Sequence[Judged]) -> list[str]:
             if criterion is None or not criterion.of_counters:
                 continue
             if (finding.level, ruling.level) == (Level.UNDEFINED, Level.SHOWN):
-                why = finding.why.partition(" undefined: ")[2]
-                found.setdefault((finding.criterion, why), {}).setdefault(str(judged.case))
+                key = (finding.criterion, finding.why_undefined or finding.reason)
+                found.setdefault(key, {}).setdefault(str(judged.case))
     return [
         f"{criterion} of {'1 case' if len(several) == 1 else f'{len(several)} cases'} not known:"
         f" {why}: {_first(list(several))}"

@@ -112,9 +112,13 @@ class JudgedPairs:
 
     def faults(self) -> tuple[str, ...]:
         """A sentence for each round that is not complete, and one where bisections are narrow."""
-        found = [f"{self.where}: rounds of pairs: {fault}" for fault in self.rounds.faults]
+        return tuple(f"{self.where}: {what}" for what in self.what_failed())
+
+    def what_failed(self) -> tuple[str, ...]:
+        """The same without the place."""
+        found = [f"rounds of pairs: {fault}" for fault in self.rounds.faults]
         if self._bisection_is(Side.BEYOND):
-            found.append(f"{self.where}: {self._asked_of_bisection()}")
+            found.append(self._asked_of_bisection())
         return tuple(found)
 
     def _bisection_is(self, side: Side) -> bool:
