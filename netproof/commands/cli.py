@@ -22,6 +22,7 @@ from netproof.commands.verbs import (
     show,
     site,
     store,
+    study,
     tune,
     verdict,
 )
@@ -80,6 +81,7 @@ app.command("compare")(compare.compare_sessions)
 app.command("ingest")(ingest.ingest)
 app.command("export")(export.export_session)
 app.command("literature")(literature.studies)
+app.command("study")(study.study)
 app.command("report")(report.report)
 groups = (site_app, "site"), (references_app, "references"), (store_app, "store")
 for group, name in (*groups, (history_app, "history")):

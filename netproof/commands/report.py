@@ -70,7 +70,7 @@ def run(
             judged = judging.judge_session(
                 judging.find(name, store), system=system, full=full, asked=asked, store=store
             )
-        target = folder or _beside(judged.session.path)
+        target = folder or beside(judged.session.path, "report")
         again = _command(name or judged.session.path, store, system, full, formats, asked, switch)
         if power:
             again += " --power"
@@ -206,10 +206,11 @@ def _formats(stated: str) -> tuple[str, ...]:
     return found
 
 
-def _beside(session: Path) -> Path:
+def beside(session: Path, word: str) -> Path:
+    """The folder for what is made of a session: next to its report, of a stored one here."""
     if session.is_file():
-        return session.with_name(f"{session.stem}-report")
-    return Path(f"{file_name(session.name)}-report")
+        return session.with_name(f"{session.stem}-{word}")
+    return Path(f"{file_name(session.name)}-{word}")
 
 
 def _command(

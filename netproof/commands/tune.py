@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shlex
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -12,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from netproof.benchmarks import netpipe, registry
+from netproof.commands import reframe_run
 from netproof.errors import NetproofError
 from netproof.present import documents, tables
 from netproof.present import tuning as shown
@@ -22,9 +20,7 @@ from netproof.tuning.gains import Tuned
 from netproof.tuning.restoring import NotRestored
 from netproof.verdict import judging
 
-REFRAME = "reframe"
 CHECKS = "tuning.py"
-STDERR = 2
 TOLD, CANNOT_TELL = 0, 2
 
 
@@ -47,8 +43,8 @@ def run(
     """
     try:
         if report is None:
-            report = _measured(parameter, where, environment, protocol, path, values or (), rounds)
-        several = _told_by(report)
+            report = measured(parameter, where, environment, protocol, path, values or (), rounds)
+        several = told_by(report)
         written = None
         if folder is not None:
             # Altair takes a second to load, and only this needs it.
@@ -71,7 +67,7 @@ def run(
     return TOLD
 
 
-def _told_by(report: Path) -> list[tuple[sweep.Sweep, Tuned]]:
+def told_by(report: Path) -> list[tuple[sweep.Sweep, Tuned]]:
     """Sweeps of a report with what they say; NetproofError, with its path, if that is nothing."""
     several = sweep.of_report(report)
     try:
@@ -83,7 +79,7 @@ def _told_by(report: Path) -> list[tuple[sweep.Sweep, Tuned]]:
 def restore(where: str) -> int:
     """Restore what a sweep left changed on a partition's nodes, and return the exit status."""
     try:
-        restored = _restored(site.gather(judging.site_folder()), *_place(where))
+        restored = _restored(site.gather(judging.site_folder()), *place_of(where))
     except NetproofError as error:
         tables.say(tables.console(stderr=True), f"netproof: cannot restore: {error}", "red")
         return CANNOT_TELL
@@ -92,7 +88,8 @@ def restore(where: str) -> int:
     return TOLD
 
 
-def _place(where: str) -> tuple[str, str]:
+def place_of(where: str) -> tuple[str, str]:
+    """System and partition; NetproofError where it names no partition."""
     system, _, partition = where.partition(":")
     if not partition:
         raise NetproofError(f"--system {where}: name a partition too, SYSTEM:PARTITION")
@@ -129,7 +126,7 @@ def _library(configuration: Mapping[str, Any], system: str, environment: str) ->
     return library
 
 
-def _measured(
+def measured(
     parameter: str,
     where: str,
     environment: str,
@@ -146,7 +143,7 @@ def _measured(
     for given, known in ((protocol, netpipe.PROTOCOLS), (path, netpipe.PATHS)):
         if given not in known:
             raise NetproofError(f"{given!r} is none of {', '.join(known)}")
-    system, partition = _place(where)
+    system, partition = place_of(where)
     configuration = site.gather(judging.site_folder())
     found = matrix(configuration, system, [partition])
     there = sorted(
@@ -163,12 +160,8 @@ def _measured(
         raise NetproofError(
             f"{turned.title} takes root: give {where} a tuning_hook in its site's file"
         )
-    program = Path(sys.executable).with_name(REFRAME)
-    if not program.is_file():
-        raise NetproofError(f"{program}: is not there, so nothing can be measured")
     _restored(configuration, system, partition)
     folder = restoring.folder_of(judging.reports_folder())
-    folder.mkdir(parents=True, exist_ok=True)
     report = folder / f"run-{turned.name}-{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
     settings = {
         "turned": turned.name,
@@ -177,27 +170,14 @@ def _measured(
         "rounds": str(rounds),
         **({"turned_values": ",".join(values)} if values else {}),
     }
-    command = [str(program), "--system", where, "-p", environment]
+    command = ["--system", where, "-p", environment]
     command += ["-c", str(shipped.folder("checks") / CHECKS)]
     command += [word for name, value in settings.items() for word in ("-S", f"{name}={value}")]
-    command += [f"--session-extras=tuning={turned.name}", "-r"]
-    if not sys.stderr.isatty():
-        command.append("--nocolor")
+    command.append(f"--session-extras=tuning={turned.name}")
     count = len(sweep.turns(tuple(values) or turned.values, rounds, 1))
-    said = f"measuring {count} launches: {shlex.join(command)}"
-    tables.say(tables.console(stderr=True), said)
-    ended = subprocess.run(
-        command,
-        stdout=STDERR,
-        stdin=subprocess.DEVNULL,
-        env={**os.environ, "RFM_REPORT_FILE": str(report)},
-        check=False,
-    )
-    # A job that was killed could not.
-    _restored(configuration, system, partition)
-    if not report.is_file():
-        raise NetproofError(
-            f"reframe left no report {report} (exit status {ended.returncode}); what it printed"
-            " says why"
-        )
+    try:
+        reframe_run.run(command, report, f"{count} launches")
+    finally:
+        # A job that was killed could not.
+        _restored(configuration, system, partition)
     return report

@@ -31,6 +31,7 @@ from netproof.measurement.units import (
     mb_s,
     us,
 )
+from netproof.tuning.parameters import BY_NAME
 
 MBPS_BITS = {1_000_000: (1_000_000,), MEBI: (MEBI,), "unstated": (1_000_000, MEBI)}
 """What a study's Mbps may mean in bit/s."""
@@ -222,8 +223,46 @@ class StudyFigure(Written):
         return [self.value] if self.unit == "MB/s" else _mb_s(self.value, mbps)
 
 
+class NetpipeCharts(Written):
+    """Which curves of NetPIPE a part of a page draws, over TCP and MPI together."""
+
+    path: Literal["between", "inside"] = Field(title="between or inside")
+    direction: Literal["oneway", "bidirectional"] = Field(title="oneway or bidirectional")
+
+
+class StudyPart(Written):
+    """A part of the page on a study redone, in the study's order.
+
+    ``text``: what the study did there; ``tables``: its own figures, and the session's in the same
+    columns; ``functions``: whose times are drawn; ``scores``: functions whose scores are compared;
+    ``sweeps``: settings that it turned; ``not_measured``: why something of it is not redone.
+    """
+
+    heading: Text
+    text: Maybe[Text] = None
+    tables: YesOrNo = False
+    netpipe: Maybe[NetpipeCharts] = None
+    functions: Several[Text] = ()
+    scores: Several[Text] = ()
+    sweeps: Several[Text] = ()
+    not_measured: Maybe[Text] = None
+
+    @model_validator(mode="after")
+    def _shows_something(self) -> Self:
+        shown = (self.tables, self.netpipe, self.functions, self.scores, self.sweeps)
+        if not any(shown) and self.not_measured is None:
+            raise AtKey("heading", "the part shows nothing: give tables, netpipe or another key")
+        unknown = [name for name in self.sweeps if name not in BY_NAME]
+        if unknown:
+            raise AtKey("sweeps", f"{unknown[0]!r} is no parameter; those are {', '.join(BY_NAME)}")
+        return self
+
+
 class Study(Written):
-    """One study's figures; what it does not have is empty or None."""
+    """One study's figures; what it does not have is empty or None.
+
+    ``page``: what is measured to redo it, and shown in this order.
+    """
 
     name: Text = Field(alias="study")
     title: Text
@@ -236,6 +275,7 @@ class Study(Written):
     adapters: Maybe[Adapters] = None
     run: Maybe[Run] = None
     figures: Several[StudyFigure] = ()
+    page: Several[StudyPart] = ()
 
     @model_validator(mode="after")
     def _has_figures(self) -> Self:
@@ -245,6 +285,11 @@ class Study(Written):
         if not (self.peaks or self.adapters or self.run or self.figures):
             raise AtKey("figures", "missing, a study has peaks, adapters, a run or figures")
         return self
+
+    @property
+    def sweeps(self) -> tuple[str, ...]:
+        """The settings that it turned, each once."""
+        return tuple(dict.fromkeys(name for part in self.page for name in part.sweeps))
 
     @property
     def mbps(self) -> tuple[int, ...]:

@@ -39,10 +39,11 @@ def view(report: Report) -> StudiesView:
     if why is not None:
         return StudiesView(not_available=why)
     beside = SessionBesideStudy(report.judged.session)
-    return StudiesView(tuple(_study(study, beside) for study in report.studies))
+    return StudiesView(tuple(of_study(study, beside) for study in report.studies))
 
 
-def _study(study: Study, beside: SessionBesideStudy) -> StudyView:
+def of_study(study: Study, beside: SessionBesideStudy) -> StudyView:
+    """One study: the session in its columns, and its own tables."""
     of_session = tuple(map(_of_rich, tables_of_studies.tables_beside(study, beside)))
     return StudyView(
         title=study.title,

@@ -46,11 +46,12 @@ def page(several: Sequence[tuple[Sweep, Tuned]], scripts: Sequence[str]) -> str:
         "tuning.html",
         title="Tuning: " + ", ".join(dict.fromkeys(sweep.title for sweep, _ in several)),
         scripts=scripts,
-        sweeps=[_view(sweep, tuned) for sweep, tuned in several],
+        sweeps=[view(sweep, tuned) for sweep, tuned in several],
     )
 
 
-def _view(sweep: Sweep, tuned: Tuned) -> SweepView:
+def view(sweep: Sweep, tuned: Tuned) -> SweepView:
+    """One sweep as pages show it."""
     names = {None: DEFAULT, **{one.value: value_in_words(sweep, one.value) for one in tuned.gains}}
     launches: dict[str, list[Curve]] = {name: [] for name in names.values()}
     for turn, launch in zip(sweep.turns, sweep.launches, strict=True):

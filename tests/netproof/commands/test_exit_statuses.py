@@ -50,6 +50,7 @@ FAULTY = {
         ["--store", STORE, "--format", "csv", "--to", "{new}"],
         ["--store", BAD, "--format", "nothing", "--to", "{new}"],
     ],
+    "study": [["none"], ["e325-opteron", BAD], ["e325-opteron", "{deep}"]],
     "literature": [["none"], ["--session", BAD], ["--session", "{deep}"]],
     "report": [[BAD, "--out", "{new}"], ["{deep}", "--out", "{new}"], [PASSED, "--format", "x"]],
     "tune": [

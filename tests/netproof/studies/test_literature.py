@@ -16,10 +16,12 @@ from netproof.errors import NetproofError
 from netproof.present.studies import show
 from netproof.studies.literature import DIRECTORY, load, names
 
-STUDIES = ("e325-opteron", "gige-mpi-tests", "netpipe-howto", "network-adapters")
+STUDIES = (
+    *("e325-opteron", "gige-mpi-tests", "gige-synthetic", "netpipe-howto", "network-adapters"),
+)
 
 
-def test_the_four_studies_are_there_and_each_can_be_read():
+def test_the_five_studies_are_there_and_each_can_be_read():
     assert names() == STUDIES
     for name in STUDIES:
         assert load(name).source
@@ -125,6 +127,9 @@ class TestStrictness:
                 "key 'rates': found rates at 32, 16, 4, 1 KiB",
             ),
             ("network-adapters", "mtu: 1500", "mtu:", "key 'mtu': found nothing; give a value"),
+            ("netpipe-howto", "sweeps: [mtu]", "sweeps: [mut]", "'mut' is no parameter; those are"),
+            ("netpipe-howto", "    sweeps: [mtu]\n", "", "the part shows nothing: give tables"),
+            ("netpipe-howto", "path: between", "path: beside", "found 'beside', expected between"),
             ("netpipe-howto", "bytes: 2,", "bytes: 1,", "expected increasing ones"),
             ("netpipe-howto", "bytes: 2,", "bytes: 2.5,", "expected a positive whole number"),
             ("netpipe-howto", "is: equal", "is: near", "key 'is': found 'near', expected one of"),

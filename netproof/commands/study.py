@@ -1,0 +1,147 @@
+"""The body of ``netproof study``: what an earlier study measured, on the system at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from netproof.benchmarks import registry
+from netproof.commands import reframe_run, tune
+from netproof.commands.report import assemble, beside, write_page
+from netproof.errors import NetproofError
+from netproof.present import tables
+from netproof.present.html import study_page
+from netproof.session import session
+from netproof.session.session import Session
+from netproof.site import shipped
+from netproof.studies import literature
+from netproof.studies.study import Study
+from netproof.tuning import kept_sweeps, parameters, restoring
+from netproof.tuning.gains import Tuned
+from netproof.tuning.parameters import MPI, TCP
+from netproof.tuning.sweep import Sweep
+from netproof.verdict import judging
+from netproof.verdict.judged import CANNOT_JUDGE
+
+FOLDER = "studies"
+"""Where reports of studies are, in the folder of reports: no verdict looks there."""
+
+
+def run(
+    name: str,
+    *,
+    report: Path | None,
+    store: Path | None,
+    sweeps: Sequence[Path],
+    folder: Path | None,
+    where: str | None,
+    environment: str | None,
+) -> int:
+    """Write the page on a study and return the exit status: 0 written, 2 it cannot be.
+
+    ``report`` and ``store`` as ``judging.find`` takes them; ``sweeps``: reports of ``netproof
+    tune``, else the newest of each setting that the study turned; ``where``: a partition on which
+    all that the study has is measured first, the sweeps with this ``environment``.
+    """
+    try:
+        study = literature.load(name)
+        if not study.page:
+            raise NetproofError(f"{name}: its file has no page, which says what to show")
+        not_swept: dict[str, str] = {}
+        if where is not None:
+            report = _measured(study, where)
+            sweeps = _swept(study, where, environment, not_swept)
+        found = judging.find(report, store)
+        told = _told(study, found, sweeps, where is not None)
+        for one in study.sweeps:
+            not_swept.setdefault(one, _how_to(one))
+        with tables.working("judging the session"):
+            gathered = assemble(judging.judge_session(found, system=where, store=store))
+        target = folder or beside(found.path, name)
+        page = write_page(
+            target, lambda scripts: study_page.page(gathered, study, told, not_swept, scripts)
+        )
+    except NetproofError as error:
+        tables.say(tables.console(stderr=True), f"netproof: no study: {error}", "red")
+        return CANNOT_JUDGE
+    out = tables.console()
+    tables.say(out, f"session {found.path}")
+    for one, _ in told:
+        tables.say(out, f"sweep of {one.title}: {one.case}")
+    swept = {one.parameter for one, _ in told}
+    for parameter, why in not_swept.items():
+        if parameter not in swept:
+            tables.say(out, f"not swept: {why}")
+    tables.say(out, f"page {page}")
+    return 0
+
+
+def _how_to(name: str) -> str:
+    title = parameters.found(name, ("value",)).title
+    return (
+        f"{title}: no sweep of it was measured; `netproof tune {name} --system SYSTEM:PARTITION"
+        " -p ENVIRONMENT` measures one"
+    )
+
+
+def _told(
+    study: Study, found: Session, reports: Sequence[Path], given_only: bool
+) -> list[tuple[Sweep, Tuned]]:
+    """The sweeps that the page shows, with what they say.
+
+    ``given_only``: those of these reports, where the study was measured just now.
+    """
+    if reports or given_only:
+        return [one for path in reports for one in tune.told_by(path)]
+    systems = {result.system for result in found.results}
+    folder = restoring.folder_of(judging.reports_folder())
+    newest: Iterable[Sweep] = (
+        one
+        for system in sorted(systems)
+        for one in kept_sweeps.newest(folder, system, study.sweeps)
+    )
+    return [(one, one.tuned()) for one in newest]
+
+
+def checks(study: Study) -> tuple[str, ...]:
+    """The classes of ``checks/`` that measure what a study's page draws."""
+    functions = {one for part in study.page for one in (*part.functions, *part.scores)}
+    with_netpipe = any(part.netpipe is not None or part.tables for part in study.page)
+    return tuple(
+        registry.check_name(benchmark.name, function.name)
+        for benchmark in registry.STARTED
+        for function in benchmark.functions
+        if function.name in functions or (benchmark.by_protocol and with_netpipe)
+    )
+
+
+def _measured(study: Study, where: str) -> Path:
+    """The report of the study's cases on a partition, measured now."""
+    tune.place_of(where)
+    folder = judging.reports_folder() / FOLDER
+    report = folder / f"run-{study.name}-{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
+    pattern = f"({'|'.join(checks(study))})( |$)"
+    arguments = ["--system", where, "-c", str(shipped.folder("checks")), "-n", pattern]
+    reframe_run.run(
+        [*arguments, f"--session-extras=study={study.name}"], report, f"the study {study.name}"
+    )
+    session.load(report)
+    return report
+
+
+def _swept(
+    study: Study, where: str, environment: str | None, not_swept: dict[str, str]
+) -> list[Path]:
+    """Reports of the study's sweeps, measured now; into ``not_swept`` why one is not."""
+    found = []
+    for name in study.sweeps:
+        parameter = parameters.BY_NAME[name]
+        protocol = TCP if parameter.over_tcp is not None or parameter.by_hook else MPI
+        try:
+            if environment is None:
+                raise NetproofError("say with which environment: --environment")
+            found.append(tune.measured(name, where, environment, protocol, "between", (), 5))
+        except NetproofError as error:
+            not_swept[name] = f"{parameter.title}: {error}"
+    return found

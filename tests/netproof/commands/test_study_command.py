@@ -1,0 +1,70 @@
+"""``netproof study``: the page is written, and what cannot be said names its remedy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from netproof.commands import reframe_run, study
+from netproof.commands.cli import app
+from netproof.errors import NetproofError
+from netproof.studies import literature
+from netproof.verdict import judging
+
+SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
+CHECKS = Path(__file__).resolve().parents[3] / "checks"
+
+
+def ran(*arguments):
+    return CliRunner().invoke(app, ["study", *map(str, arguments)])
+
+
+@pytest.mark.slow
+def test_the_page_is_written_and_says_what_was_not_swept(tmp_path, monkeypatch):
+    monkeypatch.setattr(judging, "reports_folder", lambda: tmp_path / "reports")
+    found = ran("e325-opteron", SESSIONS / "healthy.json", "--out", tmp_path / "page")
+    assert found.exit_code == 0, found.stderr
+    assert "socket buffer: no sweep of it was measured; `netproof tune" in found.stdout
+    assert "MPI over TCP" in (tmp_path / "page" / "index.html").read_text()
+
+
+def test_a_study_that_is_none_is_named_with_those_there_are(tmp_path):
+    found = ran("e326", SESSIONS / "healthy.json", "--out", tmp_path / "page")
+    assert found.exit_code == 2
+    assert "'e326' is no study: there are e325-opteron" in found.stderr
+
+
+def test_what_goes_together_is_said():
+    assert (
+        "--measure takes neither"
+        in ran("e325-opteron", SESSIONS / "healthy.json", "--measure", "testbed:gige").stderr
+    )
+    assert "goes with --measure" in ran("e325-opteron", "-p", "mpich").stderr
+
+
+@pytest.mark.parametrize("name", literature.names())
+def test_what_a_study_measures_are_classes_of_checks(name):
+    text = "".join(path.read_text() for path in CHECKS.rglob("*.py"))
+    for one in study.checks(literature.load(name)):
+        assert f"class {one}(" in text
+
+
+def test_a_study_is_measured_and_its_sweeps_are_or_say_why_not(tmp_path, monkeypatch):
+    asked = []
+
+    def reframe(arguments, report, what):
+        asked.append(arguments)
+        raise NetproofError("far enough")
+
+    monkeypatch.setattr(reframe_run, "run", reframe)
+    monkeypatch.setattr(judging, "reports_folder", lambda: tmp_path)
+    found = ran("gige-mpi-tests", "--measure", "testbed:gige")
+    assert (found.exit_code, found.stderr.strip()) == (2, "netproof: no study: far enough")
+    ((*_, pattern, extras),) = asked
+    assert extras == "--session-extras=study=gige-mpi-tests"
+    assert "ImbPingPong" in pattern
+    why = {}
+    assert study._swept(literature.load("gige-mpi-tests"), "testbed:gige", None, why) == []
+    assert why == {"coalescing": "interrupt coalescing: say with which environment: --environment"}

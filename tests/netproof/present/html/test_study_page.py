@@ -1,0 +1,92 @@
+"""The page on a study redone: its parts in their order, and why one is missing."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from netproof.commands import report as command
+from netproof.measurement.case import Case
+from netproof.measurement.curve import Curve
+from netproof.present.html import study_page
+from netproof.session.measured import Launch
+from netproof.site import site
+from netproof.studies import literature
+from netproof.tuning import parameters
+from netproof.tuning.sweep import Sweep, turns
+
+ROOT = Path(__file__).resolve().parents[4]
+EXTRAS = site.load(ROOT / "site-config" / "testbed.py")["systems"][0]["partitions"][0]["extras"]
+
+CASE = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1, "between", "oneway")
+
+
+@pytest.fixture(scope="module")
+def gathered(judge):
+    """What a report on the session of two switches is made of."""
+    return command.assemble(judge("two-switches.json"))
+
+
+def swept() -> tuple[Sweep, object]:
+    several = turns(("65536", "131072"), 3, 1)
+    launches = tuple(
+        Launch(turn.launch, order, 0.0, 1.0, (), Curve((1, 1024, 131072), (25.0, 40.0, 1200.0)))
+        for order, turn in enumerate(several, 1)
+    )
+    told = parameters.found("socket-buffer", ()).told("tcp", "MPICH")
+    made = Sweep(CASE, "socket-buffer", "socket buffer", told, "7", 1, EXTRAS, several, launches)
+    return made, made.tuned()
+
+
+def page(gathered, name, sweeps=(), **not_swept):
+    study = literature.load(name)
+    why = {one: f"no sweep of {one}" for one in study.sweeps} | not_swept
+    return study, study_page.page(gathered, study, sweeps, why, ("a.js",))
+
+
+@pytest.mark.parametrize("name", literature.names())
+def test_every_study_has_a_page_with_its_parts_in_their_order(gathered, name):
+    study, made = page(gathered, name)
+    headings = [one.strip() for one in re.findall(r"<h2>(.*?)</h2>", made)]
+    assert headings == [part.heading.replace("'", "&#39;") for part in study.page]
+    for part in study.page:
+        for sweep in part.sweeps:
+            assert f"no sweep of {sweep}" in made
+        if part.not_measured is not None:
+            assert part.not_measured[:20] in made
+
+
+def test_what_a_study_compares_by_scores_is_drawn_with_its_intervals(gathered):
+    _, made = page(gathered, "gige-synthetic")
+    charts = [
+        json.loads(one) for one in re.findall(r'<script type="application/json">(.*?)<', made)
+    ]
+    (scores, *_) = [one for one in charts if "scores" in one["datasets"]]
+    rows = scores["datasets"]["scores"]
+    assert {"gige mpich", "gige intelmpi"} <= {
+        row["configuration"].partition(",")[0] for row in rows
+    }
+    baseline = [row for row in rows if row["configuration"].startswith("gige mpich")]
+    assert {row["score"] for row in baseline} == {1.0}
+    assert all(row["low"] <= row["score"] <= row["high"] for row in rows)
+
+
+def test_a_sweep_that_was_measured_stands_in_its_part(gathered):
+    _, made = page(gathered, "e325-opteron", [swept()])
+    part = made[made.index("<h2>Socket buffers</h2>") : made.index("<h2>Interrupt coalescing</h2>")]
+    assert "128 KiB" in part
+    assert "no sweep of socket-buffer" not in made
+
+
+def test_what_the_session_was_not_to_measure_is_said(judge):
+    gathered = command.assemble(judge("passed.json"))
+    _, made = page(gathered, "gige-synthetic")
+    assert "Alltoall: the session was not to measure it" in made or "gige" in made
+
+
+def test_the_settings_of_a_study_are_known_ones():
+    for name in literature.names():
+        assert set(literature.load(name).sweeps) <= parameters.BY_NAME.keys()

@@ -1,0 +1,46 @@
+"""Sweeps of before: the newest of each setting, and what cannot be read is told."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from netproof.errors import NetproofError
+from netproof.tuning import kept_sweeps, sweep
+
+
+class OneSweep:
+    """What ``of_report`` returns, as far as it is looked at."""
+
+    def __init__(self, path, system):
+        self.path, self.parameter = path, path.name.split("-2")[0].removeprefix("run-")
+        self.case = type("", (), {"system": system, "key": lambda one: ("gige", "mpich")})()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    for name in ("run-mtu-20260101T000000", "run-mtu-20260102T000000", "run-other-20260103T000000"):
+        (tmp_path / f"{name}.json").write_text("{}")
+    monkeypatch.setattr(sweep, "of_report", lambda path: [OneSweep(path, "testbed")])
+    return tmp_path
+
+
+def test_the_newest_of_each_setting_is_taken(folder):
+    (found,) = kept_sweeps.newest(folder, "testbed", ("mtu", "coalescing"))
+    assert found.path.name == "run-mtu-20260102T000000.json"
+
+
+def test_sweeps_of_another_system_are_none(folder):
+    assert kept_sweeps.newest(folder, "mycluster", ("mtu",)) == ()
+
+
+def test_a_folder_that_is_not_there_has_none(tmp_path):
+    assert kept_sweeps.newest(tmp_path / "none", "testbed", ("mtu",)) == ()
+
+
+def test_a_report_without_a_sweep_is_named(tmp_path):
+    report = {"session_info": {}, "runs": []}
+    (tmp_path / "run-mtu-20260101T000000.json").write_text(json.dumps(report))
+    with pytest.raises(NetproofError, match=r"run-mtu-20260101T000000\.json"):
+        kept_sweeps.newest(tmp_path, "testbed", ("mtu",))
