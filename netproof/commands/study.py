@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -26,6 +26,9 @@ from netproof.verdict.judged import CANNOT_JUDGE
 
 FOLDER = "studies"
 """Where reports of studies are, in the folder of reports: no verdict looks there."""
+
+ROUNDS = 5
+"""How often each value of a sweep is launched, as `netproof tune` has it."""
 
 
 def run(
@@ -51,9 +54,10 @@ def run(
         not_swept: dict[str, str] = {}
         if where is not None:
             report = _measured(study, where)
-            sweeps = _swept(study, where, environment, not_swept)
+            told = _swept(study, where, environment, not_swept)
         found = judging.find(report, store)
-        told = _told(study, found, sweeps, where is not None)
+        if where is None:
+            told = _told(study, found, sweeps, not_swept)
         for one in study.sweeps:
             not_swept.setdefault(one, _how_to(one))
         with tables.working("judging the session"):
@@ -86,22 +90,21 @@ def _how_to(name: str) -> str:
 
 
 def _told(
-    study: Study, found: Session, reports: Sequence[Path], given_only: bool
+    study: Study, found: Session, reports: Sequence[Path], not_swept: dict[str, str]
 ) -> list[tuple[Sweep, Tuned]]:
-    """The sweeps that the page shows, with what they say.
+    """The sweeps that the page shows, with what they say: of these reports, or the newest.
 
-    ``given_only``: those of these reports, where the study was measured just now.
+    Into ``not_swept`` why the newest of a setting says nothing.
     """
-    if reports or given_only:
+    if reports:
         return [one for path in reports for one in tune.told_by(path)]
-    systems = {result.system for result in found.results}
     folder = restoring.folder_of(judging.reports_folder())
-    newest: Iterable[Sweep] = (
-        one
-        for system in sorted(systems)
-        for one in kept_sweeps.newest(folder, system, study.sweeps)
-    )
-    return [(one, one.tuned()) for one in newest]
+    told: list[tuple[Sweep, Tuned]] = []
+    for system in sorted({result.system for result in found.results}):
+        several, faults = kept_sweeps.newest(folder, system, study.sweeps)
+        told += several
+        not_swept |= faults
+    return told
 
 
 def checks(study: Study) -> tuple[str, ...]:
@@ -121,7 +124,8 @@ def _measured(study: Study, where: str) -> Path:
     tune.place_of(where)
     folder = judging.reports_folder() / FOLDER
     report = folder / f"run-{study.name}-{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
-    pattern = f"({'|'.join(checks(study))})( |$)"
+    # ReFrame looks for it in names from which spaces are taken out.
+    pattern = f"^({'|'.join(checks(study))})(%|$)"
     arguments = ["--system", where, "-c", str(shipped.folder("checks")), "-n", pattern]
     reframe_run.run(
         [*arguments, f"--session-extras=study={study.name}"], report, f"the study {study.name}"
@@ -132,16 +136,17 @@ def _measured(study: Study, where: str) -> Path:
 
 def _swept(
     study: Study, where: str, environment: str | None, not_swept: dict[str, str]
-) -> list[Path]:
-    """Reports of the study's sweeps, measured now; into ``not_swept`` why one is not."""
-    found = []
+) -> list[tuple[Sweep, Tuned]]:
+    """The study's sweeps, measured now; into ``not_swept`` why one is not, or says nothing."""
+    found: list[tuple[Sweep, Tuned]] = []
     for name in study.sweeps:
         parameter = parameters.BY_NAME[name]
         protocol = TCP if parameter.over_tcp is not None or parameter.by_hook else MPI
         try:
             if environment is None:
                 raise NetproofError("say with which environment: --environment")
-            found.append(tune.measured(name, where, environment, protocol, "between", (), 5))
+            report = tune.measured(name, where, environment, protocol, "between", (), ROUNDS)
+            found += tune.told_by(report)
         except NetproofError as error:
             not_swept[name] = f"{parameter.title}: {error}"
     return found

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from netproof.present.html import curves, score_chart, studies, tuning
+from netproof.present.html.charts import ChartFigure
 from netproof.present.html.content import Group
 from netproof.present.html.curves import FigureView
 from netproof.present.html.html import file_name, render
@@ -67,14 +68,16 @@ def _part(
     if part.netpipe is not None:
         figures += _netpipe(part.netpipe, report, missing)
     for function in part.functions:
-        figures += [
-            curves.figure(report.figures[group.name], report.looks, ())
-            for group in _groups(function, report, missing)
-        ]
+        for group in _groups(function, report, missing):
+            figures += _drawn([report.figures[group.name]], report, missing)
     for function in part.scores:
         groups = _groups(function, report, missing)
         if groups:
-            figures.append(score_chart.of_groups(groups[0].function, groups, report.looks))
+            scores = score_chart.of_groups(groups[0].function, groups, report.looks)
+            if scores.specification is None:
+                missing.append(f"{scores.title}: the session has no score of it")
+            else:
+                figures.append(scores)
     shown = [tuning.view(*one) for one in sweeps if one[0].parameter in part.sweeps]
     swept = {one[0].parameter for one in sweeps}
     missing += [not_swept[name] for name in part.sweeps if name not in swept]
@@ -101,7 +104,15 @@ def _netpipe(asked: NetpipeCharts, report: Report, missing: list[str]) -> list[F
     ]
     if not pairs:
         missing.append(f"NetPIPE {asked.path} {asked.direction}: the session was not to measure it")
-    return [curves.figure(one, report.looks, ()) for pair in pairs for one in pair]
+    return [one for pair in pairs for one in _drawn(pair, report, missing)]
+
+
+def _drawn(figures: Sequence[ChartFigure], report: Report, missing: list[str]) -> list[FigureView]:
+    """Charts that have a curve; of those without the first is told, since all lack the same."""
+    found = [curves.figure(one, report.looks, ()) for one in figures if one.rows]
+    if figures and not found:
+        missing.append(f"{figures[0].title}: the session has no curve of it")
+    return found
 
 
 def _groups(function: str, report: Report, missing: list[str]) -> list[Group]:

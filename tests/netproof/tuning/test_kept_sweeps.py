@@ -17,6 +17,9 @@ class OneSweep:
         self.path, self.parameter = path, path.name.split("-2")[0].removeprefix("run-")
         self.case = type("", (), {"system": system, "key": lambda one: ("gige", "mpich")})()
 
+    def tuned(self):
+        return "what it says"
+
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
@@ -27,20 +30,36 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_the_newest_of_each_setting_is_taken(folder):
-    (found,) = kept_sweeps.newest(folder, "testbed", ("mtu", "coalescing"))
+    ((found, said),), faults = kept_sweeps.newest(folder, "testbed", ("mtu", "coalescing"))
     assert found.path.name == "run-mtu-20260102T000000.json"
+    assert (said, faults) == ("what it says", {})
 
 
 def test_sweeps_of_another_system_are_none(folder):
-    assert kept_sweeps.newest(folder, "mycluster", ("mtu",)) == ()
+    assert kept_sweeps.newest(folder, "mycluster", ("mtu",)) == ([], {})
 
 
 def test_a_folder_that_is_not_there_has_none(tmp_path):
-    assert kept_sweeps.newest(tmp_path / "none", "testbed", ("mtu",)) == ()
+    assert kept_sweeps.newest(tmp_path / "none", "testbed", ("mtu",)) == ([], {})
+
+
+def test_why_the_newest_says_nothing_is_told_beside_an_older_one(folder, monkeypatch):
+    def of_report(path):
+        if path.name == "run-mtu-20260102T000000.json":
+            raise NetproofError(f"{path}: has no sweep that is whole")
+        return [OneSweep(path, "testbed")]
+
+    monkeypatch.setattr(sweep, "of_report", of_report)
+    ((found, _),), faults = kept_sweeps.newest(folder, "testbed", ("mtu",))
+    assert found.path.name == "run-mtu-20260101T000000.json"
+    assert faults == {
+        "mtu": f"{folder / 'run-mtu-20260102T000000.json'}: has no sweep that is whole"
+    }
 
 
 def test_a_report_without_a_sweep_is_named(tmp_path):
-    report = {"session_info": {}, "runs": []}
-    (tmp_path / "run-mtu-20260101T000000.json").write_text(json.dumps(report))
-    with pytest.raises(NetproofError, match=r"run-mtu-20260101T000000\.json"):
-        kept_sweeps.newest(tmp_path, "testbed", ("mtu",))
+    path = tmp_path / "run-mtu-20260101T000000.json"
+    path.write_text(json.dumps({"session_info": {}, "runs": []}))
+    found, faults = kept_sweeps.newest(tmp_path, "testbed", ("mtu",))
+    assert found == []
+    assert str(path) in faults["mtu"]
