@@ -155,7 +155,9 @@ class _Partition:
                 f"{fold(nodes)}: {self._label(fact)} {shown(fact, first)} in job {before},"
                 f" {shown(fact, last)} in job {after}"
             )
-            yield self._found(fact, NodeFindingKind.CHANGED, why, nodes, last, first)
+            # A virtual machine is given memory, and gives it back, while it runs.
+            level = Level.WARN if fact.group == "memory" else Level.FAIL
+            yield self._found(fact, NodeFindingKind.CHANGED, why, nodes, last, first, level)
 
     def _label(self, fact: ToldFact) -> str:
         group, _, key = fact.name.partition(" ")

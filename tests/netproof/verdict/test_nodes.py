@@ -172,6 +172,15 @@ def test_a_node_that_changes_within_the_session_is_told_with_the_jobs():
     assert found.kind is NodeFindingKind.CHANGED
 
 
+def test_memory_that_changes_between_jobs_is_told_and_fails_nothing():
+    grown = {"NUMA 0 KiB": "9136242"}
+    later = [changed(one, memory=grown) for one in in_job("same", "10")]
+    less = [changed(one, memory={"NUMA 0 KiB": "7563379"}) for one in in_job("same", "9")]
+    (found,) = judged([*less, *later])
+    assert found.why == "gige-[1-4]: memory NUMA 0 7.213 GiB in job 9, 8.713 GiB in job 10"
+    assert (found.kind, found.level) == (NodeFindingKind.CHANGED, Level.WARN)
+
+
 def test_memory_may_differ_by_a_hundredth():
     kib = int(in_job()[0].node.memory["total KiB"])
     assert sentences(with_changed("gige-2", memory={"total KiB": str(int(kib * 1.009))})) == []
