@@ -24,7 +24,7 @@ from netproof.verdict.verdict import faults_of
 
 NOT_MEASURED_BY = (
     *("criteria", "baseline", "absent", "known", "retired"),
-    *("may_differ", "clock_offset_ms", "coverage_percent", "pairs"),
+    *("may_differ", "clock_offset_ms", "coverage_percent", "pairs", "wait_for_nodes_s"),
 )
 """What a site's file says of a configuration that does not change what is measured."""
 

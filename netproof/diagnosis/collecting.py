@@ -186,8 +186,15 @@ def _incomplete(view: PartitionView) -> Iterator[str]:
 def _not_covered(coverage: Coverage) -> Iterator[str]:
     if not coverage.known:
         yield f"how many nodes there are: {coverage.why}"
-    elif coverage.unmeasured:
-        yield f"{fold(coverage.unmeasured)}: usable and not measured"
+        return
+    others = set(coverage.unmeasured) - set(coverage.waited_for)
+    if others:
+        yield f"{fold(others)}: usable and not measured"
+    if coverage.waited_for:
+        yield (
+            f"{fold(coverage.waited_for)}: not measured, other jobs held it for"
+            f" {coverage.waited_s:.0f} s"
+        )
 
 
 def _facts(nodes: Sequence[Node]) -> int:

@@ -149,6 +149,7 @@ def of_verdict(
             {
                 **dataclasses.asdict(one),
                 "failed": one.failed,
+                "short": one.short,
                 "known": one.known,
                 "sentence": str(one),
             }

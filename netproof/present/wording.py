@@ -48,4 +48,6 @@ def outcome(found: Counts, worse: int = 0) -> str:
         said.append(f"{counted(found.faults, 'fault')} beyond single cases")
     if found.undecided:
         said.append(f"{counted(found.undecided, 'node')} undecided")
+    if found.waited_for:
+        said.append(f"{counted(found.waited_for, 'node')} deferred")
     return ", ".join(said)

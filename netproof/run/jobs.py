@@ -24,6 +24,7 @@ from netproof.benchmarks.interface import Function
 from netproof.errors import NetproofError
 from netproof.intake import trust
 from netproof.measurement.case import Case
+from netproof.run.waiting import WaitsForNodes
 from netproof.session import job_files, left, node_facts, plan, provenance, slurm_nodes, transport
 from netproof.site import slurm
 from netproof.site.keys import PARTITION_KEYS
@@ -241,19 +242,17 @@ _set_up = itertools.count()
 """How many jobs of this run have been set up."""
 
 
-class Job(Steps, Referenced):
+class Job(WaitsForNodes, Steps, Referenced, special=True):
     """One Slurm job whose steps are the launches of several functions.
 
     ``netproof_provenance``: its nodes and its software, for the session's report.
     ``netproof_slurm``: of the run's first job, what Slurm said of the partitions when it began.
-    ``netproof_left``: why it was left, as ``left.Left`` has it; empty for one that was to run.
     ``netproof_transport``: what its MPI library says of its transport, as ``transport.of_job``.
     """
 
     netproof_kind = variable(str, value="launches", loggable=True)
     netproof_provenance = variable(dict, value={}, loggable=True)
     netproof_slurm = variable(dict, value={}, loggable=True)
-    netproof_left = variable(dict, value={}, loggable=True)
     netproof_transport = variable(dict, value={}, loggable=True)
     describe_nodes = True
 

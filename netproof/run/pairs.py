@@ -16,6 +16,7 @@ from netproof.localization.choosing import Mode
 from netproof.measurement.case import Case
 from netproof.run import pair_deciding
 from netproof.run.jobs import Job, name_of, pair_places
+from netproof.run.waiting import TakesFewer
 from netproof.session import pair_rounds, plan
 from netproof.session.job_files import Incomplete
 from netproof.site import slurm
@@ -42,7 +43,7 @@ class InPairs(rfm.RegressionTestPlugin):
         self.valid_prog_environs = [self.environment] if self.valid_systems else []
 
 
-class PairLaunches(Job, InPairs):
+class PairLaunches(TakesFewer, Job, InPairs):
     """Every usable node of a partition in pairs, one launch a round.
 
     ``mode``: ``quick``, until each node is cleared or accused; ``full``, every pair; ``paths``,
@@ -77,25 +78,18 @@ class PairLaunches(Job, InPairs):
     def take_all_nodes(self) -> None:
         """As many nodes as Slurm calls usable, and no more than the site says that a job can have.
 
-        Those that other jobs have now are waited for, as every job waits for its nodes.
+        Those that other jobs have now are waited for, ``wait_for_nodes_s`` at most.
         """
         self.num_tasks = self.current_partition.extras["nodes"]
         if self.is_dry_run():
             return
         try:
-            there = slurm.partitions()
             named = slurm.names_in(self.current_partition.access)
-            usable = {
-                node.name
-                for name in named
-                if name in there
-                for node in there[name].nodes
-                if node.usable
-            }
+            free, busy = slurm.free_and_busy(named, slurm.partitions())
         except NetproofError as error:
             raise ReframeError(f"which nodes are usable is not known: {error}") from None
-        if usable:
-            self.num_tasks = min(self.num_tasks, len(usable))
+        if free or busy:
+            self.num_tasks = min(self.num_tasks, len(free) + len(busy))
 
     @run_before("run")
     def plan_rounds(self) -> None:
@@ -160,6 +154,8 @@ class PairCheck(rfm.RunOnlyRegressionTest, InPairs):
         except NetproofError as error:
             raise SanityError(str(error)) from None
         rounds = dataclasses.replace(rounds, faults=(*rounds.faults, *_cut_short(folder)))
+        if job.netproof_busy:
+            rounds = rounds.without(job.netproof_busy["nodes"], job.netproof_busy["waited_s"])
         self.netproof_pairs = {
             **rounds.as_json(),
             "partition_extras": self.current_partition.extras,

@@ -16,7 +16,8 @@ A run has six kinds of tests, and the leaves in ``checks/`` derive from them:
   over the jobs of all partitions and environments, with the criteria that compare them.
 
 A job of which every case is in the file that NETPROOF_LEFT names is skipped, see
-``netproof.session.left``.
+``netproof.session.left``; one that waits for busy nodes for too long as well, see
+``netproof.run.waiting``.
 
 Attributes are due as follows. Class body: ``benchmark``, ``function``, ``protocol`` (NetPIPE),
 ``launched_by``. After init: ``valid_systems``, ``valid_prog_environs``, ``ranks``, ``reference``,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from netproof.benchmarks.outputs import text_of
 from netproof.benchmarks.registry import OF_PAIRS
 from netproof.errors import NetproofError
 from netproof.intake import json_reading
-from netproof.intake.shapes import TEXT, WHOLE, YES_OR_NO, Each, Keys, insist
+from netproof.intake.shapes import NUMBER, TEXT, WHOLE, YES_OR_NO, Each, Keys, insist
 from netproof.measurement.case import Case
 from netproof.measurement.counters import Counters
 from netproof.measurement.curve import Curve
@@ -92,7 +92,9 @@ class PairRounds:
 
     ``nodes``: those of the job, by its own word; ``leaves``: switch to its nodes, as Slurm knows
     them, empty where it knows none; ``parents``: switch to the one above it; ``faults``: why rounds
-    are not complete, a sentence each; ``crashes``: launches that were made again.
+    are not complete, a sentence each; ``crashes``: launches that were made again; ``deferred``:
+    nodes of the partition that other jobs held for longer than the site waits, and ``waited_s``:
+    for how many seconds its jobs waited.
     """
 
     system: str
@@ -107,6 +109,13 @@ class PairRounds:
     parents: Mapping[str, str] = dataclasses.field(default_factory=dict)
     faults: tuple[str, ...] = ()
     crashes: tuple[Crash, ...] = ()
+    deferred: tuple[str, ...] = ()
+    waited_s: float = 0.0
+
+    def without(self, busy: Iterable[str], waited_s: float) -> PairRounds:
+        """These rounds, with those of the ``busy`` nodes as deferred that the job did not get."""
+        deferred = tuple(sorted(set(busy) - set(self.nodes)))
+        return dataclasses.replace(self, deferred=deferred, waited_s=waited_s)
 
     def measured(self) -> frozenset[str]:
         """The nodes that were measured in some round."""
@@ -126,6 +135,8 @@ class PairRounds:
                 f"rounds of pairs are of format {values['format']}, and this netproof reads"
                 f" {FORMAT}"
             )
+        # Sessions of before nodes were deferred do not have it.
+        values = {"deferred": [], "waited_s": 0.0, **values}
         given = {field.name: values[field.name] for field in dataclasses.fields(cls)}
         leaves = {name: tuple(nodes) for name, nodes in given["leaves"].items()}
         rounds = PairRounds(
@@ -133,6 +144,7 @@ class PairRounds:
                 **given,
                 "nodes": tuple(given["nodes"]),
                 "faults": tuple(given["faults"]),
+                "deferred": tuple(given["deferred"]),
                 "leaves": leaves,
                 "launches": tuple(map(_launch, given["launches"])),
                 "crashes": tuple(map(Crash.from_json, given["crashes"])),
@@ -169,7 +181,8 @@ SHAPE = Keys(
                 {"counters": LAUNCH_SHAPE.others["counters"]},
             )
         ),
-    }
+    },
+    {"deferred": Each(TEXT), "waited_s": NUMBER},
 )
 """Of what kind each value of ``PairRounds.as_json`` is."""
 

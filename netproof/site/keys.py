@@ -319,6 +319,11 @@ class PartitionExtras(_OfBenchmarks):
         description="how many percent of the nodes that Slurm calls usable a run has to measure;"
         " with fewer it fails; 0: it says how many",
     )
+    wait_for_nodes_s: _Positive = Field(
+        3600,
+        description="seconds that a run waits for nodes that other jobs hold; then it measures the"
+        " free ones in pairs, and names the others",
+    )
     pairs: Annotated[dict, _obeying(_pairs)] = Field(
         {}, description="what differs from the defaults of rounds of pairs: setting to value"
     )

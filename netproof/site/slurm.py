@@ -15,7 +15,10 @@ from netproof.intake import trust
 ANSWER_S = 60
 """Seconds that a command of Slurm's gets to answer."""
 
-_USABLE = frozenset({"allocated", "completing", "idle", "mixed", "planned"})
+_FREE = frozenset({"idle", "planned"})
+_BUSY = frozenset({"allocated", "completing", "mixed"})
+_FOR_NODES = ("Resources", "Priority", "Nodes required for job are", "ReqNodeNotAvail")
+"""How Slurm's words begin on a job that waits for nodes, which others have or wait for."""
 _FLAT = frozenset({"(null)", "topology/default", "topology/flat", "topology/none"})
 """Plugins that know of no switches, by their names in Slurm 22 to 25."""
 _SWITCH = re.compile(
@@ -50,7 +53,17 @@ class SlurmNode:
 
         The marks + and - tell of jobs that end or wait; all others, as * for no answer, complain.
         """
-        return self.state.rstrip("+-") in _USABLE
+        return self.free or self.busy
+
+    @property
+    def free(self) -> bool:
+        """Whether a job can have the whole of it now."""
+        return self.state.rstrip("+-") in _FREE
+
+    @property
+    def busy(self) -> bool:
+        """Whether other jobs have it, or a part of it."""
+        return self.state.rstrip("+-") in _BUSY
 
     def __str__(self) -> str:
         return f"{self.name} is {self.state}{f' ({self.reason})' if self.reason else ''}"
@@ -171,6 +184,40 @@ def partitions_of(states: Mapping[str, str], listed: str) -> dict[str, SlurmPart
             SlurmNode(name, state.lower(), "" if reason == "none" else reason)
         )
     return {name: SlurmPartition(name, state, tuple(nodes[name])) for name, state in states.items()}
+
+
+def free_and_busy(
+    named: Sequence[str], known: Mapping[str, SlurmPartition]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The nodes that a job can have now, and those that other jobs have, each in order.
+
+    ``named``: Slurm's partitions; ``known``: what Slurm has, by name.
+    """
+    nodes = {node.name: node for name in named if name in known for node in known[name].nodes}
+    several = [nodes[name] for name in sorted(nodes)]
+    return (
+        tuple(node.name for node in several if node.free),
+        tuple(node.name for node in several if node.busy),
+    )
+
+
+def waits_for_nodes(jobid: str) -> str | None:
+    """Slurm's word on what a job waits for, if this is nodes; else None, as for one that began.
+
+    Raises NetproofError where Slurm does not answer.
+    """
+    told = _ask("squeue", "--noheader", "--states=all", f"--jobs={jobid}", "--format=%T|%r")
+    state, _, reason = told.strip().partition("|")
+    return reason if state == "PENDING" and reason.startswith(_FOR_NODES) else None
+
+
+def take_fewer(jobid: str, nodes: int) -> None:
+    """Let a job that waits have fewer nodes, with a task on each.
+
+    Raises NetproofError where Slurm does not allow it, as for a job that has begun meanwhile.
+    """
+    changes = (f"{key}={nodes}" for key in ("NumNodes", "NumTasks", "NumCPUs"))
+    _ask("scontrol", "update", f"JobId={jobid}", *changes)
 
 
 def topology() -> SlurmTopology | None:

@@ -16,7 +16,8 @@ class Counts:
     site's references expect; ``not_whole``: those of the failed ones that left no complete
     measurement; ``deferred``, ``not_measured``: those that are not among the cases, by plan or
     since they could not be; ``faults``: beyond single cases; ``undecided``: nodes that
-    rounds of pairs neither cleared nor accused.
+    rounds of pairs neither cleared nor accused; ``waited_for``: nodes that other jobs held for too
+    long, of partitions of which too few were measured for it.
     """
 
     cases: int
@@ -31,6 +32,7 @@ class Counts:
     not_measured: int
     faults: int
     undecided: int
+    waited_for: int
 
 
 def counts(verdict: Verdict) -> Counts:
@@ -50,4 +52,5 @@ def counts(verdict: Verdict) -> Counts:
         not_measured=sum(not one.left.planned for one in verdict.left),
         faults=len(verdict.faults),
         undecided=sum(len(one.undecided_nodes()) for one in verdict.pairs),
+        waited_for=sum(len(one.waited_for) for one in verdict.coverage if one.short),
     )

@@ -20,7 +20,6 @@ from netproof.site.hostlist import fold
 from netproof.site.partition import Partition
 from netproof.site.slurm import SlurmNode
 
-_BUSY = ("allocated", "completing", "mixed")
 _DRAINED = ("drain", "maint", "reserved")
 
 MOST_LINKS = 3
@@ -38,7 +37,10 @@ class Coverage:
     ``needed_percent``: of the usable nodes, by the site; ``why``: the reason for which the nodes
     are not known, or empty; ``told``: whether the run asked Slurm, which those of before did not;
     ``stated``: how many nodes the site says that a job can have, which counts where Slurm's are not
-    known; ``deferred``: whether cases of the partition were left, and nodes with them.
+    known; ``deferred``: whether cases of the partition were left, and nodes with them;
+    ``waited_for``: unmeasured nodes that other jobs held for longer than the site waits, and
+    ``waited_s``: for how many seconds the run did; ``left``: why there are no rounds of pairs,
+    though there were to be some, or empty.
     """
 
     partition: str
@@ -54,6 +56,9 @@ class Coverage:
     told: bool = True
     stated: int = 0
     deferred: bool = False
+    waited_for: tuple[str, ...] = ()
+    waited_s: float = 0.0
+    left: str = ""
 
     @property
     def known(self) -> bool:
@@ -64,7 +69,8 @@ class Coverage:
     def failed(self) -> bool:
         """Whether fewer nodes were measured than the site needs.
 
-        Sessions of before Slurm was asked do not fail, nor do those that left cases.
+        Sessions of before Slurm was asked do not fail, nor do those that left cases. Nodes that
+        were waited for are no failure: see ``short``.
         """
         if not self.needed_percent or not self.told or self.deferred:
             return False
@@ -72,7 +78,18 @@ class Coverage:
             return 100 * len(self.measured) < self.needed_percent * self.stated
         if not self.usable:
             return True
-        reached = len(self.usable) - len(self.unmeasured)
+        return self._lacks(len(self.unmeasured if self.left else self.waited_for))
+
+    @property
+    def short(self) -> bool:
+        """Whether nodes that could not be had are what the site's share lacks.
+
+        Nothing is wrong then, and whether something is cannot be told.
+        """
+        return self.known and self.told and not self.failed and self._lacks(0)
+
+    def _lacks(self, excused: int) -> bool:
+        reached = len(self.usable) - len(self.unmeasured) + excused
         return 100 * reached < self.needed_percent * len(self.usable)
 
     def __str__(self) -> str:
@@ -85,18 +102,21 @@ class Coverage:
             reached = len(self.usable) - len(self.unmeasured)
             line = f"{self.partition}: {reached} of {len(self.usable)} usable nodes measured"
             parts = {
-                "not measured": set(self.unmeasured) - set(self.busy),
-                "busy": self.busy,
+                "not measured": set(self.unmeasured) - {*self.busy, *self.waited_for},
+                "busy": set(self.busy) - set(self.waited_for),
                 "down": self.down,
                 "drained": self.drained,
             }
             line += "".join(f"; {word} {fold(nodes)}" for word, nodes in parts.items() if nodes)
+        if self.waited_for:
+            line += f"; deferred {fold(self.waited_for)}, not free in {self.waited_s:.0f} s"
+        line += f"; no rounds of pairs: {self.left}" if self.left else ""
         if self.one_way:
             more = len(self.one_way) - MOST_LINKS
             links = ", ".join(f"{one} to {other}" for one, other in self.one_way[:MOST_LINKS])
             line += f"; links known only in one direction: {links}"
             line += f" and {more} more" if more > 0 else ""
-        if self.failed:
+        if self.failed or self.short:
             line += (
                 f"; the site needs {self.needed_percent} % of the usable ones (coverage_percent)"
             )
@@ -146,18 +166,40 @@ def _of_partition(
     usable = tuple(node.name for node in there.nodes if node.usable)
     unmeasured = tuple(node for node in usable if node not in measured)
     others = [node for node in there.nodes if not node.usable]
+    waited_for, waited_s = _waited_for(session, name)
     return Coverage(
         name,
         measured,
         usable,
         unmeasured,
-        tuple(node.name for node in there.nodes if node.name in unmeasured and _is(node, _BUSY)),
+        tuple(node.name for node in there.nodes if node.name in unmeasured and node.busy),
         tuple(node.name for node in others if not _is(node, _DRAINED)),
         tuple(node.name for node in others if _is(node, _DRAINED)),
         one_way,
         needed,
         stated=site.nodes,
+        waited_for=tuple(node for node in unmeasured if node in waited_for),
+        waited_s=waited_s,
+        left=_why_left(session, name),
     )
+
+
+def _why_left(session: Session, partition: str) -> str:
+    """Why the rounds of pairs could not be made, of a session without any; or nothing."""
+    several = [one for one in session.results if one.partition == partition and one.kind == "pairs"]
+    if any(one.pairs is not None for one in several):
+        return ""
+    why = (one.left["why"] for one in several if one.left and not one.left["planned"])
+    return next(why, "")
+
+
+def _waited_for(session: Session, partition: str) -> tuple[set[str], float]:
+    """The nodes that rounds of pairs went without, and for how many seconds they had waited."""
+    nodes, waited_s = set(), 0.0
+    for one in _rounds(session, partition):
+        nodes |= set(one.deferred)
+        waited_s = max(waited_s, one.waited_s)
+    return nodes, waited_s
 
 
 def measured_nodes(session: Session, partition: str) -> set[str]:

@@ -254,8 +254,11 @@ class Verdict:
 
     @property
     def undecided(self) -> tuple[str, ...]:
-        """Why nodes are neither cleared nor accused by rounds of pairs, a sentence each."""
-        return tuple(why for one in self.pairs for why in one.undecided())
+        """Why nodes are neither cleared nor accused, or too few were free, a sentence each."""
+        return (
+            *(why for one in self.pairs for why in one.undecided()),
+            *(f"coverage: {one}" for one in self.coverage if one.short),
+        )
 
     @property
     def crashes(self) -> str:

@@ -63,3 +63,50 @@ def test_another_mtu_and_another_sysctl_fail_in_a_sentence_each(run, tmp_path, p
         "gige: gige-3: sysctl net.ipv4.tcp_sack = 0, 3 others 1",
     }
     assert said["verdict"] == "fail"
+
+
+IMPATIENT_SITE = """import runpy
+site_configuration = runpy.run_path("SITE")["site_configuration"]
+for partition in site_configuration["systems"][0]["partitions"]:
+    partition["extras"]["wait_for_nodes_s"] = 10
+"""
+
+
+@pytest.fixture
+def impatient(tmp_path: Path) -> str:
+    """The testbed's configuration, with ten seconds for nodes that other jobs hold."""
+    folder = Path(shutil.copytree(ROOT / "site-config", tmp_path / "site"))
+    (folder / "testbed.py").write_text(
+        IMPATIENT_SITE.replace("SITE", str(ROOT / "site-config" / "testbed.py"))
+    )
+    return str(folder)
+
+
+@pytest.fixture
+def held(run, tmp_path: Path) -> Iterator[None]:
+    """fast-ethernet-3 with another job, longer than the run takes."""
+    of_another = ("sbatch", "--parsable", "--exclusive", "-p", "fast-ethernet", "-o", "/dev/null")
+    said = run(tmp_path, *of_another, "-w", "fast-ethernet-3", "--wrap", "sleep 600")
+    assert said.returncode == 0, said.stderr
+    yield
+    run(tmp_path, "scancel", said.stdout.strip())
+
+
+def test_a_busy_node_is_deferred_and_named_and_the_others_are_measured(
+    run, tmp_path, impatient, held
+):
+    where = ("--system", "testbed:fast-ethernet")
+    selected = ("-p", "mpich", "-S", "launches=1", "-n", "Pair|ImbSendrecv.*ranks=4", "-r")
+    checks = ("-c", str(ROOT / "checks"))
+    ran = run(tmp_path, "reframe", *where, *checks, *selected, RFM_CONFIG_PATH=impatient)
+    verdict = ("netproof", "verdict", "run-0.json", *where, "--json")
+    said = json.loads(run(tmp_path, *verdict, RFM_CONFIG_PATH=impatient).stdout)
+    (covered,) = said["coverage"]
+    assert covered["waited_for"] == ["fast-ethernet-3"], ran.stdout
+    assert len(covered["measured"]) == 3
+    assert (covered["failed"], covered["short"]) == (False, True)
+    (left,) = said["left"]
+    assert not left["planned"]
+    assert left["why"].startswith("Slurm gave it no 4 nodes in ")
+    assert left["why"].endswith("other jobs held fast-ethernet-3")
+    assert {case["function"] for case in left["cases"]} >= {"Sendrecv"}

@@ -86,6 +86,8 @@ def _partitions(suite: ElementTree.Element, system: str, verdict: Verdict) -> No
         if not one.failed:
             test = _test(suite, f"{system}.{one.partition}", "coverage")
             ElementTree.SubElement(test, "system-out").text = _clean(str(one))
+            if one.short:
+                _ended(test, "error", [str(one)])
     for one in verdict.pairs:
         test = _test(suite, f"{system}.{one.rounds.partition}.{one.rounds.environment}", "pairs")
         ElementTree.SubElement(test, "system-out").text = _clean(str(one))

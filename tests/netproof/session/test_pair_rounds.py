@@ -144,3 +144,15 @@ def test_what_is_next_is_a_node_a_line_in_the_order_of_ranks(tmp_path: Path):
     assert pair_rounds.read_planned(tmp_path) == Planned((launch,))
     pair_rounds.write_next(tmp_path, launch)
     assert (tmp_path / pair_rounds.NEXT_FILE).read_text() == "a\nb\nd\nc\n"
+
+
+def test_nodes_that_the_job_did_not_get_are_deferred_and_kept():
+    found = rounds().without(["fast-ethernet-2", "fast-ethernet-5"], 600.0)
+    assert (found.deferred, found.waited_s) == (("fast-ethernet-5",), 600.0)
+    assert PairRounds.from_json(json.loads(json.dumps(found.as_json()))) == found
+
+
+def test_sessions_of_before_nodes_were_deferred_are_read():
+    values = json.loads(json.dumps(rounds().as_json()))
+    del values["deferred"], values["waited_s"]
+    assert PairRounds.from_json(values) == rounds()

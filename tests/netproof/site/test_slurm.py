@@ -9,6 +9,7 @@ import pytest
 
 from netproof.errors import NetproofError
 from netproof.site import slurm
+from netproof.site.slurm import SlurmNode, SlurmPartition
 
 
 @pytest.mark.parametrize(
@@ -173,3 +174,44 @@ def test_a_list_of_hosts_is_expanded_as_scontrol_show_hostnames_does(text, names
 def test_what_is_no_list_of_hosts_is_refused(text):
     with pytest.raises(NetproofError, match="is no list of Slurm's hosts"):
         slurm.hostnames(text)
+
+
+@pytest.mark.parametrize(
+    ("printed", "reason"),
+    [
+        ("PENDING|Resources", "Resources"),
+        ("PENDING|Priority", "Priority"),
+        (
+            "PENDING|ReqNodeNotAvail, UnavailableNodes:gige-3",
+            "ReqNodeNotAvail, UnavailableNodes:gige-3",
+        ),
+        ("PENDING|Dependency", None),
+        ("PENDING|None", None),
+        ("RUNNING|None", None),
+        ("", None),
+    ],
+)
+def test_a_job_that_waits_for_nodes_is_told_from_others(tmp_path, monkeypatch, printed, reason):
+    squeue = tmp_path / "squeue"
+    squeue.write_text(f"#!/bin/sh\necho '{printed}'\n")
+    squeue.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    assert slurm.waits_for_nodes("7") == reason
+
+
+def test_nodes_of_which_others_have_a_part_are_busy():
+    states = ("idle", "planned", "mixed-", "allocated", "completing", "down*", "drained", "idle*")
+    nodes = tuple(SlurmNode(f"n{n}", state, "") for n, state in enumerate(states, 1))
+    known = {"gige": SlurmPartition("gige", "UP", nodes)}
+    assert slurm.free_and_busy(["gige", "none"], known) == (("n1", "n2"), ("n3", "n4", "n5"))
+    assert [node.usable for node in nodes] == [True] * 5 + [False] * 3
+
+
+def test_a_job_is_asked_to_take_fewer_nodes_tasks_and_cpus(tmp_path, monkeypatch):
+    scontrol = tmp_path / "scontrol"
+    scontrol.write_text(f'#!/bin/sh\necho "$@" >{tmp_path}/asked\n')
+    scontrol.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    slurm.take_fewer("7", 3)
+    asked = (tmp_path / "asked").read_text()
+    assert asked == "update JobId=7 NumNodes=3 NumTasks=3 NumCPUs=3\n"

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from netproof.session import session
+from netproof.intake import json_reading
+from netproof.session import pair_rounds, session
+from netproof.session.pair_rounds import PairRounds
 from netproof.session.provenance import OfSession
 from netproof.session.session import Session
 from netproof.session.slurm_nodes import PartitionNodes
@@ -15,9 +17,12 @@ from netproof.site import site
 from netproof.site.matrix import matrix
 from netproof.site.slurm import SlurmNode
 from netproof.verdict import coverage
+from netproof.verdict.counts import counts
+from netproof.verdict.judged import CANNOT_JUDGE, Verdict
 
 ROOT = Path(__file__).resolve().parents[3]
 SESSIONS = ROOT / "tests" / "data" / "sessions"
+PAIRS = ROOT / "tests" / "data" / "jobs" / "pairs"
 
 
 @pytest.fixture(scope="module")
@@ -143,3 +148,67 @@ def test_a_session_that_left_cases_of_a_partition_does_not_fail_by_its_nodes(pas
     (deferred,) = coverage.judge(made, passed, {"gige": GIGE}, {"gige"})
     assert not deferred.failed
     assert str(deferred).endswith("; cases were deferred")
+
+
+def in_pairs(session: Session, left: dict | None = None, **values: object) -> Session:
+    """With rounds of pairs of the recorded job on this partition, or the reason for none."""
+    kept = None
+    if left is None:
+        given = json_reading.json_file(PAIRS / "question.json")
+        where = ("testbed", "gige", "mpich")
+        most = given["extras"]["max_message_bytes"]
+        launches, _, _ = pair_rounds.read(PAIRS, where, most)
+        nodes = tuple(f"fast-ethernet-{n}" for n in range(1, 5))
+        rounds = PairRounds(*where, nodes, launches, "7", "quick", 1, **values)
+        kept = rounds.as_json()
+    one = dataclasses.replace(
+        next(r for r in session.results if r.partition == "gige"),
+        kind="pairs",
+        case=None,
+        measured=None,
+        pairs=kept,
+        left=left,
+        result="skip" if left else "pass",
+    )
+    return dataclasses.replace(session, results=(*session.results, one))
+
+
+def test_nodes_that_were_waited_for_are_named_and_make_no_failure(passed):
+    session = in_pairs(passed, deferred=("gige-3", "gige-4"), waited_s=600.0)
+    found = covered(session, STATES, coverage_percent=100)
+    assert (found.failed, found.short) == (False, True)
+    assert str(found) == (
+        "gige: 2 of 4 usable nodes measured; deferred gige-[3-4], not free in 600 s; the site needs"
+        " 100 % of the usable ones (coverage_percent)"
+    )
+    enough = covered(session, STATES, coverage_percent=50)
+    assert (enough.failed, enough.short) == (False, False)
+    assert str(enough).endswith("deferred gige-[3-4], not free in 600 s")
+
+
+def test_a_node_that_is_missing_for_another_reason_still_fails(passed):
+    session = in_pairs(passed, deferred=("gige-4",), waited_s=600.0)
+    found = covered(session, STATES, coverage_percent=100)
+    assert (found.failed, found.short) == (True, False)
+    assert "not measured gige-3; deferred gige-4" in str(found)
+
+
+def test_a_run_that_got_no_two_nodes_says_why_and_cannot_be_judged(passed):
+    left = {"why": "Slurm gave it no 4 nodes in 600 s (wait_for_nodes_s)", "planned": False}
+    found = covered(in_pairs(passed, left), STATES, coverage_percent=100)
+    assert (found.failed, found.short) == (False, True)
+    assert "; no rounds of pairs: Slurm gave it no 4 nodes in 600 s" in str(found)
+    planned = covered(in_pairs(passed, left | {"planned": True}), STATES, coverage_percent=100)
+    assert planned.failed
+    assert not planned.left
+
+
+def test_a_verdict_that_lacks_deferred_nodes_is_inconclusive_and_counts_them(passed):
+    session = in_pairs(passed, deferred=("gige-3", "gige-4"), waited_s=600.0)
+    found = covered(session, STATES, coverage_percent=100)
+    verdict = Verdict((), (), (), (), coverage=(found,))
+    assert verdict.undecided == (f"coverage: {found}",)
+    assert verdict.status == CANNOT_JUDGE
+    assert counts(verdict).waited_for == 2
+    enough = dataclasses.replace(found, needed_percent=50)
+    assert Verdict((), (), (), (), coverage=(enough,)).undecided == ()

@@ -1,0 +1,140 @@
+"""How long a job waits for nodes that other jobs hold, and what becomes of it then.
+
+Slurm lets a job wait for as long as it takes. A site says for how long (``wait_for_nodes_s``). The
+jobs of a partition share this time: those that come later would wait for the same nodes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import reframe as rfm
+from reframe.core.builtins import variable
+from reframe.core.exceptions import ReframeError
+
+from netproof.errors import NetproofError
+from netproof.session.left import Left
+from netproof.site import slurm
+from netproof.site.hostlist import fold
+from netproof.site.partition import Partition
+
+ASK_EVERY_S = 5
+"""Seconds between two questions to Slurm about a job that waits."""
+
+SETTLE_S = 60
+"""Seconds in which Slurm comes to every job of its queue: its own default of sched_interval."""
+
+LEAST_NODES = 2
+"""A pair."""
+
+
+@dataclass
+class Wait:
+    """How long a job has waited for nodes, ``own_s``, and all jobs of its partition, ``spent_s``.
+
+    ``spent_s`` is by partition, and shared; ``looked``: when Slurm was last asked, and ``since``:
+    the last moment at which the job was known to wait for nodes.
+    """
+
+    partition: str
+    spent_s: dict[str, float]
+    own_s: float = 0.0
+    looked: float | None = None
+    since: float | None = None
+
+    def due(self, now: float) -> bool:
+        """Whether Slurm is to be asked again."""
+        return self.looked is None or now - self.looked >= ASK_EVERY_S
+
+    def look(self, now: float, *, for_nodes: bool) -> None:
+        """Count the seconds since the last look, if the job waited for nodes then and now."""
+        if for_nodes and self.since is not None:
+            self.own_s += now - self.since
+            self.spent_s[self.partition] += now - self.since
+        self.looked, self.since = now, now if for_nodes else None
+
+    def over(self, limit_s: int) -> bool:
+        """Whether the partition's time is over, and Slurm had the time to start this job."""
+        return self.own_s >= min(limit_s, SETTLE_S) and self.spent_s[self.partition] >= limit_s
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Of this run: each job's wait by its number, and the seconds spent by partition."""
+
+    waits: dict[str, Wait] = field(default_factory=dict)
+    spent_s: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+
+
+_run = _Run()
+
+
+class WaitsForNodes(rfm.RegressionTestPlugin):
+    """A Slurm job that is left where other jobs hold its nodes for longer than the site waits.
+
+    ``netproof_left``: why it was left, as ``left.Left`` has it; empty for one that was to run.
+    """
+
+    netproof_left = variable(dict, value={}, loggable=True)
+
+    def run_complete(self) -> bool:
+        """Whether the job has ended, as ReFrame has it; one that waits too long is left."""
+        done = super().run_complete()
+        if not done and self.job.state == "PENDING":
+            self.look_at_queue(time.monotonic())
+        return done
+
+    def look_at_queue(self, now: float) -> None:
+        """Ask Slurm what the job waits for, and act where it has waited for too long."""
+        jobid, partition = str(self.job.jobid), self.current_partition
+        wait = _run.waits.setdefault(jobid, Wait(partition.name, _run.spent_s))
+        if not wait.due(now):
+            return
+        try:
+            reason = slurm.waits_for_nodes(jobid)
+            wait.look(now, for_nodes=reason is not None)
+            limit_s = Partition.model_validate(partition.extras).wait_for_nodes_s
+            if reason is None or not wait.over(limit_s):
+                return
+            free, busy = slurm.free_and_busy(slurm.names_in(partition.access), slurm.partitions())
+            if self.take_fewer(free, busy, wait.spent_s[partition.name]):
+                wait.own_s = 0.0
+                return
+        except NetproofError as error:
+            self.job.cancel()
+            raise ReframeError(f"job {jobid} waits for its nodes, and {error}") from None
+        self.job.cancel()
+        needed = self.num_tasks // (self.num_tasks_per_node or 1)
+        why = (
+            f"Slurm gave it no {needed} nodes in {wait.spent_s[partition.name]:.0f} s"
+            f" (wait_for_nodes_s), and says {reason}; {len(free)} of the partition's nodes were"
+            f" free{f', other jobs held {fold(busy)}' if busy else ''}"
+        )
+        self.netproof_left = Left(why, planned=False).as_json()
+        self.skip(why)
+
+    def take_fewer(self, free: Sequence[str], busy: Sequence[str], waited_s: float) -> bool:
+        """Whether the job now waits for fewer nodes, those that are free; none can by itself."""
+        return False
+
+
+class TakesFewer(rfm.RegressionTestPlugin):
+    """A job with a task on each node, of any number of nodes from two on: it takes the free ones.
+
+    ``netproof_busy``: the ``nodes`` that it no longer waits for, and for how long it did,
+    ``waited_s``; empty where it got all.
+    """
+
+    netproof_busy = variable(dict, value={}, loggable=True)
+
+    def take_fewer(self, free: Sequence[str], busy: Sequence[str], waited_s: float) -> bool:
+        """Whether the job now waits for as many nodes as are free; NetproofError as Slurm's."""
+        if not LEAST_NODES <= len(free) < self.num_tasks:
+            return False
+        slurm.take_fewer(str(self.job.jobid), len(free))
+        self.num_tasks = len(free)
+        self.netproof_busy = {"nodes": list(busy), "waited_s": waited_s}
+        return True

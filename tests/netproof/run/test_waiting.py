@@ -1,0 +1,163 @@
+"""A job waits for nodes that other jobs hold as long as its site says, and no longer."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+
+import pytest
+from reframe.core.exceptions import ReframeError, SkipTestError
+
+from netproof.errors import NetproofError
+from netproof.run import waiting
+from netproof.run.waiting import TakesFewer, Wait, WaitsForNodes
+from netproof.site import slurm
+from netproof.site.slurm import SlurmNode, SlurmPartition
+
+LIMIT_S = 600
+EXTRAS = {
+    **{"switch": "s", "nic": "n", "driver": "d", "link_mbit_s": 1000, "mtu": 1500},
+    **{"interface": "eth1", "nodes": 4, "ranks_per_node": 1, "rank_counts": [2]},
+}
+
+
+@dataclass
+class Queued:
+    """A job in Slurm's queue, as much of a test of ReFrame's as waiting takes."""
+
+    number: int = 7
+    num_tasks: int = 4
+    num_tasks_per_node: int = 1
+    limit_s: int = LIMIT_S
+    cancelled: bool = False
+    netproof_left: dict = field(default_factory=dict)
+    netproof_busy: dict = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.job = SimpleNamespace(jobid=str(self.number), state="PENDING", cancel=self._cancel)
+        self.current_partition = SimpleNamespace(
+            name="gige",
+            access=["--partition=gige"],
+            extras={**EXTRAS, "wait_for_nodes_s": self.limit_s},
+        )
+
+    look_at_queue = WaitsForNodes.look_at_queue
+    take_fewer = WaitsForNodes.take_fewer
+
+    def _cancel(self) -> None:
+        self.cancelled = True
+
+    def skip(self, why: str) -> None:
+        raise SkipTestError(why)
+
+    def looked(self, *moments: float) -> Queued:
+        for now in moments:
+            self.look_at_queue(now)
+        return self
+
+
+class InPairs(Queued):
+    """One that measures in pairs, which can do with fewer nodes."""
+
+    take_fewer = TakesFewer.take_fewer
+
+
+@dataclass
+class Slurm:
+    """What Slurm says of the queue and of the nodes, and how many nodes it was asked for."""
+
+    reason: str | None = "Resources"
+    states: tuple[str, ...] = ("idle", "idle", "allocated", "planned")
+    asked: list = field(default_factory=list)
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> Slurm:
+    told = Slurm()
+
+    def partitions() -> dict[str, SlurmPartition]:
+        nodes = tuple(SlurmNode(f"gige-{n}", s, "") for n, s in enumerate(told.states, 1))
+        return {"gige": SlurmPartition("gige", "UP", nodes)}
+
+    monkeypatch.setattr(waiting, "_run", waiting._Run())
+    monkeypatch.setattr(slurm, "waits_for_nodes", lambda jobid: told.reason)
+    monkeypatch.setattr(slurm, "partitions", partitions)
+    monkeypatch.setattr(slurm, "take_fewer", lambda jobid, nodes: told.asked.append(nodes))
+    return told
+
+
+def test_up_to_the_limit_a_job_waits(said):
+    job = InPairs().looked(0, LIMIT_S - 1)
+    assert (said.asked, job.num_tasks, job.netproof_busy) == ([], 4, {})
+
+
+def test_then_pairs_take_the_free_nodes_and_name_those_that_others_have(said):
+    job = InPairs().looked(0, LIMIT_S)
+    assert (said.asked, job.num_tasks) == ([3], 3)
+    assert job.netproof_busy == {"nodes": ["gige-3"], "waited_s": LIMIT_S}
+    assert not job.cancelled
+
+
+def test_a_job_that_needs_all_of_its_nodes_is_left_with_the_reason(said):
+    job = Queued()
+    with pytest.raises(SkipTestError):
+        job.looked(0, LIMIT_S)
+    assert job.cancelled
+    assert job.netproof_left == {
+        "why": "Slurm gave it no 4 nodes in 600 s (wait_for_nodes_s), and says Resources; 3 of the"
+        " partition's nodes were free, other jobs held gige-3",
+        "planned": False,
+    }
+
+
+def test_a_single_free_node_is_no_pair(said):
+    said.states = ("idle", "allocated", "mixed", "completing")
+    job = InPairs()
+    with pytest.raises(SkipTestError, match=r"1 of the .* other jobs held gige-\[2-4\]"):
+        job.looked(0, LIMIT_S)
+    assert said.asked == []
+
+
+def test_a_job_that_waits_for_another_job_does_not_wait_for_nodes(said):
+    said.reason = None
+    job = InPairs().looked(0, 10 * LIMIT_S)
+    said.reason = "Resources"
+    job.looked(11 * LIMIT_S, 12 * LIMIT_S - 1)
+    assert said.asked == []
+
+
+def test_the_jobs_of_a_partition_share_the_time_and_each_gets_a_moment(said):
+    InPairs(number=1).looked(0, LIMIT_S)
+    second = InPairs(number=2)
+    second.looked(LIMIT_S, LIMIT_S + waiting.SETTLE_S - 1)
+    assert said.asked == [3]
+    second.looked(LIMIT_S + waiting.SETTLE_S + 5)
+    assert said.asked == [3, 3]
+
+
+def test_nodes_that_are_taken_meanwhile_are_given_up_too(said):
+    job = InPairs().looked(0, LIMIT_S, LIMIT_S + 10)
+    said.states = ("idle", "idle", "allocated", "allocated")
+    job.looked(LIMIT_S + 10 + waiting.SETTLE_S)
+    assert said.asked == [3, 2]
+    assert job.netproof_busy["nodes"] == ["gige-3", "gige-4"]
+
+
+def test_slurm_is_not_asked_at_every_look():
+    wait = Wait("gige", defaultdict(float))
+    assert wait.due(0)
+    wait.look(0, for_nodes=True)
+    assert not wait.due(waiting.ASK_EVERY_S - 1)
+    assert wait.due(waiting.ASK_EVERY_S)
+
+
+def test_what_slurm_refuses_ends_the_job_with_the_reason(said, monkeypatch):
+    def refuse(jobid: str, nodes: int) -> None:
+        raise NetproofError("scontrol says: Access/permission denied")
+
+    monkeypatch.setattr(slurm, "take_fewer", refuse)
+    job = InPairs()
+    with pytest.raises(ReframeError, match="permission denied"):
+        job.looked(0, LIMIT_S)
+    assert job.cancelled
