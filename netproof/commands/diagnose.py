@@ -41,7 +41,7 @@ def run(
             session = _measured(partition, system)
         with tables.working("judging the session"):
             judged = judging.judge_session(judging.find(session, store), system=system, fold=0)
-            earlier = before.sessions_before(judged, store, back)
+            earlier = before.sessions_before(judged, _made(store), back)
             found = diagnosis.diagnose(judged, partition, earlier)
     except NetproofError as error:
         tables.say(tables.console(stderr=True), f"netproof: cannot diagnose: {error}", "red")
@@ -54,6 +54,12 @@ def run(
             shown.print_diagnosis(one, out)
         tables.say(out, f"session {judged.session.path}")
     return diagnosis.status(found)
+
+
+def _made(store: Path | None) -> Path | None:
+    """The store, if there is one: ci/activate names the folder that the first session makes."""
+    by_default = store is not None and os.environ.get("NETPROOF_STORE") == str(store)
+    return None if by_default and not store.exists() else store
 
 
 def _measured(partition: str, system: str | None) -> Path:

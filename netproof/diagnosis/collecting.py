@@ -52,6 +52,7 @@ def _collected(view: PartitionView) -> Collected:
         tuple(_ruled_out(view, evidence)),
         tuple(_not_known(view)),
         tuple(_incomplete(view)),
+        tuple(_to_tell(view)),
     )
 
 
@@ -167,12 +168,14 @@ def _incomplete(view: PartitionView) -> Iterator[str]:
     if not view.ran and not any(one.rounds.launches for one in view.pairs):
         yield "nothing was measured on this partition"
     for one in view.pairs:
-        nodes = one.undecided_nodes()
-        if nodes:
-            reason = one.beside.get(nodes[0], one.judgement.nodes[nodes[0]].reason)
-            where = f"rounds of pairs of {one.rounds.environment}"
+        where = f"rounds of pairs of {one.rounds.environment}"
+        for reason, nodes in one.undecided_for().items():
             yield f"{fold(nodes)} undecided by {where}: {reason}"
-        yield from (f"{one.rounds.environment}: {what}" for what in one.what_failed())
+        several = one.what_failed()
+        if several:
+            counted = count_of(len(several), "fault")
+            first = ", the first" if several[1:] else ""
+            yield f"{where} have {counted}{first}: {(*one.rounds.faults, *several)[0]}"
     for one in view.coverage:
         yield from _not_covered(one)
     undecided = sum(one.level is Level.INCONCLUSIVE for one in view.ran)
@@ -181,6 +184,18 @@ def _incomplete(view: PartitionView) -> Iterator[str]:
     failing = [one for one in view.left if not one.left.planned]
     if failing:
         yield f"{count_of(len(failing), 'case')} not measured: {failing[0].left.why}"
+
+
+def _to_tell(view: PartitionView) -> Iterator[str]:
+    """What is to be done so that it can be told whether anything is wrong."""
+    again = f"netproof diagnose {view.name} --measure"
+    if any(one.beside for one in view.pairs):
+        yield f"when nothing else runs on the nodes, which 'top' there shows, run '{again}'"
+    waited_for = {node for one in view.coverage for node in one.waited_for}
+    if waited_for:
+        yield f"when other jobs have left {fold(waited_for)}, which 'squeue' shows, run '{again}'"
+    if not any(one.rounds.launches or one.rounds.faults for one in view.pairs):
+        yield f"run '{again}'"
 
 
 def _not_covered(coverage: Coverage) -> Iterator[str]:

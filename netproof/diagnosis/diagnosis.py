@@ -99,7 +99,8 @@ class Diagnosis:
     """A partition's culprits, the worst first, what was ruled out, and what is not known.
 
     ``cases``: that were measured, of which ``passed`` and ``red``; ``asked``: sources of which the
-    session has anything; ``incomplete``: why it cannot be told that nothing is wrong.
+    session has anything; ``incomplete``: why it cannot be told that nothing is wrong, and
+    ``to_tell``: what would tell it.
     """
 
     partition: str
@@ -111,6 +112,7 @@ class Diagnosis:
     ruled_out: tuple[str, ...]
     not_known: tuple[str, ...]
     incomplete: tuple[str, ...]
+    to_tell: tuple[str, ...] = ()
 
     @property
     def outcome(self) -> Outcome:
@@ -199,6 +201,7 @@ def _of(judged: JudgedSession, partition: str) -> Diagnosis:
         seen.ruled_out,
         seen.not_known,
         seen.incomplete,
+        seen.to_tell,
     )
 
 

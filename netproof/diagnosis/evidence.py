@@ -131,7 +131,7 @@ class Collected:
     ``losing``: of each node the share of segments sent again, ``loses_from`` and
     ``loses_much_from`` the bounds above which that warns and fails; ``cleared``: nodes that rounds
     of pairs clear; ``ruled_out`` and ``not_known``, in sentences; ``incomplete``: why it cannot be
-    told that nothing is wrong, in sentences.
+    told that nothing is wrong, and ``to_tell``: what would, in sentences.
     """
 
     partition: str
@@ -149,6 +149,7 @@ class Collected:
     ruled_out: tuple[str, ...]
     not_known: tuple[str, ...]
     incomplete: tuple[str, ...]
+    to_tell: tuple[str, ...]
 
     def of(self, *signs: Sign) -> tuple[Evidence, ...]:
         """The evidence of these signs."""

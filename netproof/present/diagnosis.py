@@ -88,6 +88,8 @@ def _lines(diagnosis: Diagnosis, detail: _Detail) -> Iterator[tuple[str, str]]:
         if number <= detail.whole:
             for label, sentence in rows(culprit, detail.evidence):
                 yield from _wrapped(f"  {label}", sentence, detail.lines)
+    if diagnosis.outcome is Outcome.UNKNOWN and diagnosis.to_tell:
+        yield from _wrapped("do", "; ".join(diagnosis.to_tell), detail.lines)
     for label, sentences in (
         ("ruled out", diagnosis.ruled_out),
         ("not known", diagnosis.not_known),
@@ -157,6 +159,7 @@ def of_diagnosis(diagnosis: Diagnosis) -> dict[str, Any]:
         "ruled_out": list(diagnosis.ruled_out),
         "not_known": list(diagnosis.not_known),
         "incomplete": list(diagnosis.incomplete),
+        "to_tell": list(diagnosis.to_tell),
     }
 
 

@@ -23,6 +23,7 @@ from netproof.measurement.links import Link
 from netproof.measurement.units import line_rate_mb_s
 from netproof.session.pair_rounds import PairRounds
 from netproof.session.session import Session
+from netproof.site.hostlist import fold
 from netproof.site.matrix import Matrix
 from netproof.site.pair_settings import PairSettings
 from netproof.site.partition import Partition
@@ -134,16 +135,19 @@ class JudgedPairs:
         """The nodes that are neither cleared nor accused."""
         return self._in(State.UNDECIDED)
 
+    def undecided_for(self) -> dict[str, tuple[str, ...]]:
+        """Each reason for which nodes are neither cleared nor accused, to these nodes."""
+        by_reason: dict[str, tuple[str, ...]] = {}
+        for node in self.undecided_nodes():
+            reason = self.beside.get(node, self.judgement.nodes[node].reason)
+            by_reason[reason] = (*by_reason.get(reason, ()), node)
+        return by_reason
+
     def undecided(self) -> tuple[str, ...]:
         """A sentence for each reason for which nodes are neither cleared nor accused."""
-        by_reason: dict[str, list[str]] = {}
-        for state in self.judgement.nodes.values():
-            if state.state is State.UNDECIDED:
-                reason = self.beside.get(state.node, state.reason)
-                by_reason.setdefault(reason, []).append(state.node)
         found = [
-            f"{self.where}: {', '.join(nodes)} undecided: {reason}"
-            for reason, nodes in by_reason.items()
+            f"{self.where}: {fold(nodes)} undecided: {reason}"
+            for reason, nodes in self.undecided_for().items()
         ]
         if self._bisection_is(Side.ASTRIDE):
             found.append(f"{self.where}: {self._asked_of_bisection()}")
@@ -230,18 +234,28 @@ def judge(
 
 
 def _never_calm(rounds: PairRounds, settings: DisturbanceSettings) -> dict[str, str]:
-    """The nodes that something disturbed in every launch, with what it took at most."""
+    """The nodes that something disturbed in every launch, with what it took of them at most.
+
+    It is one reason for all of them, however many there are.
+    """
     shares: dict[str, list[float | None]] = {}
     for one in rounds.launches:
         for load in one.loads:
             share = others_share([load]) if disturbed([load], settings) else None
             shares.setdefault(load.node, []).append(share)
-    return {
-        node: f"in each of {len(several)} launches something else ran beside, with up to"
-        f" {100 * max(several):.0f} % of the CPUs"
-        for node, several in shares.items()
-        if None not in several
+    most = {
+        node: f"{100 * max(several):.0f}" for node, several in shares.items() if None not in several
     }
+    if not most:
+        return {}
+    least, largest = min(most.values(), key=int), max(most.values(), key=int)
+    share = largest if least == largest else f"{least} to {largest}"
+    of_each = "" if least == largest else ", by node"
+    reason = (
+        "in each of its launches something else ran beside, with up to"
+        f" {share} % of the CPUs{of_each}"
+    )
+    return dict.fromkeys(most, reason)
 
 
 def of_session(session: Session, matrix: Matrix) -> tuple[JudgedPairs, ...]:

@@ -136,3 +136,14 @@ def test_measure_that_leaves_no_report_says_so(call, reframe):
     reframe("exit 3")
     status, _, error = call("gige", "--measure", "--system", "testbed")
     assert (status, "left no new report" in error) == (2, True)
+
+
+def test_where_nothing_was_stored_yet_the_sessions_beside_it_tell(call, tmp_path, monkeypatch):
+    monkeypatch.setenv("NETPROOF_STORE", str(tmp_path / "none"))
+    folder = tmp_path / "reports"
+    folder.mkdir()
+    for name in ("run-1.json", "run-2.json"):
+        (folder / name).write_bytes((SESSIONS / "sick.json").read_bytes())
+    _, out, _ = call("--json")
+    (culprit,) = json.loads(out)["partitions"][0]["culprits"]
+    assert (culprit["since"]["began"], culprit["since"]["sessions"]) == ("at least", 2)

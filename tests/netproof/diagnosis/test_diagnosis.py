@@ -248,6 +248,63 @@ def test_nodes_that_rounds_of_pairs_do_not_decide_are_told_in_one_sentence():
     assert found.incomplete == ("gige-[1-4] undecided by rounds of pairs of mpich: too few rounds",)
 
 
+def test_nodes_that_are_undecided_for_different_reasons_are_told_apart():
+    pairs = accusing(Kind.NODE, "gige-1", NODES[:1])
+    states = {
+        name: dataclasses.replace(
+            one,
+            state=State.UNDECIDED,
+            reason="not measured" if name == "gige-3" else "too few rounds",
+        )
+        for name, one in pairs.judgement.nodes.items()
+    }
+    judgement = dataclasses.replace(pairs.judgement, nodes=states, accusations=())
+    found = of(**healthy(of_pairs=[dataclasses.replace(pairs, judgement=judgement)]))
+    assert found.incomplete == (
+        "gige-[1-2,4] undecided by rounds of pairs of mpich: too few rounds",
+        "gige-3 undecided by rounds of pairs of mpich: not measured",
+    )
+
+
+def test_of_many_launches_that_failed_the_first_is_told():
+    pairs = rounds()
+    faults = tuple(f"pairs.{number} ended with status 143" for number in (1, 4, 5))
+    failed = dataclasses.replace(pairs.rounds, faults=faults)
+    found = of(**healthy(of_pairs=[dataclasses.replace(pairs, rounds=failed)]))
+    assert found.incomplete == (
+        "rounds of pairs of mpich have 3 faults, the first: pairs.1 ended with status 143",
+    )
+
+
+def test_where_it_cannot_be_told_the_next_step_is():
+    beside = dataclasses.replace(rounds(), beside=dict.fromkeys(NODES, "something else ran beside"))
+    (busy,) = diagnose(session_of(of_pairs=[beside], described=in_job()))
+    assert busy.to_tell == (
+        "when nothing else runs on the nodes, which 'top' there shows, run 'netproof diagnose gige"
+        " --measure'",
+    )
+    assert of(**healthy(of_pairs=[])).to_tell == ("run 'netproof diagnose gige --measure'",)
+    assert of(**healthy(of_pairs=[rounds()])).to_tell == ()
+
+
+def test_nodes_that_other_jobs_held_are_told_from_those_that_were_missed():
+    session = session_of(of_pairs=[rounds()], described=in_job())
+    (covered,) = session.verdict.coverage
+    covered = dataclasses.replace(
+        covered, unmeasured=NODES[2:], waited_for=("gige-4",), waited_s=600.0
+    )
+    verdict = dataclasses.replace(session.verdict, coverage=(covered,))
+    (found,) = diagnose(dataclasses.replace(session, verdict=verdict))
+    assert found.incomplete == (
+        "gige-3: usable and not measured",
+        "gige-4: not measured, other jobs held it for 600 s",
+    )
+    assert found.to_tell == (
+        "when other jobs have left gige-4, which 'squeue' shows, run 'netproof diagnose gige"
+        " --measure'",
+    )
+
+
 def test_load_that_all_nodes_have_accuses_nobody_and_is_said():
     (found,) = diagnose(loaded(*NODES))
     assert found.culprits == ()

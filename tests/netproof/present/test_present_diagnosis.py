@@ -53,6 +53,15 @@ def test_however_much_is_wrong_it_is_one_screen(count, words, sentences):
         assert lines[-1].endswith("--json has all")
 
 
+def test_what_cannot_be_told_has_a_next_step_where_nothing_else_was_found():
+    told = dataclasses.replace(diagnosis(), incomplete=("a reason",), to_tell=("measure again",))
+    lines = [line for line, _ in shown.lines(told)]
+    assert "do          measure again" in lines
+    assert shown.of_diagnosis(told)["to_tell"] == ["measure again"]
+    found = dataclasses.replace(told, culprits=(culprit(),))
+    assert not any("measure again" in line for line, _ in shown.lines(found))
+
+
 def test_one_culprit_has_all_that_is_to_be_told_of_it():
     text = "\n".join(line for line, _ in shown.lines(diagnosis(culprit(words=2))))
     assert text.splitlines()[0] == (

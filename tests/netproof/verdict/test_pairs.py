@@ -71,9 +71,27 @@ def test_rounds_beside_other_work_decide_nothing_and_say_so():
     judged = pairs.judge(recorded(), SETTINGS, PARTITION.settings().disturbance)
     assert {one.state for one in judged.judgement.nodes.values()} == {State.UNDECIDED}
     (sentence,) = judged.undecided()
-    assert "in each of 3 launches something else ran beside" in sentence
-    assert sentence.count("fast-ethernet-") == 4
+    assert "in each of its launches something else ran beside" in sentence
+    assert "fast-ethernet-[1-4] undecided: " in sentence
     assert "4 undecided" in str(judged)
+
+
+def test_nodes_that_were_disturbed_to_a_different_degree_have_one_sentence():
+    rounds = recorded()
+    launches = []
+    for one in rounds.launches:
+        loads = [
+            dataclasses.replace(
+                load, others_cpu_s=1.0, others_share=0.3 + 0.1 * NODES.index(load.node)
+            )
+            for load in one.loads
+        ]
+        launches.append(dataclasses.replace(one, loads=tuple(loads)))
+    rounds = dataclasses.replace(rounds, launches=tuple(launches))
+    judged = pairs.judge(rounds, SETTINGS, PARTITION.settings().disturbance)
+    (sentence,) = judged.undecided()
+    assert "-[1-4] undecided: in each of its launches something else ran beside" in sentence
+    assert sentence.endswith("with up to 30 to 60 % of the CPUs, by node")
 
 
 def test_a_round_that_is_not_complete_is_a_fault():
