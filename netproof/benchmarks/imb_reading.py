@@ -118,7 +118,7 @@ def read(text: str, path: str) -> ImbOutput:
     version = _read_banner(lines)
     megabytes = Megabytes(version)
     longest, announced = _read_preamble(lines)
-    tables: list[ImbTable] = []
+    tables: dict[tuple[str, int, int, int | None], ImbTable] = {}
     while not lines.match(_END):
         if lines.match(_CHECKED):
             lines.skip_blank()
@@ -127,26 +127,26 @@ def read(text: str, path: str) -> ImbOutput:
         if found := lines.match(_INVALID):
             lines.refuse(f"IMB did not run {found[1]}: start it with ranks that it can use")
         for table in _read_table(lines, megabytes, longest):
-            for other in tables:
-                if _key(other) == _key(table):
-                    lines.refuse(
-                        f"a second table of {table.function} at {table.ranks} ranks, "
-                        f"the first begins at line {other.first_line}"
-                    )
+            other = tables.setdefault(_key(table), table)
+            if other is not table:
+                lines.refuse(
+                    f"a second table of {table.function} at {table.ranks} ranks, "
+                    f"the first begins at line {other.first_line}"
+                )
             if table.function not in announced:
                 lines.refuse(f"{table.function} is not in the list of benchmarks to run")
-            tables.append(table)
         lines.skip_blank()
-    _check_all_there(lines, announced, tables)
+    found = list(tables.values())
+    _check_all_there(lines, announced, found)
     epilogue = tuple(line for line in lines.rest(_OWN) if line.strip())
-    processes = _read_processes(path, tables)
+    processes = _read_processes(path, found)
     return ImbOutput(
         path,
         version,
         megabytes.candidates[0],
         processes,
         longest,
-        tuple(tables),
+        tuple(found),
         preamble,
         epilogue,
     )

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from netproof.errors import ParseError, shortened
+from netproof.intake.numbering import numbered
 
 INTERFACE, TCP, SOFTNET, DRIVER, INFINIBAND = "interface", "tcp", "softnet", "driver", "infiniband"
 """Kinds of sources."""
@@ -160,8 +161,7 @@ def counters(errors: Path, text: str, nodes: Collection[str]) -> Counters | None
     others have not.
     """
     said: dict[str, list[tuple[str, str]]] = {}
-    for found in _LINE.finditer(text):
-        number = text.count("\n", 0, found.start()) + 1
+    for number, found in numbered(_LINE, text):
         fields = found[2].split("\t")
         try:
             if len(fields) < 5 or fields[0] or fields[-1] != "end":

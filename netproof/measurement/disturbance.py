@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from netproof.errors import NetproofError, ParseError
+from netproof.intake.numbering import numbered
 
 TICK_S = 0.01
 """Resolution of /proc/stat: USER_HZ, 100 a second on every architecture that Slurm runs on."""
@@ -155,8 +156,8 @@ def loads(
     nodes have one and others not, or one has two.
     """
     lines = [
-        _read_load(errors, text.count("\n", 0, found.start()) + 1, found[0], found[1], found[2])
-        for found in _LOAD.finditer(text)
+        _read_load(errors, number, found[0], found[1], found[2])
+        for number, found in numbered(_LOAD, text)
     ]
     if not lines:
         return ()
@@ -169,7 +170,12 @@ def loads(
             f"the load of {', '.join(sorted(nodes))} is there, and ranks ran on"
             f" {', '.join(sorted(cpu_s))}",
         )
-    return tuple(_load(line, lines, cpu_s) for line in sorted(lines, key=lambda line: line.node))
+    machines: dict[tuple[str, str], list[_Line]] = {}
+    for line in lines:
+        machines.setdefault(_machine(line), []).append(line)
+    together = {name: _together(several, cpu_s) for name, several in machines.items()}
+    by_node = sorted(lines, key=lambda line: line.node)
+    return tuple(_load(line, together[_machine(line)]) for line in by_node)
 
 
 def scheduled(errors: Path, text: str) -> dict[int, Scheduled]:
@@ -178,8 +184,7 @@ def scheduled(errors: Path, text: str) -> dict[int, Scheduled]:
     Raises ParseError for a line that is damaged, and a rank that has two.
     """
     told: dict[int, Scheduled] = {}
-    for found in _SCHEDULED.finditer(text):
-        number = text.count("\n", 0, found.start()) + 1
+    for number, found in numbered(_SCHEDULED, text):
         fields = found[2].split("\t")
         try:
             first, voluntary, involuntary, waited, last = fields
@@ -299,14 +304,34 @@ def _cpus(ranges: str) -> int:
     return count
 
 
-def _load(
-    line: _Line, lines: Sequence[_Line], cpu_s: Mapping[str, tuple[float, float]]
-) -> NodeLoad:
-    """The load of a node's machine: from its last node's beginning to its first one's end."""
+@dataclass(frozen=True)
+class _Machine:
+    """Of all nodes of a machine: its last one's beginning, its first one's end, their ranks'."""
+
+    before: _Counted
+    after: _Counted
+    user_s: float
+    system_s: float
+
+
+def _machine(line: _Line) -> tuple[str, str]:
+    """The machine of a node; one that does not tell it is a machine of its own."""
+    return ("", line.node) if line.machine is None else (line.machine, "")
+
+
+def _together(machine: Sequence[_Line], cpu_s: Mapping[str, tuple[float, float]]) -> _Machine:
+    return _Machine(
+        max((one.before for one in machine), key=lambda counted: counted.moment_s),
+        min((one.after for one in machine), key=lambda counted: counted.moment_s),
+        sum(cpu_s[one.node][0] for one in machine),
+        sum(cpu_s[one.node][1] for one in machine),
+    )
+
+
+def _load(line: _Line, machine: _Machine) -> NodeLoad:
+    """The load of a node's machine while all of its nodes ran."""
     absent = dict(line.absent)
-    machine = [one for one in lines if one is line or one.machine == line.machine is not None]
-    before = max((one.before for one in machine), key=lambda counted: counted.moment_s)
-    after = min((one.after for one in machine), key=lambda counted: counted.moment_s)
+    before, after = machine.before, machine.after
     wall_s = after.moment_s - before.moment_s
     shares: dict[str, float | None] = dict.fromkeys(
         ("others_share", "network_share", "steal_share", "pressure_share", "pressure_full_share")
@@ -322,10 +347,8 @@ def _load(
         absent |= dict.fromkeys(("others_share", "network_share", "steal_share"), absent["cpus"])
     elif before.columns_s is not None and after.columns_s is not None:
         took = {name: after.columns_s[name] - before.columns_s[name] for name in _COLUMNS}
-        user_s = sum(cpu_s[one.node][0] for one in machine)
-        system_s = sum(cpu_s[one.node][1] for one in machine)
-        others_s = max(0.0, took["user"] + took["nice"] - user_s) + max(
-            0.0, took["system"] - system_s
+        others_s = max(0.0, took["user"] + took["nice"] - machine.user_s) + max(
+            0.0, took["system"] - machine.system_s
         )
         available_s = line.cpus * wall_s
         # The ranks' own seconds are exact and the columns are ticks: a sum can pass the whole.

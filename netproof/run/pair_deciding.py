@@ -19,7 +19,7 @@ from netproof.localization.choosing import confirming_rounds, next_round
 from netproof.run.answering import answer
 from netproof.run.further import CLOSED_FILE, QUESTION_FILE
 from netproof.session import node_facts, pair_rounds
-from netproof.session.pair_rounds import SUBJECT, PairRounds, Planned, PlannedLaunch
+from netproof.session.pair_rounds import SUBJECT, PairLaunch, PairRounds, Planned, PlannedLaunch
 from netproof.site.partition import Partition
 from netproof.verdict import pairs
 
@@ -49,17 +49,24 @@ def write_question(
     (folder / QUESTION_FILE).write_text(json.dumps(document) + "\n")
 
 
-def read(folder: Path, jobid: str) -> tuple[PairRounds, Partition]:
+_known: dict[Path, dict[int, PairLaunch]] = {}
+"""Of each job's folder the launches that this process has read, which do not change any more."""
+
+
+def read(folder: Path, jobid: str, *, anew: bool = True) -> tuple[PairRounds, Partition]:
     """The rounds that a job has made so far, and its partition.
 
-    Raises NetproofError where its files are not whole.
+    ``anew``: all of them, and not only those since this process read them last. Raises
+    NetproofError where its files are not whole.
     """
+    known = {} if anew else _known.setdefault(folder, {})
     question = json_reading.json_file(folder / QUESTION_FILE)
     partition = Partition.model_validate(question["extras"])
     system, name, environment = question["where"]
     done, faults, crashes = pair_rounds.read(
-        folder, (system, name, environment), partition.max_message_bytes
+        folder, (system, name, environment), partition.max_message_bytes, known
     )
+    known |= {one.number: one for one in done}
     nodes = node_facts.nodes_of_job(folder, jobid)
     rounds = PairRounds(
         system,
@@ -85,7 +92,7 @@ def decide(folder: Path, made: int, jobid: str) -> None:
     """Say what the job in ``folder`` launches after ``made`` launches, or that it is through."""
     planned = pair_rounds.read_planned(folder)
     if made >= len(planned.launches) and not planned.last:
-        rounds, partition = read(folder, jobid)
+        rounds, partition = read(folder, jobid, anew=False)
         planned = _more(planned, rounds, partition)
         pair_rounds.write_planned(folder, planned)
     if made < len(planned.launches):

@@ -329,11 +329,15 @@ def write_next(folder: Path, launch: PlannedLaunch) -> None:
 
 
 def read(
-    folder: Path, where: tuple[str, str, str], most_bytes: int
+    folder: Path,
+    where: tuple[str, str, str],
+    most_bytes: int,
+    known: Mapping[int, PairLaunch] | None = None,
 ) -> tuple[tuple[PairLaunch, ...], tuple[str, ...], tuple[Crash, ...]]:
     """The complete launches of a job's folder, why others are not, and those that crashed.
 
-    ``where``: system, partition and environment. Raises Incomplete where the job left no record.
+    ``where``: system, partition and environment; ``known``: launches by number that were read
+    before and are not read again. Raises Incomplete where the job left no record.
     """
     recorded = job_files.records(folder)
     planned = read_planned(folder).launches
@@ -348,6 +352,9 @@ def read(
     for number, launch in enumerate(planned[: len(made)], 1):
         step = f"{SUBJECT}.{number}"
         crashes += job_files.crashes(folder, step, number, recorded)
+        if known and number in known:
+            done.append(known[number])
+            continue
         try:
             case = Case(*where, OF_PAIRS.name, OF_PAIRS.pairs_function, len(launch.nodes()), 1)
             curves: list[Curve] = []
