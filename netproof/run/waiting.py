@@ -100,12 +100,17 @@ class WaitsForNodes(rfm.RegressionTestPlugin):
             if reason is None or not wait.over(limit_s):
                 return
             free, busy = slurm.free_and_busy(slurm.names_in(partition.access), slurm.partitions())
+        except NetproofError:
+            # Asked again at the next look: a run for which Slurm stays silent is ended by ReFrame.
+            wait.looked = now
+            return
+        try:
             if self.take_fewer(free, busy, wait.spent_s[partition.name]):
                 wait.own_s = 0.0
                 return
         except NetproofError as error:
-            self.job.cancel()
-            raise ReframeError(f"job {jobid} waits for its nodes, and {error}") from None
+            self.fail_if_waiting(jobid, error)
+            return
         self.job.cancel()
         needed = self.num_tasks // (self.num_tasks_per_node or 1)
         why = (
@@ -115,6 +120,16 @@ class WaitsForNodes(rfm.RegressionTestPlugin):
         )
         self.netproof_left = Left(why, planned=False).as_json()
         self.skip(why)
+
+    def fail_if_waiting(self, jobid: str, refusal: NetproofError) -> None:
+        """Slurm does not let the job take fewer nodes; one that began meanwhile has its own."""
+        try:
+            waits = slurm.waits_for_nodes(jobid) is not None
+        except NetproofError:
+            return
+        if waits:
+            self.job.cancel()
+            raise ReframeError(f"job {jobid} waits for its nodes, and {refusal}")
 
     def take_fewer(self, free: Sequence[str], busy: Sequence[str], waited_s: float) -> bool:
         """Whether the job now waits for fewer nodes, those that are free; none can by itself."""

@@ -44,6 +44,7 @@ class Queued:
 
     look_at_queue = WaitsForNodes.look_at_queue
     take_fewer = WaitsForNodes.take_fewer
+    fail_if_waiting = WaitsForNodes.fail_if_waiting
 
     def _cancel(self) -> None:
         self.cancelled = True
@@ -161,3 +162,27 @@ def test_what_slurm_refuses_ends_the_job_with_the_reason(said, monkeypatch):
     with pytest.raises(ReframeError, match="permission denied"):
         job.looked(0, LIMIT_S)
     assert job.cancelled
+
+
+def test_a_job_that_begins_while_it_is_to_take_fewer_nodes_goes_on(said, monkeypatch):
+    def refuse(jobid: str, nodes: int) -> None:
+        said.reason = None
+        raise NetproofError("scontrol says: Job is no longer pending execution")
+
+    monkeypatch.setattr(slurm, "take_fewer", refuse)
+    job = InPairs().looked(0, LIMIT_S)
+    assert not job.cancelled
+    assert (job.num_tasks, job.netproof_busy) == (4, {})
+
+
+def test_a_slurm_that_is_silent_for_a_moment_is_asked_again(said, monkeypatch):
+    def silent() -> dict:
+        raise NetproofError("slurmctld does not answer")
+
+    job = InPairs()
+    with monkeypatch.context() as patched:
+        patched.setattr(slurm, "partitions", silent)
+        job.looked(0, LIMIT_S)
+    assert (job.cancelled, said.asked) == (False, [])
+    job.looked(LIMIT_S + waiting.ASK_EVERY_S)
+    assert said.asked == [3]
