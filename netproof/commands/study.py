@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from netproof.benchmarks import registry
-from netproof.commands import reframe_run, tune
+from netproof.commands import labelled, tune
 from netproof.commands.report import assemble, beside, write_page
 from netproof.errors import NetproofError
 from netproof.present import tables
@@ -121,13 +121,13 @@ def checks(study: Study) -> tuple[str, ...]:
 
 def _measured(study: Study, where: str) -> Path:
     """The report of the study's cases on a partition, measured now."""
-    tune.place_of(where)
+    labelled.place(where)
     folder = judging.reports_folder() / FOLDER
     report = folder / f"run-{study.name}-{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
     # ReFrame looks for it in names from which spaces are taken out.
     pattern = f"^({'|'.join(checks(study))})(%|$)"
     arguments = ["--system", where, "-c", str(shipped.folder("checks")), "-n", pattern]
-    reframe_run.run(
+    labelled.reframe(
         [*arguments, f"--session-extras=study={study.name}"], report, f"the study {study.name}"
     )
     session.load(report)

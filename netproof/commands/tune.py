@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from netproof.benchmarks import netpipe, registry
-from netproof.commands import reframe_run
+from netproof.commands import labelled
 from netproof.errors import NetproofError
 from netproof.present import documents, tables
 from netproof.present import tuning as shown
-from netproof.site import shipped, site
+from netproof.site import site
 from netproof.site.matrix import matrix
 from netproof.tuning import parameters, restoring, sweep
 from netproof.tuning.gains import Tuned
@@ -79,21 +78,13 @@ def told_by(report: Path) -> list[tuple[sweep.Sweep, Tuned]]:
 def restore(where: str) -> int:
     """Restore what a sweep left changed on a partition's nodes, and return the exit status."""
     try:
-        restored = _restored(site.gather(judging.site_folder()), *place_of(where))
+        restored = _restored(site.gather(judging.site_folder()), *labelled.place(where))
     except NetproofError as error:
         tables.say(tables.console(stderr=True), f"netproof: cannot restore: {error}", "red")
         return CANNOT_TELL
     if not restored:
         tables.say(tables.console(), f"{where}: nothing is left to restore")
     return TOLD
-
-
-def place_of(where: str) -> tuple[str, str]:
-    """System and partition; NetproofError where it names no partition."""
-    system, _, partition = where.partition(":")
-    if not partition:
-        raise NetproofError(f"--system {where}: name a partition too, SYSTEM:PARTITION")
-    return system, partition
 
 
 def _restored(
@@ -143,7 +134,7 @@ def measured(
     for given, known in ((protocol, netpipe.PROTOCOLS), (path, netpipe.PATHS)):
         if given not in known:
             raise NetproofError(f"{given!r} is none of {', '.join(known)}")
-    system, partition = place_of(where)
+    system, partition = labelled.place(where)
     configuration = site.gather(judging.site_folder())
     found = matrix(configuration, system, [partition])
     there = sorted(
@@ -161,8 +152,6 @@ def measured(
             f"{turned.title} takes root: give {where} a tuning_hook in its site's file"
         )
     _restored(configuration, system, partition)
-    folder = restoring.folder_of(judging.reports_folder())
-    report = folder / f"run-{turned.name}-{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
     settings = {
         "turned": turned.name,
         "turned_protocol": protocol,
@@ -170,14 +159,16 @@ def measured(
         "rounds": str(rounds),
         **({"turned_values": ",".join(values)} if values else {}),
     }
-    command = ["--system", where, "-p", environment]
-    command += ["-c", str(shipped.folder("checks") / CHECKS)]
-    command += [word for name, value in settings.items() for word in ("-S", f"{name}={value}")]
-    command.append(f"--session-extras=tuning={turned.name}")
     count = len(sweep.turns(tuple(values) or turned.values, rounds, 1))
     try:
-        reframe_run.run(command, report, f"{count} launches")
+        return labelled.measure(
+            (where, environment),
+            CHECKS,
+            settings,
+            label=restoring.FOLDER,
+            subject=turned.name,
+            what=f"{count} launches",
+        )
     finally:
         # A job that was killed could not.
         _restored(configuration, system, partition)
-    return report

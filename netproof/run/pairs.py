@@ -15,11 +15,11 @@ from netproof.errors import NetproofError
 from netproof.localization.choosing import Mode
 from netproof.measurement.case import Case
 from netproof.run import pair_deciding
+from netproof.run.all_nodes import count_usable, tree
 from netproof.run.jobs import Job, name_of, pair_places
 from netproof.run.waiting import TakesFewer
 from netproof.session import pair_rounds, plan
 from netproof.session.job_files import Incomplete
-from netproof.site import slurm
 from netproof.site.partition import Partition, makes_pairs
 from netproof.verdict import pairs
 
@@ -81,15 +81,8 @@ class PairLaunches(TakesFewer, Job, InPairs):
         Those that other jobs have now are waited for, ``wait_for_nodes_s`` at most.
         """
         self.num_tasks = self.current_partition.extras["nodes"]
-        if self.is_dry_run():
-            return
-        try:
-            named = slurm.names_in(self.current_partition.access)
-            free, busy = slurm.free_and_busy(named, slurm.partitions())
-        except NetproofError as error:
-            raise ReframeError(f"which nodes are usable is not known: {error}") from None
-        if free or busy:
-            self.num_tasks = min(self.num_tasks, len(free) + len(busy))
+        if not self.is_dry_run():
+            self.num_tasks = count_usable(self.current_partition.access, self.num_tasks)
 
     @run_before("run")
     def plan_rounds(self) -> None:
@@ -99,7 +92,7 @@ class PairLaunches(TakesFewer, Job, InPairs):
         stage = Path(self.stagedir)
         srun = self.take_over_srun(partition)
         where = (self.current_system.name, self.current_partition.name, self.current_environ.name)
-        leaves, parents = _tree() if not self.is_dry_run() else ({}, {})
+        leaves, parents = tree() if not self.is_dry_run() else ({}, {})
         pair_deciding.write_question(
             stage,
             where,
@@ -177,16 +170,3 @@ def _cut_short(folder: Path) -> list[str]:
     lines = told.read_text(errors="replace").splitlines() if told.exists() else []
     said = f": {lines[-1]}" if lines else ""
     return [f"{told}: the job did not come to the end of its rounds{said}"]
-
-
-def _tree() -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
-    """Leaf switches with their nodes, and the switch above each, as Slurm has them."""
-    try:
-        tree = slurm.topology()
-    except NetproofError as error:
-        raise ReframeError(f"which switch has which nodes is not known: {error}") from None
-    if tree is None:
-        return {}, {}
-    leaves = {one.name: one.nodes for one in tree.leaves}
-    parents = {below: one.name for one in tree.switches for below in one.switches}
-    return leaves, parents

@@ -14,6 +14,7 @@ from pathlib import Path
 from netproof.errors import NetproofError
 from netproof.intake import trust
 from netproof.intake.loading import read_text
+from netproof.session import labelled
 
 ANSWER_S = 120
 """Seconds in which a node has to answer: it may have to wait for its job to end."""
@@ -32,14 +33,9 @@ FOLDER = "tuning"
 """Where reports of sweeps are, in the folder of reports: no verdict looks there."""
 
 
-def folder_of(reports: Path) -> Path:
-    """The folder of sweeps, of the folder of reports or itself."""
-    return reports if reports.name == FOLDER else reports / FOLDER
-
-
 def record_of(reports: Path, system: str, partition: str) -> Path:
-    """The record of sweeps on a partition; ``reports``: as ``folder_of`` takes it."""
-    return folder_of(reports) / f"not-restored-{system}-{partition}.tsv"
+    """The record of sweeps on a partition; ``reports``: as ``labelled.folder_of`` takes it."""
+    return labelled.folder_of(reports, FOLDER) / f"not-restored-{system}-{partition}.tsv"
 
 
 def read(record: Path) -> tuple[NotRestored, ...]:

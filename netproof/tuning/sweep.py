@@ -18,7 +18,7 @@ from netproof.errors import NetproofError, shortened
 from netproof.intake.shapes import MAPPING, TEXT, WHOLE, Each, Keys, OrNone, insist
 from netproof.measurement.case import Case
 from netproof.measurement.disturbance import disturbed
-from netproof.session import job_files, measured, plan, session
+from netproof.session import job_files, labelled, measured, plan
 from netproof.session.job_files import Incomplete
 from netproof.session.measured import Launch
 from netproof.session.measured_shapes import CASE_SHAPE, LAUNCH_SHAPE
@@ -275,18 +275,4 @@ def of_job(
 
 def of_report(path: Path) -> list[Sweep]:
     """The sweeps in a report of ReFrame's; NetproofError where it has none that is whole."""
-    found, reasons = [], []
-    for run in session.document_of(path)["runs"]:
-        for test in run["testcases"]:
-            values = test.get(KEY)
-            if values:
-                try:
-                    found.append(Sweep.from_json(values))
-                except NetproofError as error:
-                    raise NetproofError(f"{path}: {test['display_name']}: {error}") from None
-            elif test["result"] != "pass" and test.get("fail_reason"):
-                reasons.append(f"{test['display_name']}: {test['fail_reason']}")
-    if not found:
-        why = f": {'; '.join(reasons)}" if reasons else ""
-        raise NetproofError(f"{path}: has no sweep that is whole{why}")
-    return found
+    return labelled.of_report(path, KEY, Sweep.from_json, "sweep")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from netproof.commands import reframe_run, study
+from netproof.commands import labelled, study
 from netproof.commands.cli import app
 from netproof.errors import NetproofError
 from netproof.studies import literature
@@ -58,7 +58,7 @@ def test_a_study_is_measured_and_its_sweeps_are_or_say_why_not(tmp_path, monkeyp
         asked.append(arguments)
         raise NetproofError("far enough")
 
-    monkeypatch.setattr(reframe_run, "run", reframe)
+    monkeypatch.setattr(labelled, "reframe", reframe)
     monkeypatch.setattr(judging, "reports_folder", lambda: tmp_path)
     found = ran("gige-mpi-tests", "--measure", "testbed:gige")
     assert (found.exit_code, found.stderr.strip()) == (2, "netproof: no study: far enough")

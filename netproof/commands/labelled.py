@@ -1,0 +1,82 @@
+"""Sessions with a label, measured now: of one file of checks, in one environment of a partition."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from netproof.errors import NetproofError
+from netproof.present import tables
+from netproof.session import labelled
+from netproof.site import shipped
+from netproof.verdict import judging
+
+REFRAME = "reframe"
+STDERR = 2
+
+
+def place(where: str) -> tuple[str, str]:
+    """System and partition of ``SYSTEM:PARTITION``; NetproofError where one is missing."""
+    system, _, partition = where.partition(":")
+    if not partition:
+        raise NetproofError(f"--system {where}: name a partition too, SYSTEM:PARTITION")
+    return system, partition
+
+
+def measure(
+    where: tuple[str, str],
+    checks: str,
+    settings: Mapping[str, str],
+    *,
+    label: str,
+    subject: str,
+    what: str,
+) -> Path:
+    """Have ReFrame measure, and return the path of its report.
+
+    ``where``: system with partition, and environment; ``checks``: their file; ``settings``: of its
+    tests, name to value; ``label``: the session's, and its folder's in that of reports, in which no
+    verdict looks; ``subject``: in the report's name; ``what``: is measured, in words. What ReFrame
+    prints goes to standard error. Raises NetproofError where it is not there or leaves no report.
+    """
+    system, environment = where
+    folder = labelled.folder_of(judging.reports_folder(), label)
+    report = folder / f"run-{subject}-{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
+    arguments = ["--system", system, "-p", environment]
+    arguments += ["-c", str(shipped.folder("checks") / checks)]
+    arguments += [word for name, value in settings.items() for word in ("-S", f"{name}={value}")]
+    reframe([*arguments, f"--session-extras={label}={subject}"], report, what)
+    return report
+
+
+def reframe(arguments: Sequence[str], report: Path, what: str) -> None:
+    """Run ReFrame, which leaves its report there; ``what`` is measured, for the line above it.
+
+    What ReFrame prints goes to standard error. Raises NetproofError where it is not installed, and
+    where it leaves no report.
+    """
+    program = Path(sys.executable).with_name(REFRAME)
+    if not program.is_file():
+        raise NetproofError(f"{program}: is not there, so nothing can be measured")
+    report.parent.mkdir(parents=True, exist_ok=True)
+    command = [str(program), *arguments, "-r"]
+    if not sys.stderr.isatty():
+        command.append("--nocolor")
+    tables.say(tables.console(stderr=True), f"measuring {what}: {shlex.join(command)}")
+    ended = subprocess.run(
+        command,
+        stdout=STDERR,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, "RFM_REPORT_FILE": str(report)},
+        check=False,
+    )
+    if not report.is_file():
+        raise NetproofError(
+            f"reframe left no report {report} (exit status {ended.returncode}); what it printed"
+            " says why"
+        )

@@ -1,0 +1,48 @@
+"""As many nodes as Slurm calls usable, and the switches that it knows them to be on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reframe.core.exceptions import ReframeError
+
+from netproof.errors import NetproofError
+from netproof.site import slurm
+
+
+def count_usable(access: Sequence[str], most: int) -> int:
+    """How many nodes a job can have: those that Slurm calls usable, ``most`` where it names none.
+
+    ``access``: ReFrame's options of the partition; ``most``: nodes of a job by the site's word.
+    Those that other jobs have now are waited for, as every job waits for its nodes. Raises
+    ReframeError where Slurm does not answer.
+    """
+    try:
+        there = slurm.partitions()
+        named = slurm.names_in(access)
+        usable = {
+            node.name
+            for name in named
+            if name in there
+            for node in there[name].nodes
+            if node.usable
+        }
+    except NetproofError as error:
+        raise ReframeError(f"which nodes are usable is not known: {error}") from None
+    return min(most, len(usable)) if usable else most
+
+
+def tree() -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
+    """Leaf switches with their nodes, and the switch above each, as Slurm has them.
+
+    Raises ReframeError where it does not answer.
+    """
+    try:
+        known = slurm.topology()
+    except NetproofError as error:
+        raise ReframeError(f"which switch has which nodes is not known: {error}") from None
+    if known is None:
+        return {}, {}
+    leaves = {one.name: one.nodes for one in known.leaves}
+    parents = {below: one.name for one in known.switches for below in one.switches}
+    return leaves, parents
