@@ -128,7 +128,7 @@ class Imb(MpiBenchmark):
 
     def payload(self, case: Case, printed: str, said: str, nodes: Sequence[str]) -> Payload:
         """Each size as often as its row says, in the messages that have to cross."""
-        rows = self.read(printed, "", bidirectional=False).tables[0].rows
+        rows = self.read(printed, "", bidirectional=False, repeated=True).tables[0].rows
         if case.function == "Barrier" or len(set(nodes)) == 1:
             return Payload(0)
         crossing = CROSSING[case.function](nodes)
@@ -147,13 +147,36 @@ class Imb(MpiBenchmark):
             raise ParseError(path, 0, "", reason)
         return [table.curve() for table in tables]
 
+    def read_repetitions(
+        self, text: str, path: str, function: str, ranks: int, size: int
+    ) -> tuple[float, ...]:
+        """The time in µs of each row of one size, in the order in which they were measured.
+
+        As ``ImbRow.time_us``. ParseError where the output is of another function, of other ranks
+        or of another size.
+        """
+        output = self.read(text, path, bidirectional=False, repeated=True)
+        table = output.table(function, ranks)
+        for failure in table.failures:
+            raise ParseError(path, failure.line, failure.text, f"{function} failed")
+        for row in table.rows:
+            if row.size != size or row.defects:
+                reason = f"{size} bytes were asked for, without a defect"
+                raise ParseError(path, row.line, f"{row.size} bytes", reason)
+        return tuple(row.time_us for row in table.rows)
+
     def is_one(self, text: str) -> bool:
         """By its name."""
         return is_one(text)
 
-    def read(self, text: str, path: str, *, bidirectional: bool) -> ImbOutput:
-        """Its tables; the direction is that of each function."""
-        return read(text, path)
+    def read(
+        self, text: str, path: str, *, bidirectional: bool, repeated: bool = False
+    ) -> ImbOutput:
+        """Its tables; the direction is that of each function.
+
+        ``repeated``: the same size may have been measured several times in a row.
+        """
+        return read(text, path, repeated=repeated)
 
 
 BENCHMARK = Imb()

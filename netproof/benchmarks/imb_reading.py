@@ -105,8 +105,10 @@ def is_one(text: str) -> bool:
     return _NAME.search(text) is not None
 
 
-def read(text: str, path: str) -> ImbOutput:
+def read(text: str, path: str, *, repeated: bool = False) -> ImbOutput:
     """Read what one run of IMB-MPI1 printed on its standard output.
+
+    ``repeated``: a list of lengths may have asked for the same size several times in a row.
 
     Raises ParseError, with the line, for anything that IMB does not print, for a file without
     IMB's last line, a benchmark announced and not there, sizes that do not increase, a table
@@ -126,7 +128,7 @@ def read(text: str, path: str) -> ImbOutput:
             break
         if found := lines.match(_INVALID):
             lines.refuse(f"IMB did not run {found[1]}: start it with ranks that it can use")
-        for table in _read_table(lines, megabytes, longest):
+        for table in _read_table(lines, megabytes, longest, repeated=repeated):
             other = tables.setdefault(_key(table), table)
             if other is not table:
                 lines.refuse(
@@ -252,7 +254,9 @@ def _read_preamble(lines: Lines) -> tuple[int | None, list[str]]:
     return longest, announced
 
 
-def _read_table(lines: Lines, megabytes: Megabytes, longest: int | None) -> list[ImbTable]:
+def _read_table(
+    lines: Lines, megabytes: Megabytes, longest: int | None, *, repeated: bool
+) -> list[ImbTable]:
     """One table, or with ``-multi 1`` one for each group."""
     _expect(lines, _RULE, "the rule above a table, or IMB's last line")
     title = _expect(lines, _TITLE, "the name of a benchmark")
@@ -271,7 +275,8 @@ def _read_table(lines: Lines, megabytes: Megabytes, longest: int | None) -> list
         for group in members:
             entry = read_entry(lines, function, columns, group, megabytes)
             entries[group].append(entry)
-            check_order(lines, function, entries[group], doubling=longest is not None)
+            doubling = longest is not None
+            check_order(lines, function, entries[group], doubling=doubling, repeated=repeated)
     tables = []
     for group, mine in entries.items():
         if not mine:

@@ -197,15 +197,23 @@ def check_end(lines: Lines, function: str, last: int, longest: int) -> None:
 
 
 def check_order(
-    lines: Lines, function: str, entries: list[ImbRow | FailedSize], *, doubling: bool
+    lines: Lines,
+    function: str,
+    entries: list[ImbRow | FailedSize],
+    *,
+    doubling: bool,
+    repeated: bool,
 ) -> None:
-    """ParseError unless the last of ``entries`` may follow; IMB's own sizes double."""
+    """ParseError unless the last of ``entries`` may follow; IMB's own sizes double.
+
+    ``repeated``: the same size may stand several times in a row.
+    """
     if len(entries) < 2:
         return
     before, size = (entry.size for entry in entries[-2:])
     if function == "Barrier":
         lines.refuse("a second row of Barrier")
-    if size <= before:
+    if size < before or (size == before and not repeated):
         lines.refuse(f"{size} bytes after {before}: sizes must increase")
     if doubling and before and size != 2 * before:
         lines.refuse(f"{size} bytes after {before}: IMB's sizes double, a row is missing")

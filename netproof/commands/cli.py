@@ -16,6 +16,7 @@ from netproof.commands.verbs import (
     init,
     judge,
     literature,
+    load,
     parse,
     references,
     report,
@@ -76,6 +77,7 @@ app.command("judge")(judge.judge)
 app.command("verdict")(verdict.verdict)
 app.command("diagnose")(diagnose.diagnose)
 app.command("tune")(tune.tune)
+app.command("load")(load.load)
 app.command("show")(show.show_session)
 app.command("compare")(compare.compare_sessions)
 app.command("ingest")(ingest.ingest)

@@ -39,6 +39,7 @@ from netproof.run.launching_on import (
     NetpipeComparedFurther,
     NetpipeFurther,
 )
+from netproof.run.load import LoadCheck, LoadLaunches
 from netproof.run.pairs import PairCheck, PairLaunches
 from netproof.run.reading import Reader
 from netproof.run.tuning import TuningCheck, TuningLaunches
@@ -51,6 +52,8 @@ __all__ = [
     "Further",
     "Job",
     "Launched",
+    "LoadCheck",
+    "LoadLaunches",
     "MpiCheck",
     "MpiComparedFurther",
     "MpiConfigurations",

@@ -22,6 +22,7 @@ from netproof.criteria.settings import Settings
 from netproof.errors import NetproofError
 from netproof.intake.models import Written
 from netproof.intake.patterns import expression
+from netproof.site.load_settings import LoadSettings
 from netproof.site.pair_settings import PairSettings
 
 COVERAGE_PERCENT = 100
@@ -165,6 +166,14 @@ def _sizes(value: dict[str, dict[str, Any]]) -> str | None:
 def _pairs(value: dict[str, Any]) -> str | None:
     try:
         PairSettings.of_site(value)
+    except NetproofError as error:
+        return str(error)
+    return None
+
+
+def _load(value: dict[str, Any]) -> str | None:
+    try:
+        LoadSettings.of_site(value)
     except NetproofError as error:
         return str(error)
     return None
@@ -326,6 +335,9 @@ class PartitionExtras(_OfBenchmarks):
     )
     pairs: Annotated[dict, _obeying(_pairs)] = Field(
         {}, description="what differs from the defaults of rounds of pairs: setting to value"
+    )
+    load: Annotated[dict, _obeying(_load)] = Field(
+        {}, description="what differs from the defaults of `netproof load`: setting to value"
     )
     baseline: str = Field(
         "",

@@ -16,6 +16,7 @@ from netproof.criteria.settings import Settings
 from netproof.errors import NetproofError
 from netproof.measurement.links import Link
 from netproof.site.keys import PartitionExtras
+from netproof.site.load_settings import LoadSettings
 from netproof.site.pair_settings import PairSettings
 
 _TIME_LIMIT = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
@@ -47,6 +48,10 @@ class Partition(PartitionExtras):
     def pair_settings(self) -> PairSettings:
         """The settings of its rounds of pairs."""
         return PairSettings.of_site(self.pairs)
+
+    def load_settings(self) -> LoadSettings:
+        """The settings of victims beside aggressors."""
+        return LoadSettings.of_site(self.load)
 
     def link(self) -> Link:
         """The link of each of its nodes."""

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from netproof.benchmarks import imb_reading, imb_tables
+from netproof.benchmarks.imb import BENCHMARK
 from netproof.errors import ParseError
 
 DATA = Path(__file__).parents[2] / "data" / "imb"
@@ -537,3 +538,34 @@ class TestWhatOthersPrinted:
         text = (DATA / "2021.11/all.txt").read_text()
         with pytest.raises(ParseError, match="a second output follows the first"):
             imb_reading.read(text + text, "x")
+
+
+class TestRepetitions:
+    JOB = DATA.parent / "jobs" / "load" / "bandwidth-across-beside-one-to-one.1.out"
+
+    def test_the_same_size_several_times_in_a_row_is_a_time_each(self):
+        text = self.JOB.read_text()
+        times = BENCHMARK.read_repetitions(text, "x", "PingPong", 2, 16384)
+        printed = [line.split() for line in text.splitlines() if line.strip().startswith("16384")]
+        assert times == tuple(float(row[2]) for row in printed)
+        assert len(times) == 16
+
+    def test_a_curve_has_each_size_once(self):
+        with pytest.raises(ParseError, match="16384 bytes after 16384: sizes must increase"):
+            imb_reading.read(self.JOB.read_text(), "x")
+
+    def test_sizes_that_fall_are_refused_all_the_same(self):
+        rows = "        16384            1     13000.00         1.26\n"
+        less = rows.replace("16384", " 8192").replace("1.26", "0.63")
+        text = self.JOB.read_text()
+        at = text.index("\n\n\n# All processes")
+        with pytest.raises(ParseError, match="8192 bytes after 16384"):
+            imb_reading.read(text[: at + 1] + less + text[at + 1 :], "x", repeated=True)
+
+    @pytest.mark.parametrize(
+        ("function", "ranks", "size"),
+        [("Allreduce", 2, 16384), ("PingPong", 4, 16384), ("PingPong", 2, 8)],
+    )
+    def test_what_was_not_asked_for_is_refused(self, function, ranks, size):
+        with pytest.raises(ParseError):
+            BENCHMARK.read_repetitions(self.JOB.read_text(), "x", function, ranks, size)

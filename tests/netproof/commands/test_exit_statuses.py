@@ -62,6 +62,18 @@ FAULTY = {
         ["--restore", "--system", "none"],
         [],
     ],
+    "load": [
+        ["--report", BAD],
+        ["--report", "{deep}"],
+        ["--report", "/nowhere.json"],
+        ["--report", PASSED],
+        ["--system", "none:none", "--environment", "none"],
+        ["--system", "testbed", "--environment", "mpich"],
+        ["--system", "testbed:gige", "--environment", "openmpi4"],
+        ["--system", "testbed:gige", "--environment", "mpich", "--victims", "none"],
+        ["--system", "testbed:gige", "--environment", "mpich", "--nodes", "3"],
+        [],
+    ],
     "diagnose": [
         ["--session", BAD],
         ["--session", "{deep}"],

@@ -1,0 +1,112 @@
+"""The body of ``netproof load``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from netproof.benchmarks.registry import OF_PAIRS
+from netproof.commands import labelled
+from netproof.congestion import factors, loaded
+from netproof.congestion.factors import Impacts
+from netproof.congestion.loaded import Loaded
+from netproof.congestion.turns import LEAST_NODES, Aggressor, Victim, chosen
+from netproof.errors import NetproofError
+from netproof.present import documents, tables
+from netproof.present import load as shown
+from netproof.site import site
+from netproof.site.matrix import matrix
+from netproof.verdict import judging
+
+CHECKS = "load.py"
+WITHIN, BEYOND, UNDECIDED = 0, 1, 2
+
+
+def run(
+    *,
+    where: str | None,
+    environment: str | None,
+    victims: str,
+    aggressors: str,
+    nodes: int,
+    rounds: int,
+    report: Path | None,
+    folder: Path | None,
+    as_json: bool,
+) -> int:
+    """Print what a network does under load, measured now or read from ``report``.
+
+    Returns the exit status: 1 where a factor is beyond its bound, 2 where one with a bound is
+    undecided, where too few rounds count, or where nothing can be said; else 0.
+    """
+    try:
+        if report is None:
+            report = _measured(where, environment, victims, aggressors, nodes, rounds)
+        several = [(one, factors.impacts(one)) for one in loaded.of_report(report)]
+        written = None
+        if folder is not None:
+            # Altair takes a second to load, and only this needs it.
+            from netproof.commands.report import write_page
+            from netproof.present.html import load as pages
+
+            written = write_page(folder, lambda scripts: pages.page(several, scripts))
+    except NetproofError as error:
+        said = f"netproof: cannot tell of load: {error}"
+        tables.say(tables.console(stderr=True), said, "red")
+        return UNDECIDED
+    if as_json:
+        documents.write(shown.document(several), sys.stdout)
+        return _status(several)
+    out = tables.console()
+    for one, impacts in several:
+        shown.print_load(one, impacts, out)
+    tables.say(out, f"report {report}")
+    if written is not None:
+        tables.say(out, f"page {written}")
+    return _status(several)
+
+
+def _status(several: list[tuple[Loaded, Impacts]]) -> int:
+    if any(impacts.beyond() for _, impacts in several):
+        return BEYOND
+    return UNDECIDED if any(impacts.undecided() for _, impacts in several) else WITHIN
+
+
+def _measured(
+    where: str, environment: str, victims: str, aggressors: str, nodes: int, rounds: int
+) -> Path:
+    """The report of what ReFrame measures now, in a folder where no verdict looks for it.
+
+    Raises NetproofError for what the site has not, before anything is measured, and where ReFrame
+    leaves no report.
+    """
+    system, partition = labelled.place(where)
+    measured, congesting = chosen(Victim, victims), chosen(Aggressor, aggressors)
+    found = matrix(site.gather(judging.site_folder()), system, [partition])
+    there = sorted({case.environment for case in found.cases if case.benchmark == OF_PAIRS.name})
+    if environment not in there:
+        raise NetproofError(
+            f"{where} has no environment {environment!r} with {OF_PAIRS.label}; it has"
+            f" {', '.join(there) or 'none'}"
+        )
+    most = found.partitions[partition].nodes
+    if most < LEAST_NODES:
+        raise NetproofError(
+            f"{where} has {most} nodes, and load takes {LEAST_NODES}: two for what is measured, two"
+            " for what congests"
+        )
+    settings = {
+        "aggressors": ",".join(congesting),
+        "victims": ",".join(measured),
+        "most_nodes": str(nodes),
+        "rounds": str(rounds),
+    }
+    count = len(measured) * len(congesting) * rounds
+    return labelled.measure(
+        (where, environment),
+        CHECKS,
+        settings,
+        label=loaded.FOLDER,
+        subject=partition,
+        what=f"{count} times alone and beside, at each place",
+    )

@@ -1,0 +1,1 @@
+"""What a network does under load: victims alone and beside aggressors, measured and judged."""

@@ -1,0 +1,174 @@
+"""Congestion impact factors: a victim's time beside an aggressor over its time alone.
+
+As GPCNeT (Chunduri et al., SC19) defines them, of the mean, the median and the 99th percentile of a
+victim's times. The factor of a round is that of two launches next to each other on the same nodes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from statistics import fmean, median
+
+from netproof.congestion.loaded import Loaded, Run
+from netproof.congestion.turns import Aggressor, Place, Victim
+from netproof.measurement.interval import Interval, Side, of_pseudomedian, pseudomedian, side
+from netproof.site.load_settings import LoadSettings
+
+LEAST_ROUNDS = 3
+"""Fewer tell nothing of chance."""
+
+PERCENTILE = 99
+
+LEAST_OF_PERCENTILE = 100
+"""Times from which on one of them is not exceeded by 99 in 100 and is not the largest."""
+
+
+class Statistic(StrEnum):
+    """Of a victim's times."""
+
+    MEAN = "mean"
+    MEDIAN = "median"
+    TAIL = "99th percentile"
+
+
+@dataclass(frozen=True)
+class Factor:
+    """How many times as long a victim takes beside an aggressor, with a 95 % interval over rounds.
+
+    ``alone_us``, ``beside_us``: medians over rounds; ``most``: what it may be, None without a
+    bound, and ``side`` where its interval lies. All None where it is not known, and ``why`` says
+    why, with the bound kept.
+    """
+
+    value: float | None
+    interval: Interval | None
+    alone_us: float | None
+    beside_us: float | None
+    most: float | None
+    side: Side | None
+    why: str = ""
+
+    @property
+    def undecided(self) -> bool:
+        """Whether it has a bound, and nobody can say on which side it is."""
+        return self.most is not None and self.side in (None, Side.ASTRIDE)
+
+
+@dataclass(frozen=True)
+class Impact:
+    """What one aggressor does to one victim at one place.
+
+    ``rounds``: those that count; ``refused``: of the others why, a sentence each; ``waited``: of a
+    launch's time the share in which something on the victim's nodes waited for a CPU, alone and
+    beside, medians over rounds, None where that is not known.
+    """
+
+    place: Place
+    victim: Victim
+    aggressor: Aggressor
+    factors: Mapping[Statistic, Factor]
+    rounds: int
+    refused: tuple[str, ...]
+    waited: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class Impacts:
+    """Those of a job, in the order of places, victims and aggressors."""
+
+    impacts: tuple[Impact, ...]
+
+    def beyond(self) -> bool:
+        """Whether a factor is beyond its bound."""
+        return any(one.side is Side.BEYOND for one in self._factors())
+
+    def undecided(self) -> bool:
+        """Whether of one it cannot be said, or too few rounds are left to say anything."""
+        few = any(one.rounds < LEAST_ROUNDS for one in self.impacts)
+        return few or any(one.undecided for one in self._factors())
+
+    def _factors(self) -> list[Factor]:
+        return [factor for one in self.impacts for factor in one.factors.values()]
+
+
+def percentile(times: Sequence[float]) -> float | None:
+    """The 99th, by nearest rank; None of fewer than 100 times: theirs would be the largest."""
+    if len(times) < LEAST_OF_PERCENTILE:
+        return None
+    return sorted(times)[math.ceil(PERCENTILE / 100 * len(times)) - 1]
+
+
+_OF: Mapping[Statistic, Callable[[Sequence[float]], float | None]] = {
+    Statistic.MEAN: fmean,
+    Statistic.MEDIAN: median,
+    Statistic.TAIL: percentile,
+}
+
+
+def impacts(loaded: Loaded) -> Impacts:
+    """What a job measured says, by the settings of its partition."""
+    runs: dict[tuple[Place, Victim, Aggressor], dict[int, dict[bool, Run]]] = {}
+    for run in loaded.runs:
+        turn = run.turn
+        of_round = runs.setdefault((turn.place, turn.victim, turn.aggressor), {})
+        of_round.setdefault(turn.round, {})[turn.beside] = run
+    partition = loaded.where
+    settings = partition.load_settings()
+    found = []
+    for key in sorted(runs, key=_in_order):
+        whole, refused = [], []
+        for number, both in sorted(runs[key].items()):
+            missing = "" if len(both) == 2 else "one of its two launches is not there"
+            refusals = (missing, *(one.refused(partition) for one in both.values()))
+            why = next(filter(None, refusals), "")
+            if why:
+                refused.append(f"round {number}: {why}")
+            else:
+                whole.append((both[False], both[True]))
+        factors = {one: _factor(one, whole, settings) for one in Statistic}
+        found.append(Impact(*key, factors, len(whole), tuple(refused), _waited(whole)))
+    return Impacts(tuple(found))
+
+
+def _in_order(key: tuple[Place, Victim, Aggressor]) -> tuple[int, ...]:
+    return tuple(list(type(one)).index(one) for one in key)
+
+
+def _factor(
+    statistic: Statistic, rounds: Sequence[tuple[Run, Run]], settings: LoadSettings
+) -> Factor:
+    bounds = {Statistic.MEAN: settings.most, Statistic.TAIL: settings.most_99th}
+    most = bounds.get(statistic)
+
+    def unknown(why: str) -> Factor:
+        return Factor(None, None, None, None, most, None, why)
+
+    if len(rounds) < LEAST_ROUNDS:
+        return unknown(f"{len(rounds)} rounds count, and it takes {LEAST_ROUNDS}")
+    figures = [tuple(_OF[statistic](one.times_us) for one in both) for both in rounds]
+    if any(None in both for both in figures):
+        fewest = min(len(one.times_us) for both in rounds for one in both)
+        return unknown(
+            f"a launch has {fewest} repetitions, and a {PERCENTILE}th percentile takes"
+            f" {LEAST_OF_PERCENTILE}"
+        )
+    ratios = [beside / alone for alone, beside in figures]
+    interval = of_pseudomedian(ratios)
+    return Factor(
+        pseudomedian(ratios),
+        interval,
+        median(alone for alone, _ in figures),
+        median(beside for _, beside in figures),
+        most,
+        None if most is None else side(interval, 0, most),
+    )
+
+
+def _waited(rounds: Sequence[tuple[Run, Run]]) -> tuple[float, float] | None:
+    shares = [(alone.waited_share, beside.waited_share) for alone, beside in rounds]
+    if not shares or any(None in both for both in shares):
+        return None
+    return median(alone for alone, _ in shares), median(beside for _, beside in shares)

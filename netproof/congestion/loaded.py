@@ -1,0 +1,325 @@
+"""What a job measured under load, what of it can be believed, and how a report keeps it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from pydantic import ValidationError
+
+from netproof.benchmarks.outputs import text_of
+from netproof.benchmarks.registry import OF_PAIRS
+from netproof.congestion import planning
+from netproof.congestion.turns import Turn
+from netproof.errors import NetproofError, shortened
+from netproof.intake.shapes import (
+    MAPPING,
+    NUMBER,
+    TEXT,
+    WHOLE,
+    YES_OR_NO,
+    Each,
+    Keys,
+    OrNone,
+    insist,
+)
+from netproof.measurement.case import Case
+from netproof.measurement.curve import Curve
+from netproof.measurement.disturbance import disturbed
+from netproof.session import job_files, labelled, measured, node_facts
+from netproof.session.job_files import Incomplete, StepRecord
+from netproof.session.measured import Launch
+from netproof.session.measured_shapes import LAUNCH_SHAPE
+from netproof.site.partition import Partition
+
+FORMAT = 1
+"""Format of what a test stores in the report; raised when its keys change."""
+
+KEY = "netproof_load"
+"""The key under which a test keeps it there."""
+
+FOLDER = "load"
+"""Where reports are, in the folder of reports: no verdict looks there."""
+
+AGGRESSORS_FILE = "aggressors.tsv"
+
+AGGRESSORS_HEADER = "step\tbegan\tended\trows\twhy"
+
+SHAPE = Keys(
+    {
+        "format": WHOLE,
+        **dict.fromkeys(("system", "partition", "environment", "jobid"), TEXT),
+        "seed": WHOLE,
+        "nodes": Each(TEXT),
+        "partition_extras": MAPPING,
+        "runs": Each(
+            Keys(
+                {
+                    "turn": Keys(
+                        {
+                            "round": WHOLE,
+                            **dict.fromkeys(("place", "victim", "aggressor"), TEXT),
+                            "beside": YES_OR_NO,
+                            "nodes": Each(TEXT),
+                            "others": Each(TEXT),
+                        }
+                    ),
+                    "launch": OrNone(LAUNCH_SHAPE),
+                    "times_us": Each(NUMBER),
+                    "aggression": OrNone(
+                        Keys({"began": NUMBER, "ended": NUMBER, "rows": WHOLE, "why": TEXT})
+                    ),
+                    "fault": TEXT,
+                }
+            )
+        ),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Aggression:
+    """An aggressor's step: from when to when it is known to have sent, in seconds since the epoch.
+
+    ``rows``: those it printed by then; ``why``: it did not send throughout, empty where it did.
+    """
+
+    began: float
+    ended: float
+    rows: int
+    why: str
+
+
+@dataclass(frozen=True)
+class Run:
+    """One launch of a victim, as it went.
+
+    ``times_us``: of its repetitions, in their order; ``fault``: why there are none, and no
+    ``launch``; ``aggression``: None where it was alone, and where its aggressor left no record.
+    """
+
+    turn: Turn
+    launch: Launch | None
+    times_us: tuple[float, ...]
+    aggression: Aggression | None
+    fault: str = ""
+
+    def refused(self, partition: Partition) -> str:
+        """Why it cannot be believed; empty where it can.
+
+        What something else disturbed cannot; nor can a launch beside an aggressor that did not send
+        from its beginning to its end. Where both nodes of the victim are one machine, an emulated
+        network, others are the aggressor's ranks too, and only launches alone tell of a
+        disturbance.
+        """
+        if self.launch is None:
+            return self.fault
+        emulated = len({load.machine for load in self.launch.loads}) < len(self.turn.nodes)
+        if not (self.turn.beside and emulated):
+            said = disturbed(self.launch.loads, partition.settings().disturbance)
+            if said:
+                return "; ".join(said)
+        return self._not_throughout() if self.turn.beside else ""
+
+    def _not_throughout(self) -> str:
+        aggression, launch = self.aggression, self.launch
+        if aggression is None:
+            return f"of {self.turn.aggressor_step} there is no record"
+        if aggression.why:
+            return f"{self.turn.aggressor_step}: {aggression.why}"
+        late = aggression.began - launch.start
+        early = launch.start + launch.wall_s - aggression.ended
+        if late > 0:
+            return f"{self.turn.aggressor_step} began {late:.2f} s after the victim"
+        if early > 0:
+            return f"{self.turn.aggressor_step} ended {early:.2f} s before the victim"
+        return ""
+
+    @property
+    def waited_share(self) -> float | None:
+        """Of its seconds those in which something on its nodes waited for a CPU; None: not known.
+
+        The largest of its nodes.
+        """
+        loads = self.launch.loads if self.launch else ()
+        shares = [one.pressure_share for one in loads if one.pressure_share is not None]
+        return max(shares, default=None)
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """All launches of a job, in their order; ``nodes``: those of the job, by its own word."""
+
+    system: str
+    partition: str
+    environment: str
+    jobid: str
+    seed: int
+    nodes: tuple[str, ...]
+    partition_extras: Mapping[str, Any]
+    runs: tuple[Run, ...]
+
+    @property
+    def where(self) -> Partition:
+        """The partition as checks see it."""
+        return Partition.model_validate(self.partition_extras)
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values for ``json``; times in µs."""
+        return {"format": FORMAT, **dataclasses.asdict(self, dict_factory=measured.plain)}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Loaded:
+        """Of the plain values that ``as_json`` gave; NetproofError where they are none."""
+        insist(values, SHAPE, "what was measured under load cannot be read")
+        if values["format"] != FORMAT:
+            raise NetproofError(
+                f"what was measured under load is of format {values['format']}, and this netproof"
+                f" reads {FORMAT}"
+            )
+        try:
+            Partition.model_validate(values["partition_extras"])
+            fields = {field.name: values[field.name] for field in dataclasses.fields(cls)}
+            runs = tuple(map(_run, values["runs"]))
+        except (KeyError, TypeError, ValueError, ValidationError) as error:
+            said = shortened(repr(error))
+            raise NetproofError(f"what was measured under load cannot be read: {said}") from error
+        loaded = cls(**{**fields, "nodes": tuple(values["nodes"]), "runs": runs})
+        for run in runs:
+            _insist_on_run(run, set(loaded.nodes))
+        return loaded
+
+
+def _run(values: Mapping[str, Any]) -> Run:
+    launch, aggression = values["launch"], values["aggression"]
+    return Run(
+        planning.turn_of(values["turn"]),
+        None if launch is None else Launch.from_json(launch),
+        tuple(values["times_us"]),
+        None if aggression is None else Aggression(**aggression),
+        values["fault"],
+    )
+
+
+def _insist_on_run(run: Run, own: set[str]) -> None:
+    """NetproofError unless a launch has times, on the nodes that it was to run on, or a fault."""
+    turn = run.turn
+    named = (*turn.nodes, *turn.others)
+    if len(turn.nodes) != 2 or len(set(named)) != len(named) or not set(named) <= own:
+        raise NetproofError(f"{turn.step}: its nodes are not those of its job, each once")
+    if (run.launch is None) is not bool(run.fault):
+        raise NetproofError(f"{turn.step}: has neither a launch nor a fault, or both")
+    if run.launch is None:
+        return
+    if [use.node for use in run.launch.ranks] != list(turn.nodes):
+        raise NetproofError(f"{turn.step}: its ranks ran on other nodes than it was to")
+    if not run.times_us or min(run.times_us) <= 0:
+        raise NetproofError(f"{turn.step}: has no times, or one that is none")
+
+
+def of_job(folder: Path, jobid: str) -> Loaded:
+    """What a job left in ``folder``: each launch that was drawn, with its fault if it has one.
+
+    Raises NetproofError where the job drew none, or left no record.
+    """
+    question = planning.read_question(folder)
+    several = planning.read_turns(folder)
+    recorded = job_files.records(folder)
+    aggressions = aggressions_of(folder)
+    system, partition, environment = question.where
+    return Loaded(
+        system,
+        partition,
+        environment,
+        jobid,
+        question.seed,
+        node_facts.nodes_of_job(folder, jobid),
+        question.extras,
+        tuple(_of_turn(folder, turn, question, recorded, aggressions) for turn in several),
+    )
+
+
+def _of_turn(
+    folder: Path,
+    turn: Turn,
+    question: planning.Question,
+    recorded: dict[str, StepRecord],
+    aggressions: Mapping[str, Aggression],
+) -> Run:
+    aggression = aggressions.get(turn.aggressor_step) if turn.beside else None
+    if aggression is not None and aggression.why and turn.step not in recorded:
+        return Run(turn, None, (), aggression, f"{turn.aggressor_step}: {aggression.why}")
+    times: list[float] = []
+    try:
+        launch = _launch(folder, turn, question, recorded, times)
+    except (NetproofError, OSError) as error:
+        return Run(turn, None, (), aggression, str(error))
+    return Run(turn, launch, tuple(times), aggression)
+
+
+def _launch(
+    folder: Path,
+    turn: Turn,
+    question: planning.Question,
+    recorded: dict[str, StepRecord],
+    times: list[float],
+) -> Launch:
+    """The launch of a turn, its repetitions in ``times``; Incomplete where it is not whole."""
+    partition = question.partition
+    function = turn.victim.function
+    size = turn.victim.size(partition.max_message_bytes)
+    case = Case(*question.where, OF_PAIRS.name, function, 2, 1)
+    reader = _reader(folder, function, size, times)
+    launch = job_files.read_launch(folder, turn.step, turn.round, recorded, case, (size,), reader)
+    ran_on = [use.node for use in launch.ranks]
+    if ran_on != list(turn.nodes):
+        raise Incomplete(
+            [f"{turn.step} ran on {', '.join(ran_on)}, and was to run on {', '.join(turn.nodes)}"]
+        )
+    wanted = partition.load_settings().repetitions
+    if len(times) != wanted:
+        raise Incomplete([f"{turn.step}: has {len(times)} of {wanted} repetitions"])
+    return launch
+
+
+def _reader(folder: Path, function: str, size: int, times: list[float]) -> Callable[[str], Curve]:
+    """Reads a step's output into ``times``; its curve is their median."""
+
+    def read_output(step: str) -> Curve:
+        path = folder / f"{step}.{OF_PAIRS.suffix}"
+        times.extend(OF_PAIRS.read_repetitions(text_of(path), str(path), function, 2, size))
+        return Curve((size,), (median(times),))
+
+    return read_output
+
+
+def aggressions_of(folder: Path) -> dict[str, Aggression]:
+    """What a job noted of its aggressors, by the names of their steps, empty where it had none.
+
+    Raises NetproofError for a line that is none.
+    """
+    path = folder / AGGRESSORS_FILE
+    try:
+        lines = path.read_text().splitlines()
+    except FileNotFoundError:
+        return {}
+    if not lines or lines[0] != AGGRESSORS_HEADER:
+        raise NetproofError(f"{path}:1: the header {AGGRESSORS_HEADER!r} is missing")
+    found = {}
+    for number, line in enumerate(lines[1:], 2):
+        try:
+            step, began, ended, rows, why = line.split("\t")
+            found[step] = Aggression(float(began), float(ended), int(rows), why)
+        except ValueError as error:
+            said = shortened(repr(line))
+            raise NetproofError(f"{path}:{number}: {said} is no aggressor: {error}") from error
+    return found
+
+
+def of_report(path: Path) -> list[Loaded]:
+    """What a report of ReFrame's has of it; NetproofError where it has none that is whole."""
+    return labelled.of_report(path, KEY, Loaded.from_json, "measurement under load")

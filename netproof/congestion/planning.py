@@ -1,0 +1,225 @@
+"""The job script of a load test, and what it asks once it has its nodes: who measures beside whom.
+
+Which nodes a job gets is known only within it. ``python -m netproof.congestion.planning FOLDER``
+there draws the launches, and leaves them as a plan to be read and as text for the script.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from netproof.benchmarks.registry import OF_PAIRS
+from netproof.congestion.turns import Aggressor, Place, Turn, Victim, turns
+from netproof.errors import NetproofError
+from netproof.intake import json_reading
+from netproof.session import node_facts, plan
+from netproof.site.partition import Partition
+
+QUESTION_FILE = "load.json"
+"""What the job is to measure, beside its script."""
+
+TURNS_FILE = "load-turns.json"
+"""Its launches in their order."""
+
+LINES_FILE = "load-turns.sh"
+"""The same as text of the script."""
+
+NODE_LISTS = "*.nodes"
+"""The nodes of each step in the order of ranks."""
+
+ROW_S = 0.25
+"""Seconds of a row of an aggressor: by its rows it is seen that it sends."""
+
+THROUGHOUT = ("-iter", "1000000,1000000", "-time", str(ROW_S), "-root_shift", "off")
+"""Arguments of an aggressor: only its seconds end a row, and always the same rank is the root."""
+
+
+ONE_CALL = ("-iter", "1")
+"""Arguments of a victim: a row is one call."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a job is to measure: where, with what, how often, started by ``srun``."""
+
+    where: tuple[str, str, str]
+    extras: Mapping[str, Any]
+    leaves: Mapping[str, tuple[str, ...]]
+    victims: tuple[Victim, ...]
+    aggressors: tuple[Aggressor, ...]
+    rounds: int
+    seed: int
+    srun: tuple[str, ...]
+
+    @property
+    def partition(self) -> Partition:
+        """As checks see it."""
+        return Partition.model_validate(self.extras)
+
+
+def write_question(folder: Path, question: Question) -> None:
+    """Leave it in the job's folder."""
+    (folder / QUESTION_FILE).write_text(json.dumps(dataclasses.asdict(question)) + "\n")
+
+
+def read_question(folder: Path) -> Question:
+    """What ``write_question`` left; NetproofError where it is damaged."""
+    path = folder / QUESTION_FILE
+    try:
+        values = json_reading.json_file(path)
+        return Question(
+            tuple(values["where"]),
+            values["extras"],
+            {leaf: tuple(nodes) for leaf, nodes in values["leaves"].items()},
+            tuple(map(Victim, values["victims"])),
+            tuple(map(Aggressor, values["aggressors"])),
+            values["rounds"],
+            values["seed"],
+            tuple(values["srun"]),
+        )
+    except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise NetproofError(f"{path}: cannot be read: {error!r}") from error
+
+
+def read_turns(folder: Path) -> tuple[Turn, ...]:
+    """The launches that were drawn; NetproofError where none were, or the file is damaged."""
+    path = folder / TURNS_FILE
+    try:
+        return tuple(map(turn_of, json_reading.json_file(path)))
+    except FileNotFoundError:
+        said = f"{path}: the job did not come to draw its launches; see {folder}'s *.err"
+        raise NetproofError(said) from None
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        raise NetproofError(f"{path}: cannot be read: {error!r}") from error
+
+
+def turn_of(values: Mapping[str, Any]) -> Turn:
+    """The launch of plain values with its fields' names; KeyError, ValueError for other ones."""
+    return Turn(
+        values["round"],
+        Place(values["place"]),
+        Victim(values["victim"]),
+        Aggressor(values["aggressor"]),
+        values["beside"],
+        tuple(values["nodes"]),
+        tuple(values["others"]),
+    )
+
+
+def script(partition: Partition, folder: Path) -> str:
+    """Text of the job script: it has the launches drawn, and makes them."""
+    lines = plan.head(partition, 0, over_tcp=False, describe_nodes=True)
+    ask = shlex.join([sys.executable, "-m", "netproof.congestion.planning", str(folder)])
+    lines += [". ./beside.sh", f"{ask} || exit 4", f". ./{LINES_FILE}"]
+    return "\n".join(lines) + "\n"
+
+
+def size_files(
+    partition: Partition, victims: Sequence[Victim], aggressors: Sequence[Aggressor]
+) -> dict[str, str]:
+    """Name to text of the lists of message sizes: a line for each row that a step has to print."""
+    settings = partition.load_settings()
+    # Longer than any victim may take.
+    rows = int(4 * partition.step_limit_s / ROW_S)
+    asked = {
+        f"load-{one}": [one.size(partition.max_message_bytes)] * settings.repetitions
+        for one in victims
+    }
+    asked |= {f"load-{one}": [aggressor_bytes(partition)] * rows for one in aggressors}
+    return plan.size_files(asked)
+
+
+def aggressor_bytes(partition: Partition) -> int:
+    """Bytes of an aggressor's message."""
+    return min(partition.load_settings().bytes, partition.max_message_bytes)
+
+
+def lines(several: Sequence[Turn], question: Question) -> str:
+    """Shell text that makes the launches, each once."""
+    partition = question.partition
+    limit = partition.step_limit_s
+    found = []
+    for turn in several:
+        size = turn.victim.size(partition.max_message_bytes)
+        victim = _program(turn.victim, 2, size, ONE_CALL, partition)
+        launch = (
+            f"SLURM_HOSTFILE=$PWD/{turn.step}.nodes step {turn.step} {limit}"
+            f" {_srun(question, 2)} {shlex.join([*plan.RANK, *victim])}"
+        )
+        if not turn.beside:
+            found.append(launch)
+            continue
+        ranks, size = len(turn.others), aggressor_bytes(partition)
+        name, *words = _program(turn.aggressor, ranks, size, THROUGHOUT, partition)
+        # A single pair is no group among several.
+        if turn.aggressor is Aggressor.ONE_TO_ONE and ranks > 2:
+            words = [*OF_PAIRS.several_pairs, *words]
+        found += [
+            f"SLURM_HOSTFILE=$PWD/{turn.aggressor_step}.nodes begin_aggressor"
+            f" {turn.aggressor_step} {limit} {_srun(question, ranks)}"
+            f" {shlex.join([name, *words])} && {launch}",
+            f"end_aggressor {limit}",
+        ]
+    return "\n".join(found) + "\n"
+
+
+def _srun(question: Question, ranks: int) -> str:
+    # Slurm from 24.11 on refuses --nodes beside a file that names them.
+    words = ["--distribution=arbitrary", f"--ntasks={ranks}", "--kill-on-bad-exit=1"]
+    return shlex.join([*question.srun, *words])
+
+
+def _program(
+    one: Victim | Aggressor, ranks: int, size: int, arguments: Sequence[str], partition: Partition
+) -> list[str]:
+    """Program and arguments of a step, whose messages have one size in bytes."""
+    return OF_PAIRS.command(
+        OF_PAIRS.function(one.function),
+        ranks,
+        (size,),
+        plan.size_file(f"load-{one}"),
+        [*arguments, *partition.load_settings().arguments],
+    )
+
+
+def write_turns(folder: Path, jobid: str) -> None:
+    """Draw the launches of the job, on its own nodes, and leave them in its folder.
+
+    Raises NetproofError where these are too few, or its files are damaged.
+    """
+    question = read_question(folder)
+    nodes = node_facts.nodes_of_job(folder, jobid)
+    drawn = turns(
+        nodes,
+        question.leaves,
+        question.victims,
+        question.aggressors,
+        question.rounds,
+        question.seed,
+    )
+    for turn in drawn:
+        (folder / f"{turn.step}.nodes").write_text(_listed(turn.nodes))
+        if turn.beside:
+            (folder / f"{turn.aggressor_step}.nodes").write_text(_listed(turn.others))
+    (folder / LINES_FILE).write_text(lines(drawn, question))
+    document = json.dumps([dataclasses.asdict(turn) for turn in drawn], indent=1)
+    (folder / TURNS_FILE).write_text(document + "\n")
+
+
+def _listed(nodes: Sequence[str]) -> str:
+    return "".join(f"{node}\n" for node in nodes)
+
+
+if __name__ == "__main__":
+    try:
+        write_turns(Path(sys.argv[1]), os.environ["SLURM_JOB_ID"])
+    except NetproofError as error:
+        sys.exit(f"load: {error}")

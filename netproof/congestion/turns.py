@@ -1,0 +1,195 @@
+"""The launches of a load test: which victim, on which nodes, alone or beside which aggressor.
+
+After GPCNeT (Chunduri et al., "GPCNeT: designing a benchmark suite for inducing and measuring
+contention in HPC networks", SC19): a victim's nodes and those of what congests are disjoint.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from netproof.errors import NetproofError
+
+LEAST_NODES = 4
+"""Two for the victim, two for what congests."""
+
+SHORT_BYTES = 8
+"""GPCNeT's message of a latency and of an Allreduce."""
+
+
+class Victim(StrEnum):
+    """What is measured, between two nodes."""
+
+    LATENCY = "latency"
+    BANDWIDTH = "bandwidth"
+    ALLREDUCE = "allreduce"
+
+    @property
+    def function(self) -> str:
+        """The function of IMB-MPI1."""
+        return "Allreduce" if self is Victim.ALLREDUCE else "PingPong"
+
+    def size(self, most_bytes: int) -> int:
+        """Its message in bytes on a partition whose largest message is ``most_bytes``."""
+        return most_bytes if self is Victim.BANDWIDTH else SHORT_BYTES
+
+
+class Aggressor(StrEnum):
+    """What congests, on all other nodes."""
+
+    INCAST = "incast"
+    ALL_TO_ALL = "all-to-all"
+    BROADCAST = "broadcast"
+    ONE_TO_ONE = "one-to-one"
+
+    @property
+    def function(self) -> str:
+        """The function of IMB-MPI1: what may be unequal, libraries mostly gather without a tree."""
+        return {
+            Aggressor.INCAST: "Gatherv",
+            Aggressor.ALL_TO_ALL: "Alltoall",
+            Aggressor.BROADCAST: "Bcast",
+            Aggressor.ONE_TO_ONE: "PingPing",
+        }[self]
+
+
+class Place(StrEnum):
+    """Where the victim's two nodes are, as far as Slurm knows the switches."""
+
+    ANYWHERE = "anywhere"
+    WITHIN = "within a leaf"
+    ACROSS = "across leaves"
+
+    @property
+    def word(self) -> str:
+        """In the name of a step."""
+        return self.value.partition(" ")[0]
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One launch of a victim: in which round (from 1), where, alone or beside its aggressor.
+
+    ``nodes``: the victim's; ``others``: the aggressor's in the order of its ranks, those that stay
+    silent where it is alone; messages of an incast go to the first and of a broadcast come from it.
+    """
+
+    round: int
+    place: Place
+    victim: Victim
+    aggressor: Aggressor
+    beside: bool
+    nodes: tuple[str, ...]
+    others: tuple[str, ...]
+
+    @property
+    def subject(self) -> str:
+        """Stem of the names of such launches."""
+        when = "beside" if self.beside else "without"
+        return f"{self.victim}-{self.place.word}-{when}-{self.aggressor}"
+
+    @property
+    def step(self) -> str:
+        """Name of its step."""
+        return f"{self.subject}.{self.round}"
+
+    @property
+    def aggressor_step(self) -> str:
+        """Name of the step of its aggressor."""
+        return f"aggressor-{self.step}"
+
+
+def chosen(kind: type[StrEnum], text: str) -> tuple[StrEnum, ...]:
+    """The members that a list with commas names, or ``all``; NetproofError for others."""
+    if text == "all":
+        return tuple(kind)
+    names = dict.fromkeys(text.split(","))
+    unknown = [name for name in names if name not in list(kind)]
+    if unknown:
+        raise NetproofError(f"{unknown[0]!r} is none of {', '.join(kind)}")
+    return tuple(map(kind, names))
+
+
+def turns(
+    nodes: Sequence[str],
+    leaves: Mapping[str, Sequence[str]],
+    victims: Sequence[Victim],
+    aggressors: Sequence[Aggressor],
+    rounds: int,
+    seed: int,
+) -> tuple[Turn, ...]:
+    """The launches of a job on ``nodes`` in their order.
+
+    In each round nodes are drawn anew, and all that is compared is shuffled; alone and beside
+    stand next to each other, in an order that is drawn. ``leaves``: switch to its nodes, empty
+    where Slurm knows none. Raises NetproofError for fewer than ``LEAST_NODES`` nodes.
+    """
+    if len(nodes) < LEAST_NODES:
+        raise NetproofError(
+            f"the job has {len(nodes)} nodes, {', '.join(nodes)}, and load takes {LEAST_NODES}: two"
+            " for what is measured, two for what congests"
+        )
+    draw = random.Random(seed)
+    found: list[Turn] = []
+    for number in range(1, rounds + 1):
+        places = _drawn(nodes, leaves, draw)
+        compared = [
+            (place, victim, aggressor)
+            for place in places
+            for victim in victims
+            for aggressor in aggressors
+        ]
+        draw.shuffle(compared)
+        for place, victim, aggressor in compared:
+            measured, others = places[place]
+            # Pairs leave an odd node out.
+            odd = aggressor is Aggressor.ONE_TO_ONE and len(others) % 2
+            sending = others[:-1] if odd else others
+            both = [False, True]
+            draw.shuffle(both)
+            found += [
+                Turn(number, place, victim, aggressor, beside, measured, sending) for beside in both
+            ]
+    return tuple(found)
+
+
+def _drawn(
+    nodes: Sequence[str], leaves: Mapping[str, Sequence[str]], draw: random.Random
+) -> dict[Place, tuple[tuple[str, ...], tuple[str, ...]]]:
+    """The victim's nodes and the others, by place.
+
+    With leaves the victim is within one, and across two, while the others send the same: from leaf
+    to leaf, an incast to a node of the second.
+    """
+    below = [[node for node in of_leaf if node in nodes] for of_leaf in leaves.values()]
+    wide = [of_leaf for of_leaf in below if len(of_leaf) >= 2]
+    if len(wide) < 2:
+        shuffled = draw.sample(list(nodes), len(nodes))
+        return {Place.ANYWHERE: (tuple(shuffled[:2]), tuple(shuffled[2:]))}
+    first, second = (draw.sample(one, len(one)) for one in draw.sample(wide, 2))
+    rest = [draw.sample(one, len(one)) for one in below if set(one).isdisjoint(first + second)]
+    known = {node for one in below for node in one}
+    rest.append([node for node in nodes if node not in known])
+    drawn = {
+        Place.WITHIN: (first[0], first[1]),
+        Place.ACROSS: (first[0], second[-1]),
+    }
+    return {
+        place: (
+            measured,
+            tuple(
+                _in_turns([[node for node in one if node not in measured] for one in order]),
+            ),
+        )
+        for place, measured in drawn.items()
+        for order in [[second, first, *rest]]
+    }
+
+
+def _in_turns(several: Sequence[Sequence[str]]) -> Iterator[str]:
+    """The first of each, then the second of each, until all are through."""
+    for place in range(max(map(len, several))):
+        yield from (one[place] for one in several if place < len(one))

@@ -1,0 +1,157 @@
+"""What a network does under load, in words, as a table, and as plain values."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+
+from netproof.congestion.factors import Factor, Impact, Impacts, Statistic
+from netproof.congestion.loaded import Loaded
+from netproof.measurement.interval import Side
+from netproof.present.tables import TableColumn, print_table, say
+from netproof.present.wording import counted
+
+MOST_REFUSED = 10
+"""Rounds that do not count which are named; ``--json`` has all of them."""
+
+_MILLISECOND_US = 1000.0
+
+
+def factor_in_words(factor: Factor) -> str:
+    """With its interval, and on which side of its bound: ``4.4 (4.1 to 4.6), above 1.5``."""
+    if factor.value is None or factor.interval is None:
+        return "not known"
+    low, high = factor.interval
+    told = f"{factor.value:.3g} ({low:.3g} to {high:.3g})"
+    if factor.side is Side.BEYOND:
+        return f"{told}, above {factor.most:g}"
+    if factor.side is Side.ASTRIDE:
+        return f"{told}, undecided at {factor.most:g}"
+    return told
+
+
+def time_in_words(factor: Factor) -> str:
+    """Alone and beside: ``14.1 ms → 61.9 ms``."""
+    if factor.alone_us is None or factor.beside_us is None:
+        return "-"
+    return f"{_with_unit(factor.alone_us)} → {_with_unit(factor.beside_us)}"
+
+
+def _with_unit(time_us: float) -> str:
+    """With three digits that count, from a millisecond on in milliseconds."""
+    value, unit = (
+        (time_us, "µs") if time_us < _MILLISECOND_US else (time_us / _MILLISECOND_US, "ms")
+    )
+    return f"{value:.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"
+
+
+def waited_in_words(impact: Impact) -> str:
+    """How much of the time something waited for a CPU on the victim's nodes, alone and beside."""
+    if impact.waited is None:
+        return "not known"
+    alone, beside = impact.waited
+    return f"{100 * alone:.0f} → {100 * beside:.0f} %"
+
+
+def sentences(loaded: Loaded, found: Impacts) -> tuple[str, ...]:
+    """How it was measured, what is not known, and which rounds do not count."""
+    rounds = max((run.turn.round for run in loaded.runs), default=0)
+    told = [
+        f"{counted(rounds, 'round')} on {len(loaded.nodes)} nodes, each alone and beside next to"
+        " each other; a factor is beside over alone, with its 95 % interval over rounds."
+    ]
+    whys = [factor.why for one in found.impacts for factor in one.factors.values() if factor.why]
+    told += [f"Not known: {why}." for why in dict.fromkeys(whys)]
+    refused = [
+        f"{one.victim} beside {one.aggressor}, {one.place}, {why}"
+        for one in found.impacts
+        for why in one.refused
+    ]
+    told += [f"Does not count: {why}." for why in refused[:MOST_REFUSED]]
+    if len(refused) > MOST_REFUSED:
+        told.append(f"{len(refused) - MOST_REFUSED} other rounds do not count either.")
+    return tuple(told)
+
+
+def conclusion(found: Impacts) -> str:
+    """The worst factor of a mean, and what came of the bounds."""
+    known = [
+        (one.factors[Statistic.MEAN].value, one)
+        for one in found.impacts
+        if one.factors[Statistic.MEAN].value is not None
+    ]
+    if not known:
+        return "nothing is known: too few rounds count"
+    value, worst = max(known, key=lambda both: both[0])
+    said = f"{worst.victim} takes {value:.3g} times as long beside {worst.aggressor}, {worst.place}"
+    if found.beyond():
+        return f"above the bound: {said}"
+    return f"undecided: {said}" if found.undecided() else f"at worst {said}"
+
+
+def head() -> tuple[str, ...]:
+    """Titles of the columns of ``rows``."""
+    return (
+        *("measured", "beside", "where", *(str(one) for one in Statistic)),
+        *("mean time", "rounds", "waiting for a CPU"),
+    )
+
+
+def rows(found: Impacts) -> list[tuple[str, ...]]:
+    """A row for each factor, as text."""
+    return [
+        (
+            str(one.victim),
+            str(one.aggressor),
+            str(one.place),
+            *(factor_in_words(one.factors[statistic]) for statistic in Statistic),
+            time_in_words(one.factors[Statistic.MEAN]),
+            str(one.rounds),
+            waited_in_words(one),
+        )
+        for one in found.impacts
+    ]
+
+
+def print_load(loaded: Loaded, found: Impacts, out: Console) -> None:
+    """The conclusion, and a line for each victim beside each aggressor."""
+    say(out, f"{loaded.system}:{loaded.partition} {loaded.environment} under load", "bold")
+    bad = found.beyond()
+    say(out, conclusion(found), "red" if bad else "yellow" if found.undecided() else "")
+    columns = zip(head(), zip(*rows(found), strict=True), strict=True)
+    print_table([TableColumn(title, list(cells), right=False) for title, cells in columns], out)
+    for sentence in sentences(loaded, found):
+        say(out, sentence)
+
+
+def document(several: Sequence[tuple[Loaded, Impacts]]) -> dict[str, Any]:
+    """Plain values for ``json``: each session with its factors; times in µs."""
+    return {
+        "load": [
+            {
+                "system": loaded.system,
+                "partition": loaded.partition,
+                "environment": loaded.environment,
+                "nodes": list(loaded.nodes),
+                "beyond": found.beyond(),
+                "undecided": found.undecided(),
+                "factors": [_impact(one) for one in found.impacts],
+            }
+            for loaded, found in several
+        ]
+    }
+
+
+def _impact(impact: Impact) -> dict[str, Any]:
+    return {
+        "measured": str(impact.victim),
+        "beside": str(impact.aggressor),
+        "where": str(impact.place),
+        "rounds": impact.rounds,
+        "refused": list(impact.refused),
+        "waiting_for_cpu": None if impact.waited is None else list(impact.waited),
+        **{str(name): dataclasses.asdict(factor) for name, factor in impact.factors.items()},
+    }

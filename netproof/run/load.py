@@ -1,0 +1,132 @@
+"""The tests of a network under load: one job of victims beside aggressors, and what reads it.
+
+They are generated only where an aggressor is named, ``-S aggressors=all`` for instance, so that an
+acceptance run has none of it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import reframe as rfm
+import reframe.utility.udeps as udeps
+from reframe.core.builtins import run_after, run_before, sanity_function, variable
+from reframe.core.exceptions import ReframeError, SanityError
+
+from netproof.benchmarks.registry import OF_PAIRS
+from netproof.congestion import planning
+from netproof.congestion.loaded import AGGRESSORS_FILE, Loaded, of_job
+from netproof.congestion.planning import Question
+from netproof.congestion.turns import LEAST_NODES, Aggressor, Victim, chosen
+from netproof.errors import NetproofError
+from netproof.measurement.case import Case
+from netproof.run.all_nodes import count_usable, tree
+from netproof.run.jobs import Job, environments_of, name_of
+from netproof.session.job_files import Incomplete
+from netproof.site.partition import Partition
+
+ROUNDS = 6
+
+KEPT_FILES = [
+    *(planning.QUESTION_FILE, planning.TURNS_FILE, planning.LINES_FILE, planning.NODE_LISTS),
+    AGGRESSORS_FILE,
+]
+
+
+class UnderLoad(rfm.RegressionTestPlugin):
+    """What congests and what is measured; in both tests, so that ``-S`` sets it in both.
+
+    ``aggressors``, ``victims``: names with commas between, or ``all``; ``most_nodes``: those of the
+    job at most, 0 for all; ``rounds``: how often each victim is measured alone and beside each.
+    """
+
+    aggressors = variable(str, value="")
+    victims = variable(str, value="all")
+    most_nodes = variable(int, value=0)
+    rounds = variable(int, value=ROUNDS)
+
+    @run_after("init")
+    def insist_on_an_aggressor(self) -> None:
+        """Nowhere without one."""
+        self.valid_systems = ["*"] if self.aggressors else []
+        self.valid_prog_environs = environments_of(OF_PAIRS.name) if self.aggressors else []
+
+
+class LoadLaunches(Job, UnderLoad):
+    """Victims on two of a partition's nodes, alone and beside aggressors on all others."""
+
+    num_tasks_per_node = 1
+    keep_files = [*Job.keep_files, *KEPT_FILES]
+    tags = {"load"}
+
+    def cases(self) -> list[Case]:
+        """None that an acceptance run has."""
+        return []
+
+    @run_after("setup")
+    def take_nodes(self) -> None:
+        """All usable nodes, or as many as were asked for; fail before anything runs on too few."""
+        there = self.current_partition.extras["nodes"]
+        if not self.is_dry_run():
+            there = count_usable(self.current_partition.access, there)
+        self.num_tasks = min(there, self.most_nodes or there)
+        if self.num_tasks < LEAST_NODES:
+            raise ReframeError(
+                f"{self.current_partition.fullname} has {self.num_tasks} usable nodes for this, and"
+                f" load takes {LEAST_NODES}: two for what is measured, two for what congests"
+            )
+
+    @run_before("run")
+    def plan_launches(self) -> None:
+        """The launches are drawn by the script, which knows its nodes."""
+        extras = self.current_partition.extras
+        partition = Partition.model_validate(extras)
+        try:
+            victims, aggressors = chosen(Victim, self.victims), chosen(Aggressor, self.aggressors)
+        except NetproofError as error:
+            raise ReframeError(str(error)) from None
+        stage = Path(self.stagedir)
+        leaves, _ = tree() if not self.is_dry_run() else ({}, {})
+        srun = self.take_over_srun(partition)
+        where = (self.current_system.name, self.current_partition.name, self.current_environ.name)
+        question = Question(
+            where, extras, leaves, victims, aggressors, self.rounds, self.seed, tuple(srun)
+        )
+        planning.write_question(stage, question)
+        files = planning.size_files(partition, victims, aggressors)
+        self.write_files(planning.script(partition, stage), files, [])
+
+
+class LoadCheck(rfm.RunOnlyRegressionTest, UnderLoad):
+    """The launches were made; what they say is for whoever reads the report.
+
+    ``netproof_load`` holds them, for the session's report.
+    """
+
+    local = True
+    sourcesdir = None
+    executable = "true"
+    tags = {"load"}
+    launched_by: type[LoadLaunches]
+    netproof_kind = variable(str, value="load", loggable=True)
+    netproof_load = variable(dict, value={}, loggable=True)
+
+    @run_after("init")
+    def wait_for_launches(self) -> None:
+        """Run once the job is done."""
+        self.depends_on(name_of(self.launched_by), udeps.by_case)
+
+    @sanity_function
+    def is_there(self) -> bool:
+        """A launch is there that is whole; of the others the report has why not."""
+        job = self.getdep(name_of(self.launched_by))
+        try:
+            loaded: Loaded = of_job(Path(job.stagedir), str(job.job.jobid))
+        except Incomplete as error:
+            raise SanityError("; ".join(error.reasons)) from None
+        except NetproofError as error:
+            raise SanityError(str(error)) from None
+        if all(run.launch is None for run in loaded.runs):
+            raise SanityError(f"no launch is whole, the first so: {loaded.runs[0].fault}")
+        self.netproof_load = loaded.as_json()
+        return True

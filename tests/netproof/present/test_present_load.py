@@ -1,0 +1,116 @@
+"""What load does, as people read it: the conclusion, the table, plain values and the page."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import io
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from netproof.congestion import factors, loaded
+from netproof.congestion.loaded import Loaded
+from netproof.measurement.interval import Side
+from netproof.present import load as shown
+from netproof.present.html import load as pages
+
+JOB = Path(__file__).resolve().parents[2] / "data" / "jobs" / "load"
+
+
+def bounded(recorded: Loaded, **settings: float) -> Loaded:
+    """The same on a partition that has these settings of load."""
+    extras = {**recorded.partition_extras, "load": settings}
+    return dataclasses.replace(recorded, partition_extras=extras)
+
+
+@pytest.fixture(scope="module")
+def recorded() -> Loaded:
+    return loaded.of_job(JOB, "1")
+
+
+def text_of(one: Loaded) -> str:
+    out = Console(file=io.StringIO(), width=200)
+    shown.print_load(one, factors.impacts(one), out)
+    return out.file.getvalue()
+
+
+def test_the_conclusion_names_the_worst_and_what_came_of_bounds(recorded):
+    said = "bandwidth takes 3.31 times as long beside one-to-one, across leaves"
+    for settings, begins in (
+        ({}, "at worst "),
+        ({"most": 5.0}, "at worst "),
+        ({"most": 1.5}, "above the bound: "),
+        ({"most": 3.0}, "undecided: "),
+    ):
+        found = factors.impacts(bounded(recorded, **settings))
+        assert shown.conclusion(found) == begins + said
+
+
+def test_the_terminal_has_a_line_for_each_and_says_what_is_not_known(recorded):
+    text = text_of(recorded)
+    assert "testbed:tree mpich under load" in text
+    (within,) = (line for line in text.splitlines() if "within a leaf" in line)
+    assert "0.951 (0.903 to 1)" in within
+    assert "14.3 ms → 13.5 ms" in within
+    assert "99 → 100 %" in within
+    assert "not known" in within
+    assert "3 rounds on 8 nodes, each alone and beside next to each other" in text
+    assert "Not known: a launch has 16 repetitions, and a 99th percentile takes 100." in text
+
+
+@pytest.mark.parametrize(
+    ("alone_us", "beside_us", "words"),
+    [
+        (17.42, 34.81, "17.4 µs → 34.8 µs"),
+        (300.4, 1320.0, "300 µs → 1.32 ms"),
+        (14000.0, 2.1e6, "14 ms → 2100 ms"),
+    ],
+)
+def test_a_time_has_the_unit_that_fits_it(alone_us, beside_us, words):
+    factor = factors.Factor(2.0, (1.0, 3.0), alone_us, beside_us, None, None)
+    assert shown.time_in_words(factor) == words
+
+
+@pytest.mark.parametrize(
+    ("most", "side", "words"),
+    [
+        (None, None, "2 (1.5 to 2.5)"),
+        (3.0, Side.WITHIN, "2 (1.5 to 2.5)"),
+        (1.2, Side.BEYOND, "2 (1.5 to 2.5), above 1.2"),
+        (2.0, Side.ASTRIDE, "2 (1.5 to 2.5), undecided at 2"),
+    ],
+)
+def test_a_factor_in_words(most, side, words):
+    assert shown.factor_in_words(factors.Factor(2.0, (1.5, 2.5), 1, 2, most, side)) == words
+
+
+def test_rounds_that_do_not_count_are_told_with_the_reason(recorded):
+    runs = tuple(
+        dataclasses.replace(run, aggression=None) if run.turn.beside else run
+        for run in recorded.runs
+    )
+    text = text_of(dataclasses.replace(recorded, runs=runs))
+    assert "nothing is known: too few rounds count" in text
+    assert "Does not count: bandwidth beside one-to-one, across leaves, round 1: of" in text
+
+
+def test_plain_values_have_every_factor(recorded):
+    one = bounded(recorded, most=1.5)
+    document = json.loads(json.dumps(shown.document([(one, factors.impacts(one))])))
+    (session,) = document["load"]
+    assert session["beyond"] is True
+    across = next(found for found in session["factors"] if found["where"] == "across leaves")
+    assert across["mean"]["side"] == "beyond"
+    assert across["median"]["value"] > 3
+    assert across["99th percentile"]["value"] is None
+
+
+def test_the_page_has_the_conclusion_the_chart_and_the_table(recorded):
+    one = bounded(recorded, most=1.5)
+    text = html.unescape(pages.page([(one, factors.impacts(one))], ("vega.js",)))
+    assert text.index("above the bound: bandwidth") < text.index("application/json")
+    assert '"what":"bandwidth beside one-to-one"' in text
+    assert "3.31 (2.44 to 4.39), above 1.5" in text
