@@ -108,5 +108,5 @@ def _measured(
         settings,
         label=loaded.FOLDER,
         subject=partition,
-        what=f"{count} times alone and beside, at each place",
+        what=f"{count} times alone and alongside, at each place",
     )

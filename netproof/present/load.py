@@ -60,13 +60,13 @@ def sentences(loaded: Loaded, found: Impacts) -> tuple[str, ...]:
     """How it was measured, what is not known, and which rounds do not count."""
     rounds = max((run.turn.round for run in loaded.runs), default=0)
     told = [
-        f"{counted(rounds, 'round')} on {len(loaded.nodes)} nodes, each alone and beside next to"
-        " each other; a factor is beside over alone, with its 95 % interval over rounds."
+        f"{counted(rounds, 'round')} on {len(loaded.nodes)} nodes, each alone and alongside next to"
+        " each other; a factor is alongside over alone, with its 95 % interval over rounds."
     ]
     whys = [factor.why for one in found.impacts for factor in one.factors.values() if factor.why]
     told += [f"Not known: {why}." for why in dict.fromkeys(whys)]
     refused = [
-        f"{one.victim} beside {one.aggressor}, {one.place}, {why}"
+        f"{one.victim} alongside {one.aggressor}, {one.place}, {why}"
         for one in found.impacts
         for why in one.refused
     ]
@@ -86,7 +86,9 @@ def conclusion(found: Impacts) -> str:
     if not known:
         return "nothing is known: too few rounds count"
     value, worst = max(known, key=lambda both: both[0])
-    said = f"{worst.victim} takes {value:.3g} times as long beside {worst.aggressor}, {worst.place}"
+    said = (
+        f"{worst.victim} takes {value:.3g} times as long alongside {worst.aggressor}, {worst.place}"
+    )
     if found.beyond():
         return f"above the bound: {said}"
     return f"undecided: {said}" if found.undecided() else f"at worst {said}"
@@ -95,7 +97,7 @@ def conclusion(found: Impacts) -> str:
 def head() -> tuple[str, ...]:
     """Titles of the columns of ``rows``."""
     return (
-        *("measured", "beside", "where", *(str(one) for one in Statistic)),
+        *("measured", "alongside", "where", *(str(one) for one in Statistic)),
         *("mean time", "rounds", "waiting for a CPU"),
     )
 
@@ -148,7 +150,7 @@ def document(several: Sequence[tuple[Loaded, Impacts]]) -> dict[str, Any]:
 def _impact(impact: Impact) -> dict[str, Any]:
     return {
         "measured": str(impact.victim),
-        "beside": str(impact.aggressor),
+        "alongside": str(impact.aggressor),
         "where": str(impact.place),
         "rounds": impact.rounds,
         "refused": list(impact.refused),

@@ -23,7 +23,7 @@ class LoadSettings(Written):
 
     most: _Factor | None = Field(
         None,
-        description="how many times as long a victim's mean time may be beside an aggressor as"
+        description="how many times as long a victim's mean time may be alongside an aggressor as"
         " alone; by default it is shown",
     )
     most_99th: _Factor | None = Field(

@@ -37,7 +37,7 @@ def load(
         int, typer.Option("--nodes", min=0, help="Use so many nodes, 4 at least; 0 for all.")
     ] = 0,
     rounds: Annotated[
-        int, typer.Option("--rounds", min=3, help="How often each is measured alone and beside.")
+        int, typer.Option("--rounds", min=3, help="How often each is measured alone and alongside.")
     ] = 6,
     report: Annotated[
         Path | None,
@@ -56,7 +56,7 @@ def load(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure two nodes alone and beside others that congest, say what that costs."""
+    """Measure two nodes alone and alongside others that congest, say what that costs."""
     if (where is None) is (report is None):
         raise typer.BadParameter("give --system SYSTEM:PARTITION to measure, or --report to read")
     if where is not None and environment is None:

@@ -62,7 +62,7 @@ def _view(loaded: Loaded, found: Impacts) -> LoadView:
 def _rows(found: Impacts) -> Rows:
     return [
         {
-            "what": f"{one.victim} beside {one.aggressor}",
+            "what": f"{one.victim} alongside {one.aggressor}",
             "where": str(one.place),
             "factor": factor.value,
             "low": factor.interval[0],

@@ -38,7 +38,7 @@ def text_of(one: Loaded) -> str:
 
 
 def test_the_conclusion_names_the_worst_and_what_came_of_bounds(recorded):
-    said = "bandwidth takes 3.31 times as long beside one-to-one, across leaves"
+    said = "bandwidth takes 3.31 times as long alongside one-to-one, across leaves"
     for settings, begins in (
         ({}, "at worst "),
         ({"most": 5.0}, "at worst "),
@@ -57,7 +57,7 @@ def test_the_terminal_has_a_line_for_each_and_says_what_is_not_known(recorded):
     assert "14.3 ms → 13.5 ms" in within
     assert "99 → 100 %" in within
     assert "not known" in within
-    assert "3 rounds on 8 nodes, each alone and beside next to each other" in text
+    assert "3 rounds on 8 nodes, each alone and alongside next to each other" in text
     assert "Not known: a launch has 16 repetitions, and a 99th percentile takes 100." in text
 
 
@@ -94,7 +94,7 @@ def test_rounds_that_do_not_count_are_told_with_the_reason(recorded):
     )
     text = text_of(dataclasses.replace(recorded, runs=runs))
     assert "nothing is known: too few rounds count" in text
-    assert "Does not count: bandwidth beside one-to-one, across leaves, round 1: of" in text
+    assert "Does not count: bandwidth alongside one-to-one, across leaves, round 1: of" in text
 
 
 def test_plain_values_have_every_factor(recorded):
@@ -112,5 +112,5 @@ def test_the_page_has_the_conclusion_the_chart_and_the_table(recorded):
     one = bounded(recorded, most=1.5)
     text = html.unescape(pages.page([(one, factors.impacts(one))], ("vega.js",)))
     assert text.index("above the bound: bandwidth") < text.index("application/json")
-    assert '"what":"bandwidth beside one-to-one"' in text
+    assert '"what":"bandwidth alongside one-to-one"' in text
     assert "3.31 (2.44 to 4.39), above 1.5" in text
