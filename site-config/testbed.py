@@ -146,10 +146,11 @@ def _partition(switch, **more):
             # Calls of a size: so many, or what one megabyte allows.
             "imb_arguments": ["-iter", f"{60 if fast else 15},1"],
             # Two pairs at once ask for more than the cores can do where a link is fast, and read by
-            # them and not by it. 16 MB, or 4 messages, of a size.
+            # them and not by it. On a slow one a pair sends for more than a second: what else takes
+            # the cores for some tenths of one then weighs little. 16 MB at most of a size.
             "pairs": {
                 "together": 1 if fast else 0,
-                "arguments": ["-iter", "60,16"] if fast else ["-iter", "15,4"],
+                "arguments": ["-iter", "60,16"],
                 # A latency is that of the cores, as for _from_the_link; and what they give one pair
                 # more than another is no node's.
                 "quantities": ["rate"],

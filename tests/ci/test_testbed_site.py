@@ -109,3 +109,17 @@ def test_many_nodes_and_leaves_are_a_partition_with_the_cases_of_any(
 def test_reframe_looks_once_a_second_for_the_end_of_jobs_of_the_testbed_alone():
     general = site.gather(ROOT / "site-config")["general"]
     assert general == [{"poll_rate_min": 1, "target_systems": ["testbed"]}]
+
+
+@pytest.mark.parametrize("switch", ["fast-ethernet", "wide"])
+def test_a_pair_on_a_slow_link_sends_for_more_than_a_second(monkeypatch, switch):
+    """Both ways, so often as IMB is asked to, at the rate of the link."""
+    topology = ROOT / "ci" / "testbed" / ("wide.yaml" if switch == "wide" else "topology.yaml")
+    monkeypatch.setenv("NETPROOF_TOPOLOGY", str(topology))
+    found = site.load(ROOT / "site-config" / "testbed.py")["systems"][0]["partitions"]
+    extras = next(one["extras"] for one in found if one["name"] == switch)
+    _, calls = extras["pairs"]["arguments"]
+    repetitions, megabytes = map(int, calls.split(","))
+    size = extras["max_message_bytes"]
+    assert repetitions * size <= megabytes * 2**20
+    assert 2 * repetitions * size * 8 / (extras["link_mbit_s"] * 1e6) > 1
