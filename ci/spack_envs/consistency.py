@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from ci.spack_envs import toolchains
 from netproof.benchmarks.registry import FEATURES
 from netproof.site import spack
 from netproof.site.spack_files import SpackFileError, includes, load
@@ -35,6 +36,7 @@ def faults(folder: Path) -> Iterator[str]:
     for combination in table.build:
         yield from _environment(folder, combination)
     yield from _common(folder)
+    yield from toolchains.file_faults(folder)
 
 
 def _names(folder: Path, table: spack.BuildTable) -> Iterator[str]:

@@ -45,6 +45,21 @@ def versions(path: Path) -> dict[str, str]:
     return {name: ", ".join(sorted(each)) for name, each in found.items()}
 
 
+def built_by(path: Path) -> list[tuple[str, str, str]]:
+    """Each package, language and compiler of what a lock builds. Raises SpackFileError."""
+    specs = _specs(path)
+    try:
+        return [
+            (node["name"], language, specs[dependency["hash"]]["name"])
+            for node in specs.values()
+            for dependency in node.get("dependencies", [])
+            for language in dependency["parameters"]["virtuals"]
+            if language in ("c", "cxx", "fortran")
+        ]
+    except (KeyError, TypeError) as error:
+        raise SpackFileError(path, "", f"is no lock of Spack 1: {error!r}") from error
+
+
 def built_among(path: Path, packages: Sequence[str]) -> list[str]:
     """Those of ``packages`` that Spack would build by the lock, and not take as externals."""
     return sorted(

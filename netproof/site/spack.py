@@ -245,7 +245,7 @@ def inputs(combination: Combination, site: str, folder: Path = FOLDER) -> dict[s
     paths += sorted(
         path
         for path in (folder / "repo").rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
+        if path.is_file() and not _of_a_tool(path.relative_to(folder / "repo"))
     )
     if site:
         paths.append(folder / "site" / site / "packages.yaml")
@@ -253,6 +253,11 @@ def inputs(combination: Combination, site: str, folder: Path = FOLDER) -> dict[s
         if not path.resolve().is_relative_to(folder.resolve()):
             raise SpackFileError(environment, "include", f"{path} is not in {folder}")
     return {str(path.resolve().relative_to(folder.resolve())): _digest(path) for path in paths}
+
+
+def _of_a_tool(path: Path) -> bool:
+    """Python's caches, and hidden ones as ruff's: Spack reads neither."""
+    return any(part == "__pycache__" or part.startswith(".") for part in path.parts)
 
 
 def _digest(path: Path) -> str:

@@ -90,6 +90,7 @@ def _definitions(name: str, most: int) -> dict[str, Any]:
     return {"type": "array", "items": _object({name: specs}, name), "minItems": 1, "maxItems": 1}
 
 
+_TOOLCHAIN = {"type": "array", "items": _object({"spec": _TEXT, "when": _TEXT}, "spec", "when")}
 _INCLUDE = {
     "anyOf": [_TEXT, _object({"path": _TEXT, "optional": {"type": "boolean"}}, "path", "optional")]
 }
@@ -108,7 +109,13 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     "mpi": _object(
         {"definitions": _definitions("mpi", 1), "packages": _PACKAGES}, "definitions", "packages"
     ),
-    "compiler": _object({"packages": _PACKAGES}, "packages"),
+    "compiler": _object(
+        {
+            "toolchains": _object({"under_test": _TOOLCHAIN}, "under_test"),
+            "packages": _PACKAGES,
+        },
+        "toolchains",
+    ),
     "site": _object({"packages": _PACKAGES}, "packages"),
     "common": _object(
         {

@@ -33,7 +33,9 @@ def test_the_package_passes_spacks_audit(tmp_path):
         assert "passed" in ran.stdout
 
 
-def test_an_mpich_that_would_lack_verbs_is_not_begun(folder):
+def test_an_mpich_that_would_lack_verbs_is_not_begun(tmp_path):
+    folder = tmp_path / "spack-envs"
+    shutil.copytree(ROOT / "spack-envs", folder, symlinks=True)
     site = folder / "site" / "plain" / "packages.yaml"
     site.parent.mkdir()
     site.write_text('packages:\n  "libfabric:":\n    require: ["fabrics:=tcp,shm"]\n')
@@ -42,7 +44,7 @@ def test_an_mpich_that_would_lack_verbs_is_not_begun(folder):
         env={
             **os.environ,
             "NETPROOF_SPACK_ENVS": str(folder),
-            "NETPROOF_SPACK_BUILDS": str(folder.parent / "builds"),
+            "NETPROOF_SPACK_BUILDS": str(tmp_path / "builds"),
         },
         capture_output=True,
         text=True,
@@ -50,6 +52,6 @@ def test_an_mpich_that_would_lack_verbs_is_not_begun(folder):
     )
     assert ran.returncode == 1, ran.stdout + ran.stderr
     assert "mpich-gcc: verbs is missing, which is required: InfiniBand and RoCE" in ran.stdout
-    (log,) = folder.parent.rglob("build.log")
+    (log,) = tmp_path.rglob("build.log")
     assert " concretize" in log.read_text()
     assert " install " not in log.read_text()

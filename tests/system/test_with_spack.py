@@ -18,7 +18,21 @@ from netproof.site import spack
 ROOT = Path(__file__).resolve().parents[2]
 BUILT = ("mpich-gcc", "openmpi-clang")
 SITES = ("connectx", "slingshot", "ethernet")
-DEFAULT = [combination.name for combination in spack.table(ROOT / "spack-envs").build]
+TABLE = spack.table(ROOT / "spack-envs")
+DEFAULT = [combination.name for combination in TABLE.build]
+# What Spack calls them.
+COMPILERS = {
+    "gcc": "gcc",
+    "clang": "llvm",
+    "oneapi": "intel-oneapi-compilers",
+    "nvhpc": "nvhpc",
+    "aocc": "aocc",
+}
+CELLS = [
+    spack.Combination(mpi, compiler)
+    for mpi in ("openmpi", "mpich", "mvapich", "intelmpi")
+    for compiler in COMPILERS
+]
 
 pytestmark = pytest.mark.skipif(
     shutil.which("spack") is None,
@@ -53,7 +67,10 @@ def spack_envs(envs: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def without_its_compilers(site: Path, place: Path) -> None:
-    """Puts stand-ins for a site's compilers, since Spack leaves out those that do not run."""
+    """Puts stand-ins for a site's compilers: of one that does not run, Spack knows no libc.
+
+    Each is this machine's GCC, so that what is tried is the concretizing and no compiler.
+    """
     lines = site.read_text().splitlines()
     for number, line in enumerate(lines):
         found = re.fullmatch(r"(\s+)(c|cxx|fortran): (/\S+)", line)
@@ -81,14 +98,39 @@ def test_each_default_environment_concretizes_on_each_example_of_a_site(
     ran = spack_envs(envs, "concretize", name, "--site", site)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     locked = spack.build_folder(combination, envs) / "spack.lock"
+    insist_on_roots(locked, combination, envs)
+    assert lock.built_among(locked, ("slurm", "pmix", "rdma-core")) == []
+
+
+@pytest.mark.parametrize(
+    "cell", [cell for cell in CELLS if cell.name not in DEFAULT], ids=lambda cell: cell.name
+)
+def test_each_other_cell_concretizes_with_a_sites_compiler_or_has_its_reason(
+    envs, tmp_path, monkeypatch, cell
+):
+    if cell in TABLE.excluded:
+        assert TABLE.excluded[cell]
+        return
+    monkeypatch.setenv(spack.BUILDS, str(envs.parent / "builds"))
+    without_its_compilers(envs / "site" / "connectx" / "packages.yaml", tmp_path / "compilers")
+    assert spack_envs(envs, "add", cell.mpi, cell.compiler).returncode == 0
+    ran = spack_envs(envs, "concretize", cell.name, "--site", "connectx")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    insist_on_roots(spack.build_folder(cell, envs) / "spack.lock", cell, envs)
+
+
+def insist_on_roots(locked: Path, combination: spack.Combination, envs: Path) -> None:
+    """The lock has the MPI library and the benchmarks, which are of the combination's compiler."""
+    library = spack.mpi(combination, "", envs).package
     roots = lock.roots(locked)
     assert set(roots) == {
-        *(spack.mpi(combination, "", envs).package, "netpipe"),
+        *(library, "netpipe"),
         *("intel-mpi-benchmarks", "osu-micro-benchmarks"),
     }
-    wanted = {"gcc": "gcc", "clang": "llvm"}[combination.compiler]
-    assert [root["compiler"].split("@")[0] for root in roots.values()] == [wanted] * 4
-    assert lock.built_among(locked, ("slurm", "pmix", "rdma-core")) == []
+    compilers = {name: root["compiler"].split("@")[0] for name, root in roots.items()}
+    if combination.mpi == "intelmpi":
+        assert compilers.pop(library) == ""
+    assert set(compilers.values()) == {COMPILERS[combination.compiler]}
 
 
 @pytest.fixture(scope="module")

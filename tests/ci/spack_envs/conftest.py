@@ -28,8 +28,15 @@ concretize)
     *mpich*) lock=mpich-gcc ;;
     *) lock=openmpi-clang ;;
     esac
+    # One lock for each MPI library: the compiler's name is that of the environment.
+    case $own in
+    *-clang) compiler=llvm ;;
+    *) compiler=gcc ;;
+    esac
     sed "s,/srv/cluster/,$STAND_IN_PROJECT/,; s/12[.]2[.]0/${STAND_IN_GCC-12.2.0}/g" \\
-        "$STAND_IN_DATA/$lock.lock" >"$own/spack.lock"
+        "$STAND_IN_DATA/$lock.lock" |
+        sed -E 's/"name": ?"(gcc|llvm)"/"name":"'"${STAND_IN_COMPILER-$compiler}"'"/g' \\
+            >"$own/spack.lock"
     ;;
 install)
     case " ${STAND_IN_FAILS-} " in

@@ -235,8 +235,9 @@ def test_a_site_that_is_not_there_is_refused(spack_envs, stand_in):
     ran = spack_envs("build", "--site", "debain12")
     assert ran.returncode == 2
     assert (
-        "site/debain12/packages.yaml; sites: connectx, debian12, ethernet, slingshot" in ran.stderr
-    )
+        "site/debain12/packages.yaml; sites: connectx, debian12, ethernet, generic-x86_64,"
+        " slingshot"
+    ) in ran.stderr
 
 
 def test_lock_files_are_kept_and_used_again_while_the_files_are_the_same(

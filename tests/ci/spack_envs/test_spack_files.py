@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ci.spack_envs import command, consistency
+from ci.spack_envs import command, consistency, toolchains
 from netproof.site import spack
 from netproof.site.spack_files import SCHEMAS, SpackFileError, includes, load
 
@@ -56,7 +56,13 @@ def test_an_unknown_key_fails(name, folder):
         load(path, KINDS[name])
 
 
-@pytest.mark.parametrize("name", [n for n in KINDS if KINDS[n] in ("mpi", "compiler", "site")])
+WITH_PACKAGES = ("mpi", "compiler", "site")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [n for n, kind in KINDS.items() if kind in WITH_PACKAGES and n != "compiler/gcc.yaml"],
+)
 def test_an_unknown_key_of_a_package_fails(name, folder):
     path = folder / name
     changed(path, "packages:\n", "packages:\n  surprise: {requires: ['@1']}\n")
@@ -106,7 +112,9 @@ def test_each_mpi_pins_one_version_and_comments_on_its_variants(path):
     (requirement,) = content["packages"][package]["require"]
     assert requirement.startswith("@")
     comments = [line for line in path.read_text().splitlines() if line.startswith("#")]
-    for variant in requirement.split()[1:]:
+    *variants, toolchain = requirement.split()[1:]
+    assert toolchain == toolchains.UNDER_TEST
+    for variant in variants:
         name = variant.split("=")[0].lstrip("+~")
         assert any(name in line for line in comments), variant
     assert len(comments) >= 4
@@ -165,6 +173,32 @@ def test_an_exclusion_has_a_reason(folder):
 def test_a_feature_that_no_benchmark_brings_is_named(folder):
     changed(folder / "common.yaml", "netproof_features: [imb]", "netproof_features: [omb]")
     assert "netproof_features are ['omb', 'netpipe-tcp', 'netpipe-mpi', 'osu']" in faults(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "toolchain", "said"),
+    [
+        ("mpi/mpich.yaml", " %under_test", "mpi/mpich.yaml: packages.mpich.require: has no %under"),
+        ("mpi/intelmpi.yaml", " %under_test", "packages.intel-oneapi-mpi.require: has no %under"),
+        ("common.yaml", "%under_test", "packages.intel-mpi-benchmarks.require: has no %under_test"),
+    ],
+)
+def test_what_no_toolchain_binds_is_named(folder, name, toolchain, said):
+    path = folder / name
+    whole = path.read_text()
+    path.write_text(whole.replace(toolchain, " +x", 1))
+    assert said in faults(folder)
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("compiler/*.yaml")), ids=lambda path: path.stem)
+def test_each_compiler_binds_what_is_under_test_and_nothing_else(path):
+    content = load(path, "compiler")
+    entries = content["toolchains"]["under_test"]
+    assert [entry["when"] for entry in entries] == ["%c", "%cxx", "%fortran"]
+    for entry in entries:
+        assert entry["spec"].startswith(f"{entry['when']}=")
+    compilers = {entry["spec"].partition("=")[2] for entry in entries} - {"gcc"}
+    assert set(content.get("packages", {})) == compilers
 
 
 def test_an_mpi_without_a_pmi_flavour_is_named(folder):

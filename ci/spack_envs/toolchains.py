@@ -1,0 +1,56 @@
+"""Which compiler builds what: whether the files say it, and whether a spack.lock does it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from ci.spack_envs import lock
+from netproof.site import spack
+from netproof.site.spack import Combination
+from netproof.site.spack_files import SpackFileError, load
+
+UNDER_TEST = "%under_test"
+"""In a requirement: by the combination's compiler."""
+BELOW = "gcc"
+"""What builds tools and the libraries below MPI."""
+
+
+def file_faults(folder: Path) -> Iterator[str]:
+    """MPI libraries and benchmarks that no file requires the combination's compiler of."""
+    try:
+        content = load(folder / "common.yaml", "common")
+        names = [spec.split("@")[0] for spec in content["definitions"][0]["apps"]]
+        wanted = [("common.yaml", content, name) for name in names]
+        for path in sorted(folder.glob("mpi/*.yaml")):
+            content = load(path, "mpi")
+            (package,) = content["definitions"][0]["mpi"]
+            wanted.append((f"mpi/{path.name}", content, package))
+    except SpackFileError:
+        return
+    for name, content, package in wanted:
+        required = content["packages"].get(package, {}).get("require", [])
+        if not any(UNDER_TEST in str(entry).split() for entry in required):
+            yield f"{name}: packages.{package}.require: has no {UNDER_TEST}: any compiler would do"
+
+
+def lock_faults(combination: Combination, folder: Path) -> list[str]:
+    """What an environment's lock builds by another compiler than it has to, in a sentence each.
+
+    Roots are under test; all else is GCC's. Raises SpackFileError.
+    """
+    path = spack.build_folder(combination, folder) / "spack.lock"
+    fragment = folder / "compiler" / f"{combination.compiler}.yaml"
+    entries = load(fragment, "compiler")["toolchains"]["under_test"]
+    pairs = [entry["spec"].lstrip("%").partition("=") for entry in entries]
+    tested = {language: compiler.partition("@")[0] for language, _, compiler in pairs}
+    roots = lock.roots(path)
+    found = []
+    for package, language, compiler in lock.built_by(path):
+        wanted = tested[language] if package in roots else BELOW
+        if compiler != wanted:
+            found.append(
+                f"{combination.name}: the {language} compiler of {package} is {compiler}, and has"
+                f" to be {wanted}: a requirement in the site's file would say so"
+            )
+    return found

@@ -1,0 +1,103 @@
+"""The committed locks are of the files beside them, and have what the files require."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ci.spack_envs import build, fabrics, lock, release, toolchains
+from netproof.site import spack
+from netproof.site.spack_files import load
+
+ROOT = Path(__file__).resolve().parents[3]
+FOLDER = ROOT / "spack-envs"
+LOCKS = sorted(path.parent for path in FOLDER.glob("locks/*/*/spack.lock"))
+each_lock = pytest.mark.parametrize(
+    "kept", LOCKS, ids=lambda kept: f"{kept.parent.name}-{kept.name}"
+)
+
+
+def test_there_are_some_of_a_generic_linux():
+    names = [kept.name for kept in LOCKS if kept.parent.name == "generic-x86_64"]
+    assert names == ["mpich-gcc", "openmpi-gcc"]
+
+
+def now(kept: Path) -> dict[str, object]:
+    """What a lock that is made now would be made of."""
+    pair = release.pair(FOLDER)
+    site = kept.parent.name
+    return {
+        "spack": f"{pair['spack'].tag.removeprefix('v')} ({pair['spack'].commit})",
+        "recipes": pair["packages"].commit,
+        "site": site,
+        "files": spack.inputs(spack.table(FOLDER).named(kept.name), site, FOLDER),
+    }
+
+
+@each_lock
+def test_it_is_of_the_files_the_site_and_the_releases_as_they_are(kept):
+    assert build.kept_fault(kept, now(kept)) == "", (
+        f"ci/spack-envs concretize {kept.name} --site {kept.parent.name} --build-slurm"
+        f" --locks {kept.parent} makes it anew"
+    )
+
+
+def test_what_tools_leave_beside_the_files_changes_nothing(folder):
+    combination = spack.table(folder).named("mpich-gcc")
+    before = spack.inputs(combination, "generic-x86_64", folder)
+    for name in ("repo/.ruff_cache/x", "repo/spack_repo/__pycache__/x"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("1")
+    assert spack.inputs(combination, "generic-x86_64", folder) == before
+
+
+@each_lock
+def test_it_has_the_versions_the_compilers_and_the_fabrics_that_are_required(kept, folder):
+    combination = spack.table(folder).named(kept.name)
+    own = spack.build_folder(combination, folder)
+    own.mkdir(parents=True)
+    shutil.copyfile(kept / "spack.lock", own / "spack.lock")
+    mpi = spack.mpi(combination, kept.parent.name, folder)
+    roots = lock.roots(kept / "spack.lock")
+    (required,) = load(FOLDER / "mpi" / f"{combination.mpi}.yaml", "mpi")["packages"][mpi.package][
+        "require"
+    ]
+    assert f"@{roots[mpi.package]['version']}" == required.split()[0]
+    for app in load(FOLDER / "common.yaml", "common")["definitions"][0]["apps"]:
+        name, _, version = app.split()[0].partition("@")
+        assert roots[name]["version"] == version
+    assert toolchains.lock_faults(combination, folder) == []
+    said = fabrics.in_lock(kept / "spack.lock", mpi.package)
+    assert fabrics.faults(kept.name, mpi, said, insist=True) == []
+
+
+@each_lock
+def test_its_externals_are_the_distributions(kept):
+    nodes = json.loads((kept / "spack.lock").read_text())["concrete_specs"].values()
+    assert {node["external"]["path"] for node in nodes if "external" in node} == {"/usr"}
+
+
+@pytest.mark.slow
+def test_a_changed_fragment_makes_it_stale_and_build_says_so(spack_envs, stand_in, folder):
+    path = folder / "mpi" / "mpich.yaml"
+    path.write_text(path.read_text().replace("~fortran", "+fortran"))
+    ran = spack_envs("build", "mpich-gcc", "--site", "generic-x86_64", "--locked")
+    assert ran.returncode == 1
+    assert (
+        "locks/generic-x86_64/mpich-gcc/spack.lock is not used: mpi/mpich.yaml has changed since"
+        " it was made."
+    ) in ran.stdout
+    assert stand_in() == []
+
+
+@pytest.mark.slow
+def test_other_packages_of_spack_make_it_stale_and_build_says_so(spack_envs, stand_in):
+    ran = spack_envs(
+        *("build", "mpich-gcc", "--site", "generic-x86_64", "--locked", "--any-release"),
+        STAND_IN_PACKAGES="0" * 40,
+    )
+    assert ran.returncode == 1
+    assert "is not used: Spack's package repository was d4f7c711a6a4" in ran.stdout

@@ -1,0 +1,74 @@
+"""What is under test is of its own compiler and all else GCC's, or the lock is refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ci.spack_envs import lock, toolchains
+from netproof.site import spack
+from netproof.site.spack import Combination
+from netproof.site.spack_files import SpackFileError
+
+DATA = Path(__file__).resolve().parents[3] / "tests" / "data" / "spack"
+
+
+def locked(folder: Path, combination: Combination, name: str) -> Path:
+    """The recorded lock ``name`` as that of the combination."""
+    own = spack.build_folder(combination, folder)
+    own.mkdir(parents=True)
+    return Path(shutil.copyfile(DATA / f"{name}.lock", own / "spack.lock"))
+
+
+@pytest.mark.parametrize(
+    ("combination", "name"),
+    [
+        (Combination("mpich", "gcc"), "mpich-gcc"),
+        (Combination("mpich", "gcc"), "mpich-gcc-from-source"),
+        (Combination("openmpi", "clang"), "openmpi-clang"),
+    ],
+)
+def test_recorded_locks_are_of_the_compilers_that_they_have_to_be(folder, combination, name):
+    path = locked(folder, combination, name)
+    assert len(lock.built_by(path)) >= 3
+    assert toolchains.lock_faults(combination, folder) == []
+
+
+def test_what_is_under_test_is_not_of_another_compiler(folder):
+    combination = Combination("mpich", "clang")
+    locked(folder, combination, "mpich-gcc")
+    assert toolchains.lock_faults(combination, folder)[0] == (
+        "mpich-clang: the c compiler of netpipe is gcc, and has to be llvm: a requirement in the"
+        " site's file would say so"
+    )
+
+
+def test_what_is_below_is_gccs_whatever_is_under_test(folder):
+    combination = Combination("mpich", "oneapi")
+    path = locked(folder, combination, "mpich-gcc-from-source")
+    content = json.loads(path.read_text())
+    for node in content["concrete_specs"].values():
+        if node["name"] == "gcc":
+            node["name"] = "intel-oneapi-compilers"
+    path.write_text(json.dumps(content))
+    (said,) = toolchains.lock_faults(combination, folder)
+    assert said.startswith("mpich-oneapi: the c compiler of libfabric is intel-oneapi-compilers")
+    assert "has to be gcc" in said
+
+
+def test_a_lock_of_another_form_is_refused(tmp_path):
+    path = tmp_path / "spack.lock"
+    path.write_text('{"concrete_specs": {"a": {"name": "x", "dependencies": [{}]}}}')
+    with pytest.raises(SpackFileError, match="is no lock of Spack 1"):
+        lock.built_by(path)
+
+
+@pytest.mark.slow
+def test_a_lock_of_the_wrong_compiler_is_not_installed(spack_envs, stand_in):
+    ran = spack_envs("build", "mpich-clang", STAND_IN_COMPILER="gcc")
+    assert ran.returncode == 1
+    assert "the c compiler of netpipe is gcc, and has to be llvm" in ran.stdout
+    assert stand_in() == ["mpich-clang concretize"]
