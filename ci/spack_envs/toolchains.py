@@ -12,8 +12,6 @@ from netproof.site.spack_files import SpackFileError, load
 
 UNDER_TEST = "%under_test"
 """In a requirement: by the combination's compiler."""
-BELOW = "gcc"
-"""What builds tools and the libraries below MPI."""
 
 
 def file_faults(folder: Path) -> Iterator[str]:
@@ -35,9 +33,10 @@ def file_faults(folder: Path) -> Iterator[str]:
 
 
 def lock_faults(combination: Combination, folder: Path) -> list[str]:
-    """What an environment's lock builds by another compiler than it has to, in a sentence each.
+    """Roots that an environment's lock builds by another compiler than its fragment says.
 
-    Roots are under test; all else is GCC's. Raises SpackFileError.
+    A sentence for each language of each. What is below them may be of any: Spack takes few
+    compilers, and GCC where the combination's does not build it. Raises SpackFileError.
     """
     path = spack.build_folder(combination, folder) / "spack.lock"
     fragment = folder / "compiler" / f"{combination.compiler}.yaml"
@@ -47,10 +46,9 @@ def lock_faults(combination: Combination, folder: Path) -> list[str]:
     roots = lock.roots(path)
     found = []
     for package, language, compiler in lock.built_by(path):
-        wanted = tested[language] if package in roots else BELOW
-        if compiler != wanted:
+        if package in roots and compiler != tested[language]:
             found.append(
                 f"{combination.name}: the {language} compiler of {package} is {compiler}, and has"
-                f" to be {wanted}: a requirement in the site's file would say so"
+                f" to be {tested[language]}: the site's file takes the requirement away"
             )
     return found

@@ -20,9 +20,9 @@ each_lock = pytest.mark.parametrize(
 )
 
 
-def test_there_are_some_of_a_generic_linux():
+def test_each_default_environment_has_one_of_a_generic_linux():
     names = [kept.name for kept in LOCKS if kept.parent.name == "generic-x86_64"]
-    assert names == ["mpich-gcc", "openmpi-gcc"]
+    assert names == ["mpich-clang", "mpich-gcc", "openmpi-clang", "openmpi-gcc"]
 
 
 def now(kept: Path) -> dict[str, object]:
