@@ -13,6 +13,7 @@ from netproof.errors import NetproofError
 from netproof.present import tables
 from netproof.present.html import study_page
 from netproof.session import session
+from netproof.session.labelled import folder_of
 from netproof.session.session import Session
 from netproof.site import shipped
 from netproof.studies import literature
@@ -98,7 +99,7 @@ def _told(
     """
     if reports:
         return [one for path in reports for one in tune.told_by(path)]
-    folder = restoring.folder_of(judging.reports_folder())
+    folder = folder_of(judging.reports_folder(), restoring.FOLDER)
     told: list[tuple[Sweep, Tuned]] = []
     for system in sorted({result.system for result in found.results}):
         several, faults = kept_sweeps.newest(folder, system, study.sweeps)
@@ -122,7 +123,7 @@ def checks(study: Study) -> tuple[str, ...]:
 def _measured(study: Study, where: str) -> Path:
     """The report of the study's cases on a partition, measured now."""
     labelled.place(where)
-    folder = judging.reports_folder() / FOLDER
+    folder = folder_of(judging.reports_folder(), FOLDER)
     report = folder / f"run-{study.name}-{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
     # ReFrame looks for it in names from which spaces are taken out.
     pattern = f"^({'|'.join(checks(study))})(%|$)"
