@@ -44,15 +44,16 @@ def settings_of(folder: Path, *, others: int) -> dict[str, str]:
 @pytest.mark.testbed
 def test_a_socket_buffer_that_is_far_too_small_is_seen_to_cost_rate(testbed, run, tmp_path):
     report = settings_of(tmp_path, others=1)
-    values = ("--values", "2048,262144", "--rounds", "3")
+    # So small a buffer waits for the peer's delayed acknowledgements, so its rate differs up to
+    # twice between launches: an interval over three rounds would hold 1 now and then.
+    values = ("--values", "2048", "--rounds", "7")
     ran = run(tmp_path, "netproof", "tune", "socket-buffer", *WHERE, *values, "--json", **report)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     (swept,) = json.loads(ran.stdout)["sweeps"]
-    assert swept["rounds"] == 3
-    gains = {one["value"]: one["ranges"]["long"] for one in swept["values"]}
-    assert gains["2048"]["interval"][1] < 1, gains
-    assert gains["262144"]["factor"] > gains["2048"]["factor"]
-    assert (swept["recommended"] or {}).get("value") != "2048"
+    assert swept["rounds"] == 7
+    (smallest,) = swept["values"]
+    assert smallest["ranges"]["long"]["interval"][1] < 1, smallest["ranges"]
+    assert swept["recommended"] is None
     (kept,) = (tmp_path / "tuning").glob("run-socket-buffer-*.json")
     # No verdict takes it for an acceptance run.
     assert not list(tmp_path.glob("run-*.json"))
@@ -60,7 +61,7 @@ def test_a_socket_buffer_that_is_far_too_small_is_seen_to_cost_rate(testbed, run
     assert again.stdout == ran.stdout
     read = run(tmp_path, "netproof", "tune", "--report", str(kept), **report)
     assert "socket buffer" in read.stdout
-    assert "3 rounds of 2 values, each alongside the default" in read.stdout
+    assert "7 rounds of 1 value, each alongside the default" in read.stdout
 
 
 @pytest.mark.testbed
