@@ -146,14 +146,17 @@ def red(verdict: Verdict) -> dict[tuple, Judged]:
     return {one.case.key(): one for one in verdict.cases if one.failed}
 
 
-def criteria_of(several: Iterable[Judged]) -> Counter[str]:
-    """By how many of these cases each criterion is against them."""
+def unclear(verdict: Verdict) -> dict[tuple, Judged]:
+    """The cases that are inconclusive, by key."""
+    return {one.case.key(): one for one in verdict.cases if one.level is Level.INCONCLUSIVE}
+
+
+def criteria_of(several: Iterable[Judged], level: Level = Level.FAIL) -> Counter[str]:
+    """By how many of these cases each criterion is against them, at that level."""
     return Counter(
         name
         for one in several
-        for name in {
-            ruling.finding.criterion for ruling in one.rulings if ruling.level is Level.FAIL
-        }
+        for name in {ruling.finding.criterion for ruling in one.rulings if ruling.level is level}
     )
 
 
@@ -161,7 +164,7 @@ def print_planted(recorded: Sequence[Recorded], out: Console) -> bool:
     """The table of planted changes; whether all were found often enough."""
     rows, enough = [], True
     for plant in plants(recorded[0].matrix):
-        found, cases, flags, by = 0, 0, 0, Counter()
+        found, undecided, cases, flags, by = 0, 0, 0, 0, Counter()
         for one in recorded:
             verdict, having = one.judged_with(plant)
             new = {
@@ -169,14 +172,21 @@ def print_planted(recorded: Sequence[Recorded], out: Console) -> bool:
                 for key, judged in red(verdict).items()
                 if key in having and key not in red(one.verdict)
             }
+            asks = unclear(verdict).keys() & having - unclear(one.verdict).keys()
             found += bool(new)
+            undecided += bool(asks and not new)
             flags += len(new)
             cases += len(having)
             by += criteria_of(new.values())
+            if not new:
+                asking = [unclear(verdict)[key] for key in asks]
+                by += criteria_of(asking, Level.INCONCLUSIVE)
         enough = enough and found >= FOUND_OF_TEN * len(recorded)
         said = ", ".join(f"{name} {count}" for name, count in by.most_common()) or "-"
-        rows.append((plant.name, f"{found} of {len(recorded)}", f"{flags} of {cases}", said))
-    _print_markdown(("planted", "sessions red", "cases red", "by"), rows, out)
+        reds = f"{found} of {len(recorded)}"
+        rows.append((plant.name, reds, str(undecided), f"{flags} of {cases}", said))
+    heading = ("planted", "sessions red", "only inconclusive", "cases red", "by")
+    _print_markdown(heading, rows, out)
     return enough
 
 

@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 
 from ci import power
+from netproof.criteria import Level
 from netproof.measurement.curve import Curve
 from netproof.session import session
 from netproof.site.matrix import Matrix
@@ -47,6 +48,14 @@ def test_a_spike_is_found_in_the_cases_that_have_it_and_in_no_other(recorded):
     assert having == over_mpi
 
 
+def test_a_benchmark_that_is_slow_at_all_sizes_disagrees_with_the_other(recorded):
+    verdict, having = recorded.judged_with(plant(recorded, "IMB of the score baseline 3 times"))
+    new = [one for key, one in power.red(verdict).items() if key in having]
+    assert new
+    assert set(power.criteria_of(new)) == {"agreement"}
+    assert any("common sizes" in why for one in new for why in one.said(Level.FAIL))
+
+
 def test_what_no_case_has_changes_nothing(recorded):
     verdict, having = recorded.judged_with(plant(recorded, "Alltoall"))
     assert having == set()
@@ -60,7 +69,9 @@ def test_the_tables_count_sessions_and_cases(recorded):
     text = out.file.getvalue()
     assert "| criterion, nothing planted | fail | inconclusive | warn | pass |" in text
     assert "| NetPIPE over MPI 20 times slower at 2 KiB | 1 of 1 |" in text
-    assert "| Alltoall 4 times slower from 32 to 64 KiB, one MPI | 0 of 1 | 0 of 0 | - |" in text
+    assert (
+        "| Alltoall 4 times slower from 32 to 64 KiB, one MPI | 0 of 1 | 0 | 0 of 0 | - |" in text
+    )
     assert not enough
 
 

@@ -27,13 +27,13 @@ def launches(*factors: float, slow: dict[int, float] | None = None) -> Companion
     return Companion(median_curve(several), several)
 
 
-def test_the_slower_one_fails_and_names_size_and_the_other():
+def test_the_slower_one_fails_and_names_the_other():
     slow, other = launches(2.9, 3, 3.1), launches(0.99, 1, 1.01)
     found = agreement(slow, {"NetPIPE": other}, where="IMB PingPong")
     assert (found.level, found.against) == (Level.FAIL, "NetPIPE")
     assert found.value == pytest.approx(3)
     assert "3 times (95% interval" in found.why
-    assert "of NetPIPE, which sends the same" in found.why
+    assert "by NetPIPE, which sends the same" in found.why
     assert agreement(other, {"IMB": slow}, where="NetPIPE").level is Level.PASS
 
 
@@ -41,6 +41,62 @@ def test_one_size_is_enough():
     spiked = launches(0.99, 1, 1.01, slow={1024: 6})
     found = agreement(spiked, {"IMB": launches(0.99, 1, 1.01)}, where="NetPIPE")
     assert (found.level, found.size) == (Level.FAIL, 1024)
+
+
+MANY = tuple(1 << power for power in range(12, 20))
+
+
+def curves(*factors: float, of: tuple[int, ...] = MANY) -> Companion:
+    times = [tuple(factor * (50 + size / 117) for size in of) for factor in factors]
+    several = tuple(Curve(of, one) for one in times)
+    return Companion(median_curve(several), several)
+
+
+def scattered(*factors: float) -> Companion:
+    """Launches of which at each size another one is slow."""
+    several = tuple(
+        Curve(
+            MANY,
+            tuple(
+                factor * (50 + size / 117) * (4 if at % 3 == number else 1)
+                for at, size in enumerate(MANY)
+            ),
+        )
+        for number, factor in enumerate(factors)
+    )
+    return Companion(median_curve(several), several)
+
+
+def test_a_curve_that_is_slow_as_a_whole_fails_though_no_size_is_sure_of_it():
+    slow, other = scattered(2.9, 3, 3.1), scattered(1, 1.02, 0.98)
+    found = agreement(slow, {"NetPIPE": other}, where="IMB PingPong")
+    assert (found.level, found.size, found.against) == (Level.FAIL, None, "NetPIPE")
+    assert found.value == pytest.approx(3, rel=0.05)
+    assert found.interval[0] > 2
+    assert "over 8 common sizes, 4096 to 524288 bytes" in found.why
+    assert "interval over launches" in found.why
+    assert "above 2 is flagged" in found.why
+
+
+def test_of_one_launch_a_slow_curve_is_inconclusive():
+    found = agreement(curves(3), {"NetPIPE": curves(1)}, where="IMB PingPong")
+    assert (found.level, found.size) == (Level.INCONCLUSIVE, None)
+    assert "interval over sizes 3 to 3" in found.why
+    assert "takes 3 launches of both" in found.why
+    assert agreement(curves(1), {"IMB": curves(3)}, where="NetPIPE").level is Level.SHOWN
+
+
+def test_of_one_launch_some_slow_sizes_are_shown():
+    spiked = Curve(MANY, tuple((50 + size / 117) * (1 if size < 1 << 15 else 4) for size in MANY))
+    found = agreement(Companion(spiked, (spiked,)), {"NetPIPE": curves(1)}, where="x")
+    assert found.level is Level.SHOWN
+
+
+def test_of_one_launch_few_sizes_tell_nothing():
+    found = agreement(
+        curves(3, of=MANY[:5]), {"NetPIPE": curves(1, of=MANY[:5])}, where="IMB PingPong"
+    )
+    assert found.level is Level.SHOWN
 
 
 def test_few_launches_assert_nothing():
