@@ -166,6 +166,8 @@ def _partition(switch, **more):
             "driver_counters": False,
             # The same link, always healthy: how much one carries here is the machine's to say.
             "twin": [str(_root / "ci/testbed/twin"), switch.name],
+            # All nodes are in a virtual machine, mostly.
+            "pace": [str(_opt / "testbed" / "pace")],
             "may_differ": {"link_mbit_s": "ethtool has a rate of its own for a veth"},
             "criteria": _criteria(bandwidth_from=131072 if fast else 32768),
             **more,

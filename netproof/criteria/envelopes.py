@@ -88,8 +88,8 @@ def above_envelope(
     interval of the ratio, where both sides have two or more; ``crossings``: the link that a
     configuration's messages cross, where they cross one; ``pairs``: launches of the first and the
     second configuration made next to each other, two or more, by which alone the two are then
-    compared: the median of the pairs' ratios, with its interval. A size fails if the ratio to any
-    other fails with its whole interval; else the largest ratio decides.
+    compared: the pseudomedian of the pairs' ratios, with its interval. A size fails if the ratio to
+    any other fails with its whole interval; else the largest ratio decides.
     """
     all_sizes = replace(settings, least_size=1)
     everything = {where: times_of(curve, all_sizes).at for where, curve in curves.items()}
@@ -200,8 +200,8 @@ def _compare(side: _Side, other: _Side, size: int, added_us: float) -> _Compared
     if len(together) > 1:
         ratios = [own / (theirs + added_us) for own, theirs in together]
         own_us, other_us = (median(times) for times in zip(*together, strict=True))
-        interval = intervals.of_median(ratios)
-        return _Compared(median(ratios), interval, other, added_us, own_us, other_us, len(together))
+        interval, value = intervals.of_pseudomedian(ratios), intervals.pseudomedian(ratios)
+        return _Compared(value, interval, other, added_us, own_us, other_us, len(together))
     own_us, other_us = side.points.at[size], other.points.at[size]
     expected = [time + added_us for time in other.times(size)]
     interval = intervals.of_ratio(side.times(size), expected)

@@ -85,14 +85,19 @@ class DisturbanceSettings:
     ``others``: used by other programs; ``steal``: given to others by the hypervisor. A node is
     its job's own while it measures, and its daemons take some thousandths of it: a tenth is
     another program. What is stolen is taken without regard to what waits for it, so half of that
-    is too much. 1: never. Raises NetproofError for what is no share from 0 to 1.
+    is too much. 1: never. ``pace``: how many times as far apart the node's CPUs may be in one of
+    two launches that are compared next to each other; see ``pace``. Raises NetproofError for what
+    is no share from 0 to 1, and for a ``pace`` below 1.
     """
 
     others: float = 0.1
     steal: float = 0.05
+    pace: float = 1.5
 
     def __post_init__(self) -> None:
         """Refuse what the class says it refuses."""
+        if not 1 <= self.pace < math.inf:
+            raise NetproofError(f"DisturbanceSettings: pace={self.pace}: it is a ratio, 1 or more")
         for name in ("others", "steal"):
             bound = getattr(self, name)
             if not 0 <= bound <= 1:

@@ -11,6 +11,7 @@ from netproof.run.further_cases import Done, FurtherCase
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict import comparing, confirming, disturbing, judgement, limits, refining
 from netproof.verdict.judgement import Job
+from netproof.verdict.next_to_each_other import pairs_needed
 from netproof.verdict.subject import Ruling, Subject
 
 AGAINST = (Level.FAIL, Level.INCONCLUSIVE)
@@ -56,9 +57,10 @@ def undecided(several: Sequence[Done]) -> Undecided:
         confirm = subject.settings.confirm
         enough = len(done.launches) >= confirm.launches
         if done.asked.peers:
-            if len(done.launches) < done.asked.rounds() and not (
-                enough and disturbing.never_calm(subject)
-            ):
+            in_vain = enough and disturbing.never_calm(subject)
+            if done.asked.paired:
+                enough = len(done.launches) >= pairs_needed(done.asked.subject)
+            if len(done.launches) < done.asked.rounds() and not in_vain:
                 rulings = _comparing(subject, done.asked.peers, done.asked.baseline)
                 whys = _against(rulings)
                 if done.launches and (done.asked.elsewhere or not enough):

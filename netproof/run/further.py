@@ -87,7 +87,8 @@ def read(
                 )
                 partition = Partition.model_validate(asked.extras)
                 launch = job_files.with_twin(launch, folder, step, case, partition, recorded)
-                launch = _with_peers(launch, folder, asked, recorded, places)
+                job_files.insist_on_pace(launch, folder, step, case, partition)
+                launch = _with_peers(launch, folder, asked, recorded, places, partition)
                 launches.append(dataclasses.replace(launch, further=True))
             except Incomplete as error:
                 faults += error.reasons
@@ -108,22 +109,26 @@ def _with_peers(
     asked: FurtherCase,
     recorded: Mapping[str, StepRecord],
     places: Sequence[str],
+    partition: Partition,
 ) -> Launch:
     """A launch with those that were made next to it in other environments.
 
     Its loads are those of the one that was disturbed most. Raises Incomplete where one of them is
     not complete, ParseError and OSError.
     """
-    peers, loads = [], [launch.loads]
+    peers, loads, paces = [], [launch.loads], list(launch.paces)
     for name in asked.paired:
         case = dataclasses.replace(asked.case, environment=name)
         step = f"{asked.step}{plan.peer_suffix(places.index(name))}.{launch.number}"
         sizes, reader = launch.curve.sizes, _reader(folder, case)
         beside = job_files.read_launch(folder, step, launch.number, recorded, case, sizes, reader)
+        job_files.insist_on_pace(beside, folder, step, case, partition)
         crashed = job_files.crashes(folder, step, launch.number, recorded)
         peers.append(Peer(name, beside.curve, crashed))
         loads.append(beside.loads)
-    return dataclasses.replace(launch, peers=tuple(peers), loads=max(loads, key=others_share))
+        paces += beside.paces
+    noisiest = max(loads, key=others_share)
+    return dataclasses.replace(launch, peers=tuple(peers), loads=noisiest, paces=tuple(paces))
 
 
 def _made(

@@ -12,7 +12,7 @@ from pathlib import Path
 from netproof.benchmarks import registry
 from netproof.benchmarks.outputs import text_of
 from netproof.errors import NetproofError, ParseError, shortened
-from netproof.measurement import counters, disturbance
+from netproof.measurement import counters, disturbance, pace
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.payload import Payload
@@ -142,6 +142,7 @@ def _measured(
         crashed += crashes(folder, step, number, recorded)
         try:
             launch = read_launch(folder, step, number, recorded, case, asked, read)
+            insist_on_pace(launch, folder, step, case, partition)
             done.append(with_twin(launch, folder, step, case, partition, recorded))
         except Incomplete as error:
             reasons += error.reasons
@@ -228,6 +229,7 @@ def read_launch(
         raise Incomplete(faults)
     loads = disturbance.loads(errors, said, cpu_by_node(said))
     counted = counters.counters(errors, said, {use.node for use in ranks})
+    read_pace = pace.pace(errors, said, case.environment)
     return Launch(
         number,
         entry.order,
@@ -238,7 +240,17 @@ def read_launch(
         loads,
         counters=counted,
         payload=None if counted is None else _payload(folder, step, case, ranks),
+        paces=() if read_pace is None else (read_pace,),
     )
+
+
+def insist_on_pace(
+    launch: Launch, folder: Path, step: str, case: Case, partition: Partition
+) -> None:
+    """Raises Incomplete where a launch inside a node has none though the partition asks for it."""
+    inside = case.ranks == case.ranks_per_node
+    if partition.pace and inside and not launch.paces:
+        raise Incomplete([f"{folder / f'{step}.err'}: {step} did not tell its node's pace"])
 
 
 def _payload(folder: Path, step: str, case: Case, ranks: Sequence[RankUse]) -> Payload:

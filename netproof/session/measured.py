@@ -19,12 +19,13 @@ from netproof.measurement.disturbance import NodeLoad, Scheduled
 from netproof.measurement.eager_limit import EagerLimit
 from netproof.measurement.landmarks import ASYMPTOTIC, LANDMARK_NAMES, Landmarks, landmarks
 from netproof.measurement.launches import median_curve, spread
+from netproof.measurement.pace import Pace
 from netproof.measurement.payload import Payload
 from netproof.measurement.readings import LandmarkSettings
 from netproof.session.measured_shapes import LANDMARKS_SHAPE, RANGE, SHAPE
 from netproof.site.partition import Partition
 
-NOT_ALWAYS = (*RANGE, "scheduled", "loads", "twin", "peers", "counters", "payload")
+NOT_ALWAYS = (*RANGE, "scheduled", "loads", "twin", "peers", "counters", "payload", "paces")
 """And other fields that are left out where nothing is known."""
 
 
@@ -108,7 +109,8 @@ class Launch:
     the link's healthy twin, next to the launch, where the partition has one; ``peers``: launches
     in other environments next to it, whose ``loads`` are among its own. ``counters``: what the
     network of its nodes counted, None of sessions before that was recorded; ``payload``: what it
-    had to send between its nodes, known or not wherever there are counters.
+    had to send between its nodes, known or not wherever there are counters. ``paces``: of a launch
+    inside a node, and of its ``peers``, where the partition has a command for that.
     """
 
     number: int
@@ -123,6 +125,7 @@ class Launch:
     peers: tuple[Peer, ...] = ()
     counters: Counters | None = None
     payload: Payload | None = None
+    paces: tuple[Pace, ...] = ()
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Launch:
@@ -140,6 +143,7 @@ class Launch:
             tuple(map(Peer.from_json, values.get("peers", ()))),
             Counters.from_json(values["counters"]) if "counters" in values else None,
             Payload(**values["payload"]) if "payload" in values else None,
+            tuple(map(Pace.from_json, values.get("paces", ()))),
         )
 
     def nodes(self) -> tuple[str, ...]:

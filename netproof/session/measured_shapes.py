@@ -114,6 +114,7 @@ LAUNCH_SHAPE = Keys(
         "peers": Each(_PEER_SHAPE),
         "counters": _COUNTERS_SHAPE,
         "payload": Keys({"bytes": OrNone(WHOLE), "why": TEXT}),
+        "paces": Each(Keys({"environment": TEXT, "ns": OrNone(NUMBER), "why": TEXT})),
     },
 )
 

@@ -25,6 +25,9 @@ SIZE_FILES = "sizes-*.txt"
 PEER_FILES = "peer-*.sh"
 """The files beside it that set up the environments which launches are compared with."""
 
+PACE_FILE = "pace.sh"
+"""The file beside it that has the partition's ``pace``."""
+
 RANK = ("bash", "./rank.sh")
 NPTCP = ("bash", "./nptcp.sh")
 
@@ -382,6 +385,9 @@ def head(
         f"figures_out={shlex.quote(registry.figures('out'))}",
         f"job_nodes {node_facts.JOB_NODES_FILE} || exit 3",
     ]
+    if partition.pace:
+        # A file, since a launch in another environment has none of the job's variables.
+        lines.append(f"echo {shlex.quote(shlex.join(partition.pace))} >{PACE_FILE}")
     lines += [decider] if decider else []
     if describe_nodes:
         lines.append(node_facts.node_step(partition.interface))

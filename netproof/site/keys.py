@@ -297,6 +297,12 @@ class PartitionExtras(_OfBenchmarks):
         description="command, word by word, that runs NetPIPE's NPtcp at both ends of a healthy"
         " link of the same kind, with the arguments that follow; empty where there is no such link",
     )
+    pace: _Words = Field(
+        [],
+        description="command, word by word, that prints how many ns two CPUs of its node take to"
+        " hand a cache line over, asked after each launch inside a node: for virtual machines,"
+        " whose CPUs the hypervisor moves",
+    )
     tuning_hook: _Words = Field(
         [],
         description="command, word by word, that reads and sets what takes root on the node where"

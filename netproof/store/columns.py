@@ -235,6 +235,15 @@ _PEERS = {
     )
 }
 
+_PACES = {
+    "paces": StoreColumn(
+        pa.list_(pa.struct([("environment", _TEXT), ("ns", _NUMBER), ("why", _TEXT)])),
+        "of a launch inside a node, and of its `peers`: how long two of the node's CPUs took to"
+        " hand a cache line over, ns, or why that is not known; null without",
+        True,
+    )
+}
+
 _AGAIN_CRASHES = {
     "made": StoreColumn(
         _COUNT,
@@ -308,7 +317,7 @@ ADDED = {
     "nodes": tuple(_FACTS),
     "curves": tuple(_RANGE),
     "again_curves": tuple(_RANGE),
-    "launches": (*_SCHEDULED, *_FURTHER, *_TWIN, *_PEERS, *_COUNTERS),
+    "launches": (*_SCHEDULED, *_FURTHER, *_TWIN, *_PEERS, *_COUNTERS, *_PACES),
     "again": (*_AGAIN_LOADS, *_AGAIN_CRASHES),
     "cases": (
         *(*_CRASHES, *_INCONCLUSIVE, "asymptotic_mb_s", "half_performance_bytes", "intervals"),
@@ -449,6 +458,7 @@ TABLES: dict[str, StoreTable] = {
             **_TWIN,
             **_PEERS,
             **_COUNTERS,
+            **_PACES,
         },
     ),
     "curves": StoreTable(

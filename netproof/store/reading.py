@@ -271,6 +271,8 @@ def _beside(launch: Mapping[str, Any]) -> dict[str, Any]:
             }
             for peer in launch["peers"]
         ]
+    if launch["paces"] is not None:
+        found["paces"] = launch["paces"]
     return found
 
 

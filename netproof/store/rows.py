@@ -338,6 +338,7 @@ def _launch(rows: Rows, key: Mapping[str, Any], ranks_per_node: int, launch: Lau
                 for peer in launch.peers
             ]
             or None,
+            "paces": [dataclasses.asdict(one) for one in launch.paces] or None,
             **_counted(launch),
         }
     )

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from netproof import criteria
 from netproof.benchmarks import registry
 from netproof.criteria import Finding, Level
 from netproof.measurement.case import Case
-from netproof.measurement.curve import Curve
-from netproof.session.measured import Measured
+from netproof.measurement.disturbance import disturbed
+from netproof.measurement.pace import unlike
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict.disturbing import disturbances, undisturbed, without_noise
 from netproof.verdict.judgement import companion, rule
+from netproof.verdict.next_to_each_other import Pair, Pairs, chosen, pairs_needed
 from netproof.verdict.subject import Ruling, Subject
 
 
@@ -127,11 +128,15 @@ def envelopes(members: Sequence[Subject]) -> dict[Subject, list[Ruling]]:
     crossings = {
         str(member): crossing for member in members if (crossing := member.crossing()) is not None
     }
-    pairs, holders = _pairs(members, calm)
+    pairs = _pairs(members)
     # Partitions may have bounds of their own; mostly they have the same.
     found = {
         settings: criteria.above_envelope(
-            curves, settings, launches=launches, crossings=crossings, pairs=pairs
+            curves,
+            settings,
+            launches=launches,
+            crossings=crossings,
+            pairs={sides: one.launches for sides, one in pairs.items()},
         )
         for settings in {member.settings.envelope for member in members}
     }
@@ -140,7 +145,9 @@ def envelopes(members: Sequence[Subject]) -> dict[Subject, list[Ruling]]:
         if len(members) == 1 and finding.level is Level.UNDEFINED:
             return Ruling(finding, Level.SHOWN, finding.reason)
         sides = (finding.where, finding.against or "")
-        both = [text for side in holders.get(sides, sides) for text in noise.get(side, ())]
+        if sides in pairs:
+            return rule(member, _of_pairs(finding, pairs[sides]), None)
+        both = [text for side in sides for text in noise.get(side, ())]
         return rule(member, without_noise(finding, tuple(dict.fromkeys(both))), None)
 
     rulings: dict[Subject, list[Ruling]] = {}
@@ -153,33 +160,37 @@ def envelopes(members: Sequence[Subject]) -> dict[Subject, list[Ruling]]:
     return rulings
 
 
-def _pairs(
-    members: Sequence[Subject], calm: Mapping[str, Measured]
-) -> tuple[dict[tuple[str, str], list[tuple[Curve, Curve]]], dict[tuple[str, str], list[str]]]:
-    """Launches of two cases next to each other, both ways round, and whose launches they are of.
+def _of_pairs(finding: Finding, pairs: Pairs) -> Finding:
+    """A finding that rests on launches next to each other: too few of them show no failure."""
+    if not pairs.short or finding.level not in (Level.FAIL, Level.INCONCLUSIVE):
+        return finding
+    reason = f"{finding.reason}; {pairs.short}"
+    return dataclasses.replace(finding, level=Level.INCONCLUSIVE, reason=reason)
 
-    ``calm``: each case without disturbed launches. Fewer pairs than confirming takes are none.
-    """
-    places = {(one.case.partition, one.case.environment): str(one) for one in members}
-    pairs: dict[tuple[str, str], list[tuple[Curve, Curve]]] = defaultdict(list)
-    holders: dict[tuple[str, str], list[str]] = defaultdict(list)
+
+def _pairs(members: Sequence[Subject]) -> dict[tuple[str, str], Pairs]:
+    """Launches of each two cases next to each other, both ways round."""
+    places = {(one.case.partition, one.case.environment): one for one in members}
+    made: dict[tuple[str, str], list[Pair]] = defaultdict(list)
+    needed: dict[tuple[str, str], int] = {}
     for member in members:
-        label = str(member)
-        for launch in calm[label].launches:
+        settings = member.settings.disturbance
+        for launch in member.measured.launches:
+            noise = disturbed(launch.loads, settings)
+            paces = {one.environment: one for one in launch.paces}
+            own = paces.get(member.case.environment)
             for peer in launch.peers:
                 other = places.get((member.case.partition, peer.environment))
                 if other is None:
                     continue
-                pairs[label, other].append((launch.curve, peer.curve))
-                pairs[other, label].append((peer.curve, launch.curve))
-                for sides in ((label, other), (other, label)):
-                    if label not in holders[sides]:
-                        holders[sides].append(label)
-    needed = {str(member): member.settings.confirm.launches for member in members}
-    enough = {
-        sides: several for sides, several in pairs.items() if len(several) >= needed[sides[0]]
-    }
-    return enough, {sides: holders[sides] for sides in enough}
+                apart = unlike(own, paces.get(peer.environment), settings.pace)
+                why = (*noise, *([apart] if apart else []))
+                one_way = (str(member), str(other))
+                made[one_way].append(Pair(launch.curve, peer.curve, why))
+                made[one_way[::-1]].append(Pair(peer.curve, launch.curve, why))
+                for sides in (one_way, one_way[::-1]):
+                    needed[sides] = max(needed.get(sides, 0), pairs_needed(member))
+    return {sides: chosen(several, needed[sides]) for sides, several in made.items()}
 
 
 def _folded(rulings: Sequence[Ruling]) -> list[Ruling]:

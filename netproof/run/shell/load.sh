@@ -39,6 +39,19 @@ load_after() {
         "$counted_before" "$counted" >&2
 }
 
+# pace_after NODE: how far its CPUs are apart, by the partition's command, which the job wrote into a
+# file; of a launch inside one node.
+pace_after() {
+    local said
+    [ -e pace.sh ] && [ "${SLURM_STEP_NUM_NODES:-}" = 1 ] || return 0
+    if said=$(bash ./pace.sh 2>&1) && [[ $said == +([0-9.]) ]]; then
+        printf 'netproof pace on %s\t%s\tend\n' "$1" "$said" >&2
+        return
+    fi
+    said=${said//[[:cntrl:]]/ }
+    printf 'netproof pace on %s\tabsent: %s\tend\n' "$1" "${said:-the command said nothing}" >&2
+}
+
 # state PID: the letter of its state in $state; fails where there is no such process.
 state() {
     read -r state 2>/dev/null </proc/"$1"/stat || return

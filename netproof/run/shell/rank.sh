@@ -20,5 +20,6 @@ status=$?
 if [ "$SLURM_LOCALID" -eq 0 ]; then
     load_after "$node"
     network_after "$node"
+    pace_after "$node"
 fi
 exit "$status"

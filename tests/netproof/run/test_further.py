@@ -15,6 +15,7 @@ from netproof.measurement.counters import Counters, NodeCounters, Source
 from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import NodeLoad
 from netproof.measurement.links import Link
+from netproof.measurement.pace import Pace
 from netproof.measurement.payload import Payload
 from netproof.run import deciding, further_rounds
 from netproof.run.deciding import undecided
@@ -27,7 +28,7 @@ from netproof.site.partition import Partition, ScoreBaseline
 from netproof.verdict import comparing, judgement
 from netproof.verdict.confirming import rule_all, settled
 from netproof.verdict.limits import Limits
-from netproof.verdict.subject import Subject
+from netproof.verdict.subject import Ruling, Subject
 
 ROOT = Path(__file__).resolve().parents[3]
 SESSIONS = ROOT / "tests" / "data" / "sessions"
@@ -456,11 +457,57 @@ class TestCompared:
         assert deciding.compared(everyone, [fast], None) == []
         assert deciding.compared(everyone, [between], None) == []
         assert undecided([Done(kept)]).whole
-        assert undecided([self.next_to(launched_on(kept, 2), 20.0)]).whole
+        # Three pairs may agree by chance, where a machine has two paces.
+        assert undecided([self.next_to(launched_on(kept, 3), 20.0)]).whole
         # All of the ratio is above ten times, or all of it below: nothing is open any more.
-        assert not undecided([self.next_to(launched_on(kept, 3), 20.0)])
-        assert not undecided([self.next_to(launched_on(kept, 3), 5.0, 5.1)])
-        assert undecided([self.next_to(launched_on(kept, 4), 5.0, 20.0)]).whole
+        assert not undecided([self.next_to(launched_on(kept, 6), 20.0)])
+        assert not undecided([self.next_to(launched_on(kept, 6), 5.0, 5.1)])
+        assert undecided([self.next_to(launched_on(kept, 6), 5.0, 20.0)]).whole
+
+    def test_what_was_in_the_way_of_pairs_is_no_failure_and_asks_for_more(self, pingpong):
+        """A launch was disturbed, so that too few pairs are left: those made apart do not count."""
+        slow, _ = several = self.configurations(pingpong, 20.0, 1.0)
+        (kept,) = deciding.compared([Done(one) for one in several], [slow], None)
+        done = self.next_to(launched_on(kept, 7), 20.0)
+        noisy = [
+            dataclasses.replace(one, loads=(BUSY,)) if at < 2 else one
+            for at, one in enumerate(done.launches)
+        ]
+        assert undecided([dataclasses.replace(done, launches=tuple(noisy))]).whole
+        subject = dataclasses.replace(done, launches=tuple(noisy)).subject()
+        (ruling, *_) = comparing.envelopes([subject, *kept.peers])[subject]
+        assert ruling.level is Level.INCONCLUSIVE
+        assert "nothing was in the way of 5 of 7 pairs, and a failure takes 6: " in ruling.why
+        assert "others used 40 %" in ruling.why
+        more = dataclasses.replace(done, launches=(*noisy, done.launches[-1])).subject()
+        (ruling, *_) = comparing.envelopes([more, *kept.peers])[more]
+        assert ruling.level is Level.FAIL
+
+    def test_launches_of_unlike_pace_do_not_count(self, pingpong):
+        slow, fast = self.configurations(pingpong, 7.0, 1.0)
+
+        def ruled(*paces: tuple[float | None, float]) -> Ruling:
+            done = self.next_to(launched_on(slow, len(paces), 7.0), 7.0)
+            launches = []
+            for launch, (own, other) in zip(done.launches, paces, strict=True):
+                # The CPUs far apart slow a launch three times.
+                times = tuple(time * (3 if own == 150 else 1) for time in launch.curve.time_us)
+                curve = dataclasses.replace(launch.curve, time_us=times)
+                read = (
+                    Pace("mpi-0", own, "" if own else "there is one CPU"),
+                    Pace("mpi-1", other),
+                )
+                launches.append(dataclasses.replace(launch, curve=curve, paces=read))
+            subject = dataclasses.replace(done, launches=tuple(launches)).subject()
+            return comparing.envelopes([subject, fast.subject])[subject][0]
+
+        alike, apart = (25.0, 26.0), (150.0, 25.0)
+        assert ruled(*[alike] * 6, *[apart] * 9).level is Level.PASS
+        short = ruled(*[alike] * 2, *[apart] * 9)
+        assert short.level is Level.INCONCLUSIVE
+        assert "the node's CPUs were 25 ns apart for mpi-1 and 150 ns for mpi-0" in short.why
+        unknown = ruled(*[alike] * 2, *[apart] * 7, *[(None, 25.0)] * 2)
+        assert "the pace of a launch in mpi-0 is not known: there is one CPU" in unknown.why
 
     def test_a_pace_that_changes_between_launches_does_not_change_the_ratio_of_pairs(
         self, pingpong

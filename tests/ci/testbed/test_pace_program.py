@@ -1,0 +1,29 @@
+"""How far the CPUs of this machine are apart, by the program of the testbed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parents[3] / "ci" / "testbed" / "pace.c"
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory) -> Path:
+    if shutil.which("cc") is None:
+        pytest.skip("there is no C compiler here: ci/setup installs one for the testbed")
+    built = tmp_path_factory.mktemp("pace") / "pace"
+    command = ["cc", "-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-o", str(built)]
+    subprocess.run([*command, str(SOURCE), "-lpthread"], check=True)
+    return built
+
+
+def test_two_cpus_hand_a_line_over_in_some_time(program):
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("this machine has one CPU")
+    ran = subprocess.run([program], capture_output=True, text=True, check=True)
+    assert 0 < int(ran.stdout) < 1_000_000

@@ -1,0 +1,80 @@
+"""How far the CPUs of a node are apart, as a launch's step tells it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from netproof.errors import ParseError
+from netproof.measurement.pace import Pace, pace, unlike
+
+SHELL = Path(__file__).resolve().parents[3] / "netproof" / "run" / "shell"
+ERRORS = Path("mpi-inside-oneway.1.err")
+
+
+def test_it_is_read_from_among_other_lines():
+    text = "netproof rank 0 on n1: 1 s wall\nnetproof pace on n1\t148\tend\nmore\n"
+    assert pace(ERRORS, text, "mpich") == Pace("mpich", 148.0)
+    assert pace(ERRORS, "netproof rank 0 on n1: 1 s wall\n", "mpich") is None
+
+
+def test_what_is_not_known_has_its_reason():
+    text = "netproof pace on n1\tabsent: pace: there is one CPU\tend\n"
+    assert pace(ERRORS, text, "mpich") == Pace("mpich", None, "pace: there is one CPU")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("netproof pace on n1\t14", "it is not whole"),
+        ("netproof pace on n1\t\tend", "it is not whole"),
+        ("netproof pace on n1\tnan\tend", "no time in ns"),
+        ("netproof pace on n1\t0\tend", "no time in ns"),
+        ("netproof pace on n1\t1e999\tend", "no time in ns"),
+        ("netproof pace on n1\t1\tend\nnetproof pace on n1\t2\tend", "a second pace"),
+    ],
+)
+def test_what_is_damaged_is_refused(text, why):
+    with pytest.raises(ParseError, match=why):
+        pace(ERRORS, text, "mpich")
+
+
+def test_launches_are_compared_where_the_cpus_were_as_far_apart():
+    near, far = Pace("mpich", 25.0), Pace("intelmpi", 148.0)
+    assert unlike(near, Pace("intelmpi", 30.0), 1.5) == ""
+    assert "25 ns apart for mpich and 148 ns for intelmpi" in unlike(near, far, 1.5)
+    assert unlike(far, near, 1.5) == unlike(near, far, 1.5)
+    assert unlike(None, far, 1.5) == ""
+    assert "not known: none" in unlike(near, Pace("intelmpi", None, "none"), 1.5)
+
+
+@pytest.mark.parametrize(
+    ("command", "nodes", "told"),
+    [
+        ("echo 148", "1", Pace("mpich", 148.0)),
+        ("printf '2 CPUs\\nneeded\\n' >&2; exit 1", "1", Pace("mpich", None, "2 CPUs needed")),
+        ("echo 148 ns", "1", Pace("mpich", None, "148 ns")),
+        ("true", "1", Pace("mpich", None, "the command said nothing")),
+        ("echo 148", "2", None),
+        (None, "1", None),
+    ],
+)
+def test_a_rank_tells_it_behind_a_launch_inside_one_node(tmp_path, command, nodes, told):
+    for sourced in ("load.sh", "counters.sh"):
+        shutil.copy(SHELL / sourced, tmp_path)
+    if command is not None:
+        (tmp_path / "pace.sh").write_text(f"{command}\n")
+    slurm = {"SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_STEP_NUM_NODES": nodes}
+    ran = subprocess.run(
+        ["bash", str(SHELL / "rank.sh"), "true"],
+        cwd=tmp_path,
+        env={"PATH": os.environ["PATH"], **slurm},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert pace(ERRORS, ran.stderr, "mpich") == told
