@@ -1,0 +1,37 @@
+"""MVAPICH2, up to 2.3: variables that override its tuning tables.
+
+Numbers are those in the comments of its ``allreduce_tuning.h``, ``alltoall_tuning.h`` and
+``allgather_tuning.h``; of the other functions no list is public.
+"""
+
+from netproof.tuning.algorithms.interface import MpiLibrary, numbered
+from netproof.tuning.parameters import VALUE, Told
+
+VARIABLES = {
+    "Allreduce": "MV2_INTER_ALLREDUCE_TUNING",
+    "Alltoall": "MV2_ALLTOALL_TUNING",
+    "Allgather": "MV2_INTER_ALLGATHER_TUNING",
+}
+
+
+def _told(function: str) -> Told:
+    return Told({VARIABLES[function]: VALUE})
+
+
+LIBRARY = MpiLibrary(
+    number=4,
+    name="MVAPICH2",
+    told=_told,
+    algorithms={
+        "Allreduce": numbered("recursive_doubling", "reduce_scatter_allgather"),
+        "Alltoall": {
+            "0": "bruck",
+            "1": "recursive_doubling",
+            "2": "scatter_dest",
+            "3": "pairwise",
+        },
+        "Allgather": numbered(
+            "recursive_doubling_allgather_comm", "recursive_doubling", "bruck", "ring"
+        ),
+    },
+)
