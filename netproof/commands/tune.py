@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from netproof.benchmarks import netpipe, registry
-from netproof.commands import labelled
+from netproof.commands import labelled, tune_algorithm
 from netproof.errors import NetproofError
 from netproof.present import documents, tables
 from netproof.present import tuning as shown
 from netproof.site import site
 from netproof.site.matrix import matrix
-from netproof.tuning import parameters, restoring, sweep
+from netproof.tuning import algorithm_sweep, parameters, restoring, sweep
 from netproof.tuning.gains import Tuned
 from netproof.tuning.restoring import NotRestored
 from netproof.verdict import judging
@@ -43,6 +43,8 @@ def run(
     try:
         if report is None:
             report = measured(parameter, where, environment, protocol, path, values or (), rounds)
+        elif algorithm_sweep.is_in(report):
+            return tune_algorithm.show(report, folder=folder, as_json=as_json)
         several = told_by(report)
         written = None
         if folder is not None:

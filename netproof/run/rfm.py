@@ -43,8 +43,11 @@ from netproof.run.load import LoadCheck, LoadLaunches
 from netproof.run.pairs import PairCheck, PairLaunches
 from netproof.run.reading import Reader
 from netproof.run.tuning import TuningCheck, TuningLaunches
+from netproof.run.tuning_algorithms import AlgorithmCheck, AlgorithmLaunches
 
 __all__ = [
+    "AlgorithmCheck",
+    "AlgorithmLaunches",
     "Check",
     "ComparedFurther",
     "Configurations",

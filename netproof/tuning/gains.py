@@ -140,10 +140,10 @@ def tuned(made: Sequence[Made]) -> Tuned:
         raise NetproofError(
             f"{len(rounds)} of at least {LEAST_ROUNDS} rounds: fewer tell nothing of chance"
         )
-    values = sorted({one.value for one in made if one.value is not None}, key=_by_size)
+    values = sorted({one.value for one in made if one.value is not None}, key=by_its_size)
     if not values:
         raise NetproofError("no value was measured beside the default")
-    several = {value: _beside_the_default(value, made) for value in values}
+    several = {value: beside_the_default(value, made) for value in values}
     for value, launches in several.items():
         if len(launches) < LEAST_ROUNDS:
             raise NetproofError(
@@ -173,16 +173,16 @@ def tuned(made: Sequence[Made]) -> Tuned:
         )
     disturbed = sum(not one.calm for one in made)
     recommended = _recommended(gains, shares)
-    return Tuned(tuple(gains), recommended, _drift(made), len(rounds), disturbed)
+    return Tuned(tuple(gains), recommended, drift_of(made), len(rounds), disturbed)
 
 
-def _by_size(value: str) -> tuple[bool, int, str]:
+def by_its_size(value: str) -> tuple[bool, int, str]:
     """Sorts numbers by their size, and words behind them."""
     number = value.isascii() and value.isdigit()
     return not number, int(value) if number else 0, value
 
 
-def _beside_the_default(value: str, made: Sequence[Made]) -> list[dict[int, float]]:
+def beside_the_default(value: str, made: Sequence[Made]) -> list[dict[int, float]]:
     """Of each launch with a value, the logarithm of its gain by size in bytes."""
     found = []
     for one in made:
@@ -244,13 +244,13 @@ def _recommended(
     for one in gains:
         if one.value == best.value:
             continue
-        ahead = _difference(shares[best.value][kind], shares[one.value][kind])
+        ahead = interval_of_difference(shares[best.value][kind], shares[one.value][kind])
         if ahead[0] <= 0:
             as_good[one.value] = max(0.0, math.exp(min(ahead[1], 700)) - 1)
     return Recommendation(best.value, kind, best.ranges[kind], costs, as_good)
 
 
-def _difference(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:
+def interval_of_difference(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:
     """The 95 % interval of the difference of two means, of unlike variances (Welch)."""
     variances = [stdev(one) ** 2 / len(one) for one in (first, second)]
     middle, together = fmean(first) - fmean(second), sum(variances)
@@ -264,7 +264,7 @@ def _difference(first: Sequence[float], second: Sequence[float]) -> tuple[float,
     return middle - half, middle + half
 
 
-def _drift(made: Sequence[Made]) -> float:
+def drift_of(made: Sequence[Made]) -> float:
     """How much longer the last default took than the first, as a factor."""
     defaults = sorted((one for one in made if one.value is None), key=lambda one: one.order)
     first, last = defaults[0].curve, defaults[-1].curve

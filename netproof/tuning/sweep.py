@@ -100,7 +100,7 @@ def steps(
     made = []
     for order, turn in enumerate(several):
         step = plan.netpipe_step(turn.subject, turn.launch, variant, sweep, order, partition, srun)
-        made.append(step if turn.value is None else _telling(step, told.of(turn.value)))
+        made.append(step if turn.value is None else telling(step, told.of(turn.value)))
     return tuple(made)
 
 
@@ -131,7 +131,8 @@ def hooked_script(
     return "\n".join([*lines, "turn_back || exit 6", "trap end_steps EXIT"]) + "\n"
 
 
-def _telling(step: Step, told: Told) -> Step:
+def telling(step: Step, told: Told) -> Step:
+    """A step that is told a value by its arguments and its environment."""
     command = step.command
     if told.arguments:
         command += f" {shlex.join(told.arguments)}"
@@ -167,9 +168,9 @@ class Sweep:
         try:
             return tuned(self.made())
         except NetproofError as error:
-            raise NetproofError(f"{self.title}: {error}{self._disturbance()}") from None
+            raise NetproofError(f"{self.title}: {error}{self.disturbance()}") from None
 
-    def _disturbance(self) -> str:
+    def disturbance(self) -> str:
         """How many launches were disturbed, and by what the first was; empty where none was."""
         several = [found for one in self.launches if (found := self._disturbing(one))]
         if not several:
@@ -239,38 +240,60 @@ class Sweep:
             raise NetproofError(f"a sweep cannot be read: {shortened(repr(error))}") from error
 
 
-def of_job(
+@dataclass(frozen=True)
+class LeftBySweep:
+    """What a job left of a sweep: launches by their turns, and why others are none.
+
+    ``failed``: by value, a sentence for each of its launches that began and failed; ``not_begun``:
+    the turns that the job did not come to, each with the sentence that says so.
+    """
+
+    made: Mapping[Turn, Launch]
+    failed: Mapping[str | None, Sequence[str]]
+    not_begun: Mapping[Turn, str]
+
+
+def left_by_job(
     folder: Path, case: Case, partition: Partition, several: Sequence[Turn]
-) -> tuple[Launch, ...]:
-    """The launches that a job left in ``folder``; Incomplete, by value with why, if some lack."""
+) -> LeftBySweep:
+    """What a job left in ``folder``; Incomplete where it left no record of its launches."""
     recorded = job_files.records(folder)
     settings = partition.sizes_of(case.benchmark)
     asked = registry.of(case).asked(case, partition.max_message_bytes, settings)
     reader = job_files.reader(folder, case)
-    done: list[Launch] = []
+    made: dict[Turn, Launch] = {}
     failed: dict[str | None, list[str]] = {}
-    not_begun: list[str] = []
+    not_begun: dict[Turn, str] = {}
     for turn in several:
         try:
-            launch = job_files.read_launch(
+            made[turn] = job_files.read_launch(
                 folder, turn.step, turn.launch, recorded, case, asked, reader
             )
-            done.append(launch)
         except (NetproofError, OSError) as error:
-            begun = turn.step in recorded
-            (failed.setdefault(turn.value, []) if begun else not_begun).append(str(error))
+            if turn.step in recorded:
+                failed.setdefault(turn.value, []).append(str(error))
+            else:
+                not_begun[turn] = str(error)
+    return LeftBySweep(made, failed, not_begun)
+
+
+def of_job(
+    folder: Path, case: Case, partition: Partition, several: Sequence[Turn]
+) -> tuple[Launch, ...]:
+    """The launches that a job left in ``folder``; Incomplete, by value with why, if some lack."""
+    left = left_by_job(folder, case, partition, several)
     launches = Counter(turn.value for turn in several)
     reasons = [
         f"{'the default' if value is None else value}: {len(lacking)} of {launches[value]} launches"
         f" failed, the first so: {lacking[0]}"
-        for value, lacking in failed.items()
+        for value, lacking in left.failed.items()
     ]
-    if not_begun:
-        ran = len(several) - len(not_begun)
-        reasons.append(f"the job ended after {ran} of {len(several)} launches: {not_begun[0]}")
+    if left.not_begun:
+        ran, why = len(several) - len(left.not_begun), next(iter(left.not_begun.values()))
+        reasons.append(f"the job ended after {ran} of {len(several)} launches: {why}")
     if reasons:
         raise Incomplete(reasons)
-    return tuple(done)
+    return tuple(left.made.values())
 
 
 def of_report(path: Path) -> list[Sweep]:

@@ -187,3 +187,38 @@ def test_a_sweep_by_the_hook_that_ends_leaves_the_nodes_as_they_were(testbed, ru
     assert value["ranges"]["long"]["factor"] < 1
     assert killed.mtus() == {"1500"}
     assert not killed.record.exists()
+
+
+@pytest.mark.testbed
+def test_algorithms_have_a_table_and_what_the_library_refuses_spoils_no_other(
+    testbed, run, tmp_path
+):
+    settings = settings_of(tmp_path, others=1)
+    function = ("--function", "Allreduce", "--ranks", "4")
+    values = ("--values", "ring,reduce_scatter_allgather,nonsense", "--rounds", "3")
+    asked = ("netproof", "tune", "algorithm", *function, *WHERE, *values)
+    ran = run(tmp_path, *asked, "--json", **settings)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    (swept,) = json.loads(ran.stdout)["sweeps"]
+    assert (swept["ranks"], swept["rounds"]) == (4, 3)
+    assert [one["value"] for one in swept["algorithms"]] == ["reduce_scatter_allgather", "ring"]
+    (refused,) = swept["refused"]
+    assert refused["value"] == "nonsense"
+    assert "ended with status" in refused["said"]
+    # A float on each of 4 ranks cannot be scattered to them.
+    (fell_back,) = swept["fell_back"]
+    assert fell_back["value"] == "reduce_scatter_allgather"
+    assert "not usable for the provided arguments" in fell_back["said"]
+    assert len(swept["sizes"]) > 10
+    (kept,) = (tmp_path / "tuning").glob("run-algorithm-Allreduce-*.json")
+    again = run(tmp_path, "netproof", "tune", "--report", str(kept), "--json", **settings)
+    assert again.stdout == ran.stdout
+
+
+@pytest.mark.testbed
+def test_without_imb_algorithms_are_refused_before_anything_is_measured(testbed, run, tmp_path):
+    where = ("--system", "testbed:gige", "--environment", "openmpi4")
+    ran = run(tmp_path, "netproof", "tune", "algorithm", "--function", "Bcast", *where)
+    assert ran.returncode == 2
+    said = " ".join((ran.stdout + ran.stderr).split())
+    assert "no environment 'openmpi4' with IMB, whose site says: Open MPI has no IMB here" in said

@@ -14,8 +14,8 @@ def tune(
     parameter: Annotated[
         str | None,
         typer.Argument(
-            help="What to turn: socket-buffer, eager-limit, mtu, coalescing, or an environment"
-            " variable.",
+            help="What to turn: socket-buffer, eager-limit, mtu, coalescing, algorithm, or an"
+            " environment variable.",
             show_default=False,
         ),
     ] = None,
@@ -28,12 +28,39 @@ def tune(
         typer.Option("--environment", "-p", help="Environment to use.", show_default=False),
     ] = None,
     protocol: Annotated[
-        str, typer.Option("--protocol", metavar="tcp|mpi", help="Over what NetPIPE measures.")
-    ] = "tcp",
+        str | None,
+        typer.Option(
+            "--protocol",
+            metavar="tcp|mpi",
+            help="Over what NetPIPE measures; tcp unless given.",
+            show_default=False,
+        ),
+    ] = None,
     path: Annotated[
-        str,
-        typer.Option("--path", metavar="between|inside", help="Between two nodes or inside one."),
-    ] = "between",
+        str | None,
+        typer.Option(
+            "--path",
+            metavar="between|inside",
+            help="Between two nodes, unless given, or inside one.",
+            show_default=False,
+        ),
+    ] = None,
+    function: Annotated[
+        str | None,
+        typer.Option(
+            "--function",
+            help="Of algorithm: the collective of IMB, Allreduce for instance.",
+            show_default=False,
+        ),
+    ] = None,
+    ranks: Annotated[
+        int | None,
+        typer.Option(
+            "--ranks",
+            help="Of algorithm: one rank count of the partition instead of all.",
+            show_default=False,
+        ),
+    ] = None,
     values: Annotated[
         str | None,
         typer.Option(
@@ -73,19 +100,43 @@ def tune(
         raise typer.BadParameter("say where: --system SYSTEM:PARTITION")
     if parameter is not None and environment is None:
         raise typer.BadParameter("say with what: --environment")
+    of_algorithm = parameter == "algorithm"
+    if of_algorithm and function is None:
+        raise typer.BadParameter("say of what: --function Allreduce, for instance")
+    if of_algorithm and (protocol is not None or path is not None):
+        raise typer.BadParameter(
+            "algorithms are swept with IMB: --protocol and --path are NetPIPE's"
+        )
+    if not of_algorithm and (function is not None or ranks is not None):
+        raise typer.BadParameter("--function and --ranks are those of the parameter algorithm")
     from netproof.commands import tune as command
 
     if restore:
         raise typer.Exit(command.restore(where))
+    given = None if values is None else values.split(",")
+    if of_algorithm:
+        from netproof.commands import tune_algorithm
 
+        raise typer.Exit(
+            tune_algorithm.run(
+                function,
+                where=where,
+                environment=environment,
+                ranks=ranks,
+                values=given,
+                rounds=rounds,
+                folder=html,
+                as_json=as_json,
+            )
+        )
     raise typer.Exit(
         command.run(
             parameter,
             where=where,
             environment=environment,
-            protocol=protocol,
-            path=path,
-            values=None if values is None else values.split(","),
+            protocol=protocol or "tcp",
+            path=path or "between",
+            values=given,
             rounds=rounds,
             report=report,
             folder=html,

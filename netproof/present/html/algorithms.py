@@ -1,0 +1,166 @@
+"""The page on a collective's algorithms: the winners, a small chart of each, all times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import altair as alt
+from altair.utils.schemapi import debug_mode
+
+from netproof.measurement.curve import Curve
+from netproof.measurement.launches import median_curve
+from netproof.present import algorithms as shown
+from netproof.present.html import curves, plain_curves
+from netproof.present.html.charts import shown as as_shown
+from netproof.present.html.curves import FigureView
+from netproof.present.html.html import (
+    DataTable,
+    file_name,
+    number_table,
+    render,
+    script_json,
+    text_table,
+)
+from netproof.present.html.layers import Rows, log, size_axis
+from netproof.present.html.looks import PAGE, looking
+from netproof.present.tables import benchmark_name
+from netproof.tuning.algorithm_sweep import AlgorithmSweep
+from netproof.tuning.winners import Winners
+
+GAINS = "gains"
+"""Name of the small charts' data."""
+
+_ACROSS = 3
+_WIDTH, _HEIGHT = 230, 110
+_TICKS = (0.01, 0.03, 0.1, 0.25, 0.5, 1, 2, 4, 10, 30, 100)
+_FINE_TICKS = (0.67, 0.8, 0.9, 1, 1.1, 1.25, 1.5)
+
+
+@dataclass(frozen=True)
+class WinnersView:
+    """One sweep; ``settings``: how each winner is set, by its name; ``gains``: the small charts."""
+
+    name: str
+    title: str
+    conclusion: str
+    winners: DataTable
+    settings: Mapping[str, str]
+    remarks: tuple[str, ...]
+    gains: FigureView
+    times: FigureView
+    by_size: DataTable
+
+
+def page(several: Sequence[tuple[AlgorithmSweep, Winners]], scripts: Sequence[str]) -> str:
+    """The page on all sweeps of a report."""
+    titles = dict.fromkeys(swept.sweep.title for swept, _ in several)
+    return render(
+        "algorithms.html",
+        title="Tuning: " + ", ".join(titles),
+        scripts=scripts,
+        sweeps=[winners_view(swept, table) for swept, table in several],
+    )
+
+
+def winners_view(swept: AlgorithmSweep, table: Winners) -> WinnersView:
+    """One sweep as the page shows it."""
+    case = swept.sweep.case
+    title = f"{benchmark_name(case)} on {case.ranks} ranks, {case.partition} {case.environment}"
+    names = {value: shown.name_of(swept, value) for value in table.values}
+    launches: dict[str, list[Curve]] = {shown.OWN: [], **{name: [] for name in names.values()}}
+    for turn, launch in zip(swept.sweep.turns, swept.sweep.launches, strict=True):
+        name = shown.OWN if turn.value is None else names.get(turn.value)
+        if name is not None:
+            launches[name].append(launch.curve)
+    together = {name: (median_curve(found), found) for name, found in launches.items()}
+    factors = [
+        (f"{row.size:,}", *(f"{row.gains[value].factor:.3f}" for value in names))
+        for row in table.rows
+    ]
+    return WinnersView(
+        file_name(title),
+        title,
+        shown.conclusion(swept, table),
+        text_table(shown.head(), shown.rows_of(swept, table)),
+        {f"set {name} by": told for name, told in shown.settings(swept, table).items()},
+        shown.remarks(swept, table),
+        _small_charts(names, table),
+        curves.figure(
+            plain_curves.figure(title, together),
+            plain_curves.looks(tuple(together), swept.sweep.title),
+            (),
+        ),
+        number_table(
+            ("bytes", *names.values()),
+            factors,
+            "How many times as fast as the library's own choice, the mean over rounds",
+        ),
+    )
+
+
+def _rows(names: Mapping[str, str], table: Winners) -> Rows:
+    return [
+        {
+            "algorithm": name,
+            "size_bytes": row.size,
+            "factor": row.gains[value].factor,
+            "low": row.gains[value].interval[0],
+            "high": row.gains[value].interval[1],
+            "won": row.winner == value,
+        }
+        for value, name in names.items()
+        for row in table.rows
+        if row.size
+    ]
+
+
+def _small_charts(names: Mapping[str, str], table: Winners) -> FigureView:
+    """A small chart for each algorithm, on the same axes: its gains with their intervals."""
+    title = "How many times as fast as the library's own choice"
+    rows = _rows(names, table)
+    if not rows:
+        # A function without a message has one gain, which the table has.
+        return FigureView(title, None, (), (), {}, None)
+    # What is beyond the outermost factors is an interval: it is cut, and not the factors squeezed.
+    edge = 1.25 * max(max(row["factor"], 1 / row["factor"]) for row in rows)
+    scale = alt.Scale(type="log", domain=[1 / edge, edge], nice=False)
+    base = alt.Chart().properties(width=_WIDTH, height=_HEIGHT)
+    axis = size_axis(rows)
+    axis["labelSeparation"] = 10
+    x = alt.X("size_bytes:Q", title=None, scale=log(2), axis=axis)
+    labelled = [tick for tick in (_TICKS if edge >= 2 else _FINE_TICKS) if 1 / edge < tick < edge]
+    y = alt.Y("factor:Q", title=None, scale=scale, axis=alt.Axis(values=labelled, format="~g"))
+    told = [
+        alt.Tooltip("algorithm:N", title="algorithm"),
+        alt.Tooltip("size_bytes:Q", title="bytes", format=","),
+        alt.Tooltip("factor:Q", title="factor", format=",.4~r"),
+        alt.Tooltip("low:Q", title="from", format=",.4~r"),
+        alt.Tooltip("high:Q", title="to", format=",.4~r"),
+    ]
+    layers = [
+        base.mark_area(clip=True, opacity=0.2, color=PAGE.series[0]).encode(
+            x, alt.Y("low:Q", title=None, scale=scale), y2="high:Q"
+        ),
+        base.mark_rule(strokeDash=[4, 3], color=PAGE.faint).encode(y=alt.datum(1.0)),
+        base.mark_line(clip=True, color=PAGE.series[0]).encode(x, y),
+        base.mark_point(clip=True, filled=True, opacity=1, size=40, color=PAGE.series[1])
+        .encode(x, y, tooltip=told)
+        .transform_filter("datum.won"),
+        # What is under the pointer is told, whether it won or not.
+        base.mark_point(clip=True, opacity=0, size=90).encode(x, y, tooltip=told),
+    ]
+    with debug_mode(False):
+        small = alt.layer(*layers, data=alt.NamedData(GAINS)).facet(
+            alt.Facet("algorithm:N", title=None, sort=list(names.values())), columns=_ACROSS
+        )
+        # Else a last row that is not full has axes without a chart.
+        small = small.resolve_axis(x="independent", y="independent")
+        chart = looking(small.properties(background="transparent", description=title), PAGE)
+        made = as_shown({**chart.to_dict(validate=False), "datasets": {GAINS: rows}})
+    told_below = (
+        "Above 1 an algorithm is faster than the library's own choice at the same time. The band"
+        " is the interval that holds for all sizes and algorithms together; a dot is a size at"
+        " which the algorithm is the fastest for sure.",
+    )
+    return FigureView(title, script_json(made), told_below, (), {}, None)

@@ -1,0 +1,152 @@
+"""The tests of a sweep of a collective's algorithms: a job for each rank count, and what reads it.
+
+They are generated only where a function is named, ``-S swept_function=Allreduce`` for instance, so
+that an acceptance run has none of it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import reframe as rfm
+import reframe.utility.udeps as udeps
+from reframe.core.builtins import parameter, run_after, run_before, sanity_function, variable
+from reframe.core.exceptions import ReframeError, SanityError
+
+from netproof.benchmarks import registry
+from netproof.errors import NetproofError
+from netproof.measurement.case import Case
+from netproof.run.jobs import Job, environments_of, mpi_case, name_of, rank_counts
+from netproof.run.tuning import ROUNDS
+from netproof.session import plan
+from netproof.session.job_files import Incomplete
+from netproof.site.partition import Partition, ranks_feature
+from netproof.tuning import algorithm_sweep
+from netproof.tuning.algorithm_sweep import AlgorithmSweep
+from netproof.tuning.algorithms import known
+from netproof.tuning.algorithms.known import Choice
+from netproof.tuning.sweep import Sweep, Turn, turns
+
+BENCHMARK = "imb"
+
+
+class Swept(rfm.RegressionTestPlugin):
+    """What is swept. Both tests have the variables, so that ``-S`` sets them in both.
+
+    ``swept_function``: of IMB; ``swept_algorithms``: in place of all, names or values with commas
+    between; ``swept_ranks``: the rank count, 0 for all of the partition.
+    """
+
+    swept_function = variable(str, value="")
+    swept_algorithms = variable(str, value="")
+    swept_ranks = variable(int, value=0)
+    rounds = variable(int, value=ROUNDS)
+
+    def insist_on_a_function(self, ranks: int) -> None:
+        """Nowhere without one, and only where the partition measures the rank count."""
+        wanted = self.swept_function and self.swept_ranks in (0, ranks)
+        self.valid_systems = [f"+{ranks_feature(ranks)}"] if wanted else []
+        self.valid_prog_environs = environments_of(BENCHMARK) if wanted else []
+
+
+class AlgorithmLaunches(Job, Swept):
+    """A function with each of its algorithms in turn, on the same nodes."""
+
+    ranks = parameter(rank_counts())
+    tags = {"tuning"}
+
+    @run_after("init")
+    def find_partitions(self) -> None:
+        """Run where there is something to sweep."""
+        self.insist_on_a_function(self.ranks)
+
+    def cases(self) -> list[Case]:
+        """None that an acceptance run has."""
+        return []
+
+    def case(self) -> Case:
+        """What is measured with each algorithm."""
+        return mpi_case(self, registry.mpi(BENCHMARK).function(self.swept_function))
+
+    def choice(self) -> Choice:
+        """What is tried, and how launches are told; NetproofError where it is not known."""
+        given = self.swept_algorithms.split(",") if self.swept_algorithms else ()
+        return known.choice(self.current_environ.extras["mpi"], self.swept_function, given)
+
+    def sequence(self) -> tuple[Turn, ...]:
+        """The launches in their order."""
+        return turns(self.choice().values, self.rounds, self.seed)
+
+    @run_after("setup")
+    def insist_on_telling(self) -> None:
+        """Fail before anything is submitted that nobody can be told."""
+        try:
+            self.choice()
+        except NetproofError as error:
+            raise ReframeError(str(error)) from None
+
+    @run_before("run")
+    def plan_launches(self) -> None:
+        """All algorithms in all rounds."""
+        partition = Partition.model_validate(self.current_partition.extras)
+        self.num_tasks = self.ranks
+        self.num_tasks_per_node = partition.ranks_per_node
+        case = self.case()
+        function = registry.function_of(case)
+        sizes = {function.name: plan.sizes_asked(function, partition)}
+        files = {} if function.least_bytes is None else plan.size_files(sizes)
+        srun = self.take_over_srun(partition)
+        several = self.sequence()
+        made = algorithm_sweep.steps(several, case, self.choice(), partition, srun)
+        text = algorithm_sweep.script(several, made, partition)
+        self.write_files(text, files, [step.name for step in made])
+
+
+class AlgorithmCheck(rfm.RunOnlyRegressionTest, Swept):
+    """The launches were made; what they say is for whoever reads the report.
+
+    ``netproof_algorithms`` holds the sweep, for the session's report.
+    """
+
+    job_ranks = parameter(rank_counts())
+    local = True
+    sourcesdir = None
+    executable = "true"
+    tags = {"tuning"}
+    launched_by: type[AlgorithmLaunches]
+    netproof_kind = variable(str, value="tuning", loggable=True)
+    netproof_algorithms = variable(dict, value={}, loggable=True)
+
+    @run_after("init")
+    def wait_for_launches(self) -> None:
+        """Run once the job is done."""
+        self.insist_on_a_function(self.job_ranks)
+        self.depends_on(name_of(self.launched_by, ranks=self.job_ranks), udeps.by_case)
+
+    @sanity_function
+    def is_complete(self) -> bool:
+        """An algorithm is left that was launched in every round, and so was the default."""
+        job = self.getdep(name_of(self.launched_by, ranks=self.job_ranks))
+        partition = Partition.model_validate(self.current_partition.extras)
+        case, choice = job.case(), job.choice()
+        try:
+            tried = algorithm_sweep.of_job(
+                Path(job.stagedir), case, partition, job.sequence(), choice
+            )
+        except Incomplete as error:
+            raise SanityError("; ".join(error.reasons)) from None
+        swept = Sweep(
+            case,
+            algorithm_sweep.PARAMETER,
+            choice.title,
+            choice.told,
+            str(job.job.jobid),
+            job.seed,
+            self.current_partition.extras,
+            tried.turns,
+            tried.launches,
+        )
+        self.netproof_algorithms = AlgorithmSweep(
+            swept, choice.library, choice.names, tried.refused, tried.fell_back
+        ).as_json()
+        return True

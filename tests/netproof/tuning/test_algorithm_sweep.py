@@ -1,0 +1,160 @@
+"""A sweep of algorithms: what a job runs, and what one on the testbed left."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+from netproof.errors import NetproofError
+from netproof.measurement.case import Case
+from netproof.session.job_files import Incomplete
+from netproof.site import site
+from netproof.site.partition import Partition
+from netproof.tuning import algorithm_sweep
+from netproof.tuning.algorithm_sweep import AlgorithmSweep
+from netproof.tuning.algorithms import known
+from netproof.tuning.sweep import Sweep, turns
+
+ROOT = Path(__file__).resolve().parents[3]
+JOB = ROOT / "tests" / "data" / "jobs" / "algorithms"
+CASE = Case("testbed", "gige", "mpich", "imb", "Allreduce", 4, 1)
+CHOICE = known.choice("MPICH 5.0.2", "Allreduce", ("ring", "reduce_scatter_allgather", "nonsense"))
+SEVERAL = turns(CHOICE.values, 3, json.loads((JOB / "plan.json").read_text())["seed"])
+SRUN = ["srun", "--mpi=pmi2"]
+
+
+@pytest.fixture
+def partition() -> Partition:
+    configuration = site.load(ROOT / "site-config" / "testbed.py")
+    extras = configuration["systems"][0]["partitions"][0]["extras"]
+    # The machine had other work, which is not what is tested.
+    never = {"disturbance": {"others": 1, "steal": 1}}
+    return Partition.model_validate({**extras, "criteria": {**extras["criteria"], **never}})
+
+
+@pytest.fixture
+def job(tmp_path) -> Path:
+    """A copy of the recorded job, to be damaged."""
+    return Path(shutil.copytree(JOB, tmp_path / "job"))
+
+
+def test_each_launch_is_told_its_algorithm_and_the_default_nothing(partition):
+    made = algorithm_sweep.steps(SEVERAL, CASE, CHOICE, partition, SRUN)
+    for turn, step in zip(SEVERAL, made, strict=True):
+        words = shlex.split(step.command)
+        assert step.name == turn.step
+        assert "-msglen sizes-Allreduce.txt" in step.command
+        assert words[-1] == "Allreduce"
+        told = [word for word in words if word.startswith("MPIR_CVAR")]
+        expected = [
+            f"MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM={turn.value}",
+            "MPIR_CVAR_COLLECTIVE_FALLBACK=print",
+        ]
+        assert told == (expected if turn.value else [])
+
+
+def test_the_job_tries_algorithms_and_launches_the_default_whatever_happens(partition):
+    made = algorithm_sweep.steps(SEVERAL, CASE, CHOICE, partition, SRUN)
+    text = algorithm_sweep.script(SEVERAL, made, partition)
+    for turn in SEVERAL:
+        verb = "step" if turn.value is None else "try"
+        assert f"\n{verb} {turn.step} {partition.step_limit_s} " in text
+
+
+def test_the_order_is_the_one_that_the_job_ran():
+    assert [turn.step for turn in SEVERAL] == json.loads((JOB / "plan.json").read_text())["steps"]
+
+
+def test_what_was_refused_is_named_with_what_it_said_and_spoils_no_other(partition):
+    tried = algorithm_sweep.of_job(JOB, CASE, partition, SEVERAL, CHOICE)
+    (refused,) = tried.refused
+    assert refused.value == "nonsense"
+    assert refused.said.startswith("tuning-3.1.err: tuning-3.1 ended with status 143")
+    assert "Fatal error in internal_Init_thread" in refused.said
+    (fell_back,) = tried.fell_back
+    assert fell_back.value == "reduce_scatter_allgather"
+    assert "not usable for the provided arguments" in fell_back.said
+    kept = [turn.value for turn in tried.turns]
+    assert kept.count("ring") == kept.count("reduce_scatter_allgather") == 3
+    assert "nonsense" not in kept
+    swept = AlgorithmSweep(
+        Sweep(
+            CASE,
+            algorithm_sweep.PARAMETER,
+            CHOICE.title,
+            CHOICE.told,
+            "1",
+            1,
+            partition.model_dump(),
+            tried.turns,
+            tried.launches,
+        ),
+        CHOICE.library,
+        CHOICE.names,
+        tried.refused,
+        tried.fell_back,
+    )
+    table = swept.winners()
+    assert table.values == ("reduce_scatter_allgather", "ring")
+    assert (table.rounds, len(table.rows)) == (3, 18)
+
+
+def test_a_value_that_the_library_says_to_ignore_is_refused(partition, job):
+    choice = known.choice("Intel MPI 2021.18.1", "Allreduce", ("1", "99"))
+    assert choice.ignored
+    several = turns(choice.values, 3, 1)
+    ring = [turn.step for turn in SEVERAL if turn.value == "ring"]
+    plain = [turn.step for turn in SEVERAL if turn.value is None]
+    source = {None: iter(plain), "1": iter(ring), "99": iter(ring)}
+    # As Intel MPI 2021.18.1 says it on the testbed.
+    said = "MPI startup(): Incorrect algorithm: ALLREDUCE=99, will be ignored\n"
+    recorded = dict(line.split("\t", 1) for line in (JOB / "launches.tsv").open())
+    lines = ["step\t" + recorded["step"]]
+    for turn in several:
+        recording = next(source[turn.value], None) or ring[0]
+        for kind in ("out", "err"):
+            text = (JOB / f"{recording}.{kind}").read_text()
+            ignored = said if turn.value == "99" and kind == "out" else ""
+            (job / f"{turn.step}.{kind}").write_text(ignored + text)
+        lines.append(f"{turn.step}\t{recorded[recording]}")
+    (job / "launches.tsv").write_text("".join(lines))
+    tried = algorithm_sweep.of_job(job, CASE, partition, several, choice)
+    (refused,) = tried.refused
+    assert (refused.value, refused.said) == ("99", said.strip())
+    assert {turn.value for turn in tried.turns} == {None, "1"}
+
+
+def test_without_a_launch_of_the_default_there_is_no_sweep(partition, job):
+    (job / "tuning-default.2.out").write_text("")
+    with pytest.raises(Incomplete) as raised:
+        algorithm_sweep.of_job(job, CASE, partition, SEVERAL, CHOICE)
+    (said,) = raised.value.reasons
+    assert said.startswith("the library's own choice: a launch failed: ")
+    assert "tuning-default.2.out: is empty" in said
+
+
+def test_a_job_that_ended_early_says_so(partition, job):
+    lines = (job / "launches.tsv").read_text().splitlines(keepends=True)
+    (job / "launches.tsv").write_text("".join(lines[:-2]))
+    with pytest.raises(Incomplete, match=r"the job ended after 14 of 18 launches: "):
+        algorithm_sweep.of_job(job, CASE, partition, SEVERAL, CHOICE)
+
+
+def test_where_every_algorithm_is_refused_each_has_its_reason(partition, job):
+    for turn in SEVERAL:
+        if turn.value is not None:
+            (job / f"{turn.step}.out").write_text("")
+    with pytest.raises(Incomplete) as raised:
+        algorithm_sweep.of_job(job, CASE, partition, SEVERAL, CHOICE)
+    assert len(raised.value.reasons) == len(CHOICE.values)
+
+
+@pytest.mark.parametrize(("change", "said"), [({"format": 9}, "format 9"), ({"sweep": 1}, "read")])
+def test_what_is_no_sweep_is_refused(change, said):
+    whole = {"format": 1, "sweep": {}, "library": "", "names": {}, "refused": [], "fell_back": []}
+    with pytest.raises(NetproofError, match=said):
+        AlgorithmSweep.from_json({**whole, **change})
