@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import shutil
 from pathlib import Path
 
@@ -20,8 +21,9 @@ each_lock = pytest.mark.parametrize(
 )
 
 
-def test_each_default_environment_has_one_of_a_generic_linux():
-    names = [kept.name for kept in LOCKS if kept.parent.name == "generic-x86_64"]
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_each_default_environment_has_one_of_a_generic_linux(machine):
+    names = [kept.name for kept in LOCKS if kept.parent.name == f"generic-{machine}"]
     assert names == ["mpich-clang", "mpich-gcc", "openmpi-clang", "openmpi-gcc"]
 
 
@@ -78,6 +80,21 @@ def test_it_has_the_versions_the_compilers_and_the_fabrics_that_are_required(kep
 def test_its_externals_are_the_distributions(kept):
     nodes = json.loads((kept / "spack.lock").read_text())["concrete_specs"].values()
     assert {node["external"]["path"] for node in nodes if "external" in node} == {"/usr"}
+
+
+@each_lock
+def test_all_in_it_is_for_one_kind_of_processors_and_others_refuse_it(kept, monkeypatch):
+    machine = kept.parent.name.removeprefix("generic-")
+    other = {"x86_64": "aarch64", "aarch64": "x86_64"}[machine]
+    targets = set()
+    for node in json.loads((kept / "spack.lock").read_text())["concrete_specs"].values():
+        target = node["arch"]["target"]
+        targets.add(target if isinstance(target, str) else target["name"])
+    assert targets == {"x86_64": {"x86_64", "x86_64_v3"}, "aarch64": {"aarch64"}}[machine]
+    monkeypatch.setattr(platform, "machine", lambda: other)
+    said = lock.elsewhere(kept / "spack.lock")
+    assert f" is for {machine}" in said
+    assert said.endswith(f", and this machine is {other}")
 
 
 @pytest.mark.slow

@@ -235,8 +235,8 @@ def test_a_site_that_is_not_there_is_refused(spack_envs, stand_in):
     ran = spack_envs("build", "--site", "debain12")
     assert ran.returncode == 2
     assert (
-        "site/debain12/packages.yaml; sites: connectx, debian12, ethernet, generic-x86_64,"
-        " slingshot"
+        "site/debain12/packages.yaml; sites: connectx, debian12, ethernet, generic-aarch64,"
+        " generic-x86_64, slingshot"
     ) in ran.stderr
 
 
