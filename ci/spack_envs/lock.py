@@ -17,7 +17,8 @@ from netproof.site.spack_files import SpackFileError
 def roots(path: Path) -> dict[str, dict[str, str]]:
     """Each root's version, spec, compiler, hash and variants; an external's prefix besides.
 
-    ``compiler`` is that of C, empty where the lock has none: for a binary or an external.
+    ``compiler`` is that of C, empty where the lock has none: for an external. Of Intel MPI, a
+    binary, a lock names one that built nothing of it.
     Raises SpackFileError for a lock of another form than Spack 1 writes.
     """
     try:
