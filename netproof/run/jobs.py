@@ -24,6 +24,7 @@ from netproof.benchmarks.interface import Function
 from netproof.errors import NetproofError
 from netproof.intake import trust
 from netproof.measurement.case import Case
+from netproof.run.logged import Logged
 from netproof.run.waiting import WaitsForNodes
 from netproof.session import job_files, left, node_facts, plan, provenance, slurm_nodes, transport
 from netproof.site import slurm
@@ -116,7 +117,7 @@ class Referenced(rfm.RegressionTestPlugin):
             raise ReframeError(self.reference_fault)
 
 
-class Launched(rfm.RegressionTestPlugin):
+class Launched(Logged):
     """How many launches each function has, for the job that runs them and the check that counts.
 
     Both have the variable, so that ``-S launches=N`` sets it everywhere.

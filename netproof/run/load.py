@@ -22,6 +22,7 @@ from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.run.all_nodes import count_usable, tree
 from netproof.run.jobs import Job, environments_of, name_of
+from netproof.run.logged import Logged
 from netproof.session.job_files import Incomplete
 from netproof.site.partition import Partition
 
@@ -33,7 +34,7 @@ KEPT_FILES = [
 ]
 
 
-class UnderLoad(rfm.RegressionTestPlugin):
+class UnderLoad(Logged):
     """What congests and what is measured; in both tests, so that ``-S`` sets it in both.
 
     ``aggressors``, ``victims``: names with commas between, or ``all``; ``most_nodes``: those of the

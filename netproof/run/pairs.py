@@ -17,6 +17,7 @@ from netproof.measurement.case import Case
 from netproof.run import pair_deciding
 from netproof.run.all_nodes import count_usable, tree
 from netproof.run.jobs import Job, name_of, pair_places
+from netproof.run.logged import Logged
 from netproof.run.waiting import TakesFewer
 from netproof.session import pair_rounds, plan
 from netproof.session.job_files import Incomplete
@@ -26,7 +27,7 @@ from netproof.verdict import pairs
 KEPT_FILES = [f"{pair_rounds.SUBJECT}.*", pair_rounds.PLANNED_FILE, "decide.out"]
 
 
-class InPairs(rfm.RegressionTestPlugin):
+class InPairs(Logged):
     """In one environment, on the partitions whose nodes are measured in pairs in it.
 
     A test that is generated and skipped would count as not measured: it has to be generated for

@@ -17,6 +17,7 @@ from reframe.core.runtime import runtime
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.run.jobs import Job, name_of, netpipe_case
+from netproof.run.logged import Logged
 from netproof.session.job_files import Incomplete
 from netproof.site.partition import Partition
 from netproof.tuning import parameters, restoring
@@ -26,7 +27,7 @@ from netproof.tuning.sweep import Sweep, Turn, hooked_script, of_job, steps, tur
 ROUNDS = 5
 
 
-class Turned(rfm.RegressionTestPlugin):
+class Turned(Logged):
     """What is turned. Both tests have the variables, so that ``-S`` sets them in both.
 
     ``turned``: a parameter's name, or that of an environment variable; ``turned_values``: in place

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from pathlib import Path
@@ -36,6 +37,15 @@ def test_every_check_comes_through_a_dry_run(dry):
 
 def test_a_dry_run_warns_of_nothing(dry):
     assert "warning" not in dry[0].lower()
+
+
+def test_no_check_logs_what_reframe_deprecated(dry):
+    """To read it ReFrame looks at the whole stack, for each message of each check."""
+    (only,) = json.loads(dry[1].path.read_text())["runs"]
+    assert only["testcases"]
+    for case in only["testcases"]:
+        assert "env_vars" in case
+        assert "variables" not in case
 
 
 def test_the_checks_are_exactly_the_cases_that_the_matrix_owes(dry):
