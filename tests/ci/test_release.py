@@ -388,8 +388,8 @@ OWN = [
 
 def parts(*arguments: str) -> list[str]:
     """How pytest is started, for the two parts of the tests."""
-    first, second = ("pytest --part unit --numprocesses auto", "pytest --part system")
-    return [" ".join([part, *arguments]) for part in (first, second)]
+    first = "pytest --part unit --numprocesses auto --dist worksteal"
+    return [" ".join([part, *arguments]) for part in (first, "pytest --part system")]
 
 
 def test_what_ci_runs_ends_with_a_try_of_the_other_release(whole):
@@ -421,7 +421,7 @@ def test_the_quick_tests_take_no_testbed_and_no_other_release(whole, status):
     assert ended == status
     assert started == [
         *("setup --unit", *OWN[2:]),
-        "pytest --part quick --numprocesses auto -k verdict",
+        "pytest --part quick --numprocesses auto --dist worksteal -k verdict",
     ]
 
 
