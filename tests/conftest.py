@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
+import typer.testing
 
 ROOT = Path(__file__).resolve().parents[1]
 TESTBED = ROOT / "ci" / "testbed" / "testbed"
@@ -31,6 +32,9 @@ PARTS = {
     "system": lambda system, slow: system,
 }
 """Names of parts to which tests are in them, by their place and their mark."""
+
+# Each call of a command in a test would make all commands anew, of the same functions.
+typer.testing._get_command = functools.cache(typer.testing._get_command)
 
 # A busy machine takes long for an example; that is no failure.
 hypothesis.settings.register_profile("whole", deadline=None)

@@ -19,6 +19,7 @@ from netproof.errors import NetproofError
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.slow
 def test_a_small_number_of_every_attack_is_refused_or_read_right():
     only = [word for name in (*kinds.MUTATED, listed.FLIPS) for word in ("--only", name)]
     ran = subprocess.run(

@@ -516,6 +516,7 @@ def results(drawn, **odd: Found) -> tuple[Campaign, list[Result]]:
     return campaign(*runs), made
 
 
+@pytest.mark.slow
 def test_the_aims_are_nine_of_ten_right_and_no_healthy_run_that_accuses(drawn):
     assert table.missed(*results(drawn)) == []
     assert table.missed(*results(drawn, mtu=Found.FALSE)) == []
@@ -555,6 +556,7 @@ def test_the_command_begins_a_campaign_of_the_kinds_asked_for_and_prints_its_tab
     assert [one.run for one in made] == list(begun.runs)
 
 
+@pytest.mark.slow
 def test_the_script_prints_what_was_found_so_far(tmp_path):
     keeping.begin(tmp_path, campaign(MTU))
     command = [ROOT / "ci" / "diagnose-campaign", "--table", tmp_path]
@@ -584,6 +586,7 @@ sys.exit(command.main(sys.argv[1:]))
 """
 
 
+@pytest.mark.slow
 def test_a_campaign_that_is_told_to_end_lifts_its_fault(tmp_path):
     folder = tmp_path / "campaign"
     asked = ["--out", str(folder), "--kinds", "mtu", "--runs", "1", "--healthy", "0"]

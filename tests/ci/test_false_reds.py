@@ -338,6 +338,7 @@ def test_a_sick_run_has_the_sick_switch_and_a_quiet_one_the_default(fake, tmp_pa
     assert NoTestbed.verbs == ["sick-switch", "topology", "restored"]
 
 
+@pytest.mark.slow
 def test_a_sick_run_measures_one_environment_that_its_seed_draws(tmp_path, monkeypatch):
     asked = []
 
@@ -476,6 +477,7 @@ def test_a_campaign_that_stands_takes_no_other_settings(where, capsys):
     assert "--quiet-share goes with --out" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_command_prints_a_table_and_says_whether_the_aims_are_met(tmp_path):
     runs = (Run(1, Condition.QUIET, 1),)
     keeping.begin(tmp_path, campaign(runs))
@@ -587,6 +589,7 @@ def processes_about(folder: Path) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_campaign_that_is_told_to_end_leaves_nothing_running(way, tmp_path):
     counts = [f"--{one}={int(one is Condition.COMPILER)}" for one in Condition]

@@ -27,6 +27,7 @@ def five_percent():
     return rates.found(NETPROOF, THRESHOLD, NORMAL, SIZE, change)
 
 
+@pytest.mark.slow
 def test_a_step_of_5_percent_is_found_as_often_as_it_is_to_be(five_percent):
     assert five_percent.within(3) >= least(0.80)
     assert five_percent.within(4) >= least(0.93)
@@ -45,6 +46,7 @@ def test_the_cusum_is_brought_to_that_rate():
     assert rate.alarms / rate.nights == pytest.approx(rates.TARGET, rel=0.5)
 
 
+@pytest.mark.slow
 def test_no_bad_night_of_20_percent_is_a_step():
     said = rates.bad_nights(THRESHOLD, NORMAL, SIZE, 0.20)
     assert said.as_step == 0

@@ -215,6 +215,7 @@ class TestOneTestAfterTheOther:
         assert "at least" in course.sentence(10.0)
 
 
+@pytest.mark.slow
 def test_the_store_has_how_long_the_tests_of_the_same_command_took(tmp_path):
     store = Store.create(tmp_path / "store")
     report = RECORDED.parents[1] / "sessions" / "sick.json"
@@ -244,6 +245,7 @@ def play(tmp_path: Path) -> tuple[str, ...]:
     return (sys.executable, "-c", PLAYS, str(RECORDED))
 
 
+@pytest.mark.slow
 def test_in_a_log_there_is_a_line_for_each_job_and_reframe_s_lines_are_elsewhere(tmp_path):
     (tmp_path / "run.json").write_text("{}")
     ran = subprocess.run(
@@ -260,6 +262,7 @@ def test_in_a_log_there_is_a_line_for_each_job_and_reframe_s_lines_are_elsewhere
     assert "RUN" not in ran.stdout
 
 
+@pytest.mark.slow
 def test_on_a_terminal_it_is_one_line_that_changes(tmp_path):
     (tmp_path / "run.json").write_text("{}")
     terminal, theirs = pty.openpty()
@@ -285,6 +288,7 @@ def test_on_a_terminal_it_is_one_line_that_changes(tmp_path):
     assert "ImbBarrier" not in text
 
 
+@pytest.mark.slow
 def test_the_exit_status_is_that_of_the_command_and_its_end_is_shown_without_a_report(tmp_path):
     command = ("sh", "-c", "echo reframe: no such check; exit 3")
     ran = subprocess.run(progress(tmp_path, *command), capture_output=True, text=True, check=False)
@@ -294,6 +298,7 @@ def test_the_exit_status_is_that_of_the_command_and_its_end_is_shown_without_a_r
     assert "no such check" not in ran.stdout
 
 
+@pytest.mark.slow
 def test_a_report_of_failed_tests_is_for_the_verdict_to_tell(tmp_path):
     (tmp_path / "run.json").write_text("{}")
     ran = subprocess.run(
@@ -305,6 +310,7 @@ def test_a_report_of_failed_tests_is_for_the_verdict_to_tell(tmp_path):
     assert (ran.returncode, ran.stderr) == (1, "")
 
 
+@pytest.mark.slow
 def test_a_log_that_cannot_be_written_is_told(tmp_path):
     (tmp_path / "run.log").mkdir()
     ran = subprocess.run(progress(tmp_path, "true"), capture_output=True, text=True, check=False)
@@ -323,6 +329,7 @@ def alive(text: str) -> bool:
     return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 def test_a_signal_reaches_the_command_and_nothing_is_left(tmp_path, number):
     log = tmp_path / "run.log"

@@ -37,6 +37,7 @@ def test_a_store_made_in_parts_is_the_same(folder, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_the_report_has_every_case_with_its_launches(folder):
     session = benchmark.report_of_newest(folder)
     assert session.path.name == f"session={benchmark.stored(NIGHTS - 1).name}"
@@ -44,6 +45,7 @@ def test_the_report_has_every_case_with_its_launches(folder):
     assert {len(result.measured["launches"]) for result in session.results} == {3}
 
 
+@pytest.mark.slow
 def test_all_ways_give_the_same_answer(folder):
     scores = benchmark.values_of_newest(folder).to_pandas().sort_values(list(KEY))
     for way in (benchmark.pandas_scores, benchmark.pandas_scores_of_file):

@@ -177,6 +177,7 @@ def test_a_build_writes_nothing_into_the_checkout(spack_envs, stand_in, folder):
     assert "../" not in text
 
 
+@pytest.mark.slow
 def test_where_says_what_to_do_first(spack_envs):
     ran = spack_envs("where", ONE)
     assert ran.returncode == 2

@@ -152,6 +152,7 @@ def test_it_has_the_header_of_spacks_own_packages():
     )
 
 
+@pytest.mark.slow
 def test_its_licence_is_what_the_source_says(source):
     """The GNU General Public License, of which no file names a version, and no copy is there."""
     texts = [path.read_text("latin-1") for path in source.glob("src/*.[ch]")]

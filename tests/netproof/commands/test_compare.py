@@ -69,9 +69,10 @@ def test_a_stored_session_is_compared_by_its_name(tmp_path):
     assert "20261121T012240-34933804 against healthy, 4 cases" in said
 
 
-@pytest.fixture
-def labelled(tmp_path):
-    """A store with a session for each of two kernels, and an older one of the first."""
+@pytest.fixture(scope="module")
+def labelled(tmp_path_factory):
+    """A store with a session for each of two kernels, and an older one of the first. Only read."""
+    folder = tmp_path_factory.mktemp("labelled")
     for number, (kernel, hour) in enumerate([("6.1", 1), ("6.1", 3), ("6.6", 2)]):
         document = json.loads(Path(SICK).read_text())
         info = document["session_info"]
@@ -80,13 +81,13 @@ def labelled(tmp_path):
             "uuid": f"{number:08d}" + info["uuid"][8:],
             "time_start_unix": info["time_start_unix"] + 3600 * hour,
         }
-        report = tmp_path / f"run-{number}.json"
+        report = folder / f"run-{number}.json"
         report.write_text(json.dumps(document))
         ingested = CliRunner().invoke(
-            app, ["ingest", str(report), "--store", str(tmp_path / "store")]
+            app, ["ingest", str(report), "--store", str(folder / "store")]
         )
         assert ingested.exit_code == 0
-    return str(tmp_path / "store")
+    return str(folder / "store")
 
 
 def test_the_newest_sessions_of_two_labels_are_compared_by_their_labels(labelled):
@@ -152,6 +153,7 @@ def test_in_what_nodes_differ_is_told_and_that_it_is_not_known(tmp_path):
     assert json.loads(compared(arguments[0], HEALTHY, "--json")[1])["nodes"] is None
 
 
+@pytest.mark.slow
 def test_a_page_has_what_the_terminal_says_and_where_it_comes_from(tmp_path):
     folder = tmp_path / "page"
     status, said, _ = compared(HEALTHY, SICK, "--out", str(folder))

@@ -61,6 +61,7 @@ def test_the_same_as_json(call):
     assert culprit["failed_cases"] == 4
 
 
+@pytest.mark.slow
 def test_the_sessions_beside_it_tell_since_when(call, tmp_path):
     folder = tmp_path / "reports"
     folder.mkdir()

@@ -96,12 +96,14 @@ def test_whatever_nobody_foresaw_is_2_and_one_sentence(called, monkeypatch, rais
     assert "Traceback" in shown.stderr
 
 
+@pytest.mark.slow
 def test_an_interrupt_is_130():
     ran = netproof("show", PASSED, program=INTERRUPTED)
     assert ran.returncode == 128 + signal.SIGINT
     assert ran.stdout == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["verdict"], ["verdict", "--json"], ["show"]])
 def test_where_nobody_reads_any_more_there_is_no_verdict(arguments):
     reading, writing = os.pipe()
@@ -124,6 +126,7 @@ def test_with_closed_standard_output_there_is_no_verdict(arguments):
     assert ran.stderr == "netproof: standard output is closed, so that nothing could be said\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["latin-1", "ascii", "cp437"])
 def test_a_terminal_without_a_character_shows_what_it_is(called, encoding):
     environment = {**os.environ, "PYTHONIOENCODING": encoding}
@@ -189,6 +192,7 @@ def test_a_value_of_the_wrong_kind_in_a_report_is_named_with_its_place(
         assert "a defect" not in ran.stderr
 
 
+@pytest.mark.slow
 def test_the_nightly_ends_alike():
     program = (
         "import runpy, sys, netproof.commands.nightly.command as command\n"

@@ -37,14 +37,29 @@ END_OF_PARTITIONS = """
 
 @pytest.fixture
 def folders(tmp_path, monkeypatch) -> Path:
-    """Copies of site-config/ and reference-values/ to change, on a machine without Slurm."""
+    """Copies of site-config/ and reference-values/ to change, without Slurm and ReFrame."""
     for name in ("site-config", "reference-values"):
         shutil.copytree(ROOT / name, tmp_path / name)
     monkeypatch.setenv("RFM_CONFIG_PATH", str(tmp_path / "site-config"))
     monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(tmp_path / "reference-values"))
-    monkeypatch.setenv("PATH", str(ROOT / ".venv" / "bin"))
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.delenv("RFM_SYSTEM", raising=False)
     return tmp_path
+
+
+@pytest.fixture
+def reframe(monkeypatch) -> None:
+    """ReFrame is asked too, which takes a second."""
+    monkeypatch.setenv("PATH", str(ROOT / ".venv" / "bin"))
+
+
+@pytest.fixture(params=["alone", pytest.param("reframe", marks=pytest.mark.slow)])
+def by_whom(request, folders) -> str:
+    """What netproof says ReFrame said: that it was not asked, and that it takes the site."""
+    if request.param == "alone":
+        return "not checked: whether ReFrame takes the file: reframe is not in PATH"
+    request.getfixturevalue("reframe")
+    return "ReFrame takes the configuration"
 
 
 def changed(path: Path, old: str, new: str) -> None:
@@ -66,8 +81,9 @@ def faults(*arguments: str) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("system", ["testbed", "example"])
 @pytest.mark.parametrize("full", [(), ("--full",)])
-def test_the_systems_that_come_with_the_project_lack_nothing(folders, system, full):
+def test_the_systems_that_come_with_the_project_lack_nothing(folders, by_whom, system, full):
     status, said, _ = checked(system, *full)
+    assert by_whom in said
     assert (status, said.splitlines()[-1]) == (0, f"{system}: ready")
     assert f"reference-values/{system}.yaml: has references for every case" in said
 
@@ -87,7 +103,9 @@ def third_of_testbed(folders: Path, monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("system", ["example", "testbed"])
-def test_another_switch_is_one_more_dictionary_and_nothing_else(folders, system, monkeypatch):
+def test_another_switch_is_one_more_dictionary_and_nothing_else(
+    folders, by_whom, system, monkeypatch
+):
     before = json.loads(checked(system, "--json")[1])["right"][0]
     if system == "example":
         changed(folders / "site-config" / "example.py", END_OF_PARTITIONS, THIRD_OF_EXAMPLE)
@@ -97,6 +115,7 @@ def test_another_switch_is_one_more_dictionary_and_nothing_else(folders, system,
     assert (status, said.splitlines()[-1]) == (0, f"{system}: ready")
     assert "2 partitions" in before
     assert "3 partitions" in said
+    assert by_whom in said
     assert checked(f"{system}:{'nexus-fc' if system == 'example' else 'gige3'}")[0] == 0
 
 
@@ -176,7 +195,8 @@ def test_a_copied_partition_that_would_measure_the_same_switch_is_told(folders):
     assert checked("example")[0] == 0
 
 
-def test_what_only_reframe_knows_of_is_refused_in_its_words(folders):
+@pytest.mark.slow
+def test_what_only_reframe_knows_of_is_refused_in_its_words(folders, reframe):
     changed(folders / "site-config" / "testbed.py", '"access"', '"acess"')
     found = faults("testbed")
     assert (found[-1]["place"], found[-1]["key"]) == ("system testbed", "ReFrame")

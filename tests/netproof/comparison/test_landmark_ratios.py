@@ -42,6 +42,7 @@ def test_an_interval_of_a_landmark_takes_two_launches_of_both_sides(healthy):
         assert (latency.interval, latency.difference_interval) == (None, None)
 
 
+@pytest.mark.slow
 def test_the_interval_of_a_landmark_is_that_of_the_median_curves_of_drawn_launches(healthy):
     case = of(
         compare(*sides(healthy, partitions=("gige", "fast-ethernet"))),

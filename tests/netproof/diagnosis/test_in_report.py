@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 
+import pytest
 from made_sessions import in_job, judged_case, rounds, session_of, subject
 
 from netproof.commands import report as command
@@ -67,6 +68,7 @@ def test_maps_are_among_the_charts_files(tmp_path):
     assert {"node", "partner", "value", "launches"} <= set(rows[0])
 
 
+@pytest.mark.slow
 def test_a_session_without_rounds_and_findings_has_no_part_on_nodes(judge):
     made = pages(command.assemble(judge("two-switches.json")))["index.html"]
     assert 'id="nodes"' not in made

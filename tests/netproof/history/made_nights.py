@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import copy
+import functools
+import pickle
+import tempfile
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -27,6 +30,26 @@ Slower = Callable[[Mapping[str, Any]], float]
 Rows = dict[str, list[dict[str, Any]]]
 
 
+@functools.cache
+def _pickled() -> bytes:
+    """The rows of a recorded session and of its copy: read once, and unpickled for each night."""
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Store.create(Path(folder) / "scratch")
+        read = questions.tables(scratch, ingest(scratch, RECORDED).stored)
+    found: Rows = {name: table.to_pylist(maps_as_pydicts="strict") for name, table in read.items()}
+    for name in ("cases", "launches", "curves", "nodes"):
+        rows = found[name]
+        rows += [{**copy.deepcopy(row), "environment": "other"} for row in rows]
+        if "function" in rows[0]:
+            rows.sort(key=lambda row: tuple(row[key] for key in list(row)[:7]))
+    return pickle.dumps(found)
+
+
+def recorded() -> Rows:
+    """The rows of a recorded session and of its copy, by table, to be changed at will."""
+    return pickle.loads(_pickled())
+
+
 class MadeNights:
     """A store whose sessions are a recorded one again, at other times and with other values.
 
@@ -36,17 +59,6 @@ class MadeNights:
 
     def __init__(self, folder: Path) -> None:
         self.store = Store.create(folder / "store")
-        scratch = Store.create(folder / "scratch")
-        done = ingest(scratch, RECORDED)
-        read = questions.tables(scratch, done.stored)
-        self.recorded: Rows = {
-            name: table.to_pylist(maps_as_pydicts="strict") for name, table in read.items()
-        }
-        for name in ("cases", "launches", "curves", "nodes"):
-            rows = self.recorded[name]
-            rows += [{**copy.deepcopy(row), "environment": "other"} for row in rows]
-            if "function" in rows[0]:
-                rows.sort(key=lambda row: tuple(row[key] for key in list(row)[:7]))
         self.random = np.random.default_rng(20061)
 
     def stored(self, night: int, system: str = "testbed") -> StoredSession:
@@ -66,7 +78,7 @@ class MadeNights:
         ``slower``: by what the times of a case are multiplied; ``change``: changes the rows of
         all tables, by name, before they are written.
         """
-        rows = copy.deepcopy(self.recorded)
+        rows = recorded()
         factors = {}
         for row in rows["cases"]:
             key = (row["function"], row["ranks"], row["path"], row["direction"], row["environment"])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from made_nights import by
+from made_nights import by, recorded
 from typer.testing import CliRunner
 
 from netproof.commands.cli import app
@@ -147,6 +147,7 @@ def test_without_a_baseline_it_says_so(nights):
     assert "No scores are followed: no session names a score baseline." in history(nights)[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -249,6 +250,7 @@ def test_what_ends_though_it_began_later_is_told_as_such(nights):
     assert history(nights)[0] == 0
 
 
+@pytest.mark.slow
 def test_accepting_where_nothing_is_open_says_so(nights):
     nights.add_many(12)
     status, out, _ = accepted(nights, "--partition", "gige", "--session", "newest")
@@ -302,7 +304,7 @@ def test_launches_that_crashed_are_counted_from_session_to_session(nights):
     nights.add(0)
     for night, count in enumerate((0, 2, 1), 1):
         nights.add(night, change=crashing(count))
-    made = sum(row["launches"] or 0 for row in nights.recorded["cases"]) // 2
+    made = sum(row["launches"] or 0 for row in recorded()["cases"]) // 2
     status, out, _ = history(nights)
     assert status == 0
     share = f"{100 * 3 / (3 * made + 3):.2g}"

@@ -78,6 +78,7 @@ def accept(nights: MadeNights, stored: StoredSession) -> None:
     accepted.put(nights.store, Acceptance(SYSTEM, stored.name, "why", "who", "now", covers))
 
 
+@pytest.mark.slow
 def test_a_night_reads_its_own_values_and_goes_on_from_what_is_known(nights, monkeypatch):
     nights.add_many(12)
     said(nights)
@@ -101,6 +102,7 @@ def test_a_night_reads_its_own_values_and_goes_on_from_what_is_known(nights, mon
     assert read == []
 
 
+@pytest.mark.slow
 def test_what_nodes_counted_is_kept_with_the_rest(nights, monkeypatch):
     tcp = {"kind": "tcp", "name": "", "read": 0, "layer": "", "interfaces": [], "absent": {}}
     tcp |= {"counted": {"Tcp.OutSegs": 90, "Tcp.RetransSegs": 10}}
@@ -127,6 +129,7 @@ def test_what_nodes_counted_is_kept_with_the_rest(nights, monkeypatch):
     assert from_the_first(nights) == by_night
 
 
+@pytest.mark.slow
 def test_what_is_damaged_is_made_anew(nights):
     nights.add_many(8)
     before = said(nights)
@@ -167,6 +170,7 @@ def test_what_another_netproof_kept_is_made_anew(nights, monkeypatch):
     assert followed.load(nights.store, SYSTEM) is followed.NOTHING
 
 
+@pytest.mark.slow
 def test_a_session_that_is_put_there_anew_is_read_again(nights, monkeypatch):
     nights.add_many(6)
     said(nights)
@@ -177,6 +181,7 @@ def test_a_session_that_is_put_there_anew_is_read_again(nights, monkeypatch):
     assert read == [nights.stored(2).name]
 
 
+@pytest.mark.slow
 def test_a_session_that_came_late_begins_everything_anew_but_the_values(nights, monkeypatch):
     for night in (0, 1, 2, 4, 5):
         nights.add(night)
@@ -244,6 +249,7 @@ def test_the_first_session_stays_the_first_for_a_stride_of_nights(nights, monkey
         assert first == many[0 if there < NEWEST_SESSIONS + STRIDE else STRIDE]
 
 
+@pytest.mark.slow
 def test_the_same_session_always_gives_the_same_values(nights):
     stored = nights.add(0)
     first, faults = night_values.gathered(nights.store, [stored], night_values.NightValues())

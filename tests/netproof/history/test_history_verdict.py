@@ -130,6 +130,7 @@ def test_it_alarms_every_night_until_it_is_accepted_and_what_is_lost_later_shows
     assert judge(nights.store).status == WORSE
 
 
+@pytest.mark.slow
 def test_accepting_one_configuration_leaves_the_other_open(nights):
     nights.add_many(30, {24: SLOWER_ALL})
     accept(nights, nights.stored(24), Selection(environment="other"))
@@ -138,6 +139,7 @@ def test_accepting_one_configuration_leaves_the_other_open(nights):
     assert verdict.status == WORSE
 
 
+@pytest.mark.slow
 def test_what_goes_back_ends(nights):
     nights.add_many(40, {20: SLOW, 28: by(1)})
     verdict = judge(nights.store)
@@ -146,6 +148,7 @@ def test_what_goes_back_ends(nights):
     assert 20 in ended
 
 
+@pytest.mark.slow
 def test_a_single_bad_night_is_told_as_one_and_fails_nothing(nights):
     for night in range(30):
         nights.add(night, by(1.8) if night == 24 else by(1))
@@ -157,6 +160,7 @@ def test_a_single_bad_night_is_told_as_one_and_fails_nothing(nights):
     assert "had a bad night on 2026-09-25" in verdict.bad_nights[0].sentence()
 
 
+@pytest.mark.slow
 def test_what_was_off_tonight_is_told_even_where_chance_brings_as_much(nights):
     nights.add_many(29)
     nights.add(29, by(1.5, environment="mpich", function="Barrier", ranks=4))
@@ -170,6 +174,7 @@ def test_what_was_off_tonight_is_told_even_where_chance_brings_as_much(nights):
     assert judge(nights.store).bad_nights == ()
 
 
+@pytest.mark.slow
 def test_a_drift_is_one_event_with_what_differs_from_before_it_until_now(nights):
     def mtu(rows):
         for row in rows["nodes"]:
@@ -190,6 +195,7 @@ def test_a_drift_is_one_event_with_what_differs_from_before_it_until_now(nights)
     )
 
 
+@pytest.mark.slow
 def test_scores_that_moved_with_the_baseline_are_not_the_case_s_own(stepped):
     verdict = judge(stepped.store)
     scores = {
@@ -200,6 +206,7 @@ def test_scores_that_moved_with_the_baseline_are_not_the_case_s_own(stepped):
     assert scores == {SeriesState.BASELINE}
 
 
+@pytest.mark.slow
 def test_a_score_that_moved_by_its_own_times_is_its_own(nights):
     nights.add_many(30, {24: by(1.2, environment="other")})
     verdict = judge(nights.store)
@@ -219,6 +226,7 @@ def test_too_few_nights_are_said_and_fail_nothing(nights, count):
     assert verdict.sentences() == (verdict.too_few,)
 
 
+@pytest.mark.slow
 def test_a_cold_start_is_told_of_by_what_shows_in_many_series(nights):
     nights.add_many(15, {9: by(2.0, environment="mpich")})
     verdict = judge(nights.store)
@@ -239,6 +247,7 @@ def test_sessions_in_which_nothing_was_measured_are_said(nights):
     assert "no case was measured whole" in judge(nights.store).too_few
 
 
+@pytest.mark.slow
 def test_a_part_keeps_the_verdict_of_the_whole(stepped):
     verdict = judge(stepped.store)
     of_other = verdict.of(Selection(environment="other"))
@@ -262,6 +271,7 @@ def test_how_often_it_is_to_be_wrong_is_said(nights):
     assert f"{verdict.false_alarms_a_month:.2g} false alarms a month" in verdict.control()
 
 
+@pytest.mark.slow
 def test_levels_follow_the_changes(nights):
     nights.add_many(30, {24: by(1.5)})
     verdict = judge(nights.store)
@@ -289,6 +299,7 @@ def test_confidence_has_the_digits_that_it_takes():
     assert confidence(1e-30) == "above 99.9999 %"
 
 
+@pytest.mark.slow
 def test_what_is_inconclusive_never_makes_a_change(nights):
     def disturbed(rows):
         for row in rows["cases"]:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
 from made_nights import RECORDED, MadeNights, by
 
 from netproof.commands.nightly import command, summary
@@ -54,6 +55,7 @@ def tonight(folder: Path, night: int, nights: MadeNights) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_change_for_the_worse_fails_the_night_and_is_told(nights, tmp_path, monkeypatch):
     monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
     monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "reports" / "run-0.json"))

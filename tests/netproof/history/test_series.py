@@ -266,6 +266,7 @@ def test_what_an_earlier_netproof_stored_counts(nights):
     assert None not in one(read(nights), Quantity.LATENCY).values
 
 
+@pytest.mark.slow
 def test_a_case_that_is_only_inconclusive_tonight_is_still_followed(nights):
     nights.add_many(2)
     for night in range(2, 14):

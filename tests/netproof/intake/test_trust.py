@@ -162,6 +162,7 @@ class TestActivate:
             f" everybody: 'chmod o-w {place}/plugstack.conf'"
         ) in ran.stderr
 
+    @pytest.mark.slow
     def test_no_module_of_the_working_directory_is_run(self, public):
         as_attacker(
             "mkdir netproof && echo 'raise SystemExit(\"taken\")' >netproof/__init__.py", public

@@ -182,6 +182,7 @@ def test_a_fast_node_is_not_accused():
     assert judgement.accusations == ()
 
 
+@pytest.mark.slow
 def test_nodes_that_differ_by_nature_are_not_accused_for_it():
     own = dict(zip(names(64), np.random.default_rng(3).normal(0, 0.03, 64), strict=True))
 

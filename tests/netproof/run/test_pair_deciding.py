@@ -149,6 +149,7 @@ def test_one_process_decides_for_all_launches_of_a_job(folder: Path):
     assert told.read_text() == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("once", ["exit 5", "kill -KILL $$"])
 def test_a_job_whose_decider_dies_makes_no_launch_that_nobody_decided(folder: Path, once: str):
     """It answers the first question, and dies of the second."""
@@ -163,6 +164,7 @@ def test_a_job_whose_decider_dies_makes_no_launch_that_nobody_decided(folder: Pa
     assert "what decides ended with status" in (folder / "decide.out").read_text().splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_a_question_that_cannot_be_answered_is_told_and_the_next_one_can_be(folder: Path):
     """The recorded files are damaged for the first question only."""
     question = (folder / QUESTION_FILE).read_text()

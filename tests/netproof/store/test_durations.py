@@ -83,6 +83,7 @@ def store(tmp_path) -> Store:
     return Store.create(tmp_path / "store")
 
 
+@pytest.mark.slow
 def test_a_job_takes_the_median_of_its_launches_and_what_a_job_cost_beyond(store, tmp_path, owed):
     for day in (1, 2, 3):
         ingest(store, a_night(tmp_path, day))
@@ -97,6 +98,7 @@ def test_a_job_takes_the_median_of_its_launches_and_what_a_job_cost_beyond(store
     assert session_seconds(expected, owed) == pytest.approx(700)
 
 
+@pytest.mark.slow
 def test_what_was_not_measured_whole_had_its_turn_and_tells_no_time(store, tmp_path, owed):
     ingest(store, a_night(tmp_path, 1))
     ingest(store, a_night(tmp_path, 2, forget_netpipe))
@@ -106,6 +108,7 @@ def test_what_was_not_measured_whole_had_its_turn_and_tells_no_time(store, tmp_p
     assert expected_seconds([NETPIPE], known)[NETPIPE].why == "as in the one session"
 
 
+@pytest.mark.slow
 def test_what_was_left_had_no_turn(store, tmp_path, owed):
     ingest(store, a_night(tmp_path, 1))
     ingest(store, a_night(tmp_path, 2, skip_netpipe))

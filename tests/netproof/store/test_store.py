@@ -386,6 +386,7 @@ def test_another_report_of_a_stored_session_is_refused(store, tmp_path):
     assert content(store) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "reason"),
     [

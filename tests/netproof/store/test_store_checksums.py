@@ -47,6 +47,7 @@ def test_a_sound_store_is_verified(stored):
     assert (status, said) == (0, "1 sessions: 1 verified, 0 unverified, 0 damaged")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [*(f"{table}.parquet" for table in TABLES), VERDICT, checksums.NAME]
 )
@@ -120,6 +121,7 @@ def test_a_session_that_lost_its_checksums_is_no_older_one(stored):
         questions.load(store, session)
 
 
+@pytest.mark.slow
 def test_a_session_of_before_there_were_checksums_is_read_and_said_to_be_unverified(
     stored, monkeypatch
 ):

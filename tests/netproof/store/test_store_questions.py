@@ -91,6 +91,7 @@ def scores(store: Store, stored: StoredSession, baseline=BASELINE) -> list[dict]
     return following.nightly(store, [stored], baseline)[0].to_pylist()
 
 
+@pytest.mark.slow
 def test_landmarks_of_a_night_are_those_of_the_reports(store):
     sessions = store.sessions()
     table, faults = following.nightly(store, sessions, None)
@@ -140,12 +141,14 @@ def test_a_case_that_the_criteria_cannot_judge_has_no_score(tmp_path):
     assert undefined == [("PingPong", "slower")]
 
 
+@pytest.mark.slow
 def test_without_its_baseline_a_session_has_no_scores(store):
     rows = scores(store, store.newest(), ScoreBaseline("gige", "other"))
     assert len(rows) == 6
     assert {row["score"] for row in rows} == {None}
 
 
+@pytest.mark.slow
 def test_a_question_about_one_session_opens_no_other(store):
     for stored in store.sessions()[:-1]:
         for path in store.path(stored).iterdir():
@@ -157,6 +160,7 @@ def test_a_question_about_one_session_opens_no_other(store):
         scores(store, store.sessions()[0])
 
 
+@pytest.mark.slow
 def test_any_question_can_be_put_in_sql(store):
     with questions.connect(store, store.sessions()[:2]) as connection:
         found = connection.sql("select distinct session from curves order by session").fetchall()

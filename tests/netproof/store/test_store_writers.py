@@ -193,6 +193,7 @@ def test_killed_before_each_step_that_reaches_the_disk_the_store_is_as_before_or
     assert outcomes[-2:] == [1, 1]
 
 
+@pytest.mark.slow
 def test_killed_while_the_store_is_made_it_can_be_made_again(tmp_path, writers):
     (report,) = reports(tmp_path, 1)
     for step in (1, 2, 3):
@@ -203,6 +204,7 @@ def test_killed_while_the_store_is_made_it_can_be_made_again(tmp_path, writers):
         assert len(Store(store).sessions()) == 1
 
 
+@pytest.mark.slow
 def test_what_killed_writers_left_is_removed_after_a_day(tmp_path, writers):
     first, second = reports(tmp_path, 2)
     store = tmp_path / "store"
@@ -262,6 +264,7 @@ def small_disk(tmp_path) -> Iterator[Path]:
     subprocess.run(["umount", disk], check=True)
 
 
+@pytest.mark.slow
 def test_a_full_disk_loses_nothing_that_was_there(tmp_path, whole, small_disk):
     coming, store = reports(tmp_path, 5), small_disk / "store"
     assert run(coming[:1], store) == 0

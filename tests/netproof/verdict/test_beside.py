@@ -141,6 +141,7 @@ def test_alone_a_switch_has_neither_envelope_nor_scores(tmp_path):
     assert all(one.score() is None for one in verdict.cases)
 
 
+@pytest.mark.slow
 def test_beside_the_store_scores_are_those_of_measuring_both(tmp_path):
     store = store_of(tmp_path, report(tmp_path, "old", "gige", -3))
     found = judged(report(tmp_path, "new", "fast-ethernet"), store).verdict
@@ -180,6 +181,7 @@ def test_what_is_borrowed_is_not_judged_and_not_counted(tmp_path):
     assert {one.case.partition for one in beside.cases} == {"fast-ethernet"}
 
 
+@pytest.mark.slow
 def test_of_each_case_the_newest_session_in_which_it_passed_counts(tmp_path):
     def mpich_failed(tests: list[dict]) -> None:
         for test in tests:
@@ -198,6 +200,7 @@ def test_of_each_case_the_newest_session_in_which_it_passed_counts(tmp_path):
     assert mpich < other
 
 
+@pytest.mark.slow
 def test_what_fails_along_its_curve_is_no_good_result(tmp_path):
     def collapses(tests: list[dict]) -> None:
         for test in tests:
@@ -215,6 +218,7 @@ def test_what_fails_along_its_curve_is_no_good_result(tmp_path):
     assert dates["Sendrecv"] < dates["Barrier"]
 
 
+@pytest.mark.slow
 def test_an_old_session_is_marked_and_can_be_left_out(tmp_path):
     store = store_of(tmp_path, report(tmp_path, "old", "gige", -41))
     new = report(tmp_path, "new", "fast-ethernet")
@@ -235,6 +239,7 @@ def test_an_old_session_is_marked_and_can_be_left_out(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_another_configuration_is_marked_and_an_unmarked_older_one_takes_its_place(tmp_path):
     store = store_of(
         tmp_path,
@@ -249,6 +254,7 @@ def test_another_configuration_is_marked_and_an_unmarked_older_one_takes_its_pla
     assert {one.session for one in unmarked}.isdisjoint({one.session for one in newest})
 
 
+@pytest.mark.slow
 def test_other_versions_are_marked_in_words(tmp_path):
     then, now = ("0.0.9", "6.1.0-25", "1.0", "aaa"), ("0.1.0", "6.1.0-27", "1.1", "bbb")
     store = store_of(tmp_path, report(tmp_path, "old", "gige", -3, made_with(*then)))
@@ -266,6 +272,7 @@ def test_other_versions_are_marked_in_words(tmp_path):
     assert {one.marks for one in judged(same, store).verdict.beside.cases} == {()}
 
 
+@pytest.mark.slow
 def test_against_another_switch_the_nodes_of_each_are_those_of_its_own_session(tmp_path):
     then, now = ("0.1.0", "6.1.0-25", "1.0", "aaa"), ("0.1.0", "6.1.0-27", "1.0", "aaa")
     store = store_of(tmp_path, report(tmp_path, "old", "gige", -3, made_with(*then)))
@@ -329,6 +336,7 @@ def test_what_a_run_left_for_another_night_is_taken_from_the_store(tmp_path):
     assert any(one.score() is not None for one in verdict.cases)
 
 
+@pytest.mark.slow
 def test_a_damaged_session_is_said_and_the_next_one_taken(tmp_path):
     store = store_of(
         tmp_path, report(tmp_path, "whole", "gige", -9), report(tmp_path, "torn", "gige", -2)
@@ -347,6 +355,7 @@ def test_a_session_is_never_beside_itself(tmp_path):
     assert judged(new, store).verdict.beside.cases == ()
 
 
+@pytest.mark.slow
 def test_the_commands_say_what_is_compared_with(tmp_path):
     store = store_of(tmp_path, report(tmp_path, "old", "gige", -41))
     new = str(report(tmp_path, "new", "fast-ethernet"))
@@ -385,6 +394,7 @@ def test_options_that_do_not_fit_are_refused(tmp_path, monkeypatch, arguments, r
     assert reason in " ".join(ran.stderr.replace("│", " ").split())
 
 
+@pytest.mark.slow
 def test_what_was_disturbed_or_inconclusive_is_no_good_result(tmp_path):
     busy = {
         **{"node": "gige-1", "machine": "m", "cpus": 2, "wall_s": 1.0, "others_cpu_s": 0.8},

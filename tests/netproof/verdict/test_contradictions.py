@@ -66,6 +66,7 @@ CONTRADICTIONS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("change", "reason"), CONTRADICTIONS)
 def test_a_contradiction_fails_its_case_for_all_and_is_not_ingested(tmp_path, change, reason):
     report = altered(tmp_path, change)
@@ -129,6 +130,7 @@ STORED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("change", "reason"), STORED)
 def test_a_stored_session_whose_tables_contradict_each_other_is_refused(tmp_path, change, reason):
     store = Store.create(tmp_path / "store")

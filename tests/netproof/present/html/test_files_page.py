@@ -6,6 +6,8 @@ import html
 import re
 from pathlib import Path
 
+import pytest
+
 from netproof.present.html import files as pages
 from netproof.verdict import files
 
@@ -29,6 +31,7 @@ def test_a_healthy_file_has_its_verdict_its_table_and_its_chart():
     assert 'src="assets/vega.js"' in text
 
 
+@pytest.mark.slow
 def test_each_kind_has_a_section_and_what_has_no_size_no_chart():
     text = page(IMB)
     sections = re.findall(r'<section id="([^"]+)">', text)

@@ -156,6 +156,7 @@ def test_the_folder_can_be_named_by_a_link_and_keeps_its_mode(tmp_path):
         assert target.stat().st_mode & 0o777 == 0o750
 
 
+@pytest.mark.slow
 def test_killed_at_whatever_moment_there_is_one_whole_report(tmp_path):
     target = tmp_path / "report"
     write(target, "index.html", text="old")

@@ -130,6 +130,7 @@ def test_the_main_page_tells_in_the_order_that_a_reader_asks(report):
     assert places == sorted(places)
 
 
+@pytest.mark.slow
 def test_every_function_has_a_page_and_every_chart_its_data_as_a_table(judge):
     made = command.assemble(judge("two-switches.json"))
     pages = pages_of(made)
@@ -153,6 +154,7 @@ def test_scores_stand_with_interval_and_sizes(report, judge):
     assert "Scores over 18 common sizes, 4 to 524288 bytes (gige)." in main.text
 
 
+@pytest.mark.slow
 def test_a_session_that_cannot_be_scored_says_so_in_its_matrix(report):
     main = report("sick.json", "testbed:gige")["index.html"]
     assert "no score" in main.text
@@ -166,6 +168,7 @@ def test_what_was_measured_again_stands_below_its_chart(report):
     assert re.search(r"flagged: 49,152 \d+\.\d", page.text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("session", "system"),
     [
@@ -187,6 +190,7 @@ def test_every_link_leads_somewhere(report, session, system):
             assert not fragment or fragment in pages[file or name].ids, (name, link)
 
 
+@pytest.mark.slow
 def test_hostile_text_is_text_on_every_page(report, tmp_path):
     pages = report(hostile(tmp_path))
     clean = report("two-switches.json")
@@ -201,6 +205,7 @@ def test_hostile_text_is_text_on_every_page(report, tmp_path):
     assert f"{HOSTILE} mpich" in pages["imb-sendrecv.html"].text
 
 
+@pytest.mark.slow
 def test_provenance_names_what_nodes_differ_in_and_how_to_repeat_the_run(report, tmp_path):
     document = json.loads((DATA / "sessions" / "two-switches.json").read_text())
     document["runs"][0]["testcases"][0]["netproof_provenance"] = recorded_provenance("4f5a0c")
@@ -220,6 +225,7 @@ def test_provenance_names_what_nodes_differ_in_and_how_to_repeat_the_run(report,
     assert "/srv/4f5a0c.py" in main
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "repeated"),
     [
@@ -242,6 +248,7 @@ def test_the_command_repeats_the_run_in_any_clone(report, tmp_path, command, rep
     assert f"command {command} run in" in main
 
 
+@pytest.mark.slow
 def test_partitions_and_environments_are_told_as_the_session_recorded_them(report, tmp_path):
     document = json.loads((DATA / "sessions" / "two-switches.json").read_text())
     packages = {"openmpi": {"version": "5.0.10", "hash": "4s2o7kq"}}
@@ -345,6 +352,7 @@ def netproof(monkeypatch, tmp_path):
     return ran
 
 
+@pytest.mark.slow
 def test_a_failed_verdict_is_a_report_that_was_written(netproof, tmp_path):
     session = DATA / "sessions" / "two-switches.json"
     status, said = netproof(session, "--out", tmp_path / "out", "--format", "csv,svg")
@@ -355,6 +363,7 @@ def test_a_failed_verdict_is_a_report_that_was_written(netproof, tmp_path):
     assert not (tmp_path / "out" / "index.html").exists()
 
 
+@pytest.mark.slow
 def test_charts_of_names_with_control_characters_are_xml(netproof, tmp_path):
     text = (DATA / "sessions" / "two-switches.json").read_text()
     odd = text.replace('"gige-1', '"gige-1\\u001b[31m\\u0000').replace("fast-1", "fast-1\\ufffe")
@@ -486,6 +495,7 @@ def test_a_folder_that_cannot_be_written_is_named(netproof, tmp_path):
     assert "file: cannot be written" in said
 
 
+@pytest.mark.slow
 def test_a_session_with_something_inconclusive_neither_passed_nor_failed(judge):
     judged = judge("healthy.json")
     first, *others = (one for one in judged.verdict.cases if one.measured)

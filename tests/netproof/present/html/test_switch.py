@@ -58,6 +58,7 @@ def charts(page: str) -> list[str]:
     return re.findall(r"<h3>([^<]*): time against message size</h3>", page)
 
 
+@pytest.mark.slow
 def test_a_switch_measured_alone_has_a_page_against_those_of_the_store(tmp_path, stored):
     new, store = stored
     pages = written(
@@ -72,6 +73,7 @@ def test_a_switch_measured_alone_has_a_page_against_those_of_the_store(tmp_path,
     assert "did not run at 2 and 4 ranks" in page
 
 
+@pytest.mark.slow
 def test_what_speaks_against_comparing_stands_on_the_page(tmp_path, stored):
     new, store = stored
     beside = ("--store", str(store), "--beside-stored", "--max-age", "0")
@@ -84,6 +86,7 @@ def test_what_speaks_against_comparing_stands_on_the_page(tmp_path, stored):
         assert "3 days older, and 0 are allowed" in pages[name]
 
 
+@pytest.mark.slow
 def test_what_is_stored_stands_greyed_with_its_day_in_matrix_and_charts(tmp_path, stored):
     new, store = stored
     pages = written(
@@ -110,6 +113,7 @@ def test_only_what_is_red_or_slower_is_plotted(tmp_path):
     assert "IMB Sendrecv, 2 ranks" not in charts(pages["switch-gige.html"])
 
 
+@pytest.mark.slow
 def test_without_others_there_is_no_page_and_one_that_was_asked_for_is_refused(tmp_path, stored):
     new, _ = stored
     arguments = [str(new), "--system", "testbed:fast-ethernet"]
@@ -124,6 +128,7 @@ def test_without_others_there_is_no_page_and_one_that_was_asked_for_is_refused(t
         assert reason in " ".join(ran.stderr.split())
 
 
+@pytest.mark.slow
 def test_any_two_sides_have_a_page_with_plots_of_where_the_second_is_slower():
     recorded = session.load(BOTH)
     compared = compare(*sides(recorded, partitions=("gige", "fast-ethernet")))
