@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from netproof.benchmarks import registry
+from netproof.benchmarks import imb, registry
 from netproof.commands import labelled
 from netproof.errors import NetproofError
 from netproof.present import algorithms as shown
@@ -21,7 +21,7 @@ from netproof.tuning.winners import Winners
 from netproof.verdict import judging
 
 CHECKS = "algorithms.py"
-BENCHMARK = "imb"
+BENCHMARK = imb.BENCHMARK.name
 TOLD, CANNOT_TELL = 0, 2
 
 

@@ -13,7 +13,7 @@ import reframe.utility.udeps as udeps
 from reframe.core.builtins import parameter, run_after, run_before, sanity_function, variable
 from reframe.core.exceptions import ReframeError, SanityError
 
-from netproof.benchmarks import registry
+from netproof.benchmarks import imb, registry
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.run.jobs import Job, environments_of, mpi_case, name_of, rank_counts
@@ -27,7 +27,7 @@ from netproof.tuning.algorithms import known
 from netproof.tuning.algorithms.known import Choice
 from netproof.tuning.sweep import Sweep, Turn, turns
 
-BENCHMARK = "imb"
+BENCHMARK = imb.BENCHMARK.name
 
 
 class Swept(rfm.RegressionTestPlugin):
