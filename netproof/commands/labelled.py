@@ -6,12 +6,15 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
+
+from rich.console import Console
 
 from netproof.errors import NetproofError
-from netproof.present import tables
+from netproof.present import documents, tables
 from netproof.session import labelled
 from netproof.site import shipped
 from netproof.verdict import judging
@@ -52,6 +55,30 @@ def measure(
     arguments += [word for name, value in settings.items() for word in ("-S", f"{name}={value}")]
     reframe([*arguments, f"--session-extras={label}={subject}"], report, what)
     return report
+
+
+def show(
+    sweeps: Sequence[tuple[Any, Any]],
+    report: Path,
+    document: Callable[[Sequence[tuple[Any, Any]]], dict[str, Any]],
+    print_one: Callable[[Any, Any, Console], None],
+    page: Path | None = None,
+    *,
+    as_json: bool,
+) -> None:
+    """Print what sweeps of a report say: ``document`` of them all, or ``print_one`` of each.
+
+    ``page``: the path of a page that was written of them.
+    """
+    if as_json:
+        documents.write(document(sweeps), sys.stdout)
+        return
+    out = tables.console()
+    for swept, told in sweeps:
+        print_one(swept, told, out)
+    tables.say(out, f"report {report}")
+    if page is not None:
+        tables.say(out, f"page {page}")
 
 
 def reframe(arguments: Sequence[str], report: Path, what: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from netproof.benchmarks import netpipe, registry
 from netproof.commands import labelled, tune_algorithm
 from netproof.errors import NetproofError
-from netproof.present import documents, tables
+from netproof.present import tables
 from netproof.present import tuning as shown
 from netproof.site import site
 from netproof.site.matrix import matrix
@@ -56,15 +55,7 @@ def run(
     except NetproofError as error:
         tables.say(tables.console(stderr=True), f"netproof: cannot tune: {error}", "red")
         return CANNOT_TELL
-    if as_json:
-        documents.write(shown.document(several), sys.stdout)
-        return TOLD
-    out = tables.console()
-    for one, tuned in several:
-        shown.print_sweep(one, tuned, out)
-    tables.say(out, f"report {report}")
-    if written is not None:
-        tables.say(out, f"page {written}")
+    labelled.show(several, report, shown.document, shown.print_sweep, written, as_json=as_json)
     return TOLD
 
 

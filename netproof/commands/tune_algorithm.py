@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from netproof.benchmarks import imb, registry
 from netproof.commands import labelled
 from netproof.errors import NetproofError
 from netproof.present import algorithms as shown
-from netproof.present import documents, tables
+from netproof.present import tables
 from netproof.site import site
 from netproof.site.matrix import matrix
 from netproof.site.partition import absences
@@ -60,15 +59,7 @@ def show(report: Path, *, folder: Path | None, as_json: bool) -> int:
             written = write_page(folder, lambda scripts: pages.page(several, scripts))
     except NetproofError as error:
         return _cannot(error)
-    if as_json:
-        documents.write(shown.document(several), sys.stdout)
-        return TOLD
-    out = tables.console()
-    for one, table in several:
-        shown.print_winners(one, table, out)
-    tables.say(out, f"report {report}")
-    if written is not None:
-        tables.say(out, f"page {written}")
+    labelled.show(several, report, shown.document, shown.print_winners, written, as_json=as_json)
     return TOLD
 
 
