@@ -36,7 +36,7 @@ _RANK_LINE = re.compile(
     r"netproof rank (\d+) on (\S+): ([\d.]+) s wall, ([\d.]+) s user, ([\d.]+) s system"
 )
 
-_RECORD = re.compile(r"netproof (rank \d+ on|scheduled|load on|counters on) ")
+_RECORD = re.compile(r"netproof (rank \d+ on|scheduled|load on|counters on|pace on) ")
 """Beginnings of what the job's own scripts say on a step's standard error."""
 
 _DIED = re.compile(r"srun: error: (\S+): tasks? [\d,-]+: ")

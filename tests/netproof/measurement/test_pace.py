@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from netproof.errors import ParseError
+from netproof.measurement.case import Case
 from netproof.measurement.pace import Pace, pace, unlike
+from netproof.session import job_files
 
 SHELL = Path(__file__).resolve().parents[3] / "netproof" / "run" / "shell"
 ERRORS = Path("mpi-inside-oneway.1.err")
@@ -78,3 +80,20 @@ def test_a_rank_tells_it_behind_a_launch_inside_one_node(tmp_path, command, node
         check=True,
     )
     assert pace(ERRORS, ran.stderr, "mpich") == told
+
+
+def test_it_is_none_of_a_launchs_last_words(tmp_path):
+    """What a launch that failed said itself stands in its sentence."""
+    errors = tmp_path / "mpi-inside-oneway.1.err"
+    line = "netproof pace on n1\tabsent: no such file\tend\n"
+    errors.write_text(f"NPmpi: Permission denied\n{line}")
+    records = tmp_path / job_files.LAUNCHES_FILE
+    head = "step\tstart\tend\tstatus\tlimit_s\n"
+    records.write_text(f"{head}mpi-inside-oneway.1\t1.0\t2.0\t126\t60\n")
+    recorded = job_files.records(tmp_path)
+    case = Case("s", "p", "e", "netpipe", "mpi", 2, 2, path="inside")
+    with pytest.raises(job_files.Incomplete) as caught:
+        job_files.read_launch(tmp_path, "mpi-inside-oneway.1", 1, recorded, case, (1,), None)
+    (why,) = caught.value.reasons
+    assert "NPmpi: Permission denied" in why
+    assert "netproof pace" not in why
