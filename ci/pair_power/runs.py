@@ -1,0 +1,110 @@
+"""Runs of such rounds, judged by netproof after each: what was accused, and when."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ci.pair_power.rounds import DRIFT, ROUNDS, Fault, first_rounds, leaves_of, noise, rounds_of
+from netproof.localization.accusation import judge, judge_table
+from netproof.localization.accused import AccusationSettings, Verdict
+from netproof.localization.choosing import Mode, next_round
+from netproof.localization.observations import PairObservation, Quantity
+from netproof.localization.searching import Kind
+
+SETTINGS = AccusationSettings(rounds=ROUNDS)
+
+
+@dataclass
+class Run:
+    """What became of one run: the first round after which the true culprit was among the accused,
+
+    and after which it was all that was accused, with no alternative (None: never); whether anything
+    else was ever accused; ``cleared``: the first round after which all healthy nodes were cleared.
+    """
+
+    found: int | None = None
+    right: int | None = None
+    wrong: bool = False
+    cleared: int | None = None
+
+
+def follow(nodes: int, fault: Fault, noise_name: str, seed: Sequence[int]) -> Run:
+    """One run with random rounds, looked at after each, until it is right or all are cleared."""
+    random = np.random.default_rng(seed)
+    table = rounds_of(nodes, fault, noise_name, random)
+    topology = leaves_of(nodes)
+    true = fault.true()
+    run = Run()
+    for count in range(1, ROUNDS + 1):
+        verdict = judge_table(first_rounds(table, count), Quantity.RATE, topology, SETTINGS)
+        _note(run, verdict, true, count)
+        if run.right is not None or (not true and run.cleared is not None):
+            break
+    return run
+
+
+def _note(run: Run, verdict: Verdict, true: set[tuple[Kind, str]], count: int) -> None:
+    accused = {item.thing.key for item in verdict.accused}
+    sure = {item.thing.key for item in verdict.accused if not item.alternatives}
+    # Where the truth is among what fits equally well, the accusation is no wrong one.
+    hedged = {item.thing.key for item in verdict.accused if _told(true) & {*item.alternatives}}
+    run.wrong |= bool(accused - true - hedged)
+    if true and run.found is None and (true <= accused or hedged):
+        run.found = count
+    if true and run.right is None and accused == true and sure == true:
+        run.right = count
+    if run.cleared is None and verdict.cleared.sum() >= len(verdict.cleared) - len(true):
+        run.cleared = count
+
+
+def _told(things: set[tuple[Kind, str]]) -> set[str]:
+    """As alternatives name them."""
+    return {name if kind is Kind.UPLINK else f"{kind} {name}" for kind, name in things}
+
+
+def quick(nodes: int, fault: Fault, noise_name: str, seed: Sequence[int]) -> tuple[Run, int]:
+    """One run in mode quick until it ends, and its rounds. A bad pair is measured in the first."""
+    random = np.random.default_rng(seed)
+    names = [f"n{number}" for number in range(nodes)]
+    topology = leaves_of(nodes)
+    number = {name: place for place, name in enumerate(names)}
+    leaf = len(topology.leaves["leaf0"])
+    seen: list[PairObservation] = []
+    verdict = judge(seen, names, topology, SETTINGS)
+    run, done, true = Run(), 0, fault.true()
+    while step := next_round(
+        Mode.QUICK, names, seen, verdict, topology=topology, settings=SETTINGS, seed=seed[-1]
+    ):
+        pairs = list(step.pairs)
+        if fault.kind == "pair" and not done:
+            rest = [node for pair in pairs for node in pair if node not in ("n0", "n1")]
+            pairs = [("n0", "n1"), *zip(rest[::2], rest[1::2], strict=True)]
+        one = np.array([number[a] for a, _ in pairs])
+        other = np.array([number[b] for _, b in pairs])
+        slowness = noise(noise_name, len(pairs), random) + random.normal(scale=DRIFT)
+        slowness = slowness + fault.slowness(one, other, leaf) if fault.slower else slowness
+        seen += [
+            PairObservation(done, pair, rate_mb_s=math.exp(-value))
+            for pair, value in zip(pairs, slowness, strict=True)
+        ]
+        done += 1
+        verdict = judge(seen, names, topology, SETTINGS)
+        accused = {(item.kind, item.name) for item in verdict.accusations}
+        sure = {(item.kind, item.name) for item in verdict.accusations if not item.alternatives}
+        hedged = {
+            (item.kind, item.name)
+            for item in verdict.accusations
+            if _told(true) & {*item.alternatives}
+        }
+        run.wrong |= bool(accused - true - hedged)
+        if true and run.found is None and (true <= accused or hedged):
+            run.found = done
+        if true and run.right is None and accused == sure == true:
+            run.right = done
+    if verdict.decided:
+        run.cleared = done
+    return run, done
