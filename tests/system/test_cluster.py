@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from ci.testbed import network, processes, state, topology
-from ci.testbed.command import PACKAGES
 from ci.testbed.daemons import roles
+from ci.testbed.requirements import PACKAGES
 from netproof.measurement.asymptotic import theil_sen
 from netproof.measurement.units import line_rate_mb_s
 
