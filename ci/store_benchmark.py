@@ -26,8 +26,9 @@ import pyarrow as pa
 
 from netproof.site.partition import ScoreBaseline
 from netproof.store import Store, StoredSession, following, questions
-from netproof.store.columns import KEY, TABLES
+from netproof.store.columns import KEY
 from netproof.store.folder import MARKER
+from netproof.store.tables import TABLES
 
 SYSTEM = "generated"
 SWITCHES = ("edge-a", "edge-b", "fast-ethernet", "gige", "roce", "spine")

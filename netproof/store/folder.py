@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from netproof.errors import NetproofError
 from netproof.intake import json_reading, loading, trust
 from netproof.store import checksums
-from netproof.store.columns import FORMAT, TABLES
+from netproof.store.tables import FORMAT, TABLES
 
 MARKER = "netproof-store.json"
 INCOMING = ".incoming"
@@ -160,7 +160,7 @@ class Store:
     ) -> bool:
         """Put a session in place, whole or not at all; False where it is there already.
 
-        ``tables``: one for each of ``columns.TABLES``; ``verdict``: what ``VERDICT`` is to hold.
+        ``tables``: one for each of ``tables.TABLES``; ``verdict``: what ``VERDICT`` is to hold.
         When it returns, the session is on disk. Raises NetproofError where the file system
         refuses, with the store as it was.
         """

@@ -25,8 +25,9 @@ from netproof.session.provenance import OfSession
 from netproof.session.session import GOOD_RESULTS, Session
 from netproof.store import checksums, reading
 from netproof.store.checksums import Damaged
-from netproof.store.columns import ADDED, KEY, PATH_COLUMNS, TABLES
+from netproof.store.columns import KEY
 from netproof.store.folder import Store, StoredSession
+from netproof.store.tables import ADDED, PATH_COLUMNS, TABLES
 
 MEMORY_LIMIT = "768MB"
 """Memory of DuckDB; what needs more is put on disk while the question runs."""

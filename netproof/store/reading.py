@@ -25,7 +25,8 @@ from netproof.session.provenance import File, OfSession, Software
 from netproof.session.session import CheckResult, Session
 from netproof.session.slurm_nodes import PartitionNodes
 from netproof.site.slurm import SlurmNode
-from netproof.store.columns import KEY, LANDMARK_COLUMNS
+from netproof.store.columns import KEY
+from netproof.store.landmark_columns import LANDMARK_COLUMNS
 from netproof.store.rows import KIND_OF_CASES
 
 _SOFTWARE = ("netproof", "reframe", "slurm", "git_revision", "git_changed")

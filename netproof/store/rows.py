@@ -20,8 +20,10 @@ from netproof.session import node_differences, provenance
 from netproof.session.again import MeasuredAgain
 from netproof.session.measured import Launch, Measured, insist_on_whole
 from netproof.session.session import CheckResult, Session
-from netproof.store.columns import KEY, LANDMARK_COLUMNS, TABLES
+from netproof.store.columns import KEY
 from netproof.store.folder import StoredSession
+from netproof.store.landmark_columns import LANDMARK_COLUMNS
+from netproof.store.tables import TABLES
 
 Rows = dict[str, list[dict[str, Any]]]
 """Table to its rows, each a column to its value."""

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from netproof.store import Store, StoredSession, questions
-from netproof.store.columns import TABLES
+from netproof.store.tables import TABLES
 from netproof.verdict.keeping import ingest
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "sessions" / "ranges.json"

@@ -18,7 +18,7 @@ from netproof.present.export import csv_cell, export, netpipe_text, run
 from netproof.present.formats import Format
 from netproof.session import session
 from netproof.store import Store, StoredSession
-from netproof.store.columns import PATH_COLUMNS, TABLES
+from netproof.store.tables import PATH_COLUMNS, TABLES
 from netproof.verdict.keeping import ingest
 
 PASSED = Path(__file__).resolve().parents[2] / "data" / "sessions" / "passed.json"

@@ -23,8 +23,9 @@ from netproof.errors import NetproofError
 from netproof.session import again, session
 from netproof.session.measured import Measured
 from netproof.store import Store, StoredSession, checksums, following, questions
-from netproof.store.columns import ADDED, FORMAT, KEY, PATH_COLUMNS, TABLES
+from netproof.store.columns import KEY
 from netproof.store.folder import INCOMING, MARKER, VERDICT
+from netproof.store.tables import ADDED, FORMAT, PATH_COLUMNS, TABLES
 from netproof.verdict import judgement, judging
 from netproof.verdict.keeping import ingest
 from netproof.verdict.subject import Subject

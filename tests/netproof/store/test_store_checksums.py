@@ -16,8 +16,8 @@ from ci import store_flips
 from netproof.commands.cli import app
 from netproof.errors import NetproofError
 from netproof.store import Store, StoredSession, checksums, following, questions
-from netproof.store.columns import TABLES
 from netproof.store.folder import VERDICT
+from netproof.store.tables import TABLES
 from netproof.verdict import kept
 from netproof.verdict.keeping import ingest
 

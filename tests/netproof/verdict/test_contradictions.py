@@ -14,7 +14,7 @@ from netproof.criteria import Level
 from netproof.errors import NetproofError
 from netproof.session import session
 from netproof.store import Store, StoredSession, questions
-from netproof.store.columns import TABLES
+from netproof.store.tables import TABLES
 from netproof.verdict import judging
 from netproof.verdict.keeping import ingest
 

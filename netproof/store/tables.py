@@ -1,0 +1,349 @@
+"""What the store holds: its tables and their columns, as data.
+
+A session's files lie under ``system=…/month=…/session=…``, so that ``system``, ``month`` and
+``session`` are columns of every table for whatever reads the path, and of no file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from netproof.store.columns import (
+    BYTES_TYPE,
+    COUNT_TYPE,
+    KEY,
+    MAP_TYPE,
+    NUMBER_TYPE,
+    TEXT_TYPE,
+    TEXTS_TYPE,
+    TIME_TYPE,
+    StoreColumn,
+)
+from netproof.store.landmark_columns import LANDMARK_COLUMNS
+from netproof.store.launch_columns import (
+    AGAIN_CRASHES,
+    AGAIN_LOADS,
+    COUNTERS,
+    CRASHES,
+    FURTHER,
+    PACES,
+    PEERS,
+    SCHEDULED,
+    TWIN,
+)
+
+FORMAT = 1
+"""Format of the store; raised when a column is renamed, dropped or changes its meaning.
+
+A column that is added raises it not: it is nullable, and in ``ADDED``.
+"""
+
+PATH_COLUMNS = {
+    "system": "ReFrame's system",
+    "month": "month in which the session began, `2026-11`, UTC",
+    "session": "name of the session: its start in UTC, and the first part of its uuid",
+}
+
+
+@dataclass(frozen=True)
+class StoreTable:
+    """One table: what a row is, and its columns by name."""
+
+    row: str
+    columns: Mapping[str, StoreColumn]
+
+    def schema(self) -> pa.Schema:
+        """The Arrow schema, without the columns of the path."""
+        return pa.schema(
+            [
+                pa.field(name, column.type, nullable=column.nullable)
+                for name, column in self.columns.items()
+            ]
+        )
+
+
+_OUTCOME = {
+    "result": StoreColumn(TEXT_TYPE, "ReFrame's: `pass`, `fail`, `fail_deps`, `xfail`, `xpass`, …"),
+    "phase": StoreColumn(TEXT_TYPE, "phase of ReFrame's pipeline in which it failed, or empty"),
+    "reason": StoreColumn(TEXT_TYPE, "why it failed, or empty"),
+    "seconds": StoreColumn(NUMBER_TYPE, "what ReFrame took for it, s"),
+    "nodes": StoreColumn(
+        TEXTS_TYPE, "nodes of the test's job, by its own word; of a case, where it was judged"
+    ),
+    "folder": StoreColumn(TEXT_TYPE, "where the output was left; null for what never began", True),
+}
+
+_RANGE = {
+    "time_min_us": StoreColumn(
+        NUMBER_TYPE, "where `time_us` is the slowest rank's: the fastest rank's, µs", True
+    ),
+    "time_avg_us": StoreColumn(NUMBER_TYPE, "and the mean of all ranks, µs", True),
+}
+
+_INCONCLUSIVE = {
+    "inconclusive": StoreColumn(
+        TEXTS_TYPE,
+        "why its figures tell nothing of the network, though nothing failed by them; empty where"
+        " they do, null where it is not known",
+        True,
+    )
+}
+
+_FACTS = {
+    "state": StoreColumn(TEXT_TYPE, "the interface: `up`, `down` or `no carrier`", True),
+    "address": StoreColumn(TEXT_TYPE, "its IPv4 address", True),
+    "duplex": StoreColumn(TEXT_TYPE, "of the link, `Full` or `Half`", True),
+    "autonegotiation": StoreColumn(TEXT_TYPE, "of the link, `on` or `off`", True),
+    "governor": StoreColumn(TEXT_TYPE, "by which the kernel sets the CPUs' frequencies", True),
+    "microcode": StoreColumn(TEXT_TYPE, "revision of the CPU's microcode", True),
+    "memory": StoreColumn(MAP_TYPE, "KiB, of all and of each NUMA node", True),
+    "rings": StoreColumn(MAP_TYPE, "`ethtool -g`", True),
+    "pci": StoreColumn(MAP_TYPE, "speed and width of the card's link, as it is and at most", True),
+    "hugepages": StoreColumn(
+        TEXT_TYPE, "transparent hugepages: `always`, `madvise`, `never`", True
+    ),
+    "mitigations": StoreColumn(MAP_TYPE, "of the CPU's flaws, as the kernel has them", True),
+    "clock_source": StoreColumn(TEXT_TYPE, "what the kernel reads the time from", True),
+    "clock_s": StoreColumn(NUMBER_TYPE, "the node's clock then, s since 1970", True),
+    "clock_ntp_offset_s": StoreColumn(NUMBER_TYPE, "its offset by chrony or ntpd, s", True),
+    "clock_ahead_from_s": StoreColumn(
+        NUMBER_TYPE, "it is at least so far ahead of the clock of the job's first node, s", True
+    ),
+    "clock_ahead_to_s": StoreColumn(NUMBER_TYPE, "and at most so far, s", True),
+    "path_to": StoreColumn(TEXT_TYPE, "the job's next node", True),
+    "path_asked_bytes": StoreColumn(COUNT_TYPE, "packets of the MTU, bytes", True),
+    "path_passed_bytes": StoreColumn(
+        COUNT_TYPE,
+        "packets that came unfragmented to it: of the MTU, or the least tried, bytes",
+        True,
+    ),
+}
+
+_SLURM = {
+    "slurm_nodes": StoreColumn(
+        pa.list_(
+            pa.struct(
+                [
+                    ("partition", pa.string()),
+                    ("node", pa.string()),
+                    ("state", pa.string()),
+                    ("reason", pa.string()),
+                ]
+            )
+        ),
+        "nodes of each partition when the run began, and Slurm's state of them; null where it was"
+        " not asked",
+        True,
+    ),
+    "slurm_unknown": StoreColumn(
+        MAP_TYPE, "partitions of which the nodes are not known, each with the reason", True
+    ),
+}
+
+ADDED = {
+    "sessions": tuple(_SLURM),
+    "nodes": tuple(_FACTS),
+    "curves": tuple(_RANGE),
+    "again_curves": tuple(_RANGE),
+    "launches": (*SCHEDULED, *FURTHER, *TWIN, *PEERS, *COUNTERS, *PACES),
+    "again": (*AGAIN_LOADS, *AGAIN_CRASHES),
+    "cases": (
+        *(*CRASHES, *_INCONCLUSIVE, "asymptotic_mb_s", "half_performance_bytes", "intervals"),
+        *("twin_mb_s", "twin_share"),
+    ),
+}
+"""Columns that tables of earlier sessions do not have; of those sessions they are null."""
+
+_FILES = pa.list_(
+    pa.struct([("kind", pa.string()), ("path", pa.string()), ("sha256", pa.string())])
+)
+
+TABLES: dict[str, StoreTable] = {
+    "sessions": StoreTable(
+        "a session, with what is known of where it came from",
+        {
+            "uuid": StoreColumn(TEXT_TYPE, "ReFrame's uuid of the session"),
+            "started": StoreColumn(TIME_TYPE, "start, UTC"),
+            "ended": StoreColumn(TIME_TYPE, "end, UTC"),
+            "host": StoreColumn(TEXT_TYPE, "machine that ReFrame ran on"),
+            "user": StoreColumn(TEXT_TYPE, "who ran it"),
+            "command": StoreColumn(TEXT_TYPE, "the command line"),
+            "cases": StoreColumn(COUNT_TYPE, "cases, whatever came of them"),
+            "measured": StoreColumn(COUNT_TYPE, "cases that are complete"),
+            "labels": StoreColumn(MAP_TYPE, "what `reframe --session-extras` gave"),
+            "reframe": StoreColumn(TEXT_TYPE, "version of ReFrame"),
+            "netproof": StoreColumn(TEXT_TYPE, "version of netproof", True),
+            "slurm": StoreColumn(TEXT_TYPE, "version of Slurm", True),
+            "mpi": StoreColumn(
+                MAP_TYPE, "environments, each with its MPI library as the site names it"
+            ),
+            "git_revision": StoreColumn(TEXT_TYPE, "revision of the checkout", True),
+            "git_changed": StoreColumn(pa.bool_(), "whether it had changes beyond that", True),
+            "files": StoreColumn(_FILES, "configuration and references: kind, path, sha256"),
+            "differences": StoreColumn(
+                TEXTS_TYPE, "in what nodes of one partition differ, in sentences"
+            ),
+            "unknown": StoreColumn(
+                MAP_TYPE, "provenance that could not be had, each with the reason"
+            ),
+            **_SLURM,
+            "report": StoreColumn(TEXT_TYPE, "path of the report when it was ingested"),
+            "report_sha256": StoreColumn(TEXT_TYPE, "SHA-256 of the report"),
+            "session_info": StoreColumn(
+                TEXT_TYPE, "what ReFrame's report says of the session, JSON"
+            ),
+        },
+    ),
+    "cases": StoreTable(
+        "a case of a session; what was not measured has nulls from `jobid` on",
+        {
+            **KEY,
+            "ranks_per_node": StoreColumn(COUNT_TYPE, "ranks on each node", True),
+            "number": StoreColumn(COUNT_TYPE, "place in the report, from 1"),
+            "check": StoreColumn(TEXT_TYPE, "ReFrame's name of the check"),
+            "attempts": StoreColumn(COUNT_TYPE, "how often ReFrame ran it; the last one stands"),
+            **_OUTCOME,
+            "jobid": StoreColumn(TEXT_TYPE, "Slurm's number of the job that measured it", True),
+            "seed": StoreColumn(BYTES_TYPE, "seed of the order of the job's launches", True),
+            "launches": StoreColumn(COUNT_TYPE, "launches", True),
+            **CRASHES,
+            **_INCONCLUSIVE,
+            "switch": StoreColumn(TEXT_TYPE, "the switch as the site names it", True),
+            "nic": StoreColumn(TEXT_TYPE, "the card as the site names it", True),
+            "driver": StoreColumn(TEXT_TYPE, "its driver as the site names it", True),
+            "link_mbit_s": StoreColumn(NUMBER_TYPE, "link rate, Mbit/s of 10⁶", True),
+            "mtu": StoreColumn(COUNT_TYPE, "MTU, bytes", True),
+            "mpi": StoreColumn(TEXT_TYPE, "the MPI library as the site names it", True),
+            "line_rate_mb_s": StoreColumn(
+                NUMBER_TYPE, "most that the bandwidth can be, MB/s", True
+            ),
+            **LANDMARK_COLUMNS,
+            "partition_extras": StoreColumn(
+                TEXT_TYPE, "all that the site says of the partition, JSON", True
+            ),
+            "environment_extras": StoreColumn(TEXT_TYPE, "and of the environment, JSON", True),
+            "measured_format": StoreColumn(
+                COUNT_TYPE, "format of the report's record of the case", True
+            ),
+            "further": StoreColumn(TEXT_TYPE, "what else the report has of the case, JSON"),
+        },
+    ),
+    "launches": StoreTable(
+        "a launch of a case",
+        {
+            **KEY,
+            "launch": StoreColumn(COUNT_TYPE, "which of the case's launches, from 1"),
+            "position": StoreColumn(COUNT_TYPE, "place among all launches of its job, from 1"),
+            "started": StoreColumn(TIME_TYPE, "start, UTC"),
+            "wall_s": StoreColumn(NUMBER_TYPE, "seconds with starting and ending the job step"),
+            "ranks_used": StoreColumn(
+                pa.list_(
+                    pa.struct(
+                        [
+                            ("rank", pa.int32()),
+                            ("node", pa.string()),
+                            ("wall_s", pa.float64()),
+                            ("cpu_s", pa.float64()),
+                        ]
+                    )
+                ),
+                "each rank: its node, its seconds, its CPU seconds",
+            ),
+            **SCHEDULED,
+            **FURTHER,
+            **TWIN,
+            **PEERS,
+            **COUNTERS,
+            **PACES,
+        },
+    ),
+    "curves": StoreTable(
+        "a size of a launch of a case",
+        {
+            **KEY,
+            "ranks_per_node": StoreColumn(COUNT_TYPE, "ranks on each node"),
+            "launch": StoreColumn(COUNT_TYPE, "which of the case's launches, from 1"),
+            "size_bytes": StoreColumn(BYTES_TYPE, "size of one message, bytes; 0 for Barrier"),
+            "time_us": StoreColumn(NUMBER_TYPE, "one-way or per-call time, µs"),
+            "bandwidth_mb_s": StoreColumn(
+                NUMBER_TYPE, "MB/s, each way for NetPIPE; null where the function has none", True
+            ),
+            **_RANGE,
+        },
+    ),
+    "tests": StoreTable(
+        "what ReFrame ran beside the cases: jobs that measure, and tests that judge many cases",
+        {
+            "number": StoreColumn(COUNT_TYPE, "place in the report, from 1"),
+            "test": StoreColumn(TEXT_TYPE, "ReFrame's name of the test"),
+            "kind": StoreColumn(
+                TEXT_TYPE, "`launches`, `further`, `curves`, `compared further` or `configurations`"
+            ),
+            "partition": KEY["partition"],
+            "environment": KEY["environment"],
+            **_OUTCOME,
+            "measures_again": StoreColumn(
+                pa.bool_(), "whether it came to measure cases again around or between sizes"
+            ),
+            "further": StoreColumn(TEXT_TYPE, "what else the report has of the test, JSON"),
+        },
+    ),
+    "again": StoreTable(
+        "a case that was measured again, by a test of kind `further`, around or between sizes",
+        {
+            **KEY,
+            "ranks_per_node": StoreColumn(COUNT_TYPE, "ranks on each node"),
+            "test_number": StoreColumn(COUNT_TYPE, "the test's place in the report"),
+            "jobid": StoreColumn(TEXT_TYPE, "Slurm's number of its job"),
+            "nodes": StoreColumn(TEXTS_TYPE, "nodes of that job"),
+            "launches": StoreColumn(COUNT_TYPE, "launches that are complete"),
+            "faults": StoreColumn(TEXTS_TYPE, "why others are not"),
+            **AGAIN_LOADS,
+            **AGAIN_CRASHES,
+        },
+    ),
+    "again_curves": StoreTable(
+        "a size of a complete launch of such a case",
+        {
+            **KEY,
+            "ranks_per_node": StoreColumn(COUNT_TYPE, "ranks on each node"),
+            "test_number": StoreColumn(COUNT_TYPE, "the test's place in the report"),
+            "launch": StoreColumn(COUNT_TYPE, "which of the complete launches, from 1"),
+            "size_bytes": StoreColumn(BYTES_TYPE, "size of one message, bytes"),
+            "time_us": StoreColumn(NUMBER_TYPE, "one-way or per-call time, µs"),
+            "bandwidth_mb_s": StoreColumn(NUMBER_TYPE, "as in `curves`", True),
+            **_RANGE,
+        },
+    ),
+    "nodes": StoreTable(
+        "a node in a job, as it was found before the first launch",
+        {
+            "partition": KEY["partition"],
+            "environment": KEY["environment"],
+            "job": StoreColumn(TEXT_TYPE, "ReFrame's name of the job"),
+            "jobid": StoreColumn(TEXT_TYPE, "Slurm's number of the job"),
+            "node": StoreColumn(TEXT_TYPE, "name of the node"),
+            "kernel": StoreColumn(TEXT_TYPE, "kernel release and build", True),
+            "architecture": StoreColumn(TEXT_TYPE, "`x86_64`, …", True),
+            "cpu": StoreColumn(TEXT_TYPE, "model of the CPU", True),
+            "cpus": StoreColumn(COUNT_TYPE, "CPUs that the kernel has", True),
+            "interface": StoreColumn(TEXT_TYPE, "the interface that is measured over"),
+            "nic": StoreColumn(TEXT_TYPE, "the card: its PCI name or numbers", True),
+            "driver": StoreColumn(TEXT_TYPE, "its driver", True),
+            "driver_version": StoreColumn(TEXT_TYPE, "the driver's version", True),
+            "firmware": StoreColumn(TEXT_TYPE, "the card's firmware", True),
+            "bus": StoreColumn(TEXT_TYPE, "the card's place on the bus", True),
+            "link_mbit_s": StoreColumn(COUNT_TYPE, "link rate, Mbit/s of 10⁶", True),
+            "mtu": StoreColumn(COUNT_TYPE, "MTU, bytes", True),
+            "offloads": StoreColumn(MAP_TYPE, "`ethtool -k`"),
+            "coalescing": StoreColumn(MAP_TYPE, "`ethtool -c`"),
+            "sysctls": StoreColumn(MAP_TYPE, "of TCP and of sockets"),
+            "programs": StoreColumn(MAP_TYPE, "benchmarks and MPI libraries: SHA-256 and path"),
+            "absent": StoreColumn(MAP_TYPE, "what could not be had, each with the reason"),
+            **_FACTS,
+        },
+    ),
+}
