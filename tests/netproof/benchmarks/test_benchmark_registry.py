@@ -104,8 +104,9 @@ def test_nothing_beyond_the_room_names_a_job_of_a_benchmark():
     names = [f"{one.name.capitalize()}Job" for one in registry.STARTED]
     found = [
         path.name
-        for path in (*(ROOT / "ci").glob("*.py"), *(ROOT / "netproof").rglob("*.py"))
-        if path.name != "registry.py"
+        for path in (*(ROOT / "ci").rglob("*.py"), *(ROOT / "netproof").rglob("*.py"))
+        # What is attacked are recorded reports, by the names in them.
+        if path.name != "registry.py" and path.parent.name != "attacking"
         if any(name in path.read_text() for name in names)
     ]
     assert found == []

@@ -1,0 +1,106 @@
+"""Runs ReFrame with its output in a log, and follows what it writes there."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import FrameType
+
+from rich.console import Console
+
+from ci.progress.course import Course
+from ci.progress.lines import COLOUR, parse
+from ci.progress.telling import Lines, Terminal
+from netproof.commands.nightly.measuring import ENDING_S, ending_with_this_process
+from netproof.present import tables
+
+LOOK_S = 0.5
+"""Seconds between looks at the log."""
+LINES = 20
+"""Lines of the log that are shown where ReFrame left no report."""
+
+
+def follow(
+    command: Sequence[str], log: Path, out: Console, past: Callable[[], Course]
+) -> tuple[int, Course]:
+    """Run the command, its output in ``log``, tell its progress, and give its exit status.
+
+    A signal to end goes to the command too, and is its to act on; what is left of it after
+    ``ENDING_S`` seconds is killed, and this process then ends by the same signal.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    got: list[int] = []
+    with log.open("wb") as output:
+        child = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            # A signal of the terminal reaches it once, through this process.
+            start_new_session=True,
+            preexec_fn=ending_with_this_process(),
+        )
+
+    def pass_on(number: int, _: FrameType | None) -> None:
+        got.append(number)
+        child.send_signal(number)
+
+    ending = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, pass_on) for number in ending}
+    course, telling = Course(), None
+    began = time.monotonic()
+    try:
+        telling = Terminal(out) if out.is_terminal else Lines(out)
+        course = past()
+        with log.open(errors="replace") as written:
+            _tell(child, written.read, course, telling, began, got)
+    finally:
+        if telling is not None:
+            telling.close()
+        if child.poll() is None or got:
+            with suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if got:
+        tables.say(tables.console(stderr=True), f"ended by a signal; output of ReFrame {log}")
+        signal.signal(got[0], signal.SIG_DFL)
+        os.kill(os.getpid(), got[0])
+    return child.returncode, course
+
+
+def _tell(
+    child: subprocess.Popen[bytes],
+    read: Callable[[], str],
+    course: Course,
+    telling: Terminal | Lines,
+    began: float,
+    got: Sequence[int],
+) -> None:
+    """Read what the child writes and tell of it, until it has ended, or does not when told to."""
+    rest, told_to_end = "", None
+    while True:
+        over = child.poll() is not None
+        *whole, rest = (rest + read()).split("\n")
+        now_s = time.monotonic() - began
+        lines = [line for text in whole if (line := parse(text)) is not None]
+        ended = [line for line in lines if course.take(line, now_s)]
+        telling.tell(course, now_s, ended)
+        if got and told_to_end is None:
+            told_to_end = now_s
+        if over or (told_to_end is not None and now_s - told_to_end > ENDING_S):
+            return
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(LOOK_S)
+
+
+def end_of(log: Path) -> str:
+    """The last lines of the log."""
+    lines = COLOUR.sub("", log.read_text(errors="replace")).splitlines()
+    return "\n".join(lines[-LINES:]) or "(nothing)"

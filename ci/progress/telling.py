@@ -1,0 +1,80 @@
+"""What is told of a run: one line that changes on a terminal, lines in a log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Column
+
+from ci.progress.course import Course
+from ci.progress.lines import BAD, Line
+from netproof.present import tables
+
+EVERY_S = 30.0
+"""Seconds after which there is a line, where there is no terminal."""
+
+
+class Terminal:
+    """One line on a terminal, and above it the jobs that failed."""
+
+    def __init__(self, out: Console) -> None:
+        self._progress = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=20),
+            TextColumn(
+                "{task.fields[told]}",
+                markup=False,
+                table_column=Column(no_wrap=True, overflow="ellipsis"),
+            ),
+            console=out,
+            transient=True,
+            refresh_per_second=2,
+        )
+        self._task = self._progress.add_task("starting", total=None, told="")
+        self._progress.start()
+
+    def tell(self, course: Course, now_s: float, ended: Sequence[Line]) -> None:
+        """Change the line."""
+        for line in ended:
+            if line.word in BAD:
+                tables.say(self._progress.console, f"FAIL {line.job}", "red")
+        about = f"{course.done} of {course.tests} tests" if course.tests else "measuring"
+        self._progress.update(
+            self._task,
+            description=about,
+            completed=course.done,
+            total=course.tests or None,
+            told=course.sentence(now_s),
+        )
+
+    def close(self) -> None:
+        """Take the line away."""
+        self._progress.stop()
+
+
+class Lines:
+    """A line for each job that ended, and one now and then, for a log."""
+
+    def __init__(self, out: Console) -> None:
+        self._out = out
+        self._told_s = 0.0
+
+    def tell(self, course: Course, now_s: float, ended: Sequence[Line]) -> None:
+        """Print a line, if there is something to say or nothing was said for long."""
+        if not ended and now_s - self._told_s < EVERY_S:
+            return
+        self._told_s = now_s
+        about = f"{course.done} of {course.tests} tests, " if course.tests else ""
+        names = ", ".join(f"{line.job} {_ended(line)}" for line in ended)
+        tables.say(self._out, f"{about}{course.sentence(now_s)}{f': {names}' if names else ''}")
+
+    def close(self) -> None:
+        """Nothing is to be taken away."""
+
+
+def _ended(line: Line) -> str:
+    if line.word in BAD:
+        return "FAILED"
+    return "skipped" if line.word == "SKIP" else "measured"

@@ -1,0 +1,48 @@
+"""ReFrame's lines on tests."""
+
+from __future__ import annotations
+
+import pytest
+from recorded_runs import RECORDED, recorded
+
+from ci.progress.course import Course
+from ci.progress.lines import Line, parse
+from netproof.site.jobs import PlannedJob
+
+
+class TestLines:
+    """What ReFrame prints of a test."""
+
+    def test_a_job_is_known_by_its_configuration_and_ranks(self):
+        line = parse(recorded("OK\x1b[0m ] (  1/159)"))
+        test = ("ImbJob %ranks=2", "gige", "mpich")
+        assert line == Line("OK", 1, 159, test, PlannedJob("gige", "mpich", "imb", 2))
+        test = ("NetpipeJob", "gige", "openmpi4")
+        assert parse(recorded("NetpipeJob")) == Line(
+            "RUN", 0, 0, test, PlannedJob("gige", "openmpi4", "netpipe", 2)
+        )
+
+    def test_a_check_is_no_job(self):
+        line = parse("[     FAIL ] ( 12/159) ImbBarrier %job_ranks=2 /fb87b7e1 @testbed:gige+mpich")
+        test = ("ImbBarrier %job_ranks=2", "gige", "mpich")
+        assert line == Line("FAIL", 12, 159, test, None)
+
+    def test_functions_beyond_the_default_have_a_job_of_their_own(self):
+        line = parse("[ RUN      ] OtherImbJob %ranks=16 /0a1b @mycluster:edr-1+intel/2021.9")
+        assert line.job == PlannedJob("edr-1", "intel/2021.9", "imb", 16, default=False)
+
+    @pytest.mark.parametrize(
+        "text",
+        ["", "[==========] Running 32 check(s)", "[----------] all spawned checks have finished"],
+    )
+    def test_what_is_of_no_test_says_nothing(self, text):
+        assert parse(text) is None
+
+    def test_every_test_of_a_recorded_run_ends_and_sixteen_are_jobs(self):
+        course = Course()
+        for text in RECORDED.read_text().splitlines():
+            line = parse(text)
+            if line is not None:
+                course.take(line, 401.0)
+        assert (course.done, course.tests, course.bad, len(course.jobs)) == (159, 159, 0, 16)
+        assert course.left_s(401.0) == 0

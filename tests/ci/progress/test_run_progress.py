@@ -1,0 +1,152 @@
+"""How far a run is: ReFrame's lines in a log, and on the screen how long it takes yet."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from recorded_runs import RECORDED, ROOT
+
+PLAYS = """
+import sys, time
+for line in open(sys.argv[1]):
+    print(line, end="", flush=True)
+    if "Job" in line and "/159)" in line:
+        time.sleep(0.1)
+"""
+SAYS_SO_AND_WAITS = """
+import signal, sys, time
+def end(number, frame):
+    print("told to end by", number, flush=True)
+    sys.exit(1)
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, end)
+print("waiting", flush=True)
+time.sleep(60)
+"""
+
+
+def progress(tmp_path: Path, *command: str, report: Path | None = None) -> list[str]:
+    return [
+        *(sys.executable, str(ROOT / "ci" / "progress"), "--log", str(tmp_path / "run.log")),
+        *("--report", str(report or tmp_path / "run.json"), "--", *command),
+    ]
+
+
+def play(tmp_path: Path) -> tuple[str, ...]:
+    return (sys.executable, "-c", PLAYS, str(RECORDED))
+
+
+@pytest.mark.slow
+def test_in_a_log_there_is_a_line_for_each_job_and_reframe_s_lines_are_elsewhere(tmp_path):
+    (tmp_path / "run.json").write_text("{}")
+    ran = subprocess.run(
+        progress(tmp_path, *play(tmp_path)), capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert (tmp_path / "run.log").read_text() == RECORDED.read_text()
+    first, *lines, last = ran.stdout.splitlines()
+    assert first == f"output of ReFrame: {tmp_path / 'run.log'}"
+    assert sum(line.count(" measured") for line in lines) == 16
+    assert len(lines) <= 16
+    assert all(" of 159 tests, 0:0" in line for line in lines)
+    assert last.startswith("159 of 159 tests ran in 0:0")
+    assert "RUN" not in ran.stdout
+
+
+@pytest.mark.slow
+def test_on_a_terminal_it_is_one_line_that_changes(tmp_path):
+    (tmp_path / "run.json").write_text("{}")
+    terminal, theirs = pty.openpty()
+    with subprocess.Popen(
+        progress(tmp_path, *play(tmp_path)),
+        stdout=theirs,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
+    ) as ran:
+        os.close(theirs)
+        told = b""
+        while True:
+            try:
+                told += os.read(terminal, 65536)
+            except OSError:
+                break
+        os.close(terminal)
+    text = told.decode()
+    assert ran.returncode == 0
+    assert "left" in text
+    assert "of 159 tests" in text
+    # Of what changed, nothing stays but the last line.
+    assert text.count("\n") <= 4 + text.count("\x1b[1A")
+    assert "ImbBarrier" not in text
+
+
+@pytest.mark.slow
+def test_the_exit_status_is_that_of_the_command_and_its_end_is_shown_without_a_report(tmp_path):
+    command = ("sh", "-c", "echo reframe: no such check; exit 3")
+    ran = subprocess.run(progress(tmp_path, *command), capture_output=True, text=True, check=False)
+    assert ran.returncode == 3
+    assert "ReFrame left no report (exit status 3); its output" in ran.stderr
+    assert "reframe: no such check" in ran.stderr
+    assert "no such check" not in ran.stdout
+
+
+@pytest.mark.slow
+def test_a_report_of_failed_tests_is_for_the_verdict_to_tell(tmp_path):
+    (tmp_path / "run.json").write_text("{}")
+    ran = subprocess.run(
+        progress(tmp_path, "sh", "-c", "echo it failed; exit 1"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stderr) == (1, "")
+
+
+@pytest.mark.slow
+def test_a_log_that_cannot_be_written_is_told(tmp_path):
+    (tmp_path / "run.log").mkdir()
+    ran = subprocess.run(progress(tmp_path, "true"), capture_output=True, text=True, check=False)
+    assert ran.returncode == 2
+    assert ran.stderr == f"ci/progress: {tmp_path / 'run.log'}: Is a directory\n"
+
+
+def alive(text: str) -> bool:
+    """Whether a process has this in its command line."""
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if text.encode() in path.read_bytes():
+                return True
+        except OSError:
+            continue
+    return False
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_a_signal_reaches_the_command_and_nothing_is_left(tmp_path, number):
+    log = tmp_path / "run.log"
+    mark = f"# {tmp_path}"
+    command = (sys.executable, "-c", SAYS_SO_AND_WAITS + mark)
+    with subprocess.Popen(
+        progress(tmp_path, *command), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as ran:
+        _until(lambda: log.is_file() and "waiting" in log.read_text())
+        ran.send_signal(number)
+        assert ran.wait(30) == -number
+    _until(lambda: not alive(mark))
+    # Of one that is killed, its own child is told by the kernel.
+    told = signal.SIGTERM if number == signal.SIGKILL else number
+    assert log.read_text() == f"waiting\ntold to end by {int(told)}\n"
+
+
+def _until(true) -> None:
+    patience = time.monotonic() + 20
+    while not true():
+        assert time.monotonic() < patience
+        time.sleep(0.05)

@@ -1,0 +1,132 @@
+"""How long a run takes yet, on recorded ones."""
+
+from __future__ import annotations
+
+import pytest
+from recorded_runs import RECORDED, recorded, timed
+
+from ci.progress.course import Course, clock
+from ci.progress.lines import Line, parse
+from netproof.site.jobs import PlannedJob
+
+
+def course_of(seconds=None, domains=None) -> Course:
+    """The recorded run up to its first job's end, at 10 seconds."""
+    course = Course(seconds or {}, domains or {})
+    for text in RECORDED.read_text().splitlines():
+        line = parse(text)
+        if line is not None and course.take(line, 10.0):
+            return course
+    raise AssertionError("no job ended")
+
+
+class TestTimeLeft:
+    """By past sessions, else by the share of the jobs that ended."""
+
+    def test_where_nothing_is_known_it_is_not_told(self):
+        course = Course()
+        course.take(parse(recorded("NetpipeJob")), 0.0)
+        assert course.left_s(5.0) is None
+        assert course.sentence(5.0) == "0:05, time left not known yet"
+
+    def test_without_past_sessions_a_job_takes_as_long_as_those_that_ended(self):
+        assert course_of().left_s(10.0) == pytest.approx(15 * 10)
+        assert course_of().left_s(14.0) == pytest.approx(15 * 10 - 4)
+
+    def test_past_sessions_tell_before_a_job_has_ended(self):
+        job = PlannedJob("gige", "openmpi4", "netpipe", 2)
+        course = Course({job: 21.0})
+        course.take(parse(recorded("NetpipeJob")), 0.0)
+        assert course.left_s(0.0) == 21
+        assert course.left_s(6.0) == 15
+        # It takes longer than it should.
+        assert course.left_s(60.0) == 0
+        assert course.sentence(60.0) == "1:00, time left not known"
+
+    def test_a_run_that_is_slower_than_the_past_ones_takes_longer_to_its_end(self):
+        alike = {job: 5.0 for job in course_of().jobs}
+        # 10 seconds for a job of 5.
+        assert course_of(alike).left_s(10.0) == pytest.approx(15 * 5 * 2)
+
+    def test_domains_run_beside_each_other(self):
+        jobs = course_of().jobs
+        course = course_of({job: 10.0 for job in jobs}, {job: job.partition for job in jobs})
+        # Of gige 7 jobs are left; of fast-ethernet none of the 8 has ended, after 10 seconds.
+        assert course.left_s(10.0) == pytest.approx(70)
+
+    def test_failures_are_counted(self):
+        course = Course()
+        course.take(parse("[ FAIL ] ( 2/159) NetpipeJob /5d098b8f @testbed:gige+mpich"), 61.0)
+        assert course.sentence(61.0) == "1:01, time left not known, 1 failed"
+
+    def test_a_time_is_minutes_and_seconds(self):
+        assert [clock(seconds) for seconds in (0, 59.6, 187, 3600)] == [
+            *("0:00", "1:00", "3:07", "60:00")
+        ]
+
+
+def at(course: Course, lines: list[tuple[float, Line]], now_s: float) -> Course:
+    """The course as the run was by then."""
+    for second, line in lines:
+        if second <= now_s:
+            course.take(line, second)
+    return course
+
+
+class TestOneTestAfterTheOther:
+    """Recorded runs in which what is to come has not begun, as `ci/quickstart` makes them."""
+
+    SMOKE = "serial-2.log"
+
+    def domains(self, name: str) -> dict[PlannedJob, str]:
+        return {line.job: "all" for _, line in timed(name) if line.job is not None}
+
+    def past(self) -> dict:
+        return at(Course(serial=True), timed("serial-1.log"), 1e6).took
+
+    @pytest.mark.parametrize("share", [0.1, 0.5])
+    def test_by_an_earlier_run_of_the_same_it_is_within_a_factor_of_two(self, share):
+        lines = timed(self.SMOKE)
+        whole_s = lines[-1][0]
+        course = Course({}, self.domains(self.SMOKE), True, self.past())
+        left_s = at(course, lines, share * whole_s).left_s(share * whole_s)
+        assert 0.5 < left_s / (whole_s - share * whole_s) < 2
+        assert "about" in course.sentence(share * whole_s)
+
+    @pytest.mark.parametrize("share", [0.1, 0.25, 0.5, 0.75, 0.9])
+    def test_without_one_it_is_at_least_what_is_told_and_never_nearly_done(self, share):
+        lines = timed(self.SMOKE)
+        whole_s = lines[-1][0]
+        course = at(Course({}, self.domains(self.SMOKE), True), lines, share * whole_s)
+        assert course.left_s(share * whole_s) <= whole_s - share * whole_s
+        told = course.sentence(share * whole_s)
+        assert "at least" in told or "not known" in told
+
+    @pytest.mark.parametrize("now_s", [60.0, 240.0, 480.0])
+    def test_jobs_that_have_not_begun_are_to_come(self, now_s):
+        """Of a run that lasted for longer than 9:20, and was ended at half of its tests."""
+        name = "serial-whole-cut.log"
+        jobs = {
+            PlannedJob(job.partition, mpi, *rest)
+            for job in self.domains(name)
+            for mpi, *rest in [(job.environment, job.benchmark, job.ranks)]
+        } | {
+            PlannedJob("fast-ethernet", mpi, "netpipe", 2)
+            for mpi in ("openmpi5", "mpich", "intelmpi")
+        }
+        course = at(Course({}, dict.fromkeys(jobs, "all"), True), timed(name), now_s)
+        assert course.left_s(now_s) > 100
+        assert "at least" in course.sentence(now_s)
+
+    def test_at_the_end_nothing_is_left(self):
+        lines = timed(self.SMOKE)
+        for past in ({}, self.past()):
+            course = at(Course({}, self.domains(self.SMOKE), True, past), lines, 1e6)
+            assert course.left_s(lines[-1][0]) == 0
+            assert course.sentence(lines[-1][0]).endswith("nearly done")
+
+    def test_a_test_that_no_earlier_run_had_makes_it_a_lower_bound(self):
+        past = self.past()
+        del past["NetpipeJob", "gige", "mpich"]
+        course = at(Course({}, self.domains(self.SMOKE), True, past), timed(self.SMOKE), 10.0)
+        assert "at least" in course.sentence(10.0)
