@@ -1,0 +1,24 @@
+"""The machine's own programs, run for what they print or do."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from collections.abc import Sequence
+
+from ci.release.errors import CannotRunError
+
+
+def output_of(command: Sequence[str]) -> str:
+    """What a command prints; CannotRunError with what it says where it fails."""
+    ran = subprocess.run(command, capture_output=True, text=True)
+    if ran.returncode:
+        raise CannotRunError(f"'{shlex.join(command)}' failed: {' '.join(ran.stderr.split())}")
+    return ran.stdout
+
+
+def apt_get(*words: str) -> bool:
+    """Runs apt-get, which asks nothing; whether it worked."""
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    return subprocess.run(["apt-get", "-qq", *words], env=environment).returncode == 0
