@@ -17,10 +17,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from ci.testbed import cables
-from ci.testbed.cables import PREFIX, SWITCHES, TWINS, Bucket, Cable, Orders, Seen, namespace
+from ci.testbed import cables, mending
+from ci.testbed.cables import PREFIX, SWITCHES, TWINS, Bucket, Cable, namespace
 from ci.testbed.errors import CannotRunError, StepFailedError
 from ci.testbed.faults import Faults
+from ci.testbed.mending import Orders, Seen
 from ci.testbed.topology import CONTROLLER_ADDRESS, Topology
 
 HOST_INTERFACE = "netproof0"
@@ -124,13 +125,13 @@ def build(topology: Topology, planted: Faults, alias: str) -> None:
     _run(["ip", "-batch", "-"], _lines(f"netns add {name}" for name in names))
     ports = [f"M{index}" for index in range(len(nodes))]
     peer = f"type veth peer name {MACHINE} netns {SWITCHES}"
-    own = f"address {cables.hardware_address(CONTROLLER_ADDRESS)}"
+    own = f"address {mending.hardware_address(CONTROLLER_ADDRESS)}"
     _run(["ip", "-batch", "-"], f"link add name {HOST_INTERFACE} {own} {peer}\n")
     bridges = cables.bridges(topology, planted)
     lines = [f"link add name {MANAGEMENT} up type bridge"]
     managed = [node.management_address for node in topology.nodes]
     lines += [
-        f"link add name {port} type veth peer name eth0 address {cables.hardware_address(address)}"
+        f"link add name {port} type veth peer name eth0 address {mending.hardware_address(address)}"
         f" netns {node}"
         for port, node, address in zip(ports, nodes, managed, strict=True)
     ]
@@ -141,13 +142,13 @@ def build(topology: Topology, planted: Faults, alias: str) -> None:
     for address, name in zip(managed, nodes, strict=True):
         up = ["link set dev lo up", f"address add {address}/24 dev eth0", "link set dev eth0 up"]
         others = [CONTROLLER_ADDRESS, *(other for other in managed if other != address)]
-        base[name] = Orders(ip=up + cables.knowing("eth0", others))
+        base[name] = Orders(ip=up + mending.knowing("eth0", others))
     _make(wanted, base)
     _wait_until_right(wanted)
     host = [
         f"address add {CONTROLLER_ADDRESS}/24 dev {HOST_INTERFACE}",
         f"link set dev {HOST_INTERFACE} up",
-        *cables.knowing(HOST_INTERFACE, managed),
+        *mending.knowing(HOST_INTERFACE, managed),
     ]
     _run(["ip", "-batch", "-"], _lines(host))
     _run(["ip", "link", "set", "dev", HOST_INTERFACE, "alias", alias])
@@ -161,13 +162,13 @@ def mend(topology: Topology, planted: Faults) -> bool:
     """
     wanted = cables.cables(topology, planted)
     seen = read(wanted)
-    if not cables.differences(wanted, seen):
+    if not mending.differences(wanted, seen):
         return False
-    missing = cables.missing(wanted, seen)
+    missing = mending.missing(wanted, seen)
     lost = [cable.name for cable in missing if cable.near.interface != cables.MGMT]
     if lost:
         raise StepFailedError(f"network: {', '.join(lost)}: an end of the link is gone")
-    orders = cables.orders(wanted, seen)
+    orders = mending.orders(wanted, seen)
     _at_once(lambda where: _carry_out(where, orders[where]), orders)
     there = _interfaces(SWITCHES)
     bridges = cables.bridges(topology, planted)
@@ -178,7 +179,7 @@ def mend(topology: Topology, planted: Faults) -> bool:
     ]
     _make(missing, {SWITCHES: Orders(ip=new)})
     known = {end.place for cable in wanted for end in cable.ends} | set(bridges)
-    gone = cables.superfluous(known, [(SWITCHES, name) for name in there])
+    gone = mending.superfluous(known, [(SWITCHES, name) for name in there])
     _carry_out(SWITCHES, Orders(ip=[f"link delete dev {name}" for _, name in gone]))
     _wait_until_right(wanted)
     return True
@@ -186,7 +187,7 @@ def mend(topology: Topology, planted: Faults) -> bool:
 
 def _make(new: Iterable[Cable], base: dict[str, Orders]) -> None:
     """Makes links, after what ``base`` orders in their namespaces."""
-    first, then = cables.making(new)
+    first, then = mending.making(new)
     shared = (SWITCHES, TWINS)
     for where in shared:
         bridges = base.get(where, Orders()).ip
@@ -216,7 +217,7 @@ def _wait_until_right(wanted: Iterable[Cable]) -> None:
     """Reads the links back until they are as ``wanted``; StepFailedError if they never are."""
     todo = tuple(wanted)
     deadline = time.monotonic() + SETTLE_SECONDS
-    while wrong := cables.differences(todo, read(todo)):
+    while wrong := mending.differences(todo, read(todo)):
         if time.monotonic() > deadline:
             raise StepFailedError(f"network: the kernel has it otherwise: {'; '.join(wrong)}")
         time.sleep(POLL_SECONDS)
@@ -292,7 +293,7 @@ def _drop(name: str, interface: str) -> int | None:
     for way in ("ingress", "egress"):
         told = _inside(name, ["tc", "-json", "filter", "show", "dev", interface, way])
         filters = [entry["options"] for entry in json.loads(told or "[]") if "options" in entry]
-        odds |= {cables.odds(one.get("bytecode")) for one in filters} or {None}
+        odds |= {mending.odds(one.get("bytecode")) for one in filters} or {None}
     return odds.pop() if len(odds) == 1 else None
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ci.testbed import cables, network, planting, processes, topology
+from ci.testbed import mending, network, planting, processes, topology
 from ci.testbed.state import DEFAULT, StateFolder
 from netproof.site import slurm
 
@@ -281,4 +281,4 @@ def test_the_site_s_partition_is_ready_on_it(run, tmp_path):
 def test_neighbours_are_known_and_asked_for_nothing():
     known = inside("one-1", "ip", "neigh", "show", "dev", "eth1", "nud", "permanent").splitlines()
     assert len(known) == 3
-    assert cables.hardware_address("198.18.1.2") in inside("one-2", "ip", "link", "show", "eth1")
+    assert mending.hardware_address("198.18.1.2") in inside("one-2", "ip", "link", "show", "eth1")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ci.testbed import cables, faults, network, planting, state
+from ci.testbed import cables, faults, mending, network, planting, state
 from ci.testbed.built import built_topology
 from ci.testbed.daemons import Daemons, usable
 from ci.testbed.requirements import PACKAGES, require_programs
@@ -25,7 +25,7 @@ def status(folder: StateFolder) -> int:
     reachable = not {"munged", "slurmctld"} & set(missing)
     states = daemons.node_states() if reachable else {}
     partitions = daemons.partition_states() if reachable else {}
-    wrong += cables.differences(links, seen)
+    wrong += mending.differences(links, seen)
     wrong += planting.differences(folder, built, planted)
     lines = {link.name: _cells(link, seen) for link in links}
     print(_line("", "address", "Mbit/s", "MTU", "Slurm"))
@@ -64,7 +64,7 @@ def status(folder: StateFolder) -> int:
 
 
 def _cells(
-    link: cables.Cable, seen: Mapping[tuple[str, str], cables.Seen]
+    link: cables.Cable, seen: Mapping[tuple[str, str], mending.Seen]
 ) -> tuple[str | None, str | None, int | None]:
     """Address, rate of the slower end in Mbit/s, and MTU, as the kernel has them."""
     ends = [seen[end.place] for end in link.ends if end.place in seen]
