@@ -28,8 +28,9 @@ from netproof.localization.accused import (
     effect_of,
     named,
 )
-from netproof.localization.effects import PairTable, Posterior, table_of, tails
 from netproof.localization.observations import PairObservation, Quantity
+from netproof.localization.pair_table import PairTable, table_of
+from netproof.localization.posterior import Posterior, tails
 from netproof.localization.searching import (
     Explanation,
     Kind,

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netproof.errors import NetproofError
-from netproof.localization.effects import PairTable
 from netproof.localization.observations import Pair, Quantity
+from netproof.localization.pair_table import PairTable
 from netproof.localization.searching import Explanation, Kind, Thing
 
 Floats = NDArray[np.float64]

@@ -16,7 +16,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from netproof.localization.effects import Fit, PairTable, Posterior, fit
+from netproof.localization.effects import Fit, fit
+from netproof.localization.pair_table import PairTable
+from netproof.localization.posterior import Posterior
 from netproof.localization.topology import UPLINK_OF, Topology
 
 Floats = NDArray[np.float64]

@@ -13,7 +13,6 @@ from netproof.errors import NetproofError
 from netproof.localization.accusation import judge, scale_factors
 from netproof.localization.accused import AccusationSettings, State
 from netproof.localization.choosing import Mode
-from netproof.localization.effects import Posterior, Shape, table_of
 from netproof.localization.observations import PairObservation, Quantity
 from netproof.localization.rounds import random_round, tournament
 from netproof.localization.searching import Kind
@@ -260,21 +259,6 @@ def test_names_are_unique_and_figures_are_sound():
         AccusationSettings(rounds=1)
 
 
-def test_a_table_has_what_can_be_compared():
-    seen = [
-        PairObservation(5, ("a", "b"), rate_mb_s=1.0),
-        PairObservation(5, ("c", "d"), rate_mb_s=2.0),
-        PairObservation(5, ("d", "c"), rate_mb_s=3.0),
-        PairObservation(6, ("a", "b"), rate_mb_s=1.0),
-        PairObservation(7, ("a", "b"), rate_mb_s=1.0, alone=True),
-        PairObservation(5, ("a", "x"), rate_mb_s=1.0),
-        PairObservation(8, ("a", "b"), time_us=1.0),
-    ]
-    table = table_of(seen, ["a", "b", "c", "d"], Quantity.RATE)
-    assert table.rows == 2
-    assert table.slowness == pytest.approx([0.0, -math.log(2)])
-
-
 def test_paths_find_an_uplink_by_the_topology():
     topology = tree(4, 4)
     slower = slow_on_the_way(0.5, topology, "uplink of leaf1")
@@ -296,21 +280,3 @@ def test_what_the_scale_may_be_makes_students_distribution_of_the_normal_one(fre
     for deviate in (2.0, 5.0):
         mean = float(shares @ stdtr(math.inf, -deviate / factors))
         assert mean == pytest.approx(float(stdtr(freedom, -deviate)), rel=0.01)
-
-
-def test_a_posterior_of_normal_contrasts_is_normal():
-    (where,) = Posterior.of(np.array([0.10, 0.14]), np.full(2, 0.05), Shape(0.0, 1e-9))
-    error = 0.05 / math.sqrt(2)
-    assert where.quantile(0.5) == pytest.approx(0.12, abs=0.002)
-    assert math.exp(where.log_at_most(0.0)) == pytest.approx(
-        float(stdtr(math.inf, -0.12 / error)), rel=0.15
-    )
-
-
-def test_two_far_measurements_are_worth_what_the_disturbed_share_says():
-    far, scales = np.array([0.69, 0.70]), np.full(2, 0.05)
-    (often,) = Posterior.of(far, scales, Shape(0.0, 0.01))
-    (rarely,) = Posterior.of(far, scales, Shape(0.0, 0.001))
-    assert often.log_at_most(0.0) - rarely.log_at_most(0.0) == pytest.approx(
-        2 * math.log(10), rel=0.05
-    )
