@@ -19,7 +19,7 @@ _checkout = _root if (_root / "ci" / "testbed").is_dir() else shipped.CHECKOUT
 if str(_checkout) not in sys.path:
     sys.path.append(str(_checkout))
 
-from ci.testbed import topology  # noqa: E402
+from ci.testbed import topology_reading  # noqa: E402
 
 
 def _debians_open_mpi():
@@ -175,7 +175,7 @@ def _partition(switch, **more):
     }
 
 
-_topology = topology.load(
+_topology = topology_reading.load(
     Path(os.environ.get("NETPROOF_TOPOLOGY") or _checkout / "ci/testbed/topology.yaml")
 )
 _first, *_others = _topology.switches

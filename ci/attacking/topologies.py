@@ -10,7 +10,7 @@ import yaml
 
 from ci.attacking.inputs import RIGHT, ROOT, WRITTEN, Attack, Input, Judge, of_files
 from ci.attacking.references import bomb
-from ci.testbed import topology
+from ci.testbed import topology, topology_reading
 
 
 def _topology(folder: Path) -> Judge:
@@ -18,11 +18,11 @@ def _topology(folder: Path) -> Judge:
 
     @cache
     def truth(origin: str) -> topology.Topology:
-        return topology.load(Path(origin))
+        return topology_reading.load(Path(origin))
 
     def judge(given: Input) -> str:
         path.write_text(given.text, errors="surrogatepass")
-        found = topology.load(path)
+        found = topology_reading.load(path)
         if found == truth(given.origin):
             return RIGHT
         # All as text: what a number is, is told by its digits and by no other reader.

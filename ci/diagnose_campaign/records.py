@@ -13,7 +13,7 @@ from ci.campaigns import keeping
 from ci.campaigns.errors import CannotRunError
 from ci.campaigns.keeping import ROOT
 from ci.diagnose_campaign.kinds import HEALTHY, KINDS, SAID, Kind, Measured
-from ci.testbed import topology as topologies
+from ci.testbed import topology_reading
 from ci.testbed.faults import Value
 from netproof.site import site
 from netproof.site.site_file import JUDGE_ENVIRONMENT
@@ -130,7 +130,7 @@ def environments(site_file: Path = SITE) -> dict[Measured, tuple[str, ...]]:
 
 def places(kind: Kind) -> list[str]:
     """Where a kind of fault can be planted."""
-    there = topologies.load(topology_file(kind.topology)).places
+    there = topology_reading.load(topology_file(kind.topology)).places
     return sorted(
         name
         for name, (of, switch) in there.items()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ci.testbed import topology
+from ci.testbed import topology_reading
 from ci.testbed.errors import CannotRunError
 from ci.testbed.state import StateFolder
 from ci.testbed.topology import Topology
@@ -17,4 +17,4 @@ def built_topology(folder: StateFolder) -> Topology:
     """The topology of the testbed in ``folder``; CannotRunError without one."""
     if not is_up(folder):
         raise CannotRunError(f"no testbed in {folder.path}: run 'testbed up'")
-    return topology.load(folder / "topology.yaml")
+    return topology_reading.load(folder / "topology.yaml")

@@ -11,9 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ci.testbed.cables import MGMT_PORT, RANDOM_RANGE, SWITCHES, Bucket, Cable, End
-from ci.testbed.topology import (
-    FRAME_OVERHEAD_BYTES,
-)
+from ci.testbed.topology import FRAME_OVERHEAD_BYTES
 
 
 @dataclass(frozen=True)

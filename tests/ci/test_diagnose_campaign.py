@@ -26,7 +26,7 @@ from ci.diagnose_campaign.records import (
     Run,
     Settings,
 )
-from ci.testbed import topology
+from ci.testbed import topology_reading
 from netproof.diagnosis.causes import BY_NAME
 from netproof.diagnosis.diagnosis import Culprit, Diagnosis
 from netproof.diagnosis.evidence import Evidence, Place, PlaceKind, Sign, Source, Sure
@@ -269,7 +269,7 @@ def test_order_places_faults_and_environments_are_drawn_by_the_seed(drawn):
 
 def test_every_planned_fault_is_one_that_the_testbed_can_plant(drawn):
     for run in drawn(list(KINDS), 10, 30, 5):
-        there = topology.load(ROOT / "ci" / "testbed" / run.topology)
+        there = topology_reading.load(ROOT / "ci" / "testbed" / run.topology)
         assert run.switch in [switch.name for switch in there.switches]
         for key, value in run.fault.items():
             assert there.checked_fault(run.place, key, value) == (

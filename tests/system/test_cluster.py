@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from ci.testbed import network, processes, state, topology
+from ci.testbed import network, processes, state, topology_reading
 from ci.testbed.daemons import roles
 from ci.testbed.requirements import PACKAGES
 from netproof.measurement.asymptotic import theil_sen
@@ -28,7 +28,7 @@ pytestmark = [
 ROOT = Path(__file__).resolve().parents[2]
 TESTBED = ROOT / "ci/testbed/testbed"
 STATE = state.DEFAULT
-DEFAULT = topology.load(ROOT / "ci/testbed/topology.yaml")
+DEFAULT = topology_reading.load(ROOT / "ci/testbed/topology.yaml")
 NODES = [node.name for node in DEFAULT.nodes]
 
 

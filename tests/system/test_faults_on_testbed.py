@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ci.testbed import mending, network, planting, processes, topology
+from ci.testbed import mending, network, planting, processes, topology_reading
 from ci.testbed.state import DEFAULT, StateFolder
 from netproof.site import slurm
 
@@ -55,7 +55,9 @@ def refused(*arguments: str) -> str:
 
 
 def recorded() -> dict[str, dict[str, object]]:
-    return planting.load(StateFolder(DEFAULT), topology.load(DEFAULT / "topology.yaml")).planted
+    return planting.load(
+        StateFolder(DEFAULT), topology_reading.load(DEFAULT / "topology.yaml")
+    ).planted
 
 
 @pytest.fixture(autouse=True)

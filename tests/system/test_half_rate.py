@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from ci.testbed import network, topology
+from ci.testbed import network, topology_reading
 from netproof.session import session
 from netproof.session.measured import Measured
 
 pytestmark = [pytest.mark.testbed, pytest.mark.usefixtures("testbed")]
 
 ROOT = Path(__file__).resolve().parents[2]
-SWITCH = topology.load(ROOT / "ci/testbed/topology.yaml").switches[0]
+SWITCH = topology_reading.load(ROOT / "ci/testbed/topology.yaml").switches[0]
 
 
 def shape(node: str, mbps: int) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from ci.testbed import network, planting, processes, slurm, state, topology
+from ci.testbed import network, planting, processes, slurm, state, topology_reading
 from ci.testbed.daemons import Daemons
 from ci.testbed.errors import CannotRunError, StepFailedError
 from ci.testbed.machine_lock import machine_lock
@@ -32,7 +32,7 @@ def up(folder: StateFolder, topology_file: Path) -> int:
     begun = time.monotonic()
     require_programs(PACKAGES)
     require_files()
-    wanted = topology.load(topology_file)
+    wanted = topology_reading.load(topology_file)
     with machine_lock():
         refuse_another(folder)
         network.probe()
@@ -79,7 +79,7 @@ def _settle(folder: StateFolder, wanted: Topology, topology_file: Path) -> None:
     folder.claim()
     ours = [p for p in processes.running() if p.state == str(folder.path)]
     if folder.survived_this_boot() and (folder / "topology.yaml").is_file():
-        if topology.load(folder / "topology.yaml") == wanted:
+        if topology_reading.load(folder / "topology.yaml") == wanted:
             return
         if ours:
             raise CannotRunError(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ci.testbed import cables, mending, topology
+from ci.testbed import cables, mending, topology, topology_reading
 from ci.testbed.mending import Seen
 
 FOLDER = Path(topology.__file__).parent
-TREE = topology.load(FOLDER / "leaves.yaml")
-SICK = topology.load(FOLDER.parents[1] / "docs/criteria/sick-switch.yaml")
+TREE = topology_reading.load(FOLDER / "leaves.yaml")
+SICK = topology_reading.load(FOLDER.parents[1] / "docs/criteria/sick-switch.yaml")
 
 
 def links(planted=None, of=TREE):

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 from made_cables import SICK, TREE, links, mbps, ordered
 
-from ci.testbed import cables, topology
+from ci.testbed import cables, topology_reading
 
 
 def test_a_node_is_on_its_leaf_and_a_leaf_on_the_spine():
@@ -28,7 +28,7 @@ def test_no_interface_is_there_twice_and_no_name_is_too_long():
     places = [end.place for cable in cables.cables(TREE, planted) for end in cable.ends]
     bridges = cables.bridges(TREE, planted)
     assert len({*places, *bridges}) == len(places) + len(bridges)
-    assert all(len(name) <= topology.MAX_INTERFACE_NAME for _, name in [*places, *bridges])
+    assert all(len(name) <= topology_reading.MAX_INTERFACE_NAME for _, name in [*places, *bridges])
 
 
 @pytest.mark.parametrize(

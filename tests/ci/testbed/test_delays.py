@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from ci.testbed import delays, faults, topology
+from ci.testbed import delays, faults, topology, topology_reading
 from ci.testbed.delays import Line, Queue
 from ci.testbed.errors import CannotRunError
 from ci.testbed.faults import NODE, SWITCH, FaultError
 from ci.testbed.topology import TopologyError
 
-TWO = topology.load(Path(topology.__file__).with_name("topology.yaml"))
+TWO = topology_reading.load(Path(topology.__file__).with_name("topology.yaml"))
 SWITCHES = "switches:\n  one: {{link_mbps: 10, mtu: 1500, buffer: 9000, nodes: 2, cpus: 1, {}}}\n"
 OVERFLOWN = "    7   5436 65536 1     0  4464     0    65536  1\n"
 """What Linux 6.18 said after 70,000 datagrams were sent into a line of 3 s."""
@@ -71,9 +71,9 @@ def test_a_file_that_asks_for_it_is_refused_with_its_line(tmp_path):
     file = tmp_path / "topology.yaml"
     file.write_text(SWITCHES.format("faults: {one-2: {reorder: 0.1}}"))
     with pytest.raises(TopologyError, match=r"topology.yaml:2: faults: one-2: reorder lets"):
-        topology.load(file)
+        topology_reading.load(file)
     file.write_text(SWITCHES.format("faults: {one-2: {reorder: 0.1}, one: {delay: 50}}"))
-    assert topology.load(file).faults == {"one-2": {"reorder": 0.1}, "one": {"delay": 50}}
+    assert topology_reading.load(file).faults == {"one-2": {"reorder": 0.1}, "one": {"delay": 50}}
 
 
 def test_the_program_gets_the_same_draws_for_a_node_each_time():

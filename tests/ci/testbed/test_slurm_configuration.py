@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from ci.testbed import slurm, topology
+from ci.testbed import slurm, topology, topology_reading
 from ci.testbed.state import StateFolder
 
-DEFAULT = topology.load(Path(topology.__file__).with_name("topology.yaml"))
+DEFAULT = topology_reading.load(Path(topology.__file__).with_name("topology.yaml"))
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_leaves_and_spine_are_slurms_tree_and_another_switch_is_a_leaf_of_its_ow
     leaves = Path(topology.__file__).with_name("leaves.yaml").read_text()
     other = "  gige: {link_mbps: 1000, mtu: 1500, buffer: 1000000, nodes: 2, cpus: 4}\n"
     (tmp_path / "topology.yaml").write_text(leaves + other)
-    both = topology.load(tmp_path / "topology.yaml")
+    both = topology_reading.load(tmp_path / "topology.yaml")
     text = slurm.configuration(both, StateFolder(Path("/tmp/tb")), "machine", 1000)
     assert values(text.splitlines(), "TopologyPlugin") == ["topology/tree"]
     lines = slurm.tree(both).splitlines()

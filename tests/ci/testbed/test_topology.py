@@ -1,22 +1,14 @@
-from pathlib import Path
+"""The switches of a testbed, their healthy twins, leaves and buckets."""
 
 import pytest
+from made_topologies import FOLDER, LEAVES, read
 
-from ci.testbed import topology
+from ci.testbed import topology, topology_reading
 from ci.testbed.topology import TopologyError
-
-SWITCH = "{link_mbps: 1000, mtu: 1500, buffer: 1000000, nodes: 2, cpus: 4}"
-FOLDER = Path(topology.__file__).parent
-
-
-def read(tmp_path, text):
-    file = tmp_path / "topology.yaml"
-    file.write_text(text)
-    return topology.load(file)
 
 
 def test_the_default_has_gige_and_fast_ethernet_of_four_nodes_each():
-    switches = topology.load(FOLDER / "topology.yaml").switches
+    switches = topology_reading.load(FOLDER / "topology.yaml").switches
     assert [(s.name, s.link_mbps, s.mtu, len(s.nodes)) for s in switches] == [
         ("gige", 1000, 1500, 4),
         ("fast-ethernet", 100, 1500, 4),
@@ -24,16 +16,16 @@ def test_the_default_has_gige_and_fast_ethernet_of_four_nodes_each():
 
 
 def test_a_sick_switch_differs_by_its_buffer_and_shape():
-    healthy = topology.load(FOLDER / "topology.yaml").switches[0]
-    sick = topology.load(FOLDER.parents[1] / "docs/criteria/sick-switch.yaml").switches[0]
+    healthy = topology_reading.load(FOLDER / "topology.yaml").switches[0]
+    sick = topology_reading.load(FOLDER.parents[1] / "docs/criteria/sick-switch.yaml").switches[0]
     assert (sick.name, sick.link_mbps, sick.nodes) == ("gige", healthy.link_mbps, healthy.nodes)
     assert sick.buffer < healthy.buffer
     assert sick.shape == topology.Shape(burst=16384, port_burst=16384, offload=True)
 
 
 def test_the_twin_of_a_sick_switch_is_healthy_and_on_a_network_of_its_own():
-    healthy = topology.load(FOLDER / "topology.yaml")
-    sick = topology.load(FOLDER.parents[1] / "docs/criteria/sick-switch.yaml")
+    healthy = topology_reading.load(FOLDER / "topology.yaml")
+    sick = topology_reading.load(FOLDER.parents[1] / "docs/criteria/sick-switch.yaml")
     twin, like = sick.twins[0].healthy, healthy.twins[0].healthy
     assert (twin.shape, twin.buffer, twin.link_mbps, twin.mtu) == (
         *(healthy.switches[0].shape, healthy.switches[0].buffer),
@@ -45,77 +37,9 @@ def test_the_twin_of_a_sick_switch_is_healthy_and_on_a_network_of_its_own():
     assert not names & {end.name for one in healthy.twins for end in one.ends}
 
 
-def test_an_end_can_be_left_unshaped(tmp_path):
-    shaped = SWITCH.replace("cpus: 4", "cpus: 4, shape: {burst: null, port_burst: 16384}")
-    assert read(tmp_path, f"switches:\n  one: {shaped}\n").switches[0].shape == topology.Shape(
-        burst=None, port_burst=16384, offload=False
-    )
-
-
-def test_a_third_switch_takes_one_line(tmp_path):
-    lines = [f"  {name}: {SWITCH}" for name in ("one", "two", "three")]
-    found = read(tmp_path, "switches:\n" + "\n".join(lines))
-    assert [node.name for node in found.switches[2].nodes] == ["three-1", "three-2"]
-    assert [node.address for node in found.switches[2].nodes] == ["198.18.3.1", "198.18.3.2"]
-
-
-def test_no_address_and_no_name_is_used_twice(tmp_path):
-    found = read(tmp_path, f"switches:\n  one: {SWITCH}\n  two: {SWITCH}\n")
-    for attribute in ("name", "address", "management_address"):
-        values = [getattr(node, attribute) for node in found.nodes]
-        assert len(set(values)) == len(values)
-
-
 def test_the_default_bucket_grows_with_the_rate_and_holds_a_frame_at_least():
     assert topology.default_shape(1000, 1500).burst > topology.default_shape(100, 1500).burst
     assert topology.default_shape(1, 9000).burst > 9000
-
-
-@pytest.mark.parametrize(
-    ("change", "line", "says"),
-    [
-        (("mtu: 1500", "mtu: 1500, colour: red"), 2, "colour: unknown key of switch one"),
-        (("mtu: 1500, ", ""), 2, "switch one has no mtu"),
-        (("mtu: 1500", "mtu: 100"), 2, "mtu: found 100; write a whole number from 576 to 9000"),
-        (("mtu: 1500", "mtu: true"), 2, "mtu: found True"),
-        (("1000000", "1MB"), 2, "buffer: found '1MB'"),
-        (("1000000", "1000"), 2, "buffer: found 1000; write a whole number from 1514"),
-        (("nodes: 2", "nodes: 1"), 2, "nodes: found 1; write a whole number from 2"),
-        (("cpus: 4", "cpus: 4, shape: {bucket: 9}"), 2, "bucket: unknown key of shape"),
-        (("cpus: 4", "cpus: 4, shape: {burst: 100}"), 2, "burst: found 100"),
-        (("cpus: 4", "cpus: 4, shape: {offload: 1}"), 2, "offload: found 1; write true or false"),
-        (("cpus: 4", "cpus: 4, shape: {burst: null, port_burst: null}"), 2, "both ends unshaped"),
-        (("cpus: 4", "cpus: 4, shape: 7"), 2, "shape: must hold"),
-        (("one:", "One:"), 2, "lower case"),
-        (("one:", "a-very-long-switch:"), 2, "choose a shorter name"),
-        (("switches:", "switch:"), 1, "switch: unknown key of the topology"),
-        (("{link", "[link"), 2, "not valid YAML"),
-    ],
-)
-def test_what_is_wrong_is_refused_with_file_line_and_remedy(tmp_path, change, line, says):
-    text = f"switches:\n  one: {SWITCH}\n".replace(*change)
-    with pytest.raises(TopologyError) as refused:
-        read(tmp_path, text)
-    assert str(refused.value).startswith(f"{tmp_path}/topology.yaml:{line}: ")
-    assert says in str(refused.value)
-
-
-LEAVES = SWITCH.replace("nodes: 2", "nodes: 10, leaves: 3, uplink_mbps: 400")
-
-
-def test_nodes_are_spread_over_the_leaves_in_their_order(tmp_path):
-    (switch,) = read(tmp_path, f"switches:\n  one: {LEAVES}\n").switches
-    assert [(leaf.name, [node.name for node in leaf.nodes]) for leaf in switch.leaves] == [
-        ("one-leaf-1", ["one-1", "one-2", "one-3"]),
-        ("one-leaf-2", ["one-4", "one-5", "one-6"]),
-        ("one-leaf-3", ["one-7", "one-8", "one-9", "one-10"]),
-    ]
-    assert (switch.spine, switch.uplink_mbps) == ("one-spine", 400)
-    assert (switch.uplink.link_mbps, switch.uplink.shape) == (
-        400,
-        topology.default_shape(400, 1500),
-    )
-    assert switch.nodes[-1].address == "198.18.1.10"
 
 
 def test_the_twin_of_a_switch_with_leaves_is_one_link(tmp_path):
@@ -126,112 +50,14 @@ def test_the_twin_of_a_switch_with_leaves_is_one_link(tmp_path):
 
 
 def test_what_comes_with_the_testbed_has_64_nodes_and_four_leaves():
-    (wide,) = topology.load(FOLDER / "wide.yaml").switches
+    (wide,) = topology_reading.load(FOLDER / "wide.yaml").switches
     assert (len(wide.nodes), wide.link_mbps, wide.leaves) == (64, 10, ())
-    (tree,) = topology.load(FOLDER / "leaves.yaml").switches
+    (tree,) = topology_reading.load(FOLDER / "leaves.yaml").switches
     assert [len(leaf.nodes) for leaf in tree.leaves] == [4, 4, 4, 4]
     # All nodes of a leaf can send over its uplink.
     assert tree.uplink_mbps == 4 * tree.link_mbps
 
 
-def test_faults_of_nodes_leaves_and_the_switch_are_kept_by_place(tmp_path):
-    faults = (
-        "faults: {one: {buffer: 20000, mgmt_mbps: 50}, one-leaf-2: {rate: 0.5},"
-        " one-3: {loss: 0.005, mtu: 1400, busy_cpus: 2, link: down, net.ipv4.tcp_sack: 0}}"
-    )
-    found = read(tmp_path, f"switches:\n  one: {LEAVES.replace('cpus: 4', f'cpus: 4, {faults}')}\n")
-    assert found.faults == {
-        "one": {"buffer": 20000, "mgmt_mbps": 50},
-        "one-leaf-2": {"rate": 0.5},
-        "one-3": {
-            "loss": 0.005,
-            "mtu": 1400,
-            "busy_cpus": 2,
-            "link": "down",
-            "net.ipv4.tcp_sack": "0",
-        },
-    }
-    planted = found.with_switch_faults(found.faults).switches[0]
-    assert (planted.buffer, planted.mgmt_mbps) == (20000, 50)
-    assert (found.switches[0].buffer, found.switches[0].mgmt_mbps) == (1000000, None)
-
-
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        (("leaves: 3", "leaves: 6"), "leaves: found 6; write a whole number from 2 to 5"),
-        (("leaves: 3", "leaves: 1"), "leaves: found 1"),
-        (("nodes: 10", "nodes: 3"), "two leaves take at least 4 nodes"),
-        ((", uplink_mbps: 400", ""), "leaves: uplink_mbps is missing"),
-        (("leaves: 3, ", ""), "uplink_mbps: there is no uplink without leaves"),
-        (("uplink_mbps: 400", "uplink_mbps: fast"), "uplink_mbps: found 'fast'"),
-        (("cpus: 4", "cpus: 4, mgmt_mbps: 0"), "mgmt_mbps: found 0"),
-        (("one:", "switch-nine:"), "the leaf switch-nine-leaf-3 has a name longer than 15"),
-        (("cpus: 4", "cpus: 4, faults: 7"), "faults: must hold places"),
-        (("cpus: 4", "cpus: 4, faults: {two-1: {rate: 0.5}}"), "two-1: no node or leaf of one"),
-        (("cpus: 4", "cpus: 4, faults: {one-1: {}}"), "one-1: must hold at least one fault"),
-        (("cpus: 4", "cpus: 4, faults: {one-1: {rate: 2}}"), "one-1: rate: found 2"),
-        (("cpus: 4", "cpus: 4, faults: {one-1: {colour: 2}}"), "colour: no fault of a node"),
-        (("cpus: 4", "cpus: 4, faults: {one-1: {mtu: 1500}}"), "is the switch's own"),
-        (
-            ("cpus: 4", "cpus: 4, faults: {one: {buffer: 1000}}"),
-            "buffer: found 1000; write at least",
-        ),
-        (
-            ("cpus: 4", "cpus: 4, faults: {one-1: {rate: 0.5, send_rate: 0.5}}"),
-            "rate is of both directions",
-        ),
-    ],
-)
-def test_wrong_leaves_and_faults_are_refused_with_file_and_line(tmp_path, change, says):
-    text = f"switches:\n  one: {LEAVES}\n"
-    assert change[0] in text
-    with pytest.raises(TopologyError) as refused:
-        read(tmp_path, text.replace(*change))
-    assert str(refused.value).startswith(f"{tmp_path}/topology.yaml:2: ")
-    assert says in str(refused.value)
-
-
-def test_a_node_that_is_called_like_a_leaf_is_refused(tmp_path):
-    with pytest.raises(TopologyError, match=r"topology.yaml:3: .* has the name that one uses"):
-        read(tmp_path, f"switches:\n  one: {LEAVES}\n  one-leaf: {SWITCH}\n")
-
-
-@pytest.mark.parametrize("text", ["", "7\n", "switches:\n", "switches: []\n", "switches: {}\n"])
-def test_a_file_without_switches_is_refused(tmp_path, text):
-    with pytest.raises(TopologyError, match=r"topology.yaml:1: "):
-        read(tmp_path, text)
-
-
-def test_two_switches_of_one_name_are_refused(tmp_path):
-    with pytest.raises(TopologyError, match="duplicate key"):
-        read(tmp_path, f"switches:\n  one: {SWITCH}\n  one: {SWITCH}\n")
-
-
-def test_a_switch_that_is_called_like_a_node_is_refused(tmp_path):
-    with pytest.raises(TopologyError, match=r"topology.yaml:2: one: its node one-1"):
-        read(tmp_path, f"switches:\n  one: {SWITCH}\n  one-1: {SWITCH}\n")
-
-
-def test_more_nodes_than_there_are_addresses_are_refused(tmp_path):
-    many = SWITCH.replace("nodes: 2", "nodes: 64")
-    lines = [f"  {name}: {many}" for name in "abcd"]
-    with pytest.raises(TopologyError, match=r"topology.yaml:5: d: makes more than 200 nodes"):
-        read(tmp_path, "switches:\n" + "\n".join(lines))
-
-
-def test_a_file_that_is_not_there_is_refused_by_name(tmp_path):
-    with pytest.raises(TopologyError, match=r"none.yaml: cannot read the topology"):
-        topology.load(tmp_path / "none.yaml")
-
-
-def test_bytes_that_are_no_text_are_refused_by_name(tmp_path):
-    file = tmp_path / "topology.yaml"
-    file.write_bytes(b"switches: \xff\n")
-    with pytest.raises(TopologyError, match=r"topology.yaml"):
-        topology.load(file)
-
-
 def test_an_unknown_node_is_refused_with_the_names_of_all():
     with pytest.raises(TopologyError, match=r"no node 'gige-9'.*gige-1 gige-2 .*fast-ethernet-4"):
-        topology.load(FOLDER / "topology.yaml").node("gige-9")
+        topology_reading.load(FOLDER / "topology.yaml").node("gige-9")
