@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from ci import store_benchmark
 from ci.history_benchmark import histories, jobs, rates, stores
 from ci.history_benchmark.histories import AFTER, BEFORE, NORMAL, REAL, Noise, Size
 from ci.history_benchmark.rates import CUSUM, NETPROOF
+from ci.store_benchmark import nights
 
 SIZE = Size(150, 200, 300)
 THRESHOLD = 2e-3
@@ -83,7 +83,7 @@ def test_the_tables_have_a_row_for_each_job():
 @pytest.mark.slow
 def test_a_night_more_says_what_all_nights_say_and_the_store_stays_as_it_is(tmp_path):
     folder = tmp_path / "store"
-    store_benchmark.make(folder, 3, math.inf)
+    nights.make(folder, 3, math.inf)
     before = sorted(path for path in folder.rglob("*") if path.is_file())
     found = stores.added_night(folder)
     assert len({one.document for one in found.values()}) == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ci import store_benchmark as benchmark
+from ci.store_benchmark import nights, ways
 from netproof.store import Store, questions
 from netproof.store.columns import KEY
 
@@ -14,7 +14,7 @@ NIGHTS = 2
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("generated") / "store"
-    assert benchmark.make(made, NIGHTS, float("inf")) == NIGHTS
+    assert nights.make(made, NIGHTS, float("inf")) == NIGHTS
     return made
 
 
@@ -24,13 +24,13 @@ def test_a_night_has_the_rows_of_the_matrix(folder):
             "select session, count(*), count(distinct (launch, size_bytes)),"
             f" count(distinct ({', '.join(KEY)})) from curves group by all order by all"
         ).fetchall()
-    nights = [benchmark.stored(night).name for night in range(NIGHTS)]
-    assert counted == [(night, 72576, 72, 1008) for night in nights]
+    names = [nights.stored(night).name for night in range(NIGHTS)]
+    assert counted == [(night, 72576, 72, 1008) for night in names]
 
 
 def test_a_store_made_in_parts_is_the_same(folder, tmp_path):
-    benchmark.make(tmp_path / "store", 1, float("inf"))
-    benchmark.make(tmp_path / "store", NIGHTS, float("inf"))
+    nights.make(tmp_path / "store", 1, float("inf"))
+    nights.make(tmp_path / "store", NIGHTS, float("inf"))
     files = sorted(path.relative_to(folder) for path in folder.rglob("*.parquet"))
     assert all(
         (folder / path).read_bytes() == (tmp_path / "store" / path).read_bytes() for path in files
@@ -39,26 +39,26 @@ def test_a_store_made_in_parts_is_the_same(folder, tmp_path):
 
 @pytest.mark.slow
 def test_the_report_has_every_case_with_its_launches(folder):
-    session = benchmark.report_of_newest(folder)
-    assert session.path.name == f"session={benchmark.stored(NIGHTS - 1).name}"
+    session = ways.report_of_newest(folder)
+    assert session.path.name == f"session={nights.stored(NIGHTS - 1).name}"
     assert len(session.results) == 1008
     assert {len(result.measured["launches"]) for result in session.results} == {3}
 
 
 @pytest.mark.slow
 def test_all_ways_give_the_same_answer(folder):
-    scores = benchmark.values_of_newest(folder).to_pandas().sort_values(list(KEY))
-    for way in (benchmark.pandas_scores, benchmark.pandas_scores_of_file):
+    scores = ways.values_of_newest(folder).to_pandas().sort_values(list(KEY))
+    for way in (ways.pandas_scores, ways.pandas_scores_of_file):
         naive = way(folder).sort_values(list(KEY))
         assert scores.score.tolist() == pytest.approx(naive.ratio.tolist(), rel=1e-12)
     medians = {
         (*(getattr(result.case, name) for name in KEY), size): time
-        for result in benchmark.report_of_newest(folder).results
+        for result in ways.report_of_newest(folder).results
         for size, time in zip(
             result.measured["curve"]["sizes"], result.measured["curve"]["time_us"], strict=True
         )
     }
-    for way in (benchmark.pandas_report, benchmark.pandas_report_of_file):
+    for way in (ways.pandas_report, ways.pandas_report_of_file):
         naive = way(folder)
         keys = zip(*(naive[name] for name in (*KEY, "size_bytes")), strict=True)
         assert dict(zip(keys, naive.time_us, strict=True)) == medians

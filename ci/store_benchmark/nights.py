@@ -1,33 +1,23 @@
-"""Makes stores of many nights, and times the questions that reports and histories ask of them.
+"""Stores of many generated nights.
 
 A night has 6 switches, 7 environments, 8 functions, 3 rank counts, 24 sizes and 3 launches:
 72,576 rows of curves. The times are made up; everything else, the writing included, is the
-store's own code. docs/store.md has the results.
+store's own code.
 """
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import json
-import multiprocessing
-import os
-import resource
-import sys
 import time
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from netproof.site.partition import ScoreBaseline
-from netproof.store import Store, StoredSession, following, questions
-from netproof.store.columns import KEY
-from netproof.store.folder import MARKER
+from netproof.store import Store, StoredSession
 from netproof.store.tables import TABLES
 
 SYSTEM = "generated"
@@ -49,9 +39,6 @@ CASES = tuple(itertools.product(FUNCTIONS, RANKS, SWITCHES, ENVIRONMENTS))
 """In the order of the store's rows."""
 
 ROWS_A_NIGHT = len(CASES) * LAUNCHES * len(SIZES)
-BASELINE = ScoreBaseline("gige", "ompi")
-REPEATS = 5
-BYTES_IN_MIB = 2**20
 
 
 def stored(night: int) -> StoredSession:
@@ -299,168 +286,3 @@ def make(folder: Path, nights: int, seconds: float) -> int:
         store.put(stored(there), generator.tables(there))
         there += 1
     return there
-
-
-def report_of_newest(folder: Path) -> Any:
-    """All that a report shows of the newest session: its cases with launches and curves."""
-    store = Store(folder)
-    return questions.load(store, store.newest())
-
-
-def values_of_newest(folder: Path) -> Any:
-    """What the history follows of every case of the newest session, its score among it."""
-    store = Store(folder)
-    return following.nightly(store, [store.newest()], BASELINE)[0]
-
-
-def _everything(folder: Path) -> Any:
-    import pandas
-
-    return pandas.concat(
-        pandas.read_parquet(path, partitioning=None).assign(
-            session=path.parent.name.partition("=")[2]
-        )
-        for path in sorted(folder.glob("system=*/month=*/session=*/curves.parquet"))
-    )
-
-
-def _last(folder: Path) -> Any:
-    import pandas
-
-    path = max(folder.glob("system=*/month=*/session=*/curves.parquet"))
-    return pandas.read_parquet(path, partitioning=None)
-
-
-def _medians(frame: Any) -> Any:
-    return frame.groupby([*KEY, "size_bytes"], observed=True).time_us.median().reset_index()
-
-
-def _scores(frame: Any) -> Any:
-    medians = _medians(frame[frame.size_bytes >= 4])
-    match = ["benchmark", "function", "ranks", "path", "direction", "size_bytes"]
-    base = medians[
-        (medians.partition == BASELINE.partition) & (medians.environment == BASELINE.environment)
-    ]
-    pairs = medians.merge(base[[*match, "time_us"]], on=match, suffixes=("", "_base"))
-    pairs["ratio"] = np.log(pairs.time_us_base / pairs.time_us)
-    return np.exp(pairs.groupby(list(KEY)).ratio.mean()).reset_index()
-
-
-def pandas_report(folder: Path) -> Any:
-    """The naive way to the report: read all, keep the newest, take medians."""
-    frame = _everything(folder)
-    return _medians(frame[frame.session == frame.session.max()])
-
-
-def pandas_scores(folder: Path) -> Any:
-    """The naive way to the scores: read all, keep the newest, divide."""
-    frame = _everything(folder)
-    return _scores(frame[frame.session == frame.session.max()])
-
-
-def pandas_report_of_file(folder: Path) -> Any:
-    """The report by pandas that reads only the newest session's file."""
-    return _medians(_last(folder))
-
-
-def pandas_scores_of_file(folder: Path) -> Any:
-    """The scores by pandas that reads only the newest session's file."""
-    return _scores(_last(folder))
-
-
-QUESTIONS: dict[str, tuple[Callable[[Path], Any], ...]] = {
-    "report of the newest session": (report_of_newest, pandas_report, pandas_report_of_file),
-    "values of a night": (values_of_newest, pandas_scores, pandas_scores_of_file),
-}
-WAYS = ("netproof", "pandas, all files", "pandas, newest file")
-
-
-def _forget(folder: Path) -> None:
-    """Take the store's files out of the page cache."""
-    for path in folder.rglob("*.parquet"):
-        descriptor = os.open(path, os.O_RDONLY)
-        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-        os.close(descriptor)
-
-
-def _timed(question: Callable[[Path], Any], folder: Path, results: Any) -> None:
-    started = time.perf_counter()
-    answer = question(folder)
-    seconds = time.perf_counter() - started
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    results.put((seconds, peak, len(getattr(answer, "results", answer))))
-
-
-def measure(question: Callable[[Path], Any], folder: Path, *, cold: bool) -> tuple[float, int, int]:
-    """Seconds, peak memory in bytes and rows of one question in a fresh process."""
-    if cold:
-        _forget(folder)
-    context = multiprocessing.get_context("spawn")
-    results = context.SimpleQueue()
-    process = context.Process(target=_timed, args=(question, folder, results))
-    process.start()
-    process.join()
-    if process.exitcode != 0:
-        raise RuntimeError(f"{question.__name__} ended with {process.exitcode}")
-    return results.get()
-
-
-def ask(folder: Path, *, naive: bool) -> list[dict[str, Any]]:
-    """Every question in every way: the median of warm repeats, and one with cold files."""
-    found = []
-    for name, ways in QUESTIONS.items():
-        for way, question in zip(WAYS, ways, strict=False):
-            ours = way == WAYS[0]
-            if not (ours or naive):
-                continue
-            cold = measure(question, folder, cold=True) if ours else None
-            warm = [measure(question, folder, cold=False) for _ in range(REPEATS if ours else 1)]
-            found.append(
-                {
-                    "question": name,
-                    "way": way,
-                    "seconds": round(median(seconds for seconds, _, _ in warm), 3),
-                    "slowest_s": round(max(seconds for seconds, _, _ in warm), 3),
-                    "cold_s": round(cold[0], 3) if cold else None,
-                    "peak_mib": round(max(peak for _, peak, _ in warm) / BYTES_IN_MIB),
-                    "rows": warm[0][2],
-                }
-            )
-            print(json.dumps(found[-1]), file=sys.stderr, flush=True)
-    return found
-
-
-def main() -> int:
-    """Make a store, or ask one; prints JSON."""
-    parser = argparse.ArgumentParser(prog="ci/store-benchmark", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
-    making = commands.add_parser("make", help="add nights to a generated store")
-    making.add_argument("store", type=Path)
-    making.add_argument("--nights", type=int, required=True)
-    making.add_argument("--seconds", type=float, default=float("inf"), help="stop after these")
-    asking = commands.add_parser("ask", help="time the questions")
-    asking.add_argument("store", type=Path)
-    asking.add_argument("--pandas", action="store_true", help="beside the naive way")
-    arguments = parser.parse_args()
-    if arguments.command == "make":
-        there = make(arguments.store, arguments.nights, arguments.seconds)
-        print(f"{there} nights, {there * ROWS_A_NIGHT} rows of curves")
-        return 0
-    if not (arguments.store / MARKER).exists():
-        print(f"ci/store-benchmark: {arguments.store} is no store; make one first", file=sys.stderr)
-        return 2
-    nights = len(Store(arguments.store).sessions())
-    size = sum(path.stat().st_size for path in arguments.store.rglob("*.parquet"))
-    asked = ask(arguments.store, naive=arguments.pandas)
-    document = {
-        "nights": nights,
-        "rows": nights * ROWS_A_NIGHT,
-        "store_mib": round(size / BYTES_IN_MIB),
-        "questions": asked,
-    }
-    print(json.dumps(document, indent=1))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

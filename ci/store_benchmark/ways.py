@@ -1,0 +1,89 @@
+"""The questions, and the ways to their answers: netproof's, and pandas alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from netproof.site.partition import ScoreBaseline
+from netproof.store import Store, following, questions
+from netproof.store.columns import KEY
+
+BASELINE = ScoreBaseline("gige", "ompi")
+
+
+def report_of_newest(folder: Path) -> Any:
+    """All that a report shows of the newest session: its cases with launches and curves."""
+    store = Store(folder)
+    return questions.load(store, store.newest())
+
+
+def values_of_newest(folder: Path) -> Any:
+    """What the history follows of every case of the newest session, its score among it."""
+    store = Store(folder)
+    return following.nightly(store, [store.newest()], BASELINE)[0]
+
+
+def _everything(folder: Path) -> Any:
+    import pandas
+
+    return pandas.concat(
+        pandas.read_parquet(path, partitioning=None).assign(
+            session=path.parent.name.partition("=")[2]
+        )
+        for path in sorted(folder.glob("system=*/month=*/session=*/curves.parquet"))
+    )
+
+
+def _last(folder: Path) -> Any:
+    import pandas
+
+    path = max(folder.glob("system=*/month=*/session=*/curves.parquet"))
+    return pandas.read_parquet(path, partitioning=None)
+
+
+def _medians(frame: Any) -> Any:
+    return frame.groupby([*KEY, "size_bytes"], observed=True).time_us.median().reset_index()
+
+
+def _scores(frame: Any) -> Any:
+    medians = _medians(frame[frame.size_bytes >= 4])
+    match = ["benchmark", "function", "ranks", "path", "direction", "size_bytes"]
+    base = medians[
+        (medians.partition == BASELINE.partition) & (medians.environment == BASELINE.environment)
+    ]
+    pairs = medians.merge(base[[*match, "time_us"]], on=match, suffixes=("", "_base"))
+    pairs["ratio"] = np.log(pairs.time_us_base / pairs.time_us)
+    return np.exp(pairs.groupby(list(KEY)).ratio.mean()).reset_index()
+
+
+def pandas_report(folder: Path) -> Any:
+    """The naive way to the report: read all, keep the newest, take medians."""
+    frame = _everything(folder)
+    return _medians(frame[frame.session == frame.session.max()])
+
+
+def pandas_scores(folder: Path) -> Any:
+    """The naive way to the scores: read all, keep the newest, divide."""
+    frame = _everything(folder)
+    return _scores(frame[frame.session == frame.session.max()])
+
+
+def pandas_report_of_file(folder: Path) -> Any:
+    """The report by pandas that reads only the newest session's file."""
+    return _medians(_last(folder))
+
+
+def pandas_scores_of_file(folder: Path) -> Any:
+    """The scores by pandas that reads only the newest session's file."""
+    return _scores(_last(folder))
+
+
+QUESTIONS: dict[str, tuple[Callable[[Path], Any], ...]] = {
+    "report of the newest session": (report_of_newest, pandas_report, pandas_report_of_file),
+    "values of a night": (values_of_newest, pandas_scores, pandas_scores_of_file),
+}
+WAYS = ("netproof", "pandas, all files", "pandas, newest file")
