@@ -17,16 +17,17 @@ from netproof.session import provenance, session
 from netproof.session.provenance import OfSession
 from netproof.site import site
 from netproof.site.matrix import Matrix, matrix
-from netproof.store import Store, StoredSession, questions, rows
+from netproof.store import Store, questions, rows
 from netproof.store.folder import MARKER
 from netproof.store.ingest import report_sha256
 from netproof.verdict import anew, kept, kept_changes, power
 from netproof.verdict.beside import beside
+from netproof.verdict.earlier_sessions import earlier_reports, sessions_before
 from netproof.verdict.judged import Verdict
 from netproof.verdict.kept import Kept, LaterFormat
 from netproof.verdict.kept_changes import ChangedCase
-from netproof.verdict.options import EARLIER_SESSIONS, SESSIONS, AlongsideOptions
-from netproof.verdict.usual import NOTHING, Earlier, Usual, usual
+from netproof.verdict.options import SESSIONS, AlongsideOptions
+from netproof.verdict.usual import NOTHING, Usual, usual
 from netproof.verdict.verdict import judge
 
 
@@ -248,7 +249,7 @@ def _as_kept(
     unread, earlier = list(found.unread), []
     warned = any(one.said(Level.WARN) for one in verdict.cases)
     if warned and fold and not stored.path.is_dir():
-        earlier, unread = _earlier(stored, found.system)
+        earlier, unread = earlier_reports(stored, found.system)
     had, not_told = _usual(stored, verdict, owed, today, earlier, unread, fold)
     origin = _origin(stored)
     verdict = _with(verdict, origin)
@@ -275,7 +276,7 @@ def _judged(
     fold: int,
 ) -> JudgedSession:
     """A session judged now, against what the system ``name`` owed."""
-    earlier, unread = _earlier(stored, name)
+    earlier, unread = earlier_reports(stored, name)
     origin = _origin(stored)
     untold: Sequence[str] = ()
     others = None
@@ -343,7 +344,7 @@ def _usual(
         return NOTHING, []
     # A session that cannot be read is not known to have warned, so that nothing is folded then.
     try:
-        before = _before(stored, owed, today, [] if unread else earlier)
+        before = sessions_before(stored, owed, today, [] if unread else earlier)
         return usual(verdict.cases, owed, before, fold), []
     except NetproofError as error:
         return NOTHING, [str(error)]
@@ -357,61 +358,6 @@ def provenance_of(stored: session.Session) -> OfSession:
     if stored.path.is_dir():
         return questions.provenance(*Store.holding(stored.path))
     return provenance.of_report(session.document_of(stored.path), str(stored.path))
-
-
-def _earlier(stored: session.Session, system: str) -> tuple[list[session.Session], list[str]]:
-    """The newest other sessions of the system in the folder of reports, and what is unreadable."""
-    found, unread = [], []
-    folder = os.environ.get("RFM_REPORT_FILE") or None
-    if folder is None:
-        return found, unread
-    unread += session.left_out(Path(folder).parent)
-    for path in session.reports(Path(folder).parent):
-        if len(found) == EARLIER_SESSIONS:
-            break
-        if path.resolve() == stored.path.resolve():
-            continue
-        try:
-            other = session.load(path)
-        except NetproofError as error:
-            unread.append(str(error))
-            continue
-        if any(result.system == system for result in other.results):
-            found.append(other)
-    return found, unread
-
-
-def _before(
-    stored: session.Session, owed: Matrix, today: Matrix, earlier: Sequence[session.Session]
-) -> list[Earlier]:
-    """The sessions of the system that began before this one, the newest first.
-
-    Those of ``earlier``, which are reports; of a session in a store, those that the store has: the
-    verdict that it keeps of one where that was judged by the criteria of ``owed``, which judged
-    this one, and of ``today``, else the session, to be judged anew. Raises NetproofError where one
-    of them cannot be read.
-    """
-    if stored.path.is_dir():
-        store, this = Store.holding(stored.path)
-        before = [one for one in store.sessions(this.system) if one.start < this.start]
-        found: list[Earlier] = []
-        for one in reversed(before[-EARLIER_SESSIONS:]):
-            told = _told(store, one)
-            alike = told is not None and told.judges_as(owed) and told.judges_as(today)
-            found.append(told.warnings() if alike else questions.load(store, one))
-        return found
-    began = stored.info.get("time_start_unix")
-    if began is None:
-        return []
-    return [one for one in earlier if one.info.get("time_start_unix", began) < began]
-
-
-def _told(store: Store, stored: StoredSession) -> Kept | None:
-    """What is kept of the verdict on an earlier session, where this netproof can read it."""
-    try:
-        return kept.read(store, stored)
-    except LaterFormat:
-        return None
 
 
 def reports_folder() -> Path:
