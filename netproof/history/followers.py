@@ -1,8 +1,8 @@
 """Follows many series at once from night to night.
 
 What was known on a night is what was said on it: ``night`` has the statistic of one night, and here
-is what becomes of it. Where exactly a change began is then found with ruptures, which has all
-nights before and after it.
+is what becomes of it. Where exactly a change began, ``level_ends`` then tells by all nights
+before and after it.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import replace
 from operator import attrgetter
 
 import numpy as np
-import ruptures
 from numpy.typing import NDArray
 
+from netproof.history import level_ends
 from netproof.history import night as statistic
 from netproof.history.changes import Change, ChangeKind, DetectionSettings, Followed, change_between
 from netproof.history.columns import (
@@ -36,10 +36,6 @@ from netproof.history.past import (
     plain_past,
     read_past,
 )
-
-LEAST_SLOPE = 20
-"""Nights over which a series has to move for it to be called a drift."""
-
 
 _ARRAYS = (
     *("level.nights", "level.since", "level.long_ago", "newest.values"),
@@ -274,51 +270,15 @@ class Followers:
         last = past.steps.pop()
         gone = [n for n in members if n < begin]
         nights = [n for n in members if n >= begin]
-        past.over.append(self._over(number, last, gone, begin))
-        nights = self._without_bad(number, last.known, nights)
+        series, bad_night = self.logs[number], self.settings.bad_night
+        past.over.append(level_ends.ended_step(series, last, gone, begin, bad_night))
+        bad = level_ends.lone_bad_nights(series, last.known, nights, bad_night)
+        past.over += bad
+        nights = [night for night in nights if night not in {one.index for one in bad}]
         self.prior[number] = last.prior
         self._go_on(number, [*last.nights, *nights])
         self.level.since[number] = last.since + len(nights)
         self.level.long_ago[:, number] = last.long_ago
-
-    def _without_bad(self, number: int, known: Estimate, nights: Sequence[int]) -> list[int]:
-        """Nights back at a level, but for those that are far off it, each alone: these were bad.
-
-        While they came, too little was known of the step's own level to tell.
-        """
-        off = (self.logs[number, nights] - known.level[0]) / known.noise[0]
-        far = np.abs(off) > self.settings.bad_night
-        alone = far & ~np.append(far[1:], False) & ~np.insert(far[:-1], 0, False)
-        said = statistic.score(off[alone], known.tail)
-        p_values = statistic.two_sided(said, known.freedom)
-        for place, p_value in zip(np.flatnonzero(alone), p_values, strict=True):
-            night = nights[place]
-            change = change_between(
-                ChangeKind.BAD_NIGHT,
-                night,
-                night,
-                known.level[0],
-                self.logs[number, night],
-                p_value,
-            )
-            later = nights[place + 1] if place + 1 < len(nights) else None
-            self.past[number].over.append(replace(change, ended=later))
-        return [night for night, bad in zip(nights, alone, strict=True) if not bad]
-
-    def _over(self, number: int, step: OpenStep, gone: Sequence[int], begin: int) -> Change:
-        """A step that ended; one of few nights that a single one had made was a bad night."""
-        off = (self.logs[number, gone] - step.known.level[0]) / step.known.noise[0]
-        far = np.flatnonzero(np.abs(off) > self.settings.bad_night)
-        if len(far) == 1 and len(gone) <= statistic.LONGEST:
-            night = gone[far[0]]
-            known, value = step.known, self.logs[number, night]
-            said = statistic.score(off[far], known.tail)
-            p_value = statistic.two_sided(said, known.freedom)[0]
-            change = change_between(
-                ChangeKind.BAD_NIGHT, night, night, known.level[0], value, p_value
-            )
-            return replace(change, ended=min(night + 1, begin))
-        return replace(self._stepped(number, step, gone), ended=begin)
 
     def _look_back(self, there: Numbers, night: int) -> None:
         """Hold the newest nights against those of long ago, for what is too slow to be a step."""
@@ -349,18 +309,11 @@ class Followers:
 
     def _is_slope(self, number: int, night: int) -> bool:
         """Whether a slope says better than a step how a series moved; it is then in a drift."""
-        members = self.level.members(number)
-        bends = len(members) - LEAST_SLOPE
-        if bends < statistic.FEWEST:
-            return False
-        off = self._clipped(number, members, self.level.scale(number))
-        place = _split(off)
-        by_step = place * off[:place].var() + (len(off) - place) * off[place:].var()
-        by_slope = _bent(np.array(members, float), off, bends)
-        if by_slope.min() >= by_step:
+        members, scale = self.level.members(number), self.level.scale(number)
+        bend = level_ends.slope_begin(self.logs[number], members, scale, self.settings.bad_night)
+        if bend is None:
             return False
         if self.past[number].drift is None:
-            bend = int(np.argmin(by_slope))
             first = members[: max(bend, statistic.FEWEST)][-self.settings.drift_nights[1] :]
             before = float(np.median(self.logs[number, first]))
             after = self.level.known.level[number]
@@ -393,37 +346,13 @@ class Followers:
         for place, step in enumerate(past.steps):
             later = past.steps[place + 1 :]
             nights = later[0].nights if later else self.level.members(number)
-            standing.append(self._stepped(number, step, nights))
+            series = self.logs[number]
+            standing.append(level_ends.step_of(series, step, nights, self.settings.bad_night))
         return standing + ([past.drift] if past.drift else [])
-
-    def _stepped(self, number: int, step: OpenStep, nights: Sequence[int]) -> Change:
-        """A step as these nights at its level show it."""
-        known = step.known
-        around = [*step.nights[-statistic.LONGEST :], *nights[: statistic.LONGEST]]
-        begin = self._begin(number, around, (known.level[0], known.noise[0]))
-        off = (self.logs[number, nights] - known.level[0]) / known.noise[0]
-        said = statistic.score(off, known.tail).sum() / math.sqrt(len(nights))
-        said /= math.sqrt(1 + len(nights) / known.count[0])
-        p_value = statistic.two_sided(said, known.freedom)[0] / statistic.SINCE_SHARE
-        after = float(np.median(self.logs[number, nights]))
-        return change_between(
-            ChangeKind.STEP,
-            min(begin, step.found),
-            step.found,
-            known.level[0],
-            after,
-            min(p_value, 1.0),
-        )
 
     def _begin(self, number: int, nights: Sequence[int], scale: Sequence[float]) -> int:
         """The first night of the new level, of nights around it."""
-        return nights[_split(self._clipped(number, nights, scale))]
-
-    def _clipped(self, number: int, nights: Sequence[int], scale: Sequence[float]) -> Floats:
-        """Nights by how much they are off a level, in its noise, so that none has a say alone."""
-        level, noise = scale
-        most = self.settings.bad_night
-        return np.clip((self.logs[number, nights] - level) / noise, -most, most)
+        return level_ends.first_night(self.logs[number], nights, scale, self.settings.bad_night)
 
     def _first_from(self, number: int, night: int) -> float | None:
         later = self.logs[number, night:]
@@ -452,17 +381,3 @@ class Followers:
         steps = self.past[number].steps
         old = steps[-1].known.level[0] if steps else np.nan
         self.back.reset(number, old, self.level.known.level[number])
-
-
-def _split(values: Floats) -> int:
-    """The place of the first value of the second of two levels, by least squares."""
-    search = ruptures.KernelCPD(kernel="linear", min_size=2)
-    return int(search.fit(values).predict(n_bkps=1)[0])
-
-
-def _bent(nights: Floats, values: Floats, bends: int) -> Floats:
-    """Squares that are left by a level up to a night and a slope from there, by that night."""
-    slopes = np.maximum(nights - nights[:bends, np.newaxis], 0.0)
-    slopes -= slopes.mean(axis=1, keepdims=True)
-    off = values - values.mean()
-    return off @ off - (slopes @ off) ** 2 / (slopes**2).sum(axis=1)

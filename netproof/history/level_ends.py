@@ -1,0 +1,133 @@
+"""What the nights of one series show: where a level ends, by a step or a slope, and bad nights.
+
+``series``: its values, natural logarithms, a night each; ``nights``: which of them, in their order;
+``scale``: a level and its noise; ``bad_night``: standard deviations from which on a night is bad.
+Where exactly a change began is found with ruptures, which has all nights before and after it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import ruptures
+
+from netproof.history import night as statistic
+from netproof.history.changes import Change, ChangeKind, change_between
+from netproof.history.night import Estimate, Floats
+from netproof.history.past import OpenStep
+
+LEAST_SLOPE = 20
+"""Nights over which a series has to move for it to be called a drift."""
+
+
+def first_night(
+    series: Floats, nights: Sequence[int], scale: Sequence[float], bad_night: float
+) -> int:
+    """The first night of the new level, of nights around it."""
+    return nights[_split(_clipped(series, nights, scale, bad_night))]
+
+
+def slope_begin(
+    series: Floats, nights: Sequence[int], scale: Sequence[float], bad_night: float
+) -> int | None:
+    """The place from which a slope says better than a step how a series moved.
+
+    None where a step says as much, or a slope would have too few nights.
+    """
+    bends = len(nights) - LEAST_SLOPE
+    if bends < statistic.FEWEST:
+        return None
+    off = _clipped(series, nights, scale, bad_night)
+    place = _split(off)
+    by_step = place * off[:place].var() + (len(off) - place) * off[place:].var()
+    by_slope = _bent(np.array(nights, float), off, bends)
+    return None if by_slope.min() >= by_step else int(np.argmin(by_slope))
+
+
+def step_of(series: Floats, opened: OpenStep, nights: Sequence[int], bad_night: float) -> Change:
+    """A step as these nights at its level show it."""
+    known = opened.known
+    around = [*opened.nights[-statistic.LONGEST :], *nights[: statistic.LONGEST]]
+    begin = first_night(series, around, (known.level[0], known.noise[0]), bad_night)
+    off = (series[nights] - known.level[0]) / known.noise[0]
+    said = statistic.score(off, known.tail).sum() / math.sqrt(len(nights))
+    said /= math.sqrt(1 + len(nights) / known.count[0])
+    p_value = statistic.two_sided(said, known.freedom)[0] / statistic.SINCE_SHARE
+    after = float(np.median(series[nights]))
+    return change_between(
+        ChangeKind.STEP,
+        min(begin, opened.found),
+        opened.found,
+        known.level[0],
+        after,
+        min(p_value, 1.0),
+    )
+
+
+def ended_step(
+    series: Floats, opened: OpenStep, gone: Sequence[int], begin: int, bad_night: float
+) -> Change:
+    """A step over the nights ``gone``, which ended with the night ``begin``.
+
+    One of few nights that a single one had made was a bad night.
+    """
+    known = opened.known
+    off = (series[gone] - known.level[0]) / known.noise[0]
+    far = np.flatnonzero(np.abs(off) > bad_night)
+    if len(far) == 1 and len(gone) <= statistic.LONGEST:
+        night = gone[far[0]]
+        said = statistic.score(off[far], known.tail)
+        p_value = statistic.two_sided(said, known.freedom)[0]
+        change = change_between(
+            ChangeKind.BAD_NIGHT, night, night, known.level[0], series[night], p_value
+        )
+        return replace(change, ended=min(night + 1, begin))
+    return replace(step_of(series, opened, gone, bad_night), ended=begin)
+
+
+def lone_bad_nights(
+    series: Floats, known: Estimate, nights: Sequence[int], bad_night: float
+) -> list[Change]:
+    """Of nights back at a level, those that are far off it, each alone: these were bad.
+
+    While they came, too little was known of the step's own level to tell.
+    """
+    off = (series[nights] - known.level[0]) / known.noise[0]
+    far = np.abs(off) > bad_night
+    alone = far & ~np.append(far[1:], False) & ~np.insert(far[:-1], 0, False)
+    said = statistic.score(off[alone], known.tail)
+    p_values = statistic.two_sided(said, known.freedom)
+    found = []
+    for place, p_value in zip(np.flatnonzero(alone), p_values, strict=True):
+        night = nights[place]
+        change = change_between(
+            ChangeKind.BAD_NIGHT, night, night, known.level[0], series[night], p_value
+        )
+        later = nights[place + 1] if place + 1 < len(nights) else None
+        found.append(replace(change, ended=later))
+    return found
+
+
+def _clipped(
+    series: Floats, nights: Sequence[int], scale: Sequence[float], bad_night: float
+) -> Floats:
+    """Nights by how much they are off a level, in its noise, so that none has a say alone."""
+    level, noise = scale
+    return np.clip((series[nights] - level) / noise, -bad_night, bad_night)
+
+
+def _split(values: Floats) -> int:
+    """The place of the first value of the second of two levels, by least squares."""
+    search = ruptures.KernelCPD(kernel="linear", min_size=2)
+    return int(search.fit(values).predict(n_bkps=1)[0])
+
+
+def _bent(nights: Floats, values: Floats, bends: int) -> Floats:
+    """Squares that are left by a level up to a night and a slope from there, by that night."""
+    slopes = np.maximum(nights - nights[:bends, np.newaxis], 0.0)
+    slopes -= slopes.mean(axis=1, keepdims=True)
+    off = values - values.mean()
+    return off @ off - (slopes @ off) ** 2 / (slopes**2).sum(axis=1)
