@@ -12,24 +12,25 @@ import dataclasses
 import random
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
 from netproof.criteria import Level
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
-from netproof.measurement.curve import Curve
 from netproof.present import tables
 from netproof.session import session as sessions
 from netproof.session.measured import Measured
 from netproof.session.session import CheckResult, Session
 from netproof.site.matrix import Matrix
-from netproof.verdict import anew, judging, power
+from netproof.verdict import anew, deriving, judging, power
 from netproof.verdict.judged import Judged, Verdict
-from netproof.verdict.power import SURE, Change
+from netproof.verdict.power import SURE, Change, Changed
+from netproof.verdict.references import ReferenceFile
 from netproof.verdict.verdict import judge
 
 KIB = 1024
@@ -37,24 +38,55 @@ KIB = 1024
 SHARES = (0.5, 1.0, 1.5)
 """Of the stated change, how much of it is planted."""
 
+LESS_BANDWIDTH = (0.05, 0.1, 0.2)
+"""Shares of the bandwidth that are taken away, against references with half of it as tolerance."""
+
 FOUND_OF_TEN = 0.9
 """Aim: the share of the sessions in which a planted change has to be found."""
 
 
 @dataclass(frozen=True)
 class Plant:
-    """A change: which cases have it, and how many times as long a message of a size then takes."""
+    """A change: which cases have it, and what it makes of the curves of a case's launches.
+
+    ``floor``: it is judged by references that the other sessions make, whose least tolerance that
+    is; None: by the references as they stand.
+    """
 
     name: str
     concerns: Callable[[Case], bool]
-    times: Callable[[int], float]
+    changing: Callable[[Measured], Changed]
+    floor: float | None = None
 
-    def into(self, curve: Curve) -> Curve:
-        """A launch that has it."""
-        slower = [
-            time * self.times(size) for size, time in zip(curve.sizes, curve.time_us, strict=True)
-        ]
-        return power.with_times(curve, slower)
+    def into(self, measured: Measured) -> Measured:
+        """What is measured of a case that has it."""
+        changed = self.changing(measured)
+        launches = [dataclasses.replace(one, curve=changed(one.curve)) for one in measured.launches]
+        return measured.with_launches(launches)
+
+
+def longer(times: Callable[[int], float]) -> Callable[[Measured], Changed]:
+    """The messages of each size take so many times as long."""
+    return lambda measured: (
+        lambda curve: power.with_times(
+            curve,
+            [time * times(size) for size, time in zip(curve.sizes, curve.time_us, strict=True)],
+        )
+    )
+
+
+def less_bandwidth(share: float) -> Callable[[Measured], Changed]:
+    """The largest messages carry that share less, since each byte takes longer.
+
+    What carries no bytes, as Barrier, stays as it is.
+    """
+
+    def changing(measured: Measured) -> Changed:
+        if not any(measured.curve.sizes):
+            return lambda curve: curve
+        return power.slower_by_the_byte(measured)(1 / (1 - share))
+
+    return changing
 
 
 def _imb(case: Case) -> bool:
@@ -76,6 +108,14 @@ def _everywhere(times: float) -> Callable[[int], float]:
     return lambda size: times
 
 
+def _below(limit: int, times: float) -> Callable[[int], float]:
+    return lambda size: times if size < limit else 1.0
+
+
+def _between(case: Case) -> bool:
+    return case.path == "between"
+
+
 def plants(matrix: Matrix) -> tuple[Plant, ...]:
     """The changes of the table, for the configurations of a matrix.
 
@@ -93,20 +133,36 @@ def plants(matrix: Matrix) -> tuple[Plant, ...]:
         Plant(
             "IMB of the score baseline 3 times slower",
             lambda case: _imb(case) and of_baseline(case),
-            _everywhere(3),
+            longer(_everywhere(3)),
         ),
         Plant(
             "every latency below 1 KiB 5 times longer",
-            lambda case: case.path == "between",
-            lambda size: 5.0 if size < KIB else 1.0,
+            _between,
+            longer(_below(KIB, 5)),
         ),
         Plant(
             "Alltoall 4 times slower from 32 to 64 KiB, one MPI",
             lambda case: _imb(case) and case.function == "Alltoall" and case.environment == last,
-            lambda size: 4.0 if 32 * KIB <= size <= 64 * KIB else 1.0,
+            longer(lambda size: 4.0 if 32 * KIB <= size <= 64 * KIB else 1.0),
         ),
-        Plant("NetPIPE over MPI 20 times slower at 2 KiB", _over("mpi"), _at(2 * KIB, 20)),
-        Plant("NetPIPE over MPI 6 times slower at 16 KiB", _over("mpi"), _at(16 * KIB, 6)),
+        Plant("NetPIPE over MPI 20 times slower at 2 KiB", _over("mpi"), longer(_at(2 * KIB, 20))),
+        Plant("NetPIPE over MPI 6 times slower at 16 KiB", _over("mpi"), longer(_at(16 * KIB, 6))),
+        Plant("every latency below 1 KiB doubled", _between, longer(_below(KIB, 2))),
+        *(
+            Plant(
+                f"{share:.0%} less bandwidth between nodes",
+                _between,
+                less_bandwidth(share),
+                floor=share / 2,
+            )
+            for share in LESS_BANDWIDTH
+        ),
+        Plant(
+            "every latency below 1 KiB doubled",
+            _between,
+            longer(_below(KIB, 2)),
+            floor=0.5,
+        ),
     )
 
 
@@ -130,14 +186,40 @@ class Recorded:
         changed = dataclasses.replace(self.session, results=tuple(results))
         return judge(self.matrix, changed, references=self.references), having
 
+    def by_derived(self, others: Sequence[Recorded], floor: float) -> Recorded:
+        """The same session, judged by the references that other sessions make.
+
+        ``floor``: their least tolerance. Bounds that stand and are tighter stay. Raises
+        NetproofError where the sessions make none.
+        """
+        system = self.matrix.cases[0].system
+        file = ReferenceFile(deriving.reference_folder() / f"{system}.yaml")
+        made = deriving.derived(
+            [one.session for one in others],
+            file,
+            system,
+            settings=deriving.DerivingSettings(floor=floor),
+        )
+        entries = {one.case.key(): one.entries for one in made}
+        stands = anew.of_file(deriving.reference_folder(), system)
+
+        def references(case: Case) -> Mapping[str, Any]:
+            return {**stands(case), **entries.get(case.key(), {})}
+
+        verdict = judge(self.matrix, self.session, references=references)
+        return dataclasses.replace(self, verdict=verdict, references=references)
+
 
 def _planted(result: CheckResult, plant: Plant) -> CheckResult:
     case = result.case
     if case is None or not result.measured or not plant.concerns(case):
         return result
     measured = Measured.from_json(result.measured)
-    launches = [dataclasses.replace(one, curve=plant.into(one.curve)) for one in measured.launches]
-    changed = measured.with_launches(launches)
+    changed = plant.into(measured)
+    if all(
+        new.curve == old.curve for new, old in zip(changed.launches, measured.launches, strict=True)
+    ):
+        return result
     return dataclasses.replace(result, measured={**result.measured, **changed.as_json()})
 
 
@@ -164,30 +246,72 @@ def print_planted(recorded: Sequence[Recorded], out: Console) -> bool:
     """The table of planted changes; whether all were found often enough."""
     rows, enough = [], True
     for plant in plants(recorded[0].matrix):
-        found, undecided, cases, flags, by = 0, 0, 0, 0, Counter()
-        for one in recorded:
-            verdict, having = one.judged_with(plant)
-            new = {
-                key: judged
-                for key, judged in red(verdict).items()
-                if key in having and key not in red(one.verdict)
-            }
-            asks = unclear(verdict).keys() & having - unclear(one.verdict).keys()
-            found += bool(new)
-            undecided += bool(asks and not new)
-            flags += len(new)
-            cases += len(having)
-            by += criteria_of(new.values())
-            if not new:
-                asking = [unclear(verdict)[key] for key in asks]
-                by += criteria_of(asking, Level.INCONCLUSIVE)
-        enough = enough and found >= FOUND_OF_TEN * len(recorded)
-        said = ", ".join(f"{name} {count}" for name, count in by.most_common()) or "-"
-        reds = f"{found} of {len(recorded)}"
-        rows.append((plant.name, reds, str(undecided), f"{flags} of {cases}", said))
-    heading = ("planted", "sessions red", "only inconclusive", "cases red", "by")
+        judged_by, without, nothing_planted = "as they stand", recorded, "-"
+        if plant.floor is not None:
+            judged_by = f"derived, at least ±{plant.floor:.1%}"
+            if len(recorded) <= deriving.LEAST_SESSIONS:
+                enough = False
+                why = f"takes {deriving.LEAST_SESSIONS + 1} sessions"
+                rows.append((plant.name, judged_by, why, "-", "-", "-", "-"))
+                continue
+            without = [
+                one.by_derived([other for other in recorded if other is not one], plant.floor)
+                for one in recorded
+            ]
+            nothing_planted = str(
+                sum(
+                    bool(red(derived.verdict).keys() - red(one.verdict).keys())
+                    for one, derived in zip(recorded, without, strict=True)
+                )
+            )
+        found = _found(plant, without)
+        enough = enough and found.sessions >= FOUND_OF_TEN * len(recorded)
+        said = ", ".join(f"{name} {count}" for name, count in found.by.most_common()) or "-"
+        reds = f"{found.sessions} of {len(recorded)}"
+        cases = f"{found.flagged} of {found.cases}"
+        undecided = str(found.undecided)
+        rows.append((plant.name, judged_by, reds, nothing_planted, undecided, cases, said))
+    heading = (
+        *("planted", "references", "sessions red", "red with nothing planted"),
+        *("only inconclusive", "cases red", "by"),
+    )
     _print_markdown(heading, rows, out)
     return enough
+
+
+@dataclass(frozen=True)
+class Found:
+    """In how many ``sessions`` a change turned cases red, and in how many it left some undecided.
+
+    ``flagged`` of the ``cases`` that had it; ``by``: criteria, and how many cases each was against.
+    """
+
+    sessions: int
+    undecided: int
+    flagged: int
+    cases: int
+    by: Counter[str]
+
+
+def _found(plant: Plant, recorded: Sequence[Recorded]) -> Found:
+    found, undecided, cases, flags, by = 0, 0, 0, 0, Counter()
+    for one in recorded:
+        verdict, having = one.judged_with(plant)
+        new = {
+            key: judged
+            for key, judged in red(verdict).items()
+            if key in having and key not in red(one.verdict)
+        }
+        asks = unclear(verdict).keys() & having - unclear(one.verdict).keys()
+        found += bool(new)
+        undecided += bool(asks and not new)
+        flags += len(new)
+        cases += len(having)
+        by += criteria_of(new.values())
+        if not new:
+            asking = [unclear(verdict)[key] for key in asks]
+            by += criteria_of(asking, Level.INCONCLUSIVE)
+    return Found(found, undecided, flags, cases, by)
 
 
 def print_false(recorded: Sequence[Recorded], out: Console) -> None:

@@ -176,16 +176,19 @@ class Examined:
             return {}
 
 
-_Changing = Callable[[float], Callable[[Curve], Curve]]
-# Of a factor, what it makes of each launch's curve.
+Changed = Callable[[Curve], Curve]
+"""What a change makes of each launch's curve."""
+
+Changing = Callable[[float], Changed]
+"""What a factor makes of each launch's curve."""
 
 
-def _changing(measured: Measured, change: Change, size: int | None) -> _Changing:
+def _changing(measured: Measured, change: Change, size: int | None) -> Changing:
     if size is not None:
         return _slower_at(size)
     if change is Change.LATENCY:
         return _slower_by_a_constant(measured)
-    return _slower_by_the_byte(measured)
+    return slower_by_the_byte(measured)
 
 
 def _standard_error(measured: Measured, change: Change, size: int | None) -> float | None:
@@ -205,7 +208,7 @@ def _standard_error(measured: Measured, change: Change, size: int | None) -> flo
     return math.log(ends[1] / ends[0]) / (2 * _INTERVAL)
 
 
-def _changed(one: Subject, curves: Callable[[Curve], Curve]) -> Subject:
+def _changed(one: Subject, curves: Changed) -> Subject:
     """A case with another curve for each launch; what was launched next to it stays."""
     launches = [
         dataclasses.replace(launch, curve=curves(launch.curve)) for launch in one.measured.launches
@@ -213,11 +216,11 @@ def _changed(one: Subject, curves: Callable[[Curve], Curve]) -> Subject:
     return dataclasses.replace(one, measured=one.measured.with_launches(launches))
 
 
-def _slower_by_the_byte(measured: Measured) -> _Changing:
+def slower_by_the_byte(measured: Measured) -> Changing:
     """Each byte takes longer: as much as the largest message needs to take so much longer."""
     sizes, times = measured.curve.sizes, measured.curve.time_us
 
-    def changing(factor: float) -> Callable[[Curve], Curve]:
+    def changing(factor: float) -> Changed:
         each = (factor - 1) * times[-1] / sizes[-1]
         return lambda curve: with_times(
             curve,
@@ -227,21 +230,21 @@ def _slower_by_the_byte(measured: Measured) -> _Changing:
     return changing
 
 
-def _slower_by_a_constant(measured: Measured) -> _Changing:
+def _slower_by_a_constant(measured: Measured) -> Changing:
     """Each message takes longer, by a share of what a short one takes."""
     latency = measured.landmarks.latency_us or measured.curve.time_us[0]
 
-    def changing(factor: float) -> Callable[[Curve], Curve]:
+    def changing(factor: float) -> Changed:
         more = (factor - 1) * latency
         return lambda curve: with_times(curve, [time + more for time in curve.time_us])
 
     return changing
 
 
-def _slower_at(size: int) -> _Changing:
+def _slower_at(size: int) -> Changing:
     """The messages of one size take longer."""
 
-    def changing(factor: float) -> Callable[[Curve], Curve]:
+    def changing(factor: float) -> Changed:
         return lambda curve: with_times(
             curve,
             [

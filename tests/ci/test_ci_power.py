@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 from pathlib import Path
 
@@ -12,8 +13,10 @@ from ci import power
 from netproof.criteria import Level
 from netproof.measurement.curve import Curve
 from netproof.session import session
+from netproof.session.measured import Measured
 from netproof.site.matrix import Matrix
 from netproof.site.partition import ScoreBaseline
+from netproof.verdict import deriving
 from netproof.verdict.verdict import judge
 
 SESSIONS = Path(__file__).resolve().parents[1] / "data" / "sessions"
@@ -28,15 +31,34 @@ def recorded() -> power.Recorded:
     return power.Recorded(stored, matrix, judge(matrix, stored), None)
 
 
+def measured_of(recorded: power.Recorded) -> Measured:
+    """What was measured by NetPIPE over TCP between nodes."""
+    (found, *_) = [
+        one.measured
+        for one in recorded.session.results
+        if one.case.function == "tcp" and one.case.path == "between"
+    ]
+    return Measured.from_json(found)
+
+
 def plant(recorded: power.Recorded, name: str) -> power.Plant:
     return next(one for one in power.plants(recorded.matrix) if name in one.name)
 
 
-def test_a_change_slows_the_sizes_that_it_is_of():
+def test_a_change_slows_the_sizes_that_it_is_of(recorded):
     curve = Curve((512, 1024, 2048), (1.0, 2.0, 3.0), (512.0, 512.0, 682.0))
-    slow = power.Plant("x", lambda case: True, lambda size: 4.0 if size == 1024 else 1.0)
-    assert slow.into(curve).time_us == (1.0, 8.0, 3.0)
-    assert slow.into(curve).bandwidth_mb_s == (512.0, 128.0, 682.0)
+    slower = power.longer(lambda size: 4.0 if size == 1024 else 1.0)(measured_of(recorded))
+    assert slower(curve).time_us == (1.0, 8.0, 3.0)
+    assert slower(curve).bandwidth_mb_s == (512.0, 128.0, 682.0)
+
+
+def test_less_bandwidth_is_that_much_less_at_large_sizes_and_nothing_at_the_shortest(recorded):
+    measured = measured_of(recorded)
+    slow = power.Plant("x", lambda case: True, power.less_bandwidth(0.2)).into(measured)
+    share = slow.curve.bandwidth_mb_s[-1] / measured.curve.bandwidth_mb_s[-1]
+    assert share == pytest.approx(0.8, abs=0.01)
+    first = slow.curve.time_us[0] / measured.curve.time_us[0]
+    assert first == pytest.approx(1, abs=0.01)
 
 
 def test_a_spike_is_found_in_the_cases_that_have_it_and_in_no_other(recorded):
@@ -68,11 +90,50 @@ def test_the_tables_count_sessions_and_cases(recorded):
     enough = power.print_planted([recorded], out)
     text = out.file.getvalue()
     assert "| criterion, nothing planted | fail | inconclusive | warn | pass |" in text
-    assert "| NetPIPE over MPI 20 times slower at 2 KiB | 1 of 1 |" in text
+    assert "| NetPIPE over MPI 20 times slower at 2 KiB | as they stand | 1 of 1 | - |" in text
+    alltoall = "Alltoall 4 times slower from 32 to 64 KiB, one MPI"
+    assert f"| {alltoall} | as they stand | 0 of 1 | - | 0 | 0 of 0 | - |" in text
     assert (
-        "| Alltoall 4 times slower from 32 to 64 KiB, one MPI | 0 of 1 | 0 | 0 of 0 | - |" in text
+        "| 5% less bandwidth between nodes | derived, at least ±2.5% | takes 4 sessions |" in text
     )
     assert not enough
+
+
+@pytest.fixture
+def several(recorded, monkeypatch) -> list[power.Recorded]:
+    """As many sessions as derived references take, which agree to the last digit."""
+    monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(SESSIONS.parents[2] / "reference-values"))
+    count = deriving.LEAST_SESSIONS + 1
+    return [
+        dataclasses.replace(
+            recorded,
+            session=dataclasses.replace(
+                recorded.session, info={**recorded.session.info, "uuid": str(number)}
+            ),
+        )
+        for number in range(count)
+    ]
+
+
+def test_references_of_the_other_sessions_find_what_is_beyond_their_tolerance(several):
+    first, *others = several
+    first = first.by_derived(others, 0.1)
+    assert not any("reference" in power.criteria_of([one]) for one in first.verdict.cases)
+    less = power.Plant("x", lambda case: case.path == "between", power.less_bandwidth(0.2), 0.1)
+    verdict, having = first.judged_with(less)
+    new = [
+        one
+        for key, one in power.red(verdict).items()
+        if key in having and key not in power.red(first.verdict)
+    ]
+    assert power.criteria_of(new)["reference"]
+
+
+def test_a_row_of_derived_references_says_what_they_fail_with_nothing_planted(several):
+    out = Console(file=io.StringIO(), width=300)
+    power.print_planted(several, out)
+    text = out.file.getvalue()
+    assert "| 20% less bandwidth between nodes | derived, at least ±10.0% | 4 of 4 | 0 |" in text
 
 
 def test_a_session_that_is_none_cannot_be_judged(tmp_path, monkeypatch, capsys):
