@@ -17,9 +17,9 @@ from netproof.measurement.curve import Curve
 class ConfirmSettings:
     """How a flagged size, and what is beyond a bound, is measured again.
 
-    ``launches``: at least so many more; ``most_launches``: of a case at most, the first ones
-    included; ``sizes``: at least so many between half and twice the
-    flagged size; ``element_bytes``: what a size is a multiple of, 4 for the reductions of IMB,
+    ``launches``: at least so many more; ``most_launches``: of a case at most that count, the first
+    ones included; ``sizes``: at least so many between half and twice the flagged size;
+    ``element_bytes``: what a size is a multiple of, 4 for the reductions of IMB,
     which rounds 1023 up to 1024; ``most_bytes``: the largest message to measure, but for the
     neighbour of a flagged size, None for no limit. Raises NetproofError for less than 3
     launches, as many at most, 8 sizes, elements of 1 byte and messages of 8 bytes.

@@ -1,16 +1,16 @@
-"""How far a node's CPUs are apart when a launch inside it has run.
+"""How far a node's CPUs are apart before and after a launch inside it.
 
 A hypervisor moves virtual CPUs between cores that share a cache and cores that do not. What two
 ranks of a node exchange then takes several times as long, by every library, for seconds. A site may
 name a command that prints how long two CPUs take to hand a cache line over, in ns. Inside a node,
-launches are compared next to each other only where that was alike.
+launches are compared next to each other only where that was alike at both ends of both.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,10 +22,13 @@ _BEGUN = re.compile(r"netproof pace on .*")
 _WHOLE = re.compile(r"netproof pace on [^\t]+\t([^\t]+)\tend")
 _ABSENT = "absent: "
 
+ENDS = 2
+"""How often it is read in a launch: before and after."""
+
 
 @dataclass(frozen=True)
 class Pace:
-    """What was read behind a launch in an environment, ``ns``; None is not known, and ``why``."""
+    """What was read at one end of a launch in an environment: ``ns``, or None and ``why``."""
 
     environment: str
     ns: float | None
@@ -37,20 +40,22 @@ class Pace:
         return cls(values["environment"], values["ns"], values["why"])
 
 
-def pace(errors: Path, text: str, environment: str) -> Pace | None:
-    """By ``text``, a step's standard error at ``errors``; None where it does not tell.
+def paces(errors: Path, text: str, environment: str) -> tuple[Pace, ...]:
+    """By ``text``, a step's standard error at ``errors``, in order; empty where it tells none.
 
-    Raises ParseError for a line that is damaged, and where there are two.
+    Raises ParseError for a line that is damaged, and where there are more than ``ENDS``.
     """
     lines = list(numbered(_BEGUN, text))
-    if not lines:
-        return None
-    number, found = lines[-1]
-    if len(lines) > 1:
-        raise ParseError(str(errors), number, found[0], "is a second pace of one launch")
-    whole = _WHOLE.fullmatch(found[0])
+    if len(lines) > ENDS:
+        number, found = lines[-1]
+        raise ParseError(str(errors), number, found[0], f"is a pace more than {ENDS} of one launch")
+    return tuple(_read(errors, number, found[0], environment) for number, found in lines)
+
+
+def _read(errors: Path, number: int, line: str, environment: str) -> Pace:
+    whole = _WHOLE.fullmatch(line)
     if whole is None:
-        raise ParseError(str(errors), number, found[0], "is no pace of a node: it is not whole")
+        raise ParseError(str(errors), number, line, "is no pace of a node: it is not whole")
     if whole[1].startswith(_ABSENT):
         return Pace(environment, None, whole[1].removeprefix(_ABSENT))
     try:
@@ -58,25 +63,39 @@ def pace(errors: Path, text: str, environment: str) -> Pace | None:
     except ValueError:
         ns = math.nan
     if not 0 < ns < math.inf:
-        raise ParseError(str(errors), number, found[0], "is no pace of a node: it is no time in ns")
+        raise ParseError(str(errors), number, line, "is no pace of a node: it is no time in ns")
     return Pace(environment, ns)
 
 
-def unlike(one: Pace | None, other: Pace | None, most: float) -> str:
+def unlike(own: Sequence[Pace], others: Sequence[Pace], most: float) -> str:
     """Why two launches next to each other cannot be compared; empty where they can.
 
     That is where their paces are more than ``most`` times apart, or one is not known. Where a site
     has none, nobody knows, and they are compared.
     """
-    if one is None or other is None:
+    if not own or not others:
         return ""
-    for each in (one, other):
+    for each in (*own, *others):
         if each.ns is None:
             return f"the pace of a launch in {each.environment} is not known: {each.why}"
-    low, high = sorted((one, other), key=lambda each: each.ns or 0)
-    if high.ns <= most * low.ns:
+    for launch in (own, others):
+        low, high = _ends(launch)
+        if high > most * low:
+            return (
+                f"the node's CPUs were {low:.0f} ns apart at one end of a launch in"
+                f" {launch[0].environment} and {high:.0f} ns at the other"
+            )
+    near, far = sorted((own, others), key=_ends)
+    (low, _), (_, high) = _ends(near), _ends(far)
+    if high <= most * low:
         return ""
     return (
-        f"the node's CPUs were {low.ns:.0f} ns apart for {low.environment} and {high.ns:.0f} ns for"
-        f" {high.environment}"
+        f"the node's CPUs were {low:.0f} ns apart for {near[0].environment} and {high:.0f} ns for"
+        f" {far[0].environment}"
     )
+
+
+def _ends(launch: Sequence[Pace]) -> tuple[float, float]:
+    """The least and the largest of a launch, in ns."""
+    known = [one.ns for one in launch if one.ns is not None]
+    return min(known), max(known)

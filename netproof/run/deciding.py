@@ -60,7 +60,8 @@ def undecided(several: Sequence[Done]) -> Undecided:
             in_vain = enough and disturbing.never_calm(subject)
             if done.asked.paired:
                 enough = len(done.launches) >= pairs_needed(done.asked.subject)
-            if len(done.launches) < done.asked.rounds() and not in_vain:
+            made = len(done.launches) >= done.asked.rounds()
+            if not made and _counting(done, subject) < done.asked.counting() and not in_vain:
                 rulings = _comparing(subject, done.asked.peers, done.asked.baseline)
                 whys = _against(rulings)
                 if done.launches and (done.asked.elsewhere or not enough):
@@ -101,6 +102,14 @@ def undecided(several: Sequence[Done]) -> Undecided:
                 of_one = one.case.key()
                 found.whole[of_one] = (*found.whole.get(of_one, ()), ruling.why)
     return found
+
+
+def _counting(done: Done, subject: Subject) -> int:
+    """How many further launches have nothing in the way of any pair that they are in."""
+    return sum(
+        not any(comparing.in_the_way(subject, launch, name) for name in done.asked.paired)
+        for launch in done.launches
+    )
 
 
 def _fails_by_counters(subject: Subject) -> bool:

@@ -19,6 +19,9 @@ from netproof.verdict import judgement, refining
 from netproof.verdict.limits import Limits
 from netproof.verdict.subject import Subject
 
+PAIRS_MADE = 2
+"""Pairs of launches that may be made, over those that may count."""
+
 DENSE = "-dense"
 """What the subjects of launches of IMB or OMB around flagged sizes, or between sizes, end with."""
 
@@ -79,10 +82,14 @@ class FurtherCase:
             return ((self.step + DENSE, parts[0]),)
         return tuple((f"{self.step}{DENSE}-from-{part[0]}", part) for part in parts)
 
-    def rounds(self) -> int:
-        """How many further launches there may be."""
+    def counting(self) -> int:
+        """How many further launches may count."""
         confirm = self.subject.settings.confirm
         return max(confirm.most_launches - len(self.subject.measured.launches), confirm.launches)
+
+    def rounds(self) -> int:
+        """How many there may be: those next to others that do not count are made again."""
+        return self.counting() * (PAIRS_MADE if self.paired else 1)
 
     def as_json(self) -> dict[str, Any]:
         """Plain values for ``json``; a bound that is not there is None."""

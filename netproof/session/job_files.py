@@ -229,7 +229,6 @@ def read_launch(
         raise Incomplete(faults)
     loads = disturbance.loads(errors, said, cpu_by_node(said))
     counted = counters.counters(errors, said, {use.node for use in ranks})
-    read_pace = pace.pace(errors, said, case.environment)
     return Launch(
         number,
         entry.order,
@@ -240,17 +239,20 @@ def read_launch(
         loads,
         counters=counted,
         payload=None if counted is None else _payload(folder, step, case, ranks),
-        paces=() if read_pace is None else (read_pace,),
+        paces=pace.paces(errors, said, case.environment),
     )
 
 
 def insist_on_pace(
     launch: Launch, folder: Path, step: str, case: Case, partition: Partition
 ) -> None:
-    """Raises Incomplete where a launch inside a node has none though the partition asks for it."""
-    inside = case.ranks == case.ranks_per_node
-    if partition.pace and inside and not launch.paces:
-        raise Incomplete([f"{folder / f'{step}.err'}: {step} did not tell its node's pace"])
+    """Raises Incomplete where one inside a node lacks some that the partition asks for."""
+    inside, told = case.ranks == case.ranks_per_node, len(launch.paces)
+    if partition.pace and inside and told != pace.ENDS:
+        errors = folder / f"{step}.err"
+        raise Incomplete(
+            [f"{errors}: {step} told its node's pace {told} times and not before and after it"]
+        )
 
 
 def _payload(folder: Path, step: str, case: Case, ranks: Sequence[RankUse]) -> Payload:

@@ -110,7 +110,8 @@ class Launch:
     in other environments next to it, whose ``loads`` are among its own. ``counters``: what the
     network of its nodes counted, None of sessions before that was recorded; ``payload``: what it
     had to send between its nodes, known or not wherever there are counters. ``paces``: of a launch
-    inside a node, and of its ``peers``, where the partition has a command for that.
+    inside a node, and of its ``peers``, before and after each, where the partition has a command
+    for that.
     """
 
     number: int

@@ -300,8 +300,8 @@ class PartitionExtras(_OfBenchmarks):
     pace: _Words = Field(
         [],
         description="command, word by word, that prints how many ns two CPUs of its node take to"
-        " hand a cache line over, asked after each launch inside a node: for virtual machines,"
-        " whose CPUs the hypervisor moves",
+        " hand a cache line over, asked before and after each launch inside a node: for virtual"
+        " machines, whose CPUs the hypervisor moves",
     )
     tuning_hook: _Words = Field(
         [],

@@ -162,8 +162,9 @@ PEERS = {
 PACES = {
     "paces": StoreColumn(
         pa.list_(pa.struct([("environment", TEXT_TYPE), ("ns", NUMBER_TYPE), ("why", TEXT_TYPE)])),
-        "of a launch inside a node, and of its `peers`: how long two of the node's CPUs took to"
-        " hand a cache line over, ns, or why that is not known; null without",
+        "of a launch inside a node, and of its `peers`, before and after each: how long two of"
+        " the node's CPUs took to hand a cache line over, ns, or why that is not known; null"
+        " without",
         True,
     )
 }

@@ -39,9 +39,9 @@ load_after() {
         "$counted_before" "$counted" >&2
 }
 
-# pace_after NODE: how far its CPUs are apart, by the partition's command, which the job wrote into a
+# pace_now NODE: how far its CPUs are apart, by the partition's command, which the job wrote into a
 # file; of a launch inside one node.
-pace_after() {
+pace_now() {
     local said
     [ -e pace.sh ] && [ "${SLURM_STEP_NUM_NODES:-}" = 1 ] || return 0
     if said=$(bash ./pace.sh 2>&1) && [[ $said == +([0-9.]) ]]; then

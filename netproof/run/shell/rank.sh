@@ -11,6 +11,7 @@ scheduled=
 # A shell watches its program itself.
 if [ "$1" = bash ]; then run=("$@"); else run=(watched "$@"); fi
 if [ "${SLURM_LOCALID:?}" -eq 0 ]; then
+    pace_now "$node"
     network_before
     load_before
 fi
@@ -20,6 +21,6 @@ status=$?
 if [ "$SLURM_LOCALID" -eq 0 ]; then
     load_after "$node"
     network_after "$node"
-    pace_after "$node"
+    pace_now "$node"
 fi
 exit "$status"

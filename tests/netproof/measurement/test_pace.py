@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import types
 from pathlib import Path
 
 import pytest
 
 from netproof.errors import ParseError
 from netproof.measurement.case import Case
-from netproof.measurement.pace import Pace, pace, unlike
+from netproof.measurement.pace import Pace, paces, unlike
 from netproof.session import job_files
 
 SHELL = Path(__file__).resolve().parents[3] / "netproof" / "run" / "shell"
@@ -20,13 +21,15 @@ ERRORS = Path("mpi-inside-oneway.1.err")
 
 def test_it_is_read_from_among_other_lines():
     text = "netproof rank 0 on n1: 1 s wall\nnetproof pace on n1\t148\tend\nmore\n"
-    assert pace(ERRORS, text, "mpich") == Pace("mpich", 148.0)
-    assert pace(ERRORS, "netproof rank 0 on n1: 1 s wall\n", "mpich") is None
+    assert paces(ERRORS, text, "mpich") == (Pace("mpich", 148.0),)
+    assert paces(ERRORS, "netproof rank 0 on n1: 1 s wall\n", "mpich") == ()
+    before = "netproof pace on n1\t25\tend\n"
+    assert paces(ERRORS, before + text, "mpich") == (Pace("mpich", 25.0), Pace("mpich", 148.0))
 
 
 def test_what_is_not_known_has_its_reason():
     text = "netproof pace on n1\tabsent: pace: there is one CPU\tend\n"
-    assert pace(ERRORS, text, "mpich") == Pace("mpich", None, "pace: there is one CPU")
+    assert paces(ERRORS, text, "mpich") == (Pace("mpich", None, "pace: there is one CPU"),)
 
 
 @pytest.mark.parametrize(
@@ -37,21 +40,42 @@ def test_what_is_not_known_has_its_reason():
         ("netproof pace on n1\tnan\tend", "no time in ns"),
         ("netproof pace on n1\t0\tend", "no time in ns"),
         ("netproof pace on n1\t1e999\tend", "no time in ns"),
-        ("netproof pace on n1\t1\tend\nnetproof pace on n1\t2\tend", "a second pace"),
+        ("\n".join(["netproof pace on n1\t1\tend"] * 3), "a pace more than 2 of one launch"),
     ],
 )
 def test_what_is_damaged_is_refused(text, why):
     with pytest.raises(ParseError, match=why):
-        pace(ERRORS, text, "mpich")
+        paces(ERRORS, text, "mpich")
 
 
 def test_launches_are_compared_where_the_cpus_were_as_far_apart():
-    near, far = Pace("mpich", 25.0), Pace("intelmpi", 148.0)
-    assert unlike(near, Pace("intelmpi", 30.0), 1.5) == ""
+    near, far = [Pace("mpich", 25.0)] * 2, [Pace("intelmpi", 148.0)] * 2
+    assert unlike(near, [Pace("intelmpi", 30.0)] * 2, 1.5) == ""
     assert "25 ns apart for mpich and 148 ns for intelmpi" in unlike(near, far, 1.5)
     assert unlike(far, near, 1.5) == unlike(near, far, 1.5)
-    assert unlike(None, far, 1.5) == ""
-    assert "not known: none" in unlike(near, Pace("intelmpi", None, "none"), 1.5)
+    assert unlike((), far, 1.5) == ""
+    assert "not known: none" in unlike(near, [Pace("intelmpi", None, "none")], 1.5)
+
+
+def test_cpus_that_were_moved_during_a_launch_are_not_as_far_apart():
+    moved = [Pace("mpich", 148.0), Pace("mpich", 25.0)]
+    told = "25 ns apart at one end of a launch in mpich and 148 ns at the other"
+    assert told in unlike(moved, [Pace("intelmpi", 25.0)] * 2, 1.5)
+
+
+@pytest.mark.parametrize(("told", "whole"), [(0, False), (1, False), (2, True)])
+def test_a_launch_inside_a_node_tells_it_at_both_ends(told, whole):
+    case = Case("s", "p", "e", "netpipe", "mpi", 2, 2, path="inside")
+    launch = types.SimpleNamespace(paces=(Pace("e", 25.0),) * told)
+    partition = types.SimpleNamespace(pace=["pace"])
+    asked = (launch, Path("job"), "mpi-inside-oneway.1", case, partition)
+    if whole:
+        job_files.insist_on_pace(*asked)
+        return
+    with pytest.raises(job_files.Incomplete) as caught:
+        job_files.insist_on_pace(*asked)
+    (why,) = caught.value.reasons
+    assert f"job/mpi-inside-oneway.1.err: mpi-inside-oneway.1 told its node's pace {told}" in why
 
 
 @pytest.mark.parametrize(
@@ -65,7 +89,7 @@ def test_launches_are_compared_where_the_cpus_were_as_far_apart():
         (None, "1", None),
     ],
 )
-def test_a_rank_tells_it_behind_a_launch_inside_one_node(tmp_path, command, nodes, told):
+def test_a_rank_tells_it_before_and_after_a_launch_inside_one_node(tmp_path, command, nodes, told):
     for sourced in ("load.sh", "counters.sh"):
         shutil.copy(SHELL / sourced, tmp_path)
     if command is not None:
@@ -79,7 +103,7 @@ def test_a_rank_tells_it_behind_a_launch_inside_one_node(tmp_path, command, node
         text=True,
         check=True,
     )
-    assert pace(ERRORS, ran.stderr, "mpich") == told
+    assert paces(ERRORS, ran.stderr, "mpich") == (() if told is None else (told, told))
 
 
 def test_it_is_none_of_a_launchs_last_words(tmp_path):

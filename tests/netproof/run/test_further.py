@@ -509,6 +509,24 @@ class TestCompared:
         unknown = ruled(*[alike] * 2, *[apart] * 7, *[(None, 25.0)] * 2)
         assert "the pace of a launch in mpi-0 is not known: there is one CPU" in unknown.why
 
+    def test_a_pair_that_does_not_count_is_made_again_up_to_as_many(self, pingpong):
+        slow, fast = self.configurations(pingpong, 20.0, 1.0)
+        (kept,) = deciding.compared([Done(slow), Done(fast)], [slow], None)
+        assert kept.rounds() == 2 * kept.counting()
+
+        def made(count: int, *own: float) -> Done:
+            """Ratios astride of the bound; the CPUs so far apart at both ends of a launch."""
+            done = self.next_to(launched_on(kept, count), 5.0, 20.0)
+            told = (*(Pace("mpi-0", ns) for ns in own), *[Pace("mpi-1", 25.0)] * 2)
+            launches = [dataclasses.replace(one, paces=told) for one in done.launches]
+            return dataclasses.replace(done, launches=tuple(launches))
+
+        assert not undecided([made(kept.counting(), 25.0, 26.0)])
+        # The CPUs were moved while one of the two ran, though not by its end.
+        assert undecided([made(kept.counting(), 150.0, 25.0)]).whole
+        assert undecided([made(kept.rounds() - 1, 150.0, 25.0)]).whole
+        assert not undecided([made(kept.rounds(), 150.0, 25.0)])
+
     def test_a_pace_that_changes_between_launches_does_not_change_the_ratio_of_pairs(
         self, pingpong
     ):
