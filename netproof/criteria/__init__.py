@@ -18,6 +18,7 @@ from netproof.criteria.crashes import CrashSettings, crash_share
 from netproof.criteria.dropouts import DropoutSettings, dropout
 from netproof.criteria.envelopes import Envelope, EnvelopeSettings, above_envelope, envelope
 from netproof.criteria.findings import Bounds, CommonSizes, Finding, Level
+from netproof.criteria.floors import FloorSettings, floor
 from netproof.criteria.growths import GrowthSettings, growth
 from netproof.criteria.guidelines import GuidelineSettings, guidelines
 from netproof.criteria.inversions import InversionSettings, inversion
@@ -53,6 +54,7 @@ __all__ = [
     "Envelope",
     "EnvelopeSettings",
     "Finding",
+    "FloorSettings",
     "GrowthSettings",
     "GuidelineSettings",
     "InversionSettings",
@@ -75,6 +77,7 @@ __all__ = [
     "dense_sizes",
     "dropout",
     "envelope",
+    "floor",
     "found_closer",
     "growth",
     "guidelines",

@@ -152,9 +152,10 @@ def _against(rulings: Sequence[Ruling]) -> tuple[str, ...]:
 def _comparing(
     subject: Subject, peers: Sequence[Subject], baseline: ScoreBaseline | None
 ) -> list[Ruling]:
-    """The rulings that a case has a part in, on either side: sizes of the envelope, and scores."""
+    """The rulings that a case has a part in, on either side: of envelope, floor and score."""
     label, members = str(subject), [subject, *peers]
     rulings = [ruling for several in comparing.envelopes(members).values() for ruling in several]
+    rulings += comparing.floors(members).values()
     if baseline is not None:
         rulings += [
             ruling
@@ -224,5 +225,8 @@ def compared(
 
 
 def _above(subject: Subject, peer: Subject) -> bool:
-    """Whether the envelope of the two alone has something against ``subject``."""
-    return bool(_against(comparing.envelopes([subject, peer])[subject]))
+    """Whether envelope or floor of the two alone has something against ``subject``."""
+    both = [subject, peer]
+    floor = comparing.floors(both).get(subject)
+    rulings = [*comparing.envelopes(both)[subject], *([] if floor is None else [floor])]
+    return bool(_against(rulings))

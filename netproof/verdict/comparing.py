@@ -1,4 +1,4 @@
-"""What the criteria say across configurations: envelope, score, and whether benchmarks agree."""
+"""What the criteria say across configurations: envelope, score, floor, and what has to agree."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def group(case: Case) -> tuple:
 def across(
     subjects: Sequence[Subject], baseline: ScoreBaseline | None
 ) -> dict[tuple, tuple[Ruling, ...]]:
-    """What the criteria across configurations make of each case, by its key: 1, 2, 18 and 19.
+    """What the criteria across configurations make of each case, by its key: 1, 2 and 18 to 20.
 
     ``baseline``: None where it is no part of what was to run; then there is no score. A lone
     configuration has no envelope: that is undefined, and red only if another one was owed and
@@ -41,6 +41,7 @@ def across(
             by_group[group(subject.case)].append(subject)
     rulings: dict[tuple, tuple[Ruling, ...]] = {}
     for members in by_group.values():
+        floor = floors(members)
         for subject, found in envelopes(members).items():
             red = [
                 ruling.finding.size
@@ -48,7 +49,8 @@ def across(
                 if ruling.level is Level.FAIL and ruling.finding.size is not None
             ]
             score = _score(subject, members, baseline, red)
-            rulings[subject.case.key()] = (*_folded(found), score)
+            told = [*_folded(found), *([floor[subject]] if subject in floor else [])]
+            rulings[subject.case.key()] = (*told, score)
     for subject, finding in (*agreements(subjects).items(), *growths(subjects).items()):
         key = subject.case.key()
         rulings[key] = (*rulings.get(key, ()), rule(subject, finding, None))
@@ -159,6 +161,49 @@ def envelopes(members: Sequence[Subject]) -> dict[Subject, list[Ruling]]:
             if finding.where == str(member)
         ]
     return rulings
+
+
+def floors(members: Sequence[Subject]) -> dict[Subject, Ruling]:
+    """Of cases of one group, how each scores against the other environments of its partition.
+
+    What does not go over TCP is compared with what does not either. A case without another
+    environment has none.
+    """
+    calm = {str(member): undisturbed(member).measured.launches for member in members}
+    pairs = _pairs(members)
+    rulings = {}
+    for member in members:
+        where, settings = str(member), member.settings
+        alike = [str(one) for one in members if _alike(one, member)]
+        finding = criteria.floor(
+            [launch.curve for launch in calm[where]],
+            {label: [launch.curve for launch in calm[label]] for label in alike},
+            where=where,
+            settings=settings.floor_inside if member.case.path == "inside" else settings.floor,
+            pairs={
+                label: pairs[where, label].launches for label in alike if (where, label) in pairs
+            },
+        )
+        if finding is None:
+            continue
+        sides = (where, finding.against or "")
+        if sides in pairs:
+            finding = _of_pairs(finding, pairs[sides])
+        else:
+            both = [one for one in members if str(one) in sides]
+            noise = dict.fromkeys(text for one in both for text in disturbances(one))
+            finding = without_noise(finding, tuple(noise))
+        rulings[member] = rule(member, finding, None)
+    return rulings
+
+
+def _alike(one: Subject, other: Subject) -> bool:
+    """Whether two cases of a group are of one partition and link, in two environments."""
+    places = [
+        (it.case.system, it.case.partition, it.link, it.measured.line_rate_mb_s is None)
+        for it in (one, other)
+    ]
+    return places[0] == places[1] and one.case.environment != other.case.environment
 
 
 def _of_pairs(finding: Finding, pairs: Pairs) -> Finding:

@@ -164,8 +164,10 @@ class Examined:
             each for each in self._groups[comparing.group(one.case)] if each.case.key() != key
         ]
         if others:
-            for ruling in comparing.envelopes([one, *others])[one]:
-                if ruling.level is Level.FAIL:
+            members = [one, *others]
+            floor = comparing.floors(members).get(one)
+            for ruling in (*comparing.envelopes(members)[one], floor):
+                if ruling is not None and ruling.level is Level.FAIL:
                     return ruling.finding.criterion
         return ""
 

@@ -418,14 +418,18 @@ class TestCloser:
 
 
 class TestCompared:
-    def configurations(self, pingpong: Measured, *factors: float) -> list[FurtherCase]:
+    def configurations(
+        self, pingpong: Measured, *factors: float, floor: float | None = None
+    ) -> list[FurtherCase]:
         """The case as several environments would have it, each so many times as slow."""
+        criteria = {"floor": {"warn": None, "fail": floor}}
         several = []
         for number, factor in enumerate(factors):
             case = dataclasses.replace(pingpong.case, environment=f"mpi-{number}")
             done = launched_on(asked(pingpong), 3, factor)
             launches = [dataclasses.replace(one, further=False) for one in done.launches]
-            several.append(asked(dataclasses.replace(pingpong, case=case).with_launches(launches)))
+            made = dataclasses.replace(pingpong, case=case).with_launches(launches)
+            several.append(asked(made, **criteria))
         return several
 
     def elsewhere(self, one: FurtherCase) -> FurtherCase:
@@ -463,6 +467,21 @@ class TestCompared:
         assert not undecided([self.next_to(launched_on(kept, 6), 20.0)])
         assert not undecided([self.next_to(launched_on(kept, 6), 5.0, 5.1)])
         assert undecided([self.next_to(launched_on(kept, 6), 5.0, 20.0)]).whole
+
+    def test_a_floor_is_decided_by_launches_next_to_each_other_too(self, pingpong):
+        slow, fast = several = self.configurations(pingpong, 5.0, 1.0, floor=0.25)
+        everyone = [Done(one) for one in several]
+        (kept,) = deciding.compared(everyone, several, None)
+        assert (kept.case, kept.paired, kept.elsewhere) == (slow.case, ("mpi-1",), False)
+        assert undecided([self.next_to(launched_on(kept, 5), 5.0)]).whole
+        for factors in ((5.0, 5.1), (1.1, 1.2)):
+            assert not undecided([self.next_to(launched_on(kept, 6), *factors)])
+        assert undecided([self.next_to(launched_on(kept, 6), 3.0, 5.0)]).whole
+        levels = {}
+        for factor in (5.0, 1.1):
+            subject = self.next_to(launched_on(kept, 6), factor).subject()
+            levels[factor] = comparing.floors([subject, fast.subject])[subject].level
+        assert levels == {5.0: Level.FAIL, 1.1: Level.PASS}
 
     def test_what_was_in_the_way_of_pairs_is_no_failure_and_asks_for_more(self, pingpong):
         """A launch was disturbed, so that too few pairs are left: those made apart do not count."""

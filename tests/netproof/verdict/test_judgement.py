@@ -267,8 +267,9 @@ class TestAcross:
     def test_a_configuration_far_above_the_envelope_is_red_with_every_size(self, sick):
         bad = slower(sick["mpich tcp"], 25, "openmpi4")
         rulings = comparing.across([sick["mpich tcp"], sick["intelmpi tcp"], bad], MPICH)
-        (red,) = (r for r in rulings[bad.case.key()] if r.level is Level.FAIL)
-        assert red.finding.criterion == "envelope"
+        reds = {r.finding.criterion: r for r in rulings[bad.case.key()] if r.level is Level.FAIL}
+        assert set(reds) == {"envelope", "floor"}
+        red = reds["envelope"]
         (open_,) = (r for r in rulings[bad.case.key()] if r.level is Level.INCONCLUSIVE)
         sizes = tuple(s for s in bad.measured.curve.sizes if s >= 4096)
         assert tuple(sorted((*red.sizes(), *open_.sizes()))) == sizes
@@ -288,14 +289,14 @@ class TestAcross:
 
     def test_what_is_inconclusive_neither_passes_nor_goes_unsaid(self, sick):
         rulings = comparing.across([sick["mpich tcp"], sick["intelmpi tcp"]], MPICH)
-        envelope, _ = rulings[sick["mpich tcp"].case.key()]
+        envelope, *_ = rulings[sick["mpich tcp"].case.key()]
         assert (envelope.level, envelope.finding.level) == (Level.INCONCLUSIVE,) * 2
         assert "95% interval" in envelope.why
         assert envelope.sizes() == (8192, 65536, 524288)
 
     def test_a_flaw_that_is_known_excuses_what_is_inconclusive_too(self, sick):
         known = dataclasses.replace(sick["mpich tcp"], known={".*": "ticket 812"})
-        envelope, _ = comparing.across([known, sick["intelmpi tcp"]], MPICH)[known.case.key()]
+        envelope, *_ = comparing.across([known, sick["intelmpi tcp"]], MPICH)[known.case.key()]
         assert envelope.level is Level.SHOWN
         assert "known: ticket 812" in envelope.why
 
@@ -352,6 +353,53 @@ class TestAcross:
         rulings = comparing.across([sick["mpich tcp"], sick["mpich mpi"]], MPICH)
         for several in rulings.values():
             assert several[0].finding.level is Level.UNDEFINED
+
+
+class TestFloors:
+    def test_what_is_slow_as_a_whole_fails_where_the_envelope_does_not(self, sick):
+        fast = sick["mpich mpi"]
+        bad = slower(fast, 5, "openmpi4")
+        rulings = comparing.across([fast, bad], MPICH)[bad.case.key()]
+        levels = {ruling.finding.criterion: ruling.level for ruling in rulings}
+        assert levels["envelope"] is not Level.FAIL
+        assert levels["floor"] in (Level.FAIL, Level.INCONCLUSIVE)
+        (floor,) = (one for one in rulings if one.finding.criterion == "floor")
+        assert floor.finding.value == pytest.approx(0.2)
+        assert floor.finding.against == str(fast)
+        assert "0.2 times as fast as testbed:gige mpich NetPIPE mpi" in floor.why
+
+    def test_only_environments_of_one_partition_and_link_are_compared(self, sick):
+        fast = sick["mpich mpi"]
+        bad = slower(fast, 5, "openmpi4")
+        assert set(comparing.floors([fast, bad])) == {fast, bad}
+        case = dataclasses.replace(bad.case, partition="other")
+        moved = dataclasses.replace(bad, measured=dataclasses.replace(bad.measured, case=case))
+        linked = dataclasses.replace(bad, link=Link(100, 1500))
+        rdma = dataclasses.replace(
+            bad, measured=dataclasses.replace(bad.measured, line_rate_mb_s=None)
+        )
+        earlier = dataclasses.replace(fast, measured_on="2026-01-02")
+        for other in (moved, linked, rdma, earlier):
+            assert comparing.floors([fast, other]) == {}
+
+    def test_inside_a_node_it_is_shown(self, sick):
+        inside = []
+        for one in (sick["mpich mpi"], slower(sick["mpich mpi"], 5, "openmpi4")):
+            case = dataclasses.replace(one.case, path="inside")
+            measured = dataclasses.replace(one.measured, case=case)
+            inside.append(dataclasses.replace(one, measured=measured))
+        rulings = comparing.floors(inside)
+        assert {ruling.level for ruling in rulings.values()} == {Level.SHOWN}
+
+    def test_disturbed_launches_of_either_side_fail_nothing(self, sick):
+        busy = NodeLoad("gige-1", "m", 2, 1.0, 0.8, 0.4, 0.0, 0.0, 0.5, 0.0)
+        fast, bad = sick["mpich mpi"], slower(sick["mpich mpi"], 100, "openmpi4")
+        assert comparing.floors([fast, bad])[bad].level is Level.FAIL
+        launches = [dataclasses.replace(it, loads=(busy,)) for it in fast.measured.launches]
+        noisy = dataclasses.replace(fast, measured=fast.measured.with_launches(launches))
+        ruling = comparing.floors([noisy, bad])[bad]
+        assert ruling.level is Level.INCONCLUSIVE
+        assert "the machine was disturbed: gige-1: others used 40 %" in ruling.why
 
 
 def on_ranks(subject: Subject, ranks: int, factor: float) -> Subject:
