@@ -71,6 +71,7 @@ def _criteria(bandwidth_from):
         "floor": {**_from_the_link, "warn": None, "fail": 0.4},
         # Four ranks that poll share two CPUs, whatever the network does with their short messages.
         "growth": _from_the_link,
+        "monotony": _from_the_link,
         "launch_spread": _from_the_link,
         # Shorter messages pass above the rate, and would be the better side of every valley.
         "dropout": {"least_size": bandwidth_from, "warn": 0.25},

@@ -19,7 +19,7 @@ from netproof.criteria.dropouts import DropoutSettings, dropout
 from netproof.criteria.envelopes import Envelope, EnvelopeSettings, above_envelope, envelope
 from netproof.criteria.findings import Bounds, CommonSizes, Finding, Level
 from netproof.criteria.floors import FloorSettings, floor
-from netproof.criteria.growths import GrowthSettings, growth
+from netproof.criteria.growths import GrowthSettings, growth, monotony
 from netproof.criteria.guidelines import GuidelineSettings, guidelines
 from netproof.criteria.inversions import InversionSettings, inversion
 from netproof.criteria.jumps import JumpSettings, jump
@@ -89,6 +89,7 @@ __all__ = [
     "loss",
     "losses",
     "measured_closer",
+    "monotony",
     "mpi_loss",
     "needed_sizes",
     "percentile_interval",

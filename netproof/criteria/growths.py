@@ -1,8 +1,9 @@
-"""Criterion 19: whether a collective grows with the number of ranks as its work does.
+"""Criterion 19: whether a collective grows with the number of ranks, and as its work does.
 
 On twice the ranks an operation has at most so many times as many messages on a node's link, or one
 after the other from a rank, as the worst algorithm in use has. Where its time grows by far more
-than that, the network or the library meets on many ranks what it does not meet on few.
+than that, the network or the library meets on many ranks what it does not meet on few. Nor does it
+shrink: on fewer ranks there is less to do, after the guidelines of Träff, Gropp and Thakur.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from netproof.criteria.companions import beside, worst_of
+from netproof.criteria.companions import BesideAnother, beside, worst_of
 from netproof.criteria.findings import Bounds, Finding, common_sizes, finding_at, undefined
 from netproof.criteria.interface import Companion, Criterion
 from netproof.criteria.points import times_of
@@ -47,30 +48,76 @@ def growth(
     ``against``; ``explained``: by how much its work grows, 1 or more. A size fails where the whole
     interval is above the bound, and is shown where only a part of it is.
     """
-    mine, theirs = times_of(own.curve, settings), times_of(fewer.curve, settings)
+
+    def told(worst: BesideAnother) -> str:
+        times = worst.times_us
+        return (
+            f"{worst.ratio.size} bytes took {times[0]:.4g} µs, {times[0] / times[1]:.3g} times the"
+            f" {times[1]:.4g} µs of {against}, of which its ranks explain {explained:.3g} times;"
+            f" that is {worst.ratio.value:.3g} times as much"
+            f" ({worst.interval_in_words(settings.launches)})"
+        )
+
+    advice = (
+        "look at congestion, at which algorithm the library takes on so many ranks, and at whether"
+        " there are as many CPUs as ranks"
+    )
+    return _finding("growth", own, fewer, where, against, explained, settings, told, advice)
+
+
+def monotony(
+    own: Companion,
+    more: Companion,
+    *,
+    where: str,
+    against: str,
+    settings: GrowthSettings = GrowthSettings(),
+) -> Finding:
+    """How many times as long as on more ranks a collective takes, the most of all sizes.
+
+    A pure number, at most 1 where time does not fall when ranks are added. ``more``: the same on
+    more ranks, by ``against``. A size fails as in ``growth``.
+    """
+
+    def told(worst: BesideAnother) -> str:
+        times = worst.times_us
+        return (
+            f"{worst.ratio.size} bytes took {times[0]:.4g} µs, {worst.ratio.value:.3g} times"
+            f" ({worst.interval_in_words(settings.launches)}) the {times[1]:.4g} µs of {against},"
+            " which has more to do"
+        )
+
+    advice = "look at the nodes of that job, and at which algorithm the library takes on few ranks"
+    return _finding("monotony", own, more, where, against, 1.0, settings, told, advice)
+
+
+def _finding(
+    criterion: str,
+    own: Companion,
+    other: Companion,
+    where: str,
+    against: str,
+    explained: float,
+    settings: GrowthSettings,
+    told: Callable[[BesideAnother], str],
+    advice: str,
+) -> Finding:
+    """A case beside that on other ranks, at the size that decides; ``told``: of that size."""
+    mine, theirs = times_of(own.curve, settings), times_of(other.curve, settings)
     for label, points in (("", mine), (f"of {against}, ", theirs)):
         if points.fault is not None:
-            return undefined("growth", where, f"{label}{points.fault}")
-    compared = beside((own, mine), (fewer, theirs), against, settings, explained)
+            return undefined(criterion, where, f"{label}{points.fault}")
+    compared = beside((own, mine), (other, theirs), against, settings, explained)
     if not compared:
-        return undefined("growth", where, f"it has no size in common with {against}")
+        return undefined(criterion, where, f"it has no size in common with {against}")
     worst = worst_of(compared)
-    times = worst.times_us
-    found = finding_at(
-        "growth",
-        worst.level,
-        worst.bound,
-        where,
-        worst.ratio,
-        f"{worst.ratio.size} bytes took {times[0]:.4g} µs, {times[0] / times[1]:.3g} times the"
-        f" {times[1]:.4g} µs of {against}, of which its ranks explain {explained:.3g} times; that"
-        f" is {worst.ratio.value:.3g} times as much"
-        f" ({worst.interval_in_words(settings.launches)})",
-        "look at congestion, at which algorithm the library takes on so many ranks, and at whether"
-        " there are as many CPUs as ranks",
-    )
+    found = finding_at(criterion, worst.level, worst.bound, where, worst.ratio, told(worst), advice)
     sizes = sorted(one.ratio.size for one in compared)
     return replace(found, against=against, interval=worst.interval, common=common_sizes(sizes))
 
 
-CRITERION = Criterion(19, {"growth": GrowthSettings()}, {"growth": "growth"})
+CRITERION = Criterion(
+    19,
+    {"growth": GrowthSettings(), "monotony": GrowthSettings()},
+    {"growth": "growth", "monotony": "monotony"},
+)

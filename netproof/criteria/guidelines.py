@@ -51,7 +51,7 @@ def _part(size: int, ranks: int) -> int | None:
     return size // ranks if size % ranks == 0 else None
 
 
-def _steps(ranks: int) -> int:
+def _steps(ranks: int, _: int) -> int:
     """Of an exchange that doubles what each rank has."""
     return (ranks - 1).bit_length()
 
@@ -61,17 +61,27 @@ class Call:
     """A call that does a part of the work.
 
     ``size``: its message in bytes, of that of the operation that is judged and of the ranks; None
-    where there is no such message. ``times``: how many of them come one after the other.
+    where there is no such message. ``times``: how many of them come one after the other, of the
+    ranks and the ranks on a node.
     """
 
     operation: str
     size: Callable[[int, int], int | None] = _same
-    times: Callable[[int], int] = lambda ranks: 1
+    times: Callable[[int, int], int] = lambda ranks, a_node: 1
+
+
+def _to_each(ranks: int, a_node: int) -> int:
+    """Messages of a rank to all others, or those that the ranks of a node send over its link.
+
+    In Sendrecv one message leaves a node, however many ranks it has.
+    """
+    return max(ranks - 1, a_node * (ranks - a_node))
 
 
 # Messages as IMB and OMB count them: Allgather, Gather, Scatter and Alltoall by the part of a rank.
 _MESSAGE = "Sendrecv"
-_RING = Call(_MESSAGE, times=lambda ranks: ranks - 1)
+_RING = Call(_MESSAGE, times=lambda ranks, a_node: ranks - 1)
+_EACH = Call(_MESSAGE, times=_to_each)
 _DOUBLING = Call(_MESSAGE, times=_steps)
 GUIDELINES: dict[str, dict[str, tuple[Call, ...]]] = {
     "Allreduce": {
@@ -83,7 +93,7 @@ GUIDELINES: dict[str, dict[str, tuple[Call, ...]]] = {
         "Alltoall": (Call("Alltoall"),),
         "a Sendrecv for each other rank": (_RING,),
     },
-    "Alltoall": {"a Sendrecv for each other rank": (_RING,)},
+    "Alltoall": {"a Sendrecv for each message of a rank or a node": (_EACH,)},
     "Bcast": {
         "Scatter + Allgather": (Call("Scatter", _part), Call("Allgather", _part)),
         "a Sendrecv for each step of a tree": (_DOUBLING,),
@@ -117,17 +127,20 @@ def guidelines(
     operation: str,
     ranks: int,
     where: str,
+    ranks_per_node: int = 1,
     settings: GuidelineSettings = GuidelineSettings(),
     messages: bool = False,
 ) -> Finding | None:
     """How many times as long as calls that do its work a collective takes, the most of all sizes.
 
     A pure number; at most 1 where the library keeps the guideline. ``curve``, ``launches``: of the
-    ``operation`` on so many ``ranks``; ``beside``: other operations of the same configuration and
-    ranks, by name; ``messages``: look at single messages, which no choice of algorithm slows down,
-    and else at other collectives. A size fails where the whole interval of its ratio is above the
-    bound. None where no guideline on it has all of its calls measured.
+    ``operation`` on so many ``ranks``, ``ranks_per_node`` of which share a node's link; ``beside``:
+    other operations of the same configuration and ranks, by name; ``messages``: look at single
+    messages, which no choice of algorithm slows down, and else at other collectives. A size fails
+    where the whole interval of its ratio is above the bound. None where no guideline on it has all
+    of its calls measured.
     """
+    placed = (ranks, ranks_per_node)
     sides = {
         name: calls
         for name, calls in GUIDELINES.get(operation, {}).items()
@@ -152,10 +165,10 @@ def guidelines(
     for name, calls in sides.items():
         launched = _side_by_side({call.operation: theirs[call.operation] for call in calls})
         for size, time in read[operation].at.items():
-            expected = _time(calls, medians, size, ranks)
+            expected = _time(calls, medians, size, placed)
             if expected is None:
                 continue
-            spent = [_time(calls, at, size, ranks) for at in launched]
+            spent = [_time(calls, at, size, placed) for at in launched]
             taken = [at.get(size) for at in own]
             interval = None
             if None not in spent and None not in taken:
@@ -207,16 +220,19 @@ def _side_by_side(
 
 
 def _time(
-    calls: Sequence[Call], at: Mapping[str, Mapping[int, float]], size: int, ranks: int
+    calls: Sequence[Call], at: Mapping[str, Mapping[int, float]], size: int, placed: tuple[int, int]
 ) -> float | None:
-    """What calls take together, for a message of the operation; None where a size is missing."""
+    """What calls take together, for a message of the operation; None where a size is missing.
+
+    ``placed``: ranks, and ranks on a node.
+    """
     total = 0.0
     for call in calls:
-        message = call.size(size, ranks)
+        message = call.size(size, placed[0])
         time = None if message is None else at[call.operation].get(message)
         if time is None:
             return None
-        total += call.times(ranks) * time
+        total += call.times(*placed) * time
     return total
 
 
@@ -229,6 +245,7 @@ def _judge(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
             operation=case.operation,
             ranks=case.ranks,
             where=case.where,
+            ranks_per_node=case.ranks_per_node,
             settings=bounds,
             messages=messages,
         )

@@ -45,8 +45,8 @@ class CaseCurves:
     ``cpu_seconds``: used by its ranks on each node in ``seconds`` of benchmark, None where
     nobody counted them. ``counted``: all launches whose counters were recorded; ``rails``: the
     interfaces, or RDMA devices, that are to carry what is sent between nodes. ``operation``: what
-    was called, on so many ``ranks``; ``others``: those of the operations that criteria ask for
-    beside it which the same job measured.
+    was called, on so many ``ranks``, ``ranks_per_node`` of which share a node; ``others``: those of
+    the operations that criteria ask for beside it which the same job measured.
     """
 
     where: str
@@ -64,6 +64,7 @@ class CaseCurves:
     operation: str = ""
     ranks: int = 0
     others: Mapping[str, Companion] = field(default_factory=dict)
+    ranks_per_node: int = 1
 
 
 @dataclass(frozen=True)

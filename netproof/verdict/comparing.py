@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from netproof import criteria
@@ -49,11 +49,12 @@ def across(
                 if ruling.level is Level.FAIL and ruling.finding.size is not None
             ]
             score = _score(subject, members, baseline, red)
-            told = [*_folded(found), *([floor[subject]] if subject in floor else [])]
-            rulings[subject.case.key()] = (*told, score)
-    for subject, finding in (*agreements(subjects).items(), *growths(subjects).items()):
-        key = subject.case.key()
-        rulings[key] = (*rulings.get(key, ()), rule(subject, finding, None))
+            of_floor = [floor[subject]] if subject in floor else []
+            rulings[subject.case.key()] = (*_folded(found), *of_floor, score)
+    for told in (agreements(subjects), growths(subjects), monotonies(subjects)):
+        for subject, finding in told.items():
+            key = subject.case.key()
+            rulings[key] = (*rulings.get(key, ()), rule(subject, finding, None))
     return rulings
 
 
@@ -88,27 +89,47 @@ def agreements(subjects: Iterable[Subject]) -> dict[Subject, Finding]:
 
 def growths(subjects: Iterable[Subject]) -> dict[Subject, Finding]:
     """Of collectives, how each grew from the next fewer ranks of its configuration."""
+    found = {}
+    for fewer, subject in _by_ranks(subjects):
+        finding = criteria.growth(
+            companion(undisturbed(subject)),
+            companion(undisturbed(fewer)),
+            where=str(subject),
+            against=str(fewer),
+            explained=_explained(fewer.case, subject.case),
+            settings=subject.settings.growth,
+        )
+        noise = dict.fromkeys((*disturbances(fewer), *disturbances(subject)))
+        found[subject] = without_noise(finding, tuple(noise))
+    return found
+
+
+def monotonies(subjects: Iterable[Subject]) -> dict[Subject, Finding]:
+    """Of collectives, how many times as long as on the next more ranks each took."""
+    found = {}
+    for subject, more in _by_ranks(subjects):
+        finding = criteria.monotony(
+            companion(undisturbed(subject)),
+            companion(undisturbed(more)),
+            where=str(subject),
+            against=str(more),
+            settings=subject.settings.monotony,
+        )
+        noise = dict.fromkeys((*disturbances(subject), *disturbances(more)))
+        found[subject] = without_noise(finding, tuple(noise))
+    return found
+
+
+def _by_ranks(subjects: Iterable[Subject]) -> Iterator[tuple[Subject, Subject]]:
+    """Each collective of a configuration with the same on the next more ranks."""
     by_function: dict[tuple, list[Subject]] = defaultdict(list)
     for subject in subjects:
         case = subject.case
         where = (case.system, case.partition, case.environment, subject.measured_on)
         if registry.function_of(case).collective and subject.measured.curve.sizes != (0,):
             by_function[(*where, case.benchmark, case.function)].append(subject)
-    found = {}
     for several in by_function.values():
-        several.sort(key=lambda one: one.case.ranks)
-        for fewer, subject in pairwise(several):
-            finding = criteria.growth(
-                companion(undisturbed(subject)),
-                companion(undisturbed(fewer)),
-                where=str(subject),
-                against=str(fewer),
-                explained=_explained(fewer.case, subject.case),
-                settings=subject.settings.growth,
-            )
-            noise = dict.fromkeys((*disturbances(fewer), *disturbances(subject)))
-            found[subject] = without_noise(finding, tuple(noise))
-    return found
+        yield from pairwise(sorted(several, key=lambda one: one.case.ranks))
 
 
 def _explained(fewer: Case, more: Case) -> float:

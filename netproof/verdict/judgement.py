@@ -192,6 +192,7 @@ def _curves(subject: Subject) -> CaseCurves:
         rails=subject.rails,
         operation=registry.function_of(case).operation,
         ranks=case.ranks,
+        ranks_per_node=case.ranks_per_node,
     )
 
 

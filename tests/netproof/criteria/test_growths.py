@@ -1,10 +1,10 @@
-"""Criterion 19: a collective grows with its ranks as its work does."""
+"""Criterion 19: a collective grows with its ranks as its work does, and never shrinks."""
 
 from __future__ import annotations
 
 import pytest
 
-from netproof.criteria import GrowthSettings, Level, growth
+from netproof.criteria import GrowthSettings, Level, growth, monotony
 from netproof.criteria.interface import Companion
 from netproof.measurement.curve import Curve
 from netproof.measurement.launches import median_curve
@@ -77,3 +77,40 @@ def test_other_sizes_and_readings_that_are_none_are_undefined():
     assert "no size in common with Alltoall 4 ranks" in grown(other).why
     wrong = Curve((4,), (0.0,))
     assert "is no reading" in grown(Companion(wrong, (wrong,))).why
+
+
+class TestMonotony:
+    def shrunk(self, own: Companion, more: Companion = FEW, **settings):
+        return monotony(
+            own,
+            more,
+            where="Bcast 4 ranks",
+            against="Bcast 8 ranks",
+            settings=GrowthSettings(**settings),
+        )
+
+    def test_what_takes_less_on_fewer_ranks_passes(self):
+        found = self.shrunk(launches(0.5, 0.5, 0.5))
+        assert (found.criterion, found.level) == ("monotony", Level.PASS)
+        assert found.value == pytest.approx(0.5)
+
+    def test_what_takes_far_longer_on_fewer_ranks_fails_at_its_size(self):
+        found = self.shrunk(launches(0.98, 1, 1.02, slow={64: 12}))
+        assert (found.level, found.size) == (Level.FAIL, 64)
+        assert found.value == pytest.approx(12)
+        assert "64 bytes took 132 µs, 12 times (95% interval 11" in found.why
+        assert "the 11 µs of Bcast 8 ranks, which has more to do" in found.why
+        assert "look at the nodes of that job" in found.why
+
+    def test_a_library_that_chooses_better_on_more_ranks_warns(self):
+        assert self.shrunk(launches(4.9, 5, 5.1)).level is Level.WARN
+
+    def test_few_launches_and_intervals_astride_the_bound_fail_nothing(self):
+        assert self.shrunk(launches(100, 100)).level is Level.SHOWN
+        assert self.shrunk(launches(4, 12, 40)).level is Level.SHOWN
+
+    def test_what_cannot_be_judged_is_undefined(self):
+        wrong = Curve((4,), (0.0,))
+        found = self.shrunk(FEW, Companion(wrong, (wrong,)))
+        assert (found.criterion, found.level) == ("monotony", Level.UNDEFINED)
+        assert "of Bcast 8 ranks, 0 µs at 4 bytes is no reading" in found.why

@@ -27,7 +27,10 @@ def companion(*launches: Curve) -> Companion:
     return Companion(launches[0], launches)
 
 
-def judged(own, beside, operation="Alltoall", ranks=4, launches=(), **settings):
+EACH = "a Sendrecv for each message of a rank or a node"
+
+
+def judged(own, beside, operation="Alltoall", ranks=4, launches=(), a_node=1, **settings):
     return guidelines(
         own,
         launches or (own,),
@@ -35,6 +38,7 @@ def judged(own, beside, operation="Alltoall", ranks=4, launches=(), **settings):
         operation=operation,
         ranks=ranks,
         where="gige mpich",
+        ranks_per_node=a_node,
         messages=set(beside) == {"Sendrecv"},
         settings=GuidelineSettings(**{"warn": None, "fail": 4, **settings}),
     )
@@ -42,8 +46,20 @@ def judged(own, beside, operation="Alltoall", ranks=4, launches=(), **settings):
 
 def test_a_ring_of_exchanges_does_the_work_of_an_alltoall():
     found = judged(curve(3, 30), {"Sendrecv": companion(curve())})
-    assert (found.level, found.against) == (Level.PASS, "a Sendrecv for each other rank")
+    assert (found.level, found.against) == (Level.PASS, EACH)
     assert found.value == pytest.approx(1)
+
+
+def test_ranks_that_share_a_link_send_their_parts_over_it_in_turn():
+    # 8 ranks, 4 on each of two nodes: 16 messages cross a link, and one of Sendrecv.
+    own, beside = curve(16, 160), {"Sendrecv": companion(curve())}
+    assert judged(own, beside, ranks=8, a_node=4).value == pytest.approx(1)
+    assert judged(own, beside, ranks=8).value == pytest.approx(16 / 7)
+    # Of ranks of one node alone no message crosses a link.
+    assert judged(own, beside, ranks=8, a_node=8).value == pytest.approx(16 / 7)
+    # A ring passes on one message at a time, whoever shares a node.
+    ring = [judged(own, beside, "Allgather", 8, a_node=a_node).value for a_node in (1, 4)]
+    assert ring == pytest.approx([16 / 7, 16 / 7])
 
 
 def test_the_size_at_which_it_is_slow_is_named_with_both_times():
@@ -52,7 +68,7 @@ def test_the_size_at_which_it_is_slow_is_named_with_both_times():
     assert (found.level, found.size) == (Level.FAIL, 64)
     assert found.value == pytest.approx(5)
     assert "Alltoall of 64 bytes took 159.6 µs, 5 times" in found.why
-    assert "a Sendrecv for each other rank, which does its work" in found.why
+    assert f"{EACH}, which does its work" in found.why
 
 
 def test_parts_of_a_message_are_looked_up_at_their_own_size():

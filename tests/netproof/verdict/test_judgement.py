@@ -433,5 +433,23 @@ class TestGrowth:
         enough = len(many.measured.launches) >= many.settings.growth.launches
         assert growth.level is (Level.FAIL if enough else Level.SHOWN)
 
+    def test_what_takes_longer_on_fewer_ranks_is_told_of_them(self, sick):
+        mpi = sick["mpich mpi"]
+        few, many, more = (
+            on_ranks(mpi, ranks, factor) for ranks, factor in ((4, 300), (8, 1), (16, 2))
+        )
+        found = comparing.monotonies([many, more, few])
+        assert {one: finding.against for one, finding in found.items()} == {
+            few: str(many),
+            many: str(more),
+        }
+        assert found[few].value > 10
+        assert found[many].value == pytest.approx(0.5)
+        rulings = comparing.across([few, many], None)[few.case.key()]
+        (told,) = (one for one in rulings if one.finding.criterion == "monotony")
+        enough = len(few.measured.launches) >= few.settings.monotony.launches
+        assert told.level is (Level.FAIL if enough else Level.SHOWN)
+
     def test_other_configurations_and_functions_have_no_growth(self, sick):
         assert comparing.growths(sick.values()) == {}
+        assert comparing.monotonies(sick.values()) == {}
