@@ -80,6 +80,7 @@ def _criteria(bandwidth_from):
         # Frames of one link pass through both cores and overtake each other: TCP takes some for
         # lost and sends them again, of which receivers report only a part as received twice.
         "retransmission": {"warn": 0.02, "fail": 0.05},
+        "direction": {"warn": 0.02},
     }
 
 
