@@ -67,8 +67,8 @@ def _criteria(bandwidth_from):
         "guideline": {"least_size": 8192, "warn": 4, "fail": 5},
         "guideline_messages": {"least_size": 8192, "warn": None, "fail": 3},
         "agreement": _from_the_link,
-        # Four libraries over one link of which messages take their time from the link alone.
-        "floor": {**_from_the_link, "warn": None, "fail": 0.4},
+        # Where ranks share two CPUs, one library takes twice as long as another for collectives.
+        "floor": {**_from_the_link, "warn": None},
         # Four ranks that poll share two CPUs, whatever the network does with their short messages.
         "growth": _from_the_link,
         "monotony": _from_the_link,
