@@ -56,6 +56,7 @@ def floor(
     where: str,
     settings: FloorSettings = FloorSettings(),
     pairs: Mapping[str, Sequence[tuple[Curve, Curve]]] | None = None,
+    weighed: Callable[[Finding], Finding] = lambda finding: finding,
 ) -> Finding | None:
     """The lowest score of a case against other environments of its partition (criterion 20).
 
@@ -63,7 +64,9 @@ def floor(
     below 1 where the case is slower. ``others``: by the labels of their cases, their launches;
     ``pairs``: launches of the case and of the other made next to each other, two or more, by which
     alone the two are then compared. It fails where the whole interval against any other is below
-    the bound. None without another environment.
+    the bound. ``weighed``: a finding against one other for what its launches are worth, before the
+    worst is chosen, so that one that shows nothing hides none that does. None without another
+    environment.
     """
     if not others:
         return None
@@ -80,15 +83,15 @@ def floor(
         else:
             found = _compared(label, launches, theirs, settings)
         if found is not None:
-            compared.append(found)
+            compared.append(weighed(found.finding(where)))
     if not compared:
         return undefined("floor", where, "it has no size in common with another environment")
     against = [one for level in _ORDER for one in compared if one.level is level]
     level = against[0].level if against else None
-    worst = min(
-        (one for one in compared if level is None or one.level is level), key=lambda one: one.score
+    return min(
+        (one for one in compared if level is None or one.level is level),
+        key=lambda one: one.value or 0.0,
     )
-    return worst.finding(where)
 
 
 @dataclass(frozen=True)

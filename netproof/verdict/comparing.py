@@ -192,6 +192,15 @@ def floors(members: Sequence[Subject]) -> dict[Subject, Ruling]:
     """
     calm = {str(member): undisturbed(member).measured.launches for member in members}
     pairs = _pairs(members)
+
+    def weighed(finding: Finding) -> Finding:
+        sides = (finding.where, finding.against or "")
+        if sides in pairs:
+            return _of_pairs(finding, pairs[sides])
+        both = [one for one in members if str(one) in sides]
+        noise = dict.fromkeys(text for one in both for text in disturbances(one))
+        return without_noise(finding, tuple(noise))
+
     rulings = {}
     for member in members:
         where, settings = str(member), member.settings
@@ -204,17 +213,10 @@ def floors(members: Sequence[Subject]) -> dict[Subject, Ruling]:
             pairs={
                 label: pairs[where, label].launches for label in alike if (where, label) in pairs
             },
+            weighed=weighed,
         )
-        if finding is None:
-            continue
-        sides = (where, finding.against or "")
-        if sides in pairs:
-            finding = _of_pairs(finding, pairs[sides])
-        else:
-            both = [one for one in members if str(one) in sides]
-            noise = dict.fromkeys(text for one in both for text in disturbances(one))
-            finding = without_noise(finding, tuple(noise))
-        rulings[member] = rule(member, finding, None)
+        if finding is not None:
+            rulings[member] = rule(member, finding, None)
     return rulings
 
 

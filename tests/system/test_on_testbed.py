@@ -419,7 +419,8 @@ def test_what_takes_half_of_the_cpus_is_seen_and_nothing_is_where_nothing_does(r
             loop.wait()
     (said,) = disturbance.disturbed(loads)
     nodes = ", ".join(load.node for load in loads)
-    assert re.fullmatch(rf"{nodes}: others used \d+ % of the CPUs", said)
+    # Where the machine is a virtual one, its hypervisor may have taken some as well.
+    assert re.match(rf"{nodes}: others used \d+ % of the CPUs\b", said)
     # The interrupts of the network take their part of what a loop could have.
     assert 0.25 < loads[0].others_share < 0.9
     numbers = itertools.count()

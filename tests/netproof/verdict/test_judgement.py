@@ -401,6 +401,16 @@ class TestFloors:
         assert ruling.level is Level.INCONCLUSIVE
         assert "the machine was disturbed: gige-1: others used 40 %" in ruling.why
 
+    def test_another_whose_launches_show_nothing_hides_no_failure(self, sick):
+        busy = NodeLoad("gige-1", "m", 2, 1.0, 0.8, 0.4, 0.0, 0.0, 0.5, 0.0)
+        fast, bad = sick["mpich mpi"], slower(sick["mpich mpi"], 100, "openmpi4")
+        faster = slower(fast, 0.5, "openmpi5")
+        launches = [dataclasses.replace(it, loads=(busy,)) for it in faster.measured.launches]
+        noisy = dataclasses.replace(faster, measured=faster.measured.with_launches(launches))
+        assert comparing.floors([noisy, bad])[bad].level is Level.INCONCLUSIVE
+        ruling = comparing.floors([noisy, fast, bad])[bad]
+        assert (ruling.level, ruling.finding.against) == (Level.FAIL, str(fast))
+
 
 def on_ranks(subject: Subject, ranks: int, factor: float) -> Subject:
     """The curve as one of Alltoall on so many ranks, which takes ``factor`` times as long."""
