@@ -88,7 +88,7 @@ def above_envelope(
     interval of the ratio, where both sides have two or more; ``crossings``: the link that a
     configuration's messages cross, where they cross one; ``pairs``: launches of the first and the
     second configuration made next to each other, two or more, by which alone the two are then
-    compared: the pseudomedian of the pairs' ratios, with its interval. A size fails if the ratio to
+    compared: the median of the pairs' ratios, with its interval. A size fails if the ratio to
     any other fails with its whole interval; else the largest ratio decides.
     """
     all_sizes = replace(settings, least_size=1)
@@ -200,7 +200,8 @@ def _compare(side: _Side, other: _Side, size: int, added_us: float) -> _Compared
     if len(together) > 1:
         ratios = [own / (theirs + added_us) for own, theirs in together]
         own_us, other_us = (median(times) for times in zip(*together, strict=True))
-        interval, value = intervals.of_pseudomedian(ratios), intervals.pseudomedian(ratios)
+        # By order alone: what comes upon one of the two, and not upon both, is on one side.
+        interval, value = intervals.of_median(ratios), median(ratios)
         return _Compared(value, interval, other, added_us, own_us, other_us, len(together))
     own_us, other_us = side.points.at[size], other.points.at[size]
     expected = [time + added_us for time in other.times(size)]

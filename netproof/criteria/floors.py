@@ -153,7 +153,7 @@ def _compared(
     )
     if paired:
         scores = [other / mine for mine, other in zip(own, theirs, strict=True)]
-        score, interval = intervals.pseudomedian(scores), intervals.of_pseudomedian(scores)
+        score, interval = median(scores), intervals.of_median(scores)
     else:
         score, interval = median(theirs) / median(own), intervals.of_ratio(theirs, own)
     level, bound = settings.level(score, interval)

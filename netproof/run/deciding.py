@@ -11,7 +11,7 @@ from netproof.run.further_cases import Done, FurtherCase
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict import comparing, confirming, disturbing, judgement, limits, refining
 from netproof.verdict.judgement import Job
-from netproof.verdict.next_to_each_other import pairs_needed
+from netproof.verdict.next_to_each_other import pairs_needed, pairs_with
 from netproof.verdict.subject import Ruling, Subject
 
 AGAINST = (Level.FAIL, Level.INCONCLUSIVE)
@@ -105,10 +105,14 @@ def undecided(several: Sequence[Done]) -> Undecided:
 
 
 def _counting(done: Done, subject: Subject) -> int:
-    """How many further launches have nothing in the way of any pair that they are in."""
-    return sum(
-        not any(comparing.in_the_way(subject, launch, name) for name in done.asked.paired)
-        for launch in done.launches
+    """How many further launches count: of those made next to others, the pairs that do, at least.
+
+    ``subject``: the case with its further launches.
+    """
+    if not done.asked.paired:
+        return len(done.launches)
+    return min(
+        sum(not pair.why for pair in pairs_with(subject, name)) for name in done.asked.paired
     )
 
 

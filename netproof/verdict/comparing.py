@@ -11,13 +11,10 @@ from netproof import criteria
 from netproof.benchmarks import registry
 from netproof.criteria import Finding, Level
 from netproof.measurement.case import Case
-from netproof.measurement.disturbance import disturbed
-from netproof.measurement.pace import Pace, unlike
-from netproof.session.measured import Launch
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict.disturbing import disturbances, undisturbed, without_noise
 from netproof.verdict.judgement import companion, rule
-from netproof.verdict.next_to_each_other import Pair, Pairs, chosen, pairs_needed
+from netproof.verdict.next_to_each_other import Pair, Pairs, chosen, pairs_needed, pairs_with
 from netproof.verdict.subject import Ruling, Subject
 
 
@@ -243,28 +240,18 @@ def _pairs(members: Sequence[Subject]) -> dict[tuple[str, str], Pairs]:
     made: dict[tuple[str, str], list[Pair]] = defaultdict(list)
     needed: dict[tuple[str, str], int] = {}
     for member in members:
-        for launch in member.measured.launches:
-            for peer in launch.peers:
-                other = places.get((member.case.partition, peer.environment))
-                if other is None:
-                    continue
-                why = in_the_way(member, launch, peer.environment)
-                one_way = (str(member), str(other))
-                made[one_way].append(Pair(launch.curve, peer.curve, why))
-                made[one_way[::-1]].append(Pair(peer.curve, launch.curve, why))
-                for sides in (one_way, one_way[::-1]):
-                    needed[sides] = max(needed.get(sides, 0), pairs_needed(member))
+        peers = (peer for launch in member.measured.launches for peer in launch.peers)
+        for environment in dict.fromkeys(peer.environment for peer in peers):
+            other = places.get((member.case.partition, environment))
+            if other is None:
+                continue
+            pairs = pairs_with(member, environment)
+            one_way = (str(member), str(other))
+            made[one_way] += pairs
+            made[one_way[::-1]] += [Pair(one.other, one.own, one.why) for one in pairs]
+            for sides in (one_way, one_way[::-1]):
+                needed[sides] = max(needed.get(sides, 0), pairs_needed(member))
     return {sides: chosen(several, needed[sides]) for sides, several in made.items()}
-
-
-def in_the_way(subject: Subject, launch: Launch, environment: str) -> tuple[str, ...]:
-    """Why a launch of a case and the one next to it, in ``environment``, do not count as a pair."""
-    settings = subject.settings.disturbance
-    paces: dict[str, list[Pace]] = defaultdict(list)
-    for one in launch.paces:
-        paces[one.environment].append(one)
-    apart = unlike(paces[subject.case.environment], paces[environment], settings.pace)
-    return (*disturbed(launch.loads, settings), *([apart] if apart else []))
 
 
 def _folded(rulings: Sequence[Ruling]) -> list[Ruling]:

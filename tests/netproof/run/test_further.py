@@ -528,6 +528,46 @@ class TestCompared:
         unknown = ruled(*[alike] * 2, *[apart] * 7, *[(None, 25.0)] * 2)
         assert "the pace of a launch in mpi-0 is not known: there is one CPU" in unknown.why
 
+    def test_launches_count_with_those_of_other_rounds_when_cpus_were_moved_in_between(
+        self, pingpong
+    ):
+        """A round in which CPUs were moved is not lost: both launches have their like elsewhere."""
+        slow, fast = self.configurations(pingpong, 7.0, 1.0)
+        near, far = (25.0, 26.0), (150.0, 151.0)
+        moved = [(near, far), (far, near)] * 3
+
+        def ruled(rounds, distances: bool = True) -> Ruling:
+            done = self.next_to(launched_on(slow, len(rounds), 7.0), 7.0)
+            launches = []
+            for launch, sides in zip(done.launches, rounds, strict=True):
+                told = [
+                    Pace(name, ns)
+                    for name, both in zip(("mpi-0", "mpi-1"), sides, strict=True)
+                    for ns in both
+                ]
+                slower = [3 if both == far else 1 for both in sides]
+                (peer,) = launch.peers
+                launches.append(
+                    dataclasses.replace(
+                        launch,
+                        curve=self.times(launch.curve, slower[0]),
+                        peers=(dataclasses.replace(peer, curve=self.times(peer.curve, slower[1])),),
+                        paces=tuple(told) if distances else (),
+                    )
+                )
+            subject = dataclasses.replace(done, launches=tuple(launches)).subject()
+            return comparing.envelopes([subject, fast.subject])[subject][0]
+
+        found = ruled(moved)
+        assert found.level is Level.PASS
+        assert found.finding.interval == pytest.approx((7.0, 7.0))
+        # Where nobody reads the distance, only launches of one round had one pace.
+        assert ruled(moved, distances=False).level is Level.INCONCLUSIVE
+
+    @staticmethod
+    def times(curve: Curve, factor: float) -> Curve:
+        return dataclasses.replace(curve, time_us=tuple(factor * one for one in curve.time_us))
+
     def test_a_pair_that_does_not_count_is_made_again_up_to_as_many(self, pingpong):
         slow, fast = self.configurations(pingpong, 20.0, 1.0)
         (kept,) = deciding.compared([Done(slow), Done(fast)], [slow], None)
