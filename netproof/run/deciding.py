@@ -11,7 +11,7 @@ from netproof.run.further_cases import Done, FurtherCase
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict import comparing, confirming, disturbing, judgement, limits, refining
 from netproof.verdict.judgement import Job
-from netproof.verdict.next_to_each_other import pairs_needed, pairs_with
+from netproof.verdict.next_to_each_other import pairs_needed
 from netproof.verdict.subject import Ruling, Subject
 
 AGAINST = (Level.FAIL, Level.INCONCLUSIVE)
@@ -61,7 +61,7 @@ def undecided(several: Sequence[Done]) -> Undecided:
             if done.asked.paired:
                 enough = len(done.launches) >= pairs_needed(done.asked.subject)
             made = len(done.launches) >= done.asked.rounds()
-            if not made and _counting(done, subject) < done.asked.counting() and not in_vain:
+            if not made and not in_vain:
                 rulings = _comparing(subject, done.asked.peers, done.asked.baseline)
                 whys = _against(rulings)
                 if done.launches and (done.asked.elsewhere or not enough):
@@ -102,18 +102,6 @@ def undecided(several: Sequence[Done]) -> Undecided:
                 of_one = one.case.key()
                 found.whole[of_one] = (*found.whole.get(of_one, ()), ruling.why)
     return found
-
-
-def _counting(done: Done, subject: Subject) -> int:
-    """How many further launches count: of those made next to others, the pairs that do, at least.
-
-    ``subject``: the case with its further launches.
-    """
-    if not done.asked.paired:
-        return len(done.launches)
-    return min(
-        sum(not pair.why for pair in pairs_with(subject, name)) for name in done.asked.paired
-    )
 
 
 def _fails_by_counters(subject: Subject) -> bool:

@@ -19,8 +19,11 @@ from netproof.verdict import judgement, refining
 from netproof.verdict.limits import Limits
 from netproof.verdict.subject import Subject
 
-PAIRS_MADE = 2
-"""Pairs of launches that may be made, over those that may count."""
+ROUNDS_OF_PAIRS = 3
+"""Rounds in which launches are made next to others, over the further launches that a site allows.
+
+Not every round counts, and it takes more of them the more often a machine changes its pace.
+"""
 
 DENSE = "-dense"
 """What the subjects of launches of IMB or OMB around flagged sizes, or between sizes, end with."""
@@ -82,14 +85,11 @@ class FurtherCase:
             return ((self.step + DENSE, parts[0]),)
         return tuple((f"{self.step}{DENSE}-from-{part[0]}", part) for part in parts)
 
-    def counting(self) -> int:
-        """How many further launches may count."""
-        confirm = self.subject.settings.confirm
-        return max(confirm.most_launches - len(self.subject.measured.launches), confirm.launches)
-
     def rounds(self) -> int:
-        """How many there may be: those next to others that do not count are made again."""
-        return self.counting() * (PAIRS_MADE if self.paired else 1)
+        """How many further launches there may be."""
+        confirm = self.subject.settings.confirm
+        allowed = confirm.most_launches - len(self.subject.measured.launches)
+        return max(allowed, confirm.launches) * (ROUNDS_OF_PAIRS if self.paired else 1)
 
     def as_json(self) -> dict[str, Any]:
         """Plain values for ``json``; a bound that is not there is None."""

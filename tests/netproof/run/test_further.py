@@ -568,23 +568,36 @@ class TestCompared:
     def times(curve: Curve, factor: float) -> Curve:
         return dataclasses.replace(curve, time_us=tuple(factor * one for one in curve.time_us))
 
-    def test_a_pair_that_does_not_count_is_made_again_up_to_as_many(self, pingpong):
+    def test_rounds_are_made_until_the_pairs_that_count_decide_up_to_three_times_as_many(
+        self, pingpong
+    ):
         slow, fast = self.configurations(pingpong, 20.0, 1.0)
         (kept,) = deciding.compared([Done(slow), Done(fast)], [slow], None)
-        assert kept.rounds() == 2 * kept.counting()
+        alone = dataclasses.replace(kept, paired=())
+        assert kept.rounds() == 3 * alone.rounds()
 
-        def made(count: int, *own: float) -> Done:
-            """Ratios astride of the bound; the CPUs so far apart at both ends of a launch."""
-            done = self.next_to(launched_on(kept, count), 5.0, 20.0)
-            told = (*(Pace("mpi-0", ns) for ns in own), *[Pace("mpi-1", 25.0)] * 2)
+        def made(count: int, *ratios: float, moved: float = 25.0) -> Done:
+            """Pairs of these ratios by turns; the CPUs so far apart at the end of one side."""
+            done = self.next_to(launched_on(kept, count), *ratios)
+            told = (Pace("mpi-0", 25.0), Pace("mpi-0", moved), *[Pace("mpi-1", 25.0)] * 2)
             launches = [dataclasses.replace(one, paces=told) for one in done.launches]
             return dataclasses.replace(done, launches=tuple(launches))
 
-        assert not undecided([made(kept.counting(), 25.0, 26.0)])
-        # The CPUs were moved while one of the two ran, though not by its end.
-        assert undecided([made(kept.counting(), 150.0, 25.0)]).whole
-        assert undecided([made(kept.rounds() - 1, 150.0, 25.0)]).whole
-        assert not undecided([made(kept.rounds(), 150.0, 25.0)])
+        assert not undecided([made(6, 5.0, 6.0)])
+        for moved in (25.0, 150.0):
+            assert undecided([made(kept.rounds() - 1, 5.0, 20.0, moved=moved)]).whole
+            assert not undecided([made(kept.rounds(), 5.0, 20.0, moved=moved)])
+
+    def test_one_launch_that_was_slowed_unseen_does_not_decide_from_nine_pairs_on(self, pingpong):
+        slow, fast = self.configurations(pingpong, 20.0, 1.0)
+        (kept,) = deciding.compared([Done(slow), Done(fast)], [slow], None)
+        ratios = (*[5.0, 6.0, 5.5, 4.0, 6.5, 7.0], 18.0, *[5.0, 6.0])
+        assert undecided([self.next_to(launched_on(kept, 8), *ratios)]).whole
+        done = self.next_to(launched_on(kept, 9), *ratios)
+        assert not undecided([done])
+        subject = done.subject()
+        (ruling, *_) = comparing.envelopes([subject, *kept.peers])[subject]
+        assert (ruling.level, ruling.finding.interval) == (Level.PASS, pytest.approx((5.0, 7.0)))
 
     def test_a_pace_that_changes_between_launches_does_not_change_the_ratio_of_pairs(
         self, pingpong
