@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
@@ -18,7 +19,6 @@ from netproof.benchmarks.message_sizes import ListedSizes
 from netproof.errors import ParseError
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
-from netproof.measurement.payload import Payload
 
 FIGURES = r"^ +[0-9]+ +[0-9]+(\.[0-9]+)?( |$)"
 """What a row of a table begins with, for ``grep -E``: that of a run that came so far."""
@@ -124,17 +124,26 @@ class Imb(MpiBenchmark):
 
     def least_run(self) -> list[str]:
         """One barrier."""
-        return ["IMB-MPI1", "-npmin", "2", "-iter", "1", "Barrier"]
+        return self.start("Barrier", 2)
 
-    def payload(self, case: Case, printed: str, said: str, nodes: Sequence[str]) -> Payload:
+    def start(self, function: str, ranks: int) -> list[str]:
+        """One barrier on all of them."""
+        return ["IMB-MPI1", "-npmin", str(ranks), "-iter", "1", "Barrier"]
+
+    def sent(
+        self, case: Case, printed: str, said: str, nodes: Sequence[str]
+    ) -> Mapping[int, int] | str:
         """Each size as often as its row says, in the messages that have to cross."""
         rows = self.read(printed, "", bidirectional=False, repeated=True).tables[0].rows
         if case.function == "Barrier" or len(set(nodes)) == 1:
-            return Payload(0)
+            return {}
         crossing = CROSSING[case.function](nodes)
         if case.function in MESSAGE_RATE:
             crossing *= window(printed)
-        return Payload(int(crossing * sum(row.size * row.repetitions for row in rows)))
+        sent: Counter[int] = Counter()
+        for row in rows:
+            sent[row.size] += crossing * row.repetitions
+        return sent
 
     def read_pairs(self, text: str, path: str, pairs: int) -> list[Curve]:
         """The tables of ``-multi 1``, or the one of a single pair."""

@@ -13,7 +13,7 @@ from netproof.benchmarks.message_sizes import ITS_OWN, ListedSizes, MessageSizes
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
-from netproof.measurement.payload import Payload
+from netproof.measurement.payload import Exchanged, Payload
 
 BOTH_DIRECTIONS = 2.0
 """Link factor of a function whose rate counts what is sent and what is received."""
@@ -245,13 +245,39 @@ class Benchmark(ABC):
         """Program and arguments of its least run over MPI on two ranks, empty without one."""
         return []
 
-    def payload(self, case: Case, printed: str, said: str, nodes: Sequence[str]) -> Payload:
-        """What a launch of ``case`` had to send between its nodes.
+    def start(self, function: str, ranks: int) -> list[str]:
+        """Program and arguments of a run on so many ranks that does little but start and end.
+
+        Empty where a benchmark has none.
+        """
+        return []
+
+    def sent(
+        self, case: Case, printed: str, said: str, nodes: Sequence[str]
+    ) -> Mapping[int, int] | str:
+        """How many messages of each size in bytes a launch of ``case`` had to send between nodes.
 
         ``printed``, ``said``: its standard output and its standard error; ``nodes``: of each rank,
-        in their order. Not known unless a benchmark says how much it sends.
+        in their order. A sentence why, where that is not known: unless a benchmark says it.
         """
-        return Payload(None, f"how much {self.label} sends is not known")
+        return f"how much {self.label} sends is not known"
+
+    def payload(self, case: Case, printed: str, said: str, nodes: Sequence[str]) -> Payload:
+        """What a launch of ``case`` had to send between its nodes; arguments as ``sent``'s."""
+        sent = self.sent(case, printed, said, nodes)
+        if isinstance(sent, str):
+            return Payload(None, sent)
+        return Payload(sum(size * count for size, count in sent.items()))
+
+    def exchanged(self, case: Case, printed: str, said: str) -> Exchanged:
+        """What the ranks of a launch had to send to each other; arguments as ``sent``'s.
+
+        As if each were on a node of its own.
+        """
+        sent = self.sent(case, printed, said, [f"rank {rank}" for rank in range(case.ranks)])
+        if isinstance(sent, str):
+            return Exchanged(None, None, sent)
+        return Exchanged(sum(sent.values()), sum(size * count for size, count in sent.items()))
 
     def compared_over_tcp(self, function: str) -> str | None:
         """The function over TCP that one over MPI is compared with, None where there is none."""

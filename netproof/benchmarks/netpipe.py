@@ -23,7 +23,6 @@ from netproof.benchmarks.netpipe_reading import sizes as sizes_of
 from netproof.errors import NetproofError, ParseError
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
-from netproof.measurement.payload import Payload
 from netproof.measurement.units import MEBI
 
 PROTOCOLS = ("tcp", "mpi")
@@ -35,6 +34,9 @@ DIRECTIONS = ("oneway", "bidirectional")
 
 LEAST_TRIALS = 3
 """How often NetPIPE 3.7.2 measures a size; 7 times where it was built with FINAL (netpipe.h)."""
+
+_FEWEST = shlex.split("-l 1 -u 8 -p 0 -n 1 -o /dev/null")
+"""Options of its least run."""
 
 FIGURES = r"^ *[0-9]+ +[0-9]+\.[0-9]+ "
 """What a row of the ``-o`` file begins with, for ``grep -E``: that of a run that came so far."""
@@ -159,17 +161,21 @@ class Netpipe(Benchmark):
 
     def least_run(self) -> list[str]:
         """One round trip of a few sizes."""
-        return ["NPmpi", *shlex.split("-l 1 -u 8 -p 0 -n 1 -o /dev/null")]
+        return ["NPmpi", *_FEWEST]
 
-    def payload(self, case: Case, printed: str, said: str, nodes: Sequence[str]) -> Payload:
+    def start(self, function: str, ranks: int) -> list[str]:
+        """One round trip of a few sizes."""
+        return [self.program(function), *_FEWEST]
+
+    def sent(
+        self, case: Case, printed: str, said: str, nodes: Sequence[str]
+    ) -> Mapping[int, int] | str:
         """Each size as often as its row says in every trial, there and back."""
         if len(set(nodes)) == 1:
-            return Payload(0)
+            return {}
         rows = [PRINTED_ROW.fullmatch(line) for line in said.splitlines()]
-        sent = [int(row[2]) * int(row[3]) for row in rows if row is not None]
-        if not sent:
-            return Payload(None, "NetPIPE printed no row that says how often it sent")
-        return Payload(2 * LEAST_TRIALS * sum(sent))
+        sent = {int(row[2]): 2 * LEAST_TRIALS * int(row[3]) for row in rows if row is not None}
+        return sent or "NetPIPE printed no row that says how often it sent"
 
     def is_one(self, text: str) -> bool:
         """By its main loop, or by columns of figures from the first line on."""

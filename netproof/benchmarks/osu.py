@@ -32,7 +32,6 @@ from netproof.benchmarks.interface import (
 from netproof.errors import ParseError
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
-from netproof.measurement.payload import Payload
 from netproof.measurement.units import MEBI, bandwidth_mb_s
 
 TITLES = {
@@ -448,17 +447,22 @@ class Osu(MpiBenchmark):
         """One message there and back."""
         return [self.program("latency"), "-m", "1:1", "-i", "1", "-x", "0"]
 
-    def payload(self, case: Case, printed: str, said: str, nodes: Sequence[str]) -> Payload:
+    def start(self, function: str, ranks: int) -> list[str]:
+        """One barrier."""
+        return [self.program("barrier"), "-i", "1", "-x", "0"]
+
+    def sent(
+        self, case: Case, printed: str, said: str, nodes: Sequence[str]
+    ) -> Mapping[int, int] | str:
         """Each size as often as its row says; only rows of collectives do."""
         function = self.function(case.function)
         if function.least_bytes is None or len(set(nodes)) == 1:
-            return Payload(0)
+            return {}
         rows = self.read(printed, "", bidirectional=False).rows
         if not function.collective or _ITERATIONS not in rows[0].values:
-            return Payload(None, f"{self.program(case.function)} does not print how often it sends")
+            return f"{self.program(case.function)} does not print how often it sends"
         crossing = LEAST_CROSSING[function.collective](nodes)
-        sent = sum(row.size * int(row.values[_ITERATIONS]) for row in rows)
-        return Payload(crossing * sent)
+        return {row.size: crossing * int(row.values[_ITERATIONS]) for row in rows}
 
     def is_one(self, text: str) -> bool:
         """By its name."""

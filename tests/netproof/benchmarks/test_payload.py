@@ -9,7 +9,7 @@ import pytest
 from netproof.benchmarks import registry
 from netproof.measurement.case import Case
 from netproof.measurement.counters import counters
-from netproof.measurement.payload import Payload
+from netproof.measurement.payload import Exchanged, Payload
 
 JOBS = Path(__file__).resolve().parents[2] / "data" / "jobs"
 OSU = JOBS.parent / "osu" / "7.4"
@@ -125,3 +125,21 @@ def test_what_omb_does_not_print_is_not_known():
     why = "osu_latency does not print how often it sends"
     assert osu("latency", "latency", ["n1", "n2"]) == Payload(None, why)
     assert osu("allreduce", "allreduce-2", ["n1", "n2"]).bytes is None
+
+
+def test_ranks_exchange_messages_on_whatever_nodes_they_are():
+    case = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 2, "inside", "oneway")
+    said = (HEALTHY / "tcp-between-oneway.1.err").read_text()
+    found = registry.of(case).exchanged(case, "", said)
+    assert registry.of(case).payload(case, "", said, ["n1", "n1"]) == Payload(0)
+    rows = said.count(" times --> ")
+    assert found == Exchanged(2 * 3 * 10 * rows, 110100240)
+    assert registry.of(case).exchanged(case, "", "nothing").why.startswith("NetPIPE printed no row")
+
+
+def test_messages_of_a_collective_are_those_that_any_algorithm_has_to_send():
+    case = Case("testbed", "gige", "mpich", "osu", "allreduce", 4, 2)
+    text = (OSU / "allreduce-f-4.out").read_text()
+    rows = [line.split() for line in text.splitlines() if line[:1].isdigit()]
+    calls = sum(int(row[4]) for row in rows)
+    assert registry.of(case).exchanged(case, text, "").messages == 6 * calls
