@@ -15,6 +15,7 @@ from netproof.criteria import Level
 from netproof.errors import NetproofError
 from netproof.present import documents, tables
 from netproof.present.compared import summary
+from netproof.present.cpu import print_cpu
 from netproof.present.sparkline import columns, readable, sparkline
 from netproof.present.tables import TableColumn, benchmark_name, print_absences, say
 from netproof.present.traffic import print_traffic, print_transports
@@ -23,6 +24,7 @@ from netproof.site.partition import ScoreBaseline
 from netproof.verdict import judging
 from netproof.verdict.comparing import group
 from netproof.verdict.counts import counts
+from netproof.verdict.cpu_rows import cpu_rows
 from netproof.verdict.crossover import Crossover, crossovers
 from netproof.verdict.failures import failures
 from netproof.verdict.judged import CANNOT_JUDGE, FAILED, PASSED, Borrowed, Judged, Verdict
@@ -103,6 +105,7 @@ def print_session(judged: JudgedSession, out: Console) -> None:
     print_absences(verdict, out)
     print_traffic(verdict.traffic, out)
     print_transports(judged.session.results, out)
+    print_cpu(cpu_rows(verdict), out)
     _print_landmarks(groups, _legend(judged), out)
 
 

@@ -11,6 +11,7 @@ from netproof.comparison.landmark_ratios import LandmarkRatio, landmark_ratios
 from netproof.comparison.ranges import Range, ranges_of
 from netproof.criteria import Finding, Level
 from netproof.criteria.settings import Settings
+from netproof.measurement.cpu_use import costliest
 from netproof.session.measured import Measured
 from netproof.session.session import CheckResult
 from netproof.verdict.disturbing import disturbances
@@ -34,8 +35,9 @@ class ComparedCase:
     ``score``: criterion 2 of the second side with the first as baseline, and for a function without
     message sizes (Barrier) the ratio of its times; ``ratios``: size in bytes to time of the first
     over time of the second, of the medians; ``ranges``: where one side is faster, empty where too
-    few launches leave that open; ``disturbed``: what else a side's nodes did in launches that
-    count, since it has too few others, each with the side's name.
+    few launches leave that open; ``cpu_s_per_gb``: of the node that each side cost most, without
+    interval; ``disturbed``: what else a side's nodes did in launches that count, since it has too
+    few others, each with the side's name.
     """
 
     first: Measured
@@ -44,6 +46,7 @@ class ComparedCase:
     ratios: Mapping[int, float]
     ranges: tuple[Range, ...]
     landmarks: Mapping[str, LandmarkRatio]
+    cpu_s_per_gb: LandmarkRatio
     disturbed: tuple[str, ...] = ()
 
     @property
@@ -135,7 +138,16 @@ def compared_case(one: CheckResult, other: CheckResult, first: str, second: str)
         for name, side, said in zip((first, second), (before, after), extras, strict=True)
         for noise in disturbances(Subject.of_extras(side, said, {}))
     )
-    return ComparedCase(before, after, score, ratios, ranges, landmarks, disturbed)
+    costs = _cpu_s_per_gb(before, after)
+    return ComparedCase(before, after, score, ratios, ranges, landmarks, costs, disturbed)
+
+
+def _cpu_s_per_gb(before: Measured, after: Measured) -> LandmarkRatio:
+    """What 10⁹ bytes cost either side's CPUs; below 1 the second side pays more."""
+    one, other = (costliest(side.cpu_costs).s_per_gb for side in (before, after))
+    if not one or not other:
+        return LandmarkRatio(one, other)
+    return LandmarkRatio(one, other, one / other, difference=other - one)
 
 
 def _of_times(time: LandmarkRatio, where: str, first: str) -> Finding:

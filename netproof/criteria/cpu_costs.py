@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from netproof.criteria.findings import Bounds, Finding, bound_in_words, undefined
@@ -24,13 +25,14 @@ def cpu_cost(
     *,
     where: str,
     settings: CpuCostSettings = CpuCostSettings(),
+    told: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Finding, ...]:
     """CPU seconds on each node for each second of benchmark (criterion 11).
 
     ``cpu_seconds``: used by the job on each node; ``benchmark_seconds``: how long the benchmark
-    ran. 1 is one core all the time, as one busy-polling rank shows. One finding for each node.
-    After the network-adapter page. Raises NetproofError for seconds that are negative or no
-    number.
+    ran; ``told``: what else is known of a node, by its name. 1 is one core all the time, as one
+    busy-polling rank shows. One finding for each node. After the network-adapter page. Raises
+    NetproofError for seconds that are negative or no number.
     """
     for label, seconds in [*cpu_seconds.items(), (where, benchmark_seconds)]:
         if not math.isfinite(seconds) or seconds < 0:
@@ -43,13 +45,14 @@ def cpu_cost(
     for node, seconds in cpu_seconds.items():
         value = seconds / benchmark_seconds
         level, bound = settings.level(value)
+        more = f"; {told[node]}" if told.get(node) else ""
         findings.append(
             Finding(
                 "CPU cost",
                 level,
                 where,
                 f"node {node} spent {seconds:.3g} CPU s in {benchmark_seconds:.3g} s of "
-                f"benchmark, {value:.0%} of a core{bound_in_words(level, bound)}",
+                f"benchmark, {value:.0%} of a core{bound_in_words(level, bound)}{more}",
                 value=value,
                 bound=bound,
             )
@@ -60,7 +63,13 @@ def cpu_cost(
 def _judge(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
     if case.cpu_seconds is None:
         return ()
-    return cpu_cost(case.cpu_seconds, case.seconds, where=case.where, settings=settings.cpu_cost)
+    return cpu_cost(
+        case.cpu_seconds,
+        case.seconds,
+        where=case.where,
+        settings=settings.cpu_cost,
+        told=case.cpu_told,
+    )
 
 
 CRITERION = Criterion(

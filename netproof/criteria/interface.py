@@ -43,10 +43,11 @@ class CaseCurves:
     None where there is none; ``inside``: of two ranks of one node; ``over_tcp``: whether it is
     compared with a case over TCP, which is among the ``others`` where that is complete;
     ``cpu_seconds``: used by its ranks on each node in ``seconds`` of benchmark, None where
-    nobody counted them. ``counted``: all launches whose counters were recorded; ``rails``: the
-    interfaces, or RDMA devices, that are to carry what is sent between nodes. ``operation``: what
-    was called, on so many ``ranks``, ``ranks_per_node`` of which share a node; ``others``: those of
-    the operations that criteria ask for beside it which the same job measured.
+    nobody counted them, and what else is known of a node, ``cpu_told``. ``counted``: all launches
+    whose counters were recorded; ``rails``: the interfaces, or RDMA devices, that are to carry
+    what is sent between nodes. ``operation``: what was called, on so many ``ranks``,
+    ``ranks_per_node`` of which share a node; ``others``: those of the operations that criteria ask
+    for beside it which the same job measured.
     """
 
     where: str
@@ -59,6 +60,7 @@ class CaseCurves:
     over_tcp: bool = False
     cpu_seconds: Mapping[str, float] | None = None
     seconds: float = 0.0
+    cpu_told: Mapping[str, str] = field(default_factory=dict)
     counted: tuple[CountedLaunch, ...] = ()
     rails: tuple[str, ...] = ()
     operation: str = ""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from netproof.diagnosis.evidence import Evidence, Sign, Source, Sure
 from netproof.diagnosis.partition_view import LEAST_LAUNCHES, PartitionView
 from netproof.measurement.disturbance import DisturbanceSettings, NodeLoad, disturbed
-from netproof.session.measured import RankUse
+from netproof.session.rank_use import RankUse
 
 WAITED_TIMES = 3.0
 """A node's ranks wait for CPUs where they do so many times as much as those of the others."""

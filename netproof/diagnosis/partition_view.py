@@ -9,8 +9,8 @@ from netproof.criteria.counted import sent_again
 from netproof.diagnosis.evidence import Place, PlaceKind
 from netproof.measurement.counters import Counters
 from netproof.measurement.disturbance import NodeLoad
-from netproof.session.measured import RankUse
 from netproof.session.node_facts import Node
+from netproof.session.rank_use import RankUse
 from netproof.site.hostlist import fold
 from netproof.verdict.judging import JudgedSession
 from netproof.verdict.traffic import InterfaceTotals

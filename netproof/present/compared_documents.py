@@ -65,6 +65,9 @@ def document(compared: Comparison) -> dict[str, Any]:
                 "landmarks": {
                     name: dataclasses.asdict(one) for name, one in case.landmarks.items()
                 },
+                "cpu_s_per_gb": {
+                    name: getattr(case.cpu_s_per_gb, name) for name in ("first", "second", "ratio")
+                },
                 "disturbed": list(case.disturbed),
                 "sentence": case.sentence(),
             }

@@ -77,7 +77,8 @@ def _print_ratios(compared: Comparison, out: Console) -> None:
         f"ratio: the time of {first} over that of {second}, with its 95 % interval over the"
         " launches; lat, MB/s, r∞, 64K…1K: latency, peak, asymptotic bandwidth, and rates at so"
         f" many bytes, above 1 {second} is better, faint where the interval has 1 in it; added:"
-        f" what {second} adds to the latency; over sizes: the ratio from 1/{most:.3g} to"
+        f" what {second} adds to the latency; CPU/GB: of CPU seconds for 10⁹ bytes, above 1"
+        f" {second} takes fewer; over sizes: the ratio from 1/{most:.3g} to"
         f" {most:.3g}, ▅ and above is faster",
         "dim",
     )
@@ -109,6 +110,11 @@ def _ratio_columns(cases: list[ComparedCase]) -> list[TableColumn]:
                 shown.append(f"{latency.difference:+.1f} ({low:+.1f} to {high:+.1f})")
         return shown
 
+    costs = [case.cpu_s_per_gb.ratio for case in cases]
+    cpu = []
+    if any(one is not None for one in costs):
+        told = ["-" if one is None else f"{one:.2f}" for one in costs]
+        cpu = [TableColumn("CPU/GB", told, rank=1)]
     intervals = [case.score.interval for case in cases]
     outcomes = [case.outcome for case in cases]
     return [
@@ -133,6 +139,7 @@ def _ratio_columns(cases: list[ComparedCase]) -> list[TableColumn]:
         TableColumn("16K", landmark("rate_16_kib_mb_s"), rank=2),
         TableColumn("4K", landmark("rate_4_kib_mb_s"), rank=2),
         TableColumn("1K", landmark("rate_1_kib_mb_s"), rank=2),
+        *cpu,
     ]
 
 

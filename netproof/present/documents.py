@@ -203,6 +203,9 @@ def of_measured(measured: Measured) -> dict[str, Any]:
             "intervals": {name: [low, high] for name, low, high in measured.landmarks.intervals},
         },
         "curve": {**of_curve(measured.curve), "mad_us": measured.mad_us},
+        "cpu_costs": [
+            {**dataclasses.asdict(cost), "absent": dict(cost.absent)} for cost in measured.cpu_costs
+        ],
     }
 
 

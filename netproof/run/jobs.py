@@ -330,9 +330,12 @@ class NetpipeLaunches(Job):
     def plan_launches(self) -> None:
         """All NetPIPE variants, TCP and MPI taking turns."""
         partition = Partition.model_validate(self.current_partition.extras)
-        self.write_steps(
-            lambda srun, seed: plan.netpipe_steps(self.launches, partition, srun, seed), {}
-        )
+
+        def steps(srun: list[str], seed: int) -> list[plan.Step]:
+            measuring = plan.netpipe_steps(self.launches, partition, srun, seed)
+            return [*measuring, *plan.netpipe_start_steps(self.launches, len(measuring), srun)]
+
+        self.write_steps(steps, {})
 
 
 def functions_here(
@@ -399,12 +402,12 @@ class MpiLaunches(Job):
                 if function.least_bytes is not None
             }
         )
-        self.write_steps(
-            lambda srun, seed: plan.function_steps(
-                functions, self.ranks, self.launches, partition, srun, seed
-            ),
-            files,
-        )
+
+        def steps(srun: list[str], seed: int) -> list[plan.Step]:
+            several = (functions, self.ranks, self.launches, partition, srun)
+            return [*plan.function_steps(*several, seed), *plan.start_steps(*several)]
+
+        self.write_steps(steps, files)
 
 
 def name_of(kind: type[rfm.RegressionTest], **parameters: int | str) -> str:

@@ -15,9 +15,10 @@ from netproof.errors import NetproofError, ParseError, shortened
 from netproof.measurement import counters, disturbance, pace
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
-from netproof.measurement.payload import Payload
+from netproof.measurement.payload import Exchanged, Payload
 from netproof.session import plan
-from netproof.session.measured import Crash, Launch, Measured, RankUse, line_rate_mb_s, made
+from netproof.session.measured import Crash, Launch, Measured, line_rate_mb_s, made
+from netproof.session.rank_use import RankUse, Start
 from netproof.site.partition import Partition
 
 LAUNCHES_FILE = "launches.tsv"
@@ -152,7 +153,7 @@ def _measured(
         raise Incomplete(reasons)
     # Short bursts over an emulated link are no peak.
     peak_from = partition.line_rate_from_bytes if line_rate else 0
-    return made(case, done, line_rate, peak_from, crashed)
+    return made(case, done, line_rate, peak_from, crashed, _starts(folder, case, recorded))
 
 
 def crashes(
@@ -240,6 +241,7 @@ def read_launch(
         counters=counted,
         payload=None if counted is None else _payload(folder, step, case, ranks),
         paces=pace.paces(errors, said, case.environment),
+        exchanged=_exchanged(folder, step, case),
     )
 
 
@@ -259,6 +261,40 @@ def _payload(folder: Path, step: str, case: Case, ranks: Sequence[RankUse]) -> P
     """What the step had to send between its nodes, by what it printed."""
     printed = [text_of(folder / f"{step}.{kind}") for kind in ("out", "err")]
     return registry.of(case).payload(case, *printed, [use.node for use in ranks])
+
+
+def _exchanged(folder: Path, step: str, case: Case) -> Exchanged:
+    """What the step's ranks had to send to each other, by what it printed."""
+    try:
+        printed = [text_of(folder / f"{step}.{kind}") for kind in ("out", "err")]
+        return registry.of(case).exchanged(case, *printed)
+    except (NetproofError, OSError) as error:
+        # The curve is whole without it.
+        return Exchanged(None, None, str(error))
+
+
+def _starts(folder: Path, case: Case, recorded: Mapping[str, StepRecord]) -> tuple[Start, ...]:
+    """The launches of the job on the ranks of a case that only start and end."""
+    stem = f"{plan.start_subject(case.benchmark, case.function, case.ranks, case.ranks_per_node)}."
+    return tuple(
+        _start(folder / f"{step}.err", step, entry, case)
+        for step, entry in recorded.items()
+        if step.startswith(stem) and "~" not in step
+    )
+
+
+def _start(errors: Path, step: str, entry: StepRecord, case: Case) -> Start:
+    if entry.status != 0:
+        return Start((), why=f"{errors}: {step} ended with status {entry.status}")
+    try:
+        said = errors.read_text(errors="replace")
+        ranks = _rank_uses(errors, said)
+        loads = disturbance.loads(errors, said, cpu_by_node(said))
+    except (NetproofError, OSError) as error:
+        return Start((), why=str(error))
+    if len(ranks) != case.ranks:
+        return Start((), why=f"{errors}: {len(ranks)} of {case.ranks} ranks reported their end")
+    return Start(ranks, loads)
 
 
 def _faults(step: str, curve: Curve, asked: tuple[int, ...]) -> list[str]:
@@ -339,6 +375,7 @@ def _rank_uses(errors: Path, said: str) -> tuple[RankUse, ...]:
             float(found[3]),
             float(found[4]) + float(found[5]),
             told.get(int(found[1])),
+            float(found[5]),
         )
         for found in _RANK_LINE.finditer(said)
     ]

@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from netproof.benchmarks import registry
@@ -14,40 +15,24 @@ from netproof.intake.shapes import insist
 from netproof.measurement import twin, units
 from netproof.measurement.case import Case
 from netproof.measurement.counters import Counters
+from netproof.measurement.cpu_use import NO_STARTS, NodeCost, node_costs
 from netproof.measurement.curve import Curve
-from netproof.measurement.disturbance import NodeLoad, Scheduled
+from netproof.measurement.disturbance import NodeLoad
 from netproof.measurement.eager_limit import EagerLimit
 from netproof.measurement.landmarks import ASYMPTOTIC, LANDMARK_NAMES, Landmarks, landmarks
 from netproof.measurement.launches import median_curve, spread
 from netproof.measurement.pace import Pace
-from netproof.measurement.payload import Payload
+from netproof.measurement.payload import Exchanged, Payload
 from netproof.measurement.readings import LandmarkSettings
 from netproof.session.measured_shapes import LANDMARKS_SHAPE, RANGE, SHAPE
+from netproof.session.rank_use import RankUse, Start, by_node
 from netproof.site.partition import Partition
 
-NOT_ALWAYS = (*RANGE, "scheduled", "loads", "twin", "peers", "counters", "payload", "paces")
+NOT_ALWAYS = (
+    *(*RANGE, "scheduled", "loads", "twin", "peers", "counters", "payload", "paces", "system_s"),
+    *("exchanged", "starts"),
+)
 """And other fields that are left out where nothing is known."""
-
-
-@dataclass(frozen=True)
-class RankUse:
-    """Where a rank ran and the CPU seconds it took, from its own report.
-
-    ``scheduled``: its context switches, None of sessions before they were recorded.
-    """
-
-    rank: int
-    node: str
-    wall_s: float
-    cpu_s: float
-    scheduled: Scheduled | None = None
-
-    @classmethod
-    def from_json(cls, values: dict[str, Any]) -> RankUse:
-        """The rank of plain values with its fields' names; TypeError where one is missing."""
-        told = values.get("scheduled")
-        scheduled = None if told is None else Scheduled.from_json(told)
-        return cls(**{**values, "scheduled": scheduled})
 
 
 @dataclass(frozen=True)
@@ -111,7 +96,8 @@ class Launch:
     network of its nodes counted, None of sessions before that was recorded; ``payload``: what it
     had to send between its nodes, known or not wherever there are counters. ``paces``: of a launch
     inside a node, and of its ``peers``, before and after each, where the partition has a command
-    for that.
+    for that. ``exchanged``: what its ranks had to send to each other, None of sessions before that
+    was recorded.
     """
 
     number: int
@@ -127,6 +113,7 @@ class Launch:
     counters: Counters | None = None
     payload: Payload | None = None
     paces: tuple[Pace, ...] = ()
+    exchanged: Exchanged | None = None
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Launch:
@@ -145,6 +132,7 @@ class Launch:
             Counters.from_json(values["counters"]) if "counters" in values else None,
             Payload(**values["payload"]) if "payload" in values else None,
             tuple(map(Pace.from_json, values.get("paces", ()))),
+            Exchanged.from_json(values["exchanged"]) if "exchanged" in values else None,
         )
 
     def nodes(self) -> tuple[str, ...]:
@@ -159,7 +147,8 @@ class Measured:
     ``mad_us``: per-size MAD of the launches' times in µs; ``line_rate_mb_s``: the most that the
     benchmark's bandwidth can be, both ways where it counts both, None where the messages cross no
     link; ``peak_from``: the least message in bytes that can be the peak; ``crashes``: attempts at
-    the launches that crashed.
+    the launches that crashed; ``starts``: launches of the job on the same ranks that only start
+    and end, none of sessions before they were made.
     """
 
     case: Case
@@ -170,6 +159,19 @@ class Measured:
     landmarks: Landmarks
     peak_from: int = 0
     crashes: tuple[Crash, ...] = ()
+    starts: tuple[Start, ...] = ()
+
+    @cached_property
+    def cpu_costs(self) -> tuple[NodeCost, ...]:
+        """What it cost the CPUs of each node, less starting and ending."""
+        known = [by_node(one.ranks, one.loads) for one in self.starts if one.ranks]
+        why = "; ".join(dict.fromkeys(one.why for one in self.starts if one.why))
+        return node_costs(
+            [by_node(launch.ranks, launch.loads) for launch in self.launches],
+            known,
+            [launch.exchanged for launch in self.launches],
+            why or NO_STARTS,
+        )
 
     def with_launches(self, launches: Sequence[Launch], crashes: Sequence[Crash] = ()) -> Measured:
         """The same case of these launches, which have its sizes: NetproofError where they do not.
@@ -180,7 +182,7 @@ class Measured:
             dataclasses.replace(launch, number=number) for number, launch in enumerate(launches, 1)
         )
         crashed = (*self.crashes, *crashes)
-        return made(self.case, numbered, self.line_rate_mb_s, self.peak_from, crashed)
+        return made(self.case, numbered, self.line_rate_mb_s, self.peak_from, crashed, self.starts)
 
     def first(self) -> Measured:
         """The case without the launches that were made since these left something undecided."""
@@ -209,6 +211,7 @@ class Measured:
                 _peak_from(values),
                 # Sessions of before format 3 launched nothing again.
                 tuple(Crash.from_json(crash) for crash in values.get("crashes", ())),
+                tuple(Start.from_json(start) for start in values.get("starts", ())),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise NetproofError(f"what was measured cannot be read: {error!r}") from error
@@ -353,6 +356,7 @@ def made(
     line_rate: float | None,
     peak_from: int,
     crashed: Sequence[Crash] = (),
+    starts: Sequence[Start] = (),
 ) -> Measured:
     """A case of complete launches over the same sizes; the last arguments as ``Measured``'s.
 
@@ -376,6 +380,7 @@ def made(
         found,
         peak_from,
         tuple(crashed),
+        tuple(starts),
     )
 
 

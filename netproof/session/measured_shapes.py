@@ -61,8 +61,10 @@ _LOAD_SHAPE = Keys(
 
 _RANK_SHAPE = Keys(
     {"rank": WHOLE, "node": TEXT, "wall_s": NUMBER, "cpu_s": NUMBER},
-    {"scheduled": OrNone(_SCHEDULED_SHAPE)},
+    {"scheduled": OrNone(_SCHEDULED_SHAPE), "system_s": NUMBER},
 )
+
+_START_SHAPE = Keys({"ranks": Each(_RANK_SHAPE), "why": TEXT}, {"loads": Each(_LOAD_SHAPE)})
 
 CRASH_SHAPE = Keys(
     {
@@ -115,6 +117,9 @@ LAUNCH_SHAPE = Keys(
         "counters": _COUNTERS_SHAPE,
         "payload": Keys({"bytes": OrNone(WHOLE), "why": TEXT}),
         "paces": Each(Keys({"environment": TEXT, "ns": OrNone(NUMBER), "why": TEXT})),
+        "exchanged": Keys(
+            {**dict.fromkeys(("messages", "bytes"), OrNone(WHOLE)), "why": TEXT},
+        ),
     },
 )
 
@@ -158,6 +163,7 @@ SHAPE = Keys(
     {
         "peak_from": WHOLE,
         "crashes": Each(CRASH_SHAPE),
+        "starts": Each(_START_SHAPE),
         "partition_extras": Keys(others={"line_rate_from_bytes": WHOLE}),
     },
 )

@@ -26,8 +26,9 @@ from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import NodeLoad
 from netproof.session import job_files, plan
 from netproof.session.job_files import Incomplete
-from netproof.session.measured import Crash, Launch, RankUse, curve_from_json, plain
+from netproof.session.measured import Crash, Launch, curve_from_json, plain
 from netproof.session.measured_shapes import CRASH_SHAPE, CURVE_SHAPE, LAUNCH_SHAPE
+from netproof.session.rank_use import RankUse
 from netproof.site.partition import Partition
 
 FORMAT = 1

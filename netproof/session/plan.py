@@ -129,6 +129,53 @@ def function_steps(
     return tuple(steps)
 
 
+def start_subject(benchmark: str, function: str, ranks: int, per_node: int) -> str:
+    """Stem of the names of the steps that only start and end, on so many ranks."""
+    by_protocol = registry.named(benchmark).by_protocol
+    return f"start-{function if by_protocol else benchmark}-{ranks}x{per_node}"
+
+
+def start_steps(
+    functions: Sequence[Function],
+    ranks: int,
+    launches: int,
+    partition: Partition,
+    srun: Sequence[str],
+) -> tuple[Step, ...]:
+    """Launches that do little but start and end, on the ranks that ``functions`` use.
+
+    What they take is no cost of the benchmark. None of a benchmark that has no such run.
+    """
+    steps: dict[str, Step] = {}
+    for function in functions:
+        count, per_node = (2, 1) if function.pair else (ranks, partition.ranks_per_node)
+        program = registry.named(function.benchmark).start(function.name, count)
+        command = shlex.join([*srun, *_placement(count, per_node), *RANK, *program])
+        subject = start_subject(function.benchmark, function.name, count, per_node)
+        for launch in range(1, launches + 1) if program else ():
+            step = Step(subject, launch, command)
+            steps.setdefault(step.name, step)
+    return tuple(steps.values())
+
+
+def netpipe_start_steps(launches: int, order: int, srun: Sequence[str]) -> tuple[Step, ...]:
+    """The same of NetPIPE over TCP and over MPI, between nodes and inside one.
+
+    ``order``: how many steps the job has before them, by which those over TCP find their ports.
+    """
+    steps: list[Step] = []
+    for protocol in netpipe.PROTOCOLS:
+        _, *arguments = netpipe.BENCHMARK.start(protocol, 2)
+        for path in netpipe.PATHS:
+            subject = start_subject("netpipe", protocol, 2, 1 if path == "between" else 2)
+            for launch in range(1, launches + 1):
+                place = order + len(steps)
+                steps.append(
+                    Step(subject, launch, _netpipe_start(protocol, path, arguments, place, srun))
+                )
+    return tuple(steps)
+
+
 def netpipe_arguments(
     partition: Partition, protocol: str, path: str, sweep: Sweep
 ) -> tuple[str, ...]:
@@ -269,12 +316,21 @@ def _netpipe_command(
     srun: Sequence[str],
 ) -> str:
     arguments = [*netpipe_arguments(partition, protocol, path, sweep), "-o", output]
-    placement = [*_placement(2, 1 if path == "between" else 2)]
     if protocol == "mpi":
         if direction == "bidirectional":
             arguments = ["-2", "-a", *arguments]
+    else:
+        arguments = [*_tcp_mode(direction, partition), *arguments]
+    return _netpipe_start(protocol, path, arguments, order, srun)
+
+
+def _netpipe_start(
+    protocol: str, path: str, arguments: Sequence[str], order: int, srun: Sequence[str]
+) -> str:
+    """Shell text of a launch of NetPIPE with these arguments."""
+    placement = [*_placement(2, 1 if path == "between" else 2)]
+    if protocol == "mpi":
         return _on_nodes(path, [*srun, *placement], [*RANK, "NPmpi", *arguments])
-    arguments = [*_tcp_mode(direction, partition), *arguments]
     command = _on_nodes(path, [srun[0], "--mpi=none", *placement], [*RANK, *NPTCP, "run"])
     return f'{command} "$address" "${{ports[{order}]}}" {shlex.join(arguments)}'
 

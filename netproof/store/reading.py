@@ -337,9 +337,14 @@ def _ranks(launch: Mapping[str, Any]) -> list[dict[str, Any]]:
     scheduled = {}
     for told in launch["ranks_scheduled"] or ():
         scheduled[told["rank"]] = _pairs({k: v for k, v in told.items() if k != "rank"})
+    system = launch["ranks_system_s"] or (None,) * len(launch["ranks_used"])
     return [
-        {**use, **({"scheduled": scheduled[use["rank"]]} if use["rank"] in scheduled else {})}
-        for use in launch["ranks_used"]
+        {
+            **use,
+            **({"scheduled": scheduled[use["rank"]]} if use["rank"] in scheduled else {}),
+            **({} if system_s is None else {"system_s": system_s}),
+        }
+        for use, system_s in zip(launch["ranks_used"], system, strict=True)
     ]
 
 
@@ -348,12 +353,16 @@ def _loads(launch: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _counted(launch: Mapping[str, Any]) -> dict[str, Any]:
-    """The counters and the payload of a launch, as the report has them."""
+    """The counters of a launch and what it sent, as the report has them."""
     found: dict[str, Any] = {}
     if launch["counters"] is not None:
         found["counters"] = {"nodes": launch["counters"], "names": launch["counter_names"]}
     if launch["payload_why"] is not None:
         found["payload"] = {"bytes": launch["payload_bytes"], "why": launch["payload_why"]}
+    if launch["exchanged_why"] is not None:
+        found["exchanged"] = {
+            key: launch[f"exchanged_{key}"] for key in ("messages", "bytes", "why")
+        }
     return found
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from netproof.errors import NetproofError
+from netproof.measurement.cpu_use import NodeCost
 from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import NodeLoad, Scheduled
 from netproof.session import node_differences, provenance
@@ -304,6 +305,7 @@ def _measured_columns(measured: Measured, values: Mapping[str, Any]) -> dict[str
             {"landmark": name, "low": low, "high": high}
             for name, low, high in measured.landmarks.intervals
         ],
+        "cpu_costs": [_with_absent(cost) for cost in measured.cpu_costs],
         "partition_extras": json.dumps(extras),
         "environment_extras": json.dumps(environment),
         "measured_format": values["format"],
@@ -342,6 +344,7 @@ def _launch(rows: Rows, key: Mapping[str, Any], ranks_per_node: int, launch: Lau
             or None,
             "paces": [dataclasses.asdict(one) for one in launch.paces] or None,
             **_counted(launch),
+            **_cpu(launch),
         }
     )
     same = {**key, "ranks_per_node": ranks_per_node, "launch": launch.number}
@@ -359,6 +362,17 @@ def _counted(launch: Launch) -> dict[str, Any]:
     }
 
 
+def _cpu(launch: Launch) -> dict[str, Any]:
+    """System time of its ranks, and what they sent to each other; null where not recorded."""
+    system, exchanged = [use.system_s for use in launch.ranks], launch.exchanged
+    return {
+        "ranks_system_s": None if None in system else system,
+        "exchanged_messages": exchanged and exchanged.messages,
+        "exchanged_bytes": exchanged and exchanged.bytes,
+        "exchanged_why": exchanged and exchanged.why,
+    }
+
+
 def _beside(curve: Curve) -> list[dict[str, float | None]]:
     """The points of a launch next to another."""
     names = ("size_bytes", "time_us", "bandwidth_mb_s")
@@ -367,7 +381,7 @@ def _beside(curve: Curve) -> list[dict[str, float | None]]:
     return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
 
 
-def _with_absent(record: NodeLoad | Scheduled) -> dict[str, Any]:
+def _with_absent(record: NodeLoad | Scheduled | NodeCost) -> dict[str, Any]:
     return {**dataclasses.asdict(record), "absent": dict(record.absent)}
 
 

@@ -22,6 +22,7 @@ from netproof.store.columns import (
     TIME_TYPE,
     StoreColumn,
 )
+from netproof.store.cpu_columns import CPU, CPU_COSTS
 from netproof.store.landmark_columns import LANDMARK_COLUMNS
 from netproof.store.launch_columns import (
     AGAIN_CRASHES,
@@ -148,11 +149,11 @@ ADDED = {
     "nodes": tuple(_FACTS),
     "curves": tuple(_RANGE),
     "again_curves": tuple(_RANGE),
-    "launches": (*SCHEDULED, *FURTHER, *TWIN, *PEERS, *COUNTERS, *PACES),
+    "launches": (*SCHEDULED, *FURTHER, *TWIN, *PEERS, *COUNTERS, *PACES, *CPU),
     "again": (*AGAIN_LOADS, *AGAIN_CRASHES),
     "cases": (
         *(*CRASHES, *_INCONCLUSIVE, "asymptotic_mb_s", "half_performance_bytes", "intervals"),
-        *("twin_mb_s", "twin_share"),
+        *("twin_mb_s", "twin_share", *CPU_COSTS),
     ),
 }
 """Columns that tables of earlier sessions do not have; of those sessions they are null."""
@@ -221,6 +222,7 @@ TABLES: dict[str, StoreTable] = {
                 NUMBER_TYPE, "most that the bandwidth can be, MB/s", True
             ),
             **LANDMARK_COLUMNS,
+            **CPU_COSTS,
             "partition_extras": StoreColumn(
                 TEXT_TYPE, "all that the site says of the partition, JSON", True
             ),
@@ -258,6 +260,7 @@ TABLES: dict[str, StoreTable] = {
             **PEERS,
             **COUNTERS,
             **PACES,
+            **CPU,
         },
     ),
     "curves": StoreTable(

@@ -20,9 +20,10 @@ from netproof.criteria.interface import CaseCurves, Companion, CountedLaunch
 from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING, CRITERIA
 from netproof.criteria.settings import Settings
 from netproof.measurement.case import Case
+from netproof.measurement.cpu_use import cost_in_words
 from netproof.measurement.disturbance import disturbed
 from netproof.measurement.payload import Payload
-from netproof.session.measured import Crash, Peer
+from netproof.session.measured import Crash, Measured, Peer
 from netproof.session.reference_findings import CRITERION
 from netproof.verdict import limits
 from netproof.verdict.disturbing import disturbances, undisturbed, without_noise
@@ -163,11 +164,7 @@ def _judged(
 def _curves(subject: Subject) -> CaseCurves:
     """What the criteria may look at of a case, all its launches taken for the first ones."""
     measured, case = subject.measured, subject.case
-    seconds, used = 0.0, defaultdict(float)
-    for launch in measured.launches:
-        seconds += max(use.wall_s for use in launch.ranks)
-        for use in launch.ranks:
-            used[use.node] += use.cpu_s
+    used, seconds = _cpu_seconds(measured)
     return CaseCurves(
         str(subject),
         measured.curve,
@@ -179,6 +176,7 @@ def _curves(subject: Subject) -> CaseCurves:
         over_tcp=registry.of(case).compared_over_tcp(case.function) is not None,
         cpu_seconds=used,
         seconds=seconds,
+        cpu_told={cost.node: cost_in_words(cost) for cost in measured.cpu_costs},
         counted=tuple(
             CountedLaunch(
                 launch.number,
@@ -194,6 +192,19 @@ def _curves(subject: Subject) -> CaseCurves:
         ranks=case.ranks,
         ranks_per_node=case.ranks_per_node,
     )
+
+
+def _cpu_seconds(measured: Measured) -> tuple[dict[str, float], float]:
+    """By node and in so many seconds: less starting and ending, where that is known."""
+    costs = measured.cpu_costs
+    if costs and all(cost.cpu_s is not None for cost in costs):
+        return {cost.node: cost.cpu_s for cost in costs}, max(cost.seconds for cost in costs)
+    seconds, used = 0.0, defaultdict(float)
+    for launch in measured.launches:
+        seconds += max(use.wall_s for use in launch.ranks)
+        for use in launch.ranks:
+            used[use.node] += use.cpu_s
+    return used, seconds
 
 
 def along_all(subjects: Sequence[Subject]) -> dict[Subject, tuple[Finding, ...]]:

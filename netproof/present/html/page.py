@@ -8,6 +8,7 @@ from datetime import datetime
 from netproof.present.html import (
     alongside,
     content,
+    cpu,
     curves,
     matrix,
     nodes,
@@ -40,7 +41,7 @@ def pages(report: Report) -> dict[str, str]:
 
 
 def _main(report: Report, title: str, by_page: Mapping[str, Sequence[Group]]) -> str:
-    of_nodes = nodes.view(report)
+    of_nodes, of_cpus = nodes.view(report), cpu.view(report)
     parts = [
         Part("verdict", "Verdict", "verdict.html", verdict.view(report)),
         *alongside.parts(report),
@@ -48,6 +49,7 @@ def _main(report: Report, title: str, by_page: Mapping[str, Sequence[Group]]) ->
         Part("matrix", "Matrix", "matrix.html", matrix.view(report, by_page)),
         Part("curves", "Curves", "curves.html", curves.view(report, by_page)),
         Part("netpipe", "NetPIPE", "netpipe.html", curves.netpipe_view(report)),
+        *([Part("cpu", "What it costs the CPU", "cpu.html", of_cpus)] if of_cpus else []),
         Part("studies", "Compared with earlier studies", "studies.html", studies.view(report)),
         Part(
             "provenance",

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import re
 from pathlib import Path
 
 import pytest
 from made_sides import of, with_results, with_times
+from rich.console import Console
 
 from netproof.comparison.compared_case import Outcome
 from netproof.comparison.comparison import compare
 from netproof.comparison.sides import sides
 from netproof.errors import NetproofError
+from netproof.present.compared_tables import print_comparison
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "sessions"
 
@@ -192,3 +195,41 @@ def test_a_side_that_was_disturbed_is_told(healthy):
     )
     again = compare(*sides(healthy, with_results(healthy, lambda result: result, "calm.json")))
     assert {case.disturbed for case in again.cases} == {()}
+
+
+def with_cost(result, seconds):
+    """The result with this CPU time of each rank for 10⁸ bytes, and none to start and to end."""
+    launches = []
+    for launch in result.measured["launches"]:
+        ranks = [{**rank, "cpu_s": seconds} for rank in launch["ranks"]]
+        exchanged = {"messages": 1000, "bytes": 10**8, "why": ""}
+        launches.append({**launch, "ranks": ranks, "exchanged": exchanged})
+    started = [{**rank, "cpu_s": 0.0, "wall_s": 0.0} for rank in launches[0]["ranks"]]
+    starts = [{"ranks": started, "why": ""}]
+    changed = {**result.measured, "launches": launches, "starts": starts}
+    return dataclasses.replace(result, measured=changed)
+
+
+def test_a_side_that_takes_half_of_the_cpu_time_a_gb_has_twice_the_ratio(healthy):
+    first = with_results(healthy, lambda result: with_cost(result, 2.0), "first.json")
+    second = with_results(healthy, lambda result: with_cost(result, 1.0))
+    case = of(compare(*sides(first, second)), "NetPIPE mpi between oneway")
+    assert case.cpu_s_per_gb.first == pytest.approx(20)
+    assert case.cpu_s_per_gb.ratio == pytest.approx(2)
+    assert case.cpu_s_per_gb.difference == pytest.approx(-10)
+    out = io.StringIO()
+    print_comparison(compare(*sides(first, second)), Console(file=out, width=200))
+    head = next(line for line in out.getvalue().splitlines() if " ratio " in line)
+    assert "CPU/GB" in head
+
+
+def test_a_side_of_which_the_cpu_cost_is_not_known_has_no_ratio_of_it(healthy):
+    second = with_results(healthy, lambda result: with_cost(result, 1.0))
+    compared = compare(*sides(healthy, second))
+    case = of(compared, "NetPIPE mpi between oneway")
+    assert (case.cpu_s_per_gb.first, case.cpu_s_per_gb.ratio) == (None, None)
+    assert case.cpu_s_per_gb.second == pytest.approx(10)
+    out = io.StringIO()
+    print_comparison(compared, Console(file=out, width=200))
+    head = next(line for line in out.getvalue().splitlines() if " ratio " in line)
+    assert "CPU/GB" not in head

@@ -546,6 +546,11 @@ class TestCpuCost:
         found = cpu_cost({"n1": 3.0, "n2": 0.0}, 10.0, where=WHERE)
         assert [f.value for f in found] == [0.3, 0]
 
+    def test_what_else_is_known_of_a_node_stands_behind(self):
+        found = cpu_cost({"n1": 3.0, "n2": 1.0}, 10.0, where=WHERE, told={"n1": "it never slept"})
+        assert [f.reason.endswith("30% of a core; it never slept") for f in found] == [True, False]
+        assert found[1].reason.endswith("10% of a core")
+
     def test_a_bound_is_a_setting(self):
         settings = CpuCostSettings(warn=0.5, fail=0.9)
         (found,) = cpu_cost({"n1": 9.0}, 10.0, where=WHERE, settings=settings)

@@ -6,7 +6,9 @@ import subprocess
 
 import pytest
 
+from netproof.benchmarks import registry
 from netproof.benchmarks.imb import BENCHMARK as IMB
+from netproof.benchmarks.interface import Benchmark
 from netproof.session import plan
 from netproof.site.partition import Partition
 
@@ -170,3 +172,46 @@ def test_a_site_s_sizes_are_those_of_every_launch_of_a_whole_curve():
     assert " -2 -b 8198 -l 1 -u 4096 -p 0 " in commands["tcp-between-bidirectional-twin"]
     assert plan.sizes_asked(IMB.function("Bcast"), partition)[-3:] == (2048, 3000, 4096)
     assert plan.whole_sweep(PARTITION) == plan.Sweep(1, 4096, 0)
+
+
+def test_as_many_launches_only_start_and_end_on_the_ranks_of_each_function():
+    functions = [IMB.function(name) for name in ("PingPong", "Alltoall", "Barrier")]
+    steps = plan.start_steps(functions, 8, 2, PARTITION, SRUN)
+    assert [step.name for step in steps] == [
+        *("start-imb-2x1.1", "start-imb-2x1.2", "start-imb-8x2.1", "start-imb-8x2.2"),
+    ]
+    pair, whole = steps[0].command, steps[2].command
+    assert "--nodes=2 --ntasks=2 --ntasks-per-node=1" in pair
+    assert pair.endswith("bash ./rank.sh IMB-MPI1 -npmin 2 -iter 1 Barrier")
+    assert "--nodes=4 --ntasks=8 --ntasks-per-node=2" in whole
+    assert whole.endswith("IMB-MPI1 -npmin 8 -iter 1 Barrier")
+
+
+def test_omb_starts_with_a_barrier_on_any_ranks():
+    osu = registry.mpi("osu")
+    steps = plan.start_steps([osu.function("bw")], 8, 1, PARTITION, SRUN)
+    assert [(step.name, step.command.split("rank.sh ")[1]) for step in steps] == [
+        ("start-osu-2x1.1", "osu_barrier -i 1 -x 0")
+    ]
+
+
+def test_a_benchmark_without_such_a_run_has_none(monkeypatch):
+    monkeypatch.setattr(type(IMB), "start", Benchmark.start)
+    assert plan.start_steps([IMB.function("Bcast")], 8, 3, PARTITION, SRUN) == ()
+
+
+def test_netpipe_starts_over_both_protocols_between_nodes_and_inside_one_on_ports_of_its_own():
+    steps = plan.netpipe_start_steps(2, 24, SRUN)
+    assert [step.name for step in steps] == [
+        f"start-{protocol}-{placed}.{launch}"
+        for protocol in ("tcp", "mpi")
+        for placed in ("2x1", "2x2")
+        for launch in (1, 2)
+    ]
+    commands = {step.name: step.command for step in steps}
+    least = "-l 1 -u 8 -p 0 -n 1 -o /dev/null"
+    assert commands["start-mpi-2x1.1"].endswith(f"bash ./rank.sh NPmpi {least}")
+    tcp = "bash ./rank.sh bash ./nptcp.sh run"
+    assert commands["start-tcp-2x1.2"].endswith(f'{tcp} "$address" "${{ports[25]}}" {least}')
+    assert commands["start-tcp-2x2.1"].endswith(f'{tcp} "$address" "${{ports[26]}}" {least}')
+    assert '--nodelist="${nodes[0]}"' in commands["start-mpi-2x2.1"]

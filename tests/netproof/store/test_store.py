@@ -146,6 +146,41 @@ def test_what_nodes_did_beside_a_launch_is_kept_and_can_be_asked_for(store, tmp_
     assert switches == [(7,)]
 
 
+def test_what_it_costs_the_cpu_is_kept_and_can_be_asked_for(store, tmp_path):
+    def change(document):
+        measured = measured_test(document)["netproof_measured"]
+        first = measured["launches"][0]
+        for use in first["ranks"]:
+            use["system_s"] = 0.01
+        start = {"wall_s": 0.1, "cpu_s": 0.02, "system_s": 0.01}
+        ranks = [{"rank": one["rank"], "node": one["node"], **start} for one in first["ranks"]]
+        measured["starts"] = [{"ranks": ranks, "why": ""}, {"ranks": [], "why": "it hung"}]
+        first["exchanged"] = {"messages": 100, "bytes": 10**9, "why": ""}
+
+    report = altered(tmp_path, change)
+    done = ingest(store, report)
+    assert plain(questions.load(store, done.stored)) == plain(session.load(report))
+    measured = Measured.from_json(
+        next(one.measured for one in questions.load(store, done.stored).results if one.measured)
+    )
+    with questions.connect(store) as connection:
+        costs = connection.sql(
+            "select cost.node, cost.cpu_s, cost.s_per_gb, cost.absent['asleep_share'] from"
+            " (select unnest(cpu_costs) as cost from cases) where cost.cpu_s is not null"
+            " order by all"
+        ).fetchall()
+        launches = connection.sql(
+            "select ranks_system_s[1], exchanged_messages, exchanged_bytes, exchanged_why"
+            " from launches where exchanged_why is not null"
+        ).fetchall()
+    assert launches == [(0.01, 100, 10**9, "")]
+    assert costs == [
+        (cost.node, cost.cpu_s, cost.s_per_gb, cost.why("asleep_share"))
+        for cost in measured.cpu_costs
+    ]
+    assert all(s_per_gb > 0 for _, _, s_per_gb, _ in costs)
+
+
 def test_what_the_network_counted_is_kept_and_can_be_asked_for(store, tmp_path):
     source = {"kind": "interface", "name": "eth1", "counted": {"tx_bytes": 7}, "read": 0}
     source |= {"absent": {"rx_bytes": "went from 9 to 1"}, "layer": "", "interfaces": ["eth2"]}

@@ -1,0 +1,262 @@
+"""What the launches of a case cost the CPUs of each node, less starting and ending.
+
+From the network-adapter page, which tells a low latency that is bought with a spinning core by the
+CPU seconds of the benchmark. An MPI library takes CPU time to start and to end, and polls while it
+does. So a job also makes launches that do little else, and the median of these is taken off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from netproof.measurement.disturbance import NodeLoad
+from netproof.measurement.payload import Exchanged
+
+BYTES_PER_GB = 1e9
+_US_PER_S = 1e6
+
+NEVER_ASLEEP = 0.05
+"""Share of its time below which a rank is said to be never asleep: a definition, no measurement."""
+
+ONE_THREAD = 1.05
+"""Times its seconds that a rank of one thread can be awake at most, what rounding does included."""
+
+NO_STARTS = "its job made no launch that only starts and ends"
+
+
+@dataclass(frozen=True)
+class NodeUse:
+    """The CPU time that a launch's ranks on one node took, and how they waited.
+
+    ``wall_s``: of the rank that took longest; ``cpu_s``: of all ranks, ``user_s`` and ``system_s``
+    together; ``interrupts_s``: of the node's machine, on which ``sharing`` nodes of the launch are;
+    ``awake_s``: in which ranks ran, or could have run and had no CPU; ``slept``: how often they
+    gave the CPU up, of their first threads. None is not known.
+    """
+
+    node: str
+    ranks: int
+    wall_s: float
+    cpu_s: float
+    user_s: float | None = None
+    system_s: float | None = None
+    interrupts_s: float | None = None
+    sharing: int = 1
+    awake_s: float | None = None
+    slept: int | None = None
+
+
+@dataclass(frozen=True)
+class NodeCost:
+    """What a case cost a node: medians over its launches, less those of starting and ending.
+
+    ``seconds``: that the launches lasted; ``cpu_s``: CPU seconds of all ranks of the node, in
+    ``user_s`` and ``system_s``; ``start_s``: CPU seconds that were taken off. ``cores``: CPU
+    seconds a second. ``interrupts_s``: CPU seconds that the node's machine, on which ``sharing``
+    nodes of the case are, took for interrupts. ``asleep_share``: of its time that a rank neither
+    ran nor could have run; ``slept_per_message``: how often it gave the CPU up for each message
+    that the node sent or received. ``s_per_gb``, ``us_per_message``: CPU seconds for 10⁹ bytes,
+    CPU µs for a message, that the node sent or received. None is not known, and ``absent`` has the
+    reason by name.
+    """
+
+    node: str
+    ranks: int
+    sharing: int
+    seconds: float | None = None
+    cpu_s: float | None = None
+    user_s: float | None = None
+    system_s: float | None = None
+    start_s: float | None = None
+    cores: float | None = None
+    interrupts_s: float | None = None
+    asleep_share: float | None = None
+    slept_per_message: float | None = None
+    s_per_gb: float | None = None
+    us_per_message: float | None = None
+    absent: tuple[tuple[str, str], ...] = ()
+
+    def never_asleep(self) -> bool:
+        """Whether its ranks polled, or worked, all of the time; False where that is not known."""
+        return self.asleep_share is not None and self.asleep_share < NEVER_ASLEEP
+
+    def why(self, name: str) -> str:
+        """Why the figure of this name is None; empty where it has a value."""
+        return dict(self.absent).get(name, "")
+
+
+FIGURES = tuple(
+    name
+    for name in NodeCost.__dataclass_fields__
+    if name not in ("node", "ranks", "sharing", "absent")
+)
+"""What is known of a cost, or not."""
+
+
+def interrupts_s(load: NodeLoad) -> float | None:
+    """CPU seconds that a node's machine took for interrupts, the network's among them."""
+    if load.network_share is None or load.cpus is None or load.wall_s is None:
+        return None
+    return load.network_share * load.cpus * load.wall_s
+
+
+def node_costs(
+    launches: Sequence[Sequence[NodeUse]],
+    starts: Sequence[Sequence[NodeUse]],
+    exchanged: Sequence[Exchanged | None],
+    without: str = NO_STARTS,
+) -> tuple[NodeCost, ...]:
+    """The cost of a case to each of its nodes, in the order in which launches name them.
+
+    ``launches``: the nodes of each launch; ``starts``: those of each that only starts and ends;
+    ``exchanged``: of each launch, None where it was not recorded; ``without``: why there are no
+    ``starts``. A node's share of the messages is that of all nodes alike: what is sent in all, once
+    where it leaves and once where it arrives.
+    """
+    nodes = dict.fromkeys(use.node for launch in launches for use in launch)
+    return tuple(_cost(node, launches, starts, exchanged, without) for node in nodes)
+
+
+def costliest(costs: Sequence[NodeCost]) -> NodeCost:
+    """The cost to the node that spent most CPU time, of those of which that is known, if any."""
+    return max(costs, key=lambda cost: -1.0 if cost.cpu_s is None else cost.cpu_s)
+
+
+def _cost(
+    node: str,
+    launches: Sequence[Sequence[NodeUse]],
+    starts: Sequence[Sequence[NodeUse]],
+    exchanged: Sequence[Exchanged | None],
+    without: str,
+) -> NodeCost:
+    made = [
+        (use, sent, len(launch))
+        for launch, sent in zip(launches, exchanged, strict=True)
+        for use in launch
+        if use.node == node
+    ]
+    own = [use for use, _, _ in made]
+    started = [use for launch in starts for use in launch if use.node == node]
+    ranks, sharing = own[0].ranks, own[0].sharing
+    if not started:
+        reason = without if not starts else f"none of these launches ran on {node}"
+        return _unknown(node, ranks, sharing, reason)
+    seconds = _net(own, started, lambda use: use.wall_s)
+    start_s = median(use.cpu_s for use in started)
+    cpu_s = median(use.cpu_s for use in own) - start_s
+    if seconds is None or seconds <= 0 or cpu_s <= 0:
+        reason = (
+            f"the launches took {_range(own)}, no more than those that only start and end,"
+            f" {_range(started)}"
+        )
+        return _unknown(node, ranks, sharing, reason)
+    found: dict[str, float | None] = {
+        "seconds": seconds,
+        "cpu_s": cpu_s,
+        "start_s": start_s,
+        "cores": cpu_s / seconds,
+        # The kernel tells user from system time by samples, and interrupts in ticks.
+        "user_s": _at_least_0(_net(own, started, lambda use: use.user_s)),
+        "system_s": _at_least_0(_net(own, started, lambda use: use.system_s)),
+        "interrupts_s": _at_least_0(_net(own, started, lambda use: use.interrupts_s)),
+    }
+    absent = {name: "it was not recorded" for name in ("user_s", "system_s") if found[name] is None}
+    if found["interrupts_s"] is None:
+        absent["interrupts_s"] = "the node's load does not tell what interrupts took"
+    awake_s = _net(own, started, lambda use: use.awake_s)
+    if awake_s is None:
+        absent["asleep_share"] = "the kernel does not tell how long its ranks waited for a CPU"
+    elif awake_s > ONE_THREAD * ranks * seconds:
+        absent["asleep_share"] = (
+            "a rank had several threads at work, and the kernel tells of the first alone how long"
+            " it waited"
+        )
+    else:
+        found["asleep_share"] = max(0.0, 1 - awake_s / (ranks * seconds))
+    return NodeCost(node, ranks, sharing, **{**found, **_for_messages(made, started, absent)})
+
+
+def _for_messages(
+    made: Sequence[tuple[NodeUse, Exchanged | None, int]],
+    started: Sequence[NodeUse],
+    absent: dict[str, str],
+) -> dict[str, float | tuple[tuple[str, str], ...] | None]:
+    """What depends on how much was sent, and then why what is missing is."""
+    start_s = median(use.cpu_s for use in started)
+    slept = [use.slept for use in started]
+    for_bytes, for_messages, sleeps = [], [], []
+    reason = ""
+    for use, sent, nodes in made:
+        if sent is None or sent.bytes is None or sent.messages is None:
+            reason = "how much was sent was not recorded" if sent is None else sent.why
+            break
+        if not sent.messages or not sent.bytes:
+            reason = "it sends no data"
+            break
+        # Each message leaves one node and arrives at one.
+        handled = 2 / nodes
+        for_bytes.append((use.cpu_s - start_s) / (handled * sent.bytes / BYTES_PER_GB))
+        for_messages.append(_US_PER_S * (use.cpu_s - start_s) / (handled * sent.messages))
+        if use.slept is not None and None not in slept:
+            sleeps.append((use.slept - median(slept)) / (handled * sent.messages))
+    if reason:
+        absent |= dict.fromkeys(("s_per_gb", "us_per_message", "slept_per_message"), reason)
+        return {"absent": tuple(absent.items())}
+    found: dict[str, float | tuple[tuple[str, str], ...] | None] = {
+        "s_per_gb": median(for_bytes),
+        "us_per_message": median(for_messages),
+    }
+    if len(sleeps) == len(made):
+        found["slept_per_message"] = max(0.0, median(sleeps))
+    else:
+        absent["slept_per_message"] = "the kernel does not tell how often its ranks slept"
+    return {**found, "absent": tuple(absent.items())}
+
+
+def _net(
+    own: Sequence[NodeUse],
+    started: Sequence[NodeUse],
+    value: Callable[[NodeUse], float | None],
+) -> float | None:
+    """The median of a figure over launches, less that over those that only start and end."""
+    values, taken_off = map(value, own), map(value, started)
+    ours, theirs = list(values), list(taken_off)
+    if None in ours or None in theirs:
+        return None
+    return median(ours) - median(theirs)
+
+
+def _at_least_0(value: float | None) -> float | None:
+    return None if value is None else max(0.0, value)
+
+
+def _range(uses: Sequence[NodeUse]) -> str:
+    wall, cpu = median(use.wall_s for use in uses), median(use.cpu_s for use in uses)
+    return f"{cpu:.3g} CPU s in {wall:.3g} s"
+
+
+def _unknown(node: str, ranks: int, sharing: int, reason: str) -> NodeCost:
+    return NodeCost(node, ranks, sharing, absent=tuple((name, reason) for name in FIGURES))
+
+
+def cost_in_words(cost: NodeCost) -> str:
+    """What is known of a cost beside its CPU seconds and seconds, or why they are not known."""
+    if cost.cpu_s is None:
+        return f"starting and ending included: {cost.why('cpu_s')}"
+    said = [f"without {cost.start_s:.3g} CPU s of starting and ending"]
+    if cost.user_s is not None and cost.system_s is not None:
+        said.append(f"{cost.user_s:.3g} s user, {cost.system_s:.3g} s system")
+    if cost.interrupts_s is not None:
+        of = f", which {cost.sharing} nodes share," if cost.sharing > 1 else ""
+        said.append(f"its machine{of} took {cost.interrupts_s:.3g} CPU s for interrupts meanwhile")
+    if cost.asleep_share is not None:
+        said.append(
+            "its ranks never slept"
+            if cost.never_asleep()
+            else f"its ranks slept {cost.asleep_share:.0%} of the time"
+        )
+    if cost.s_per_gb is not None and cost.us_per_message is not None:
+        said.append(f"{cost.s_per_gb:.3g} CPU s a GB, {cost.us_per_message:.3g} CPU µs a message")
+    return "; ".join(said)

@@ -1,0 +1,63 @@
+"""The table of what cases cost the CPUs: every figure, and what is not known."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+
+from netproof.measurement.case import Case
+from netproof.measurement.cpu_use import NodeCost
+from netproof.present.cpu import figures, print_cpu
+from netproof.verdict.cpu_rows import CpuRow, CpuRows
+
+TCP = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 2, "inside", "oneway")
+COST = NodeCost(
+    "gige-1",
+    ranks=2,
+    sharing=2,
+    seconds=2.0,
+    cpu_s=1.0,
+    user_s=0.25,
+    system_s=0.75,
+    start_s=0.1,
+    cores=0.5,
+    interrupts_s=0.5,
+    asleep_share=0.4,
+    slept_per_message=0.5,
+    s_per_gb=2.0,
+    us_per_message=30.0,
+)
+
+
+def printed(rows: CpuRows, width: int = 140) -> str:
+    out = io.StringIO()
+    print_cpu(rows, Console(file=out, width=width))
+    return out.getvalue()
+
+
+def test_every_figure_is_in_its_column():
+    said = printed(CpuRows((CpuRow(TCP, COST, 3.5),), {}))
+    assert "what it costs the CPU" in said
+    (row,) = (line.split() for line in said.splitlines() if line.startswith("gige"))
+    assert row[:7] == ["gige", "mpich", "NetPIPE", "TCP", "inside", "oneway", "2"]
+    assert row[7:] == ["0.50", "25%", "0.25*", "40%", "2", "30", "3.50", "times"]
+
+
+def test_what_is_not_known_is_a_dash_and_its_reason_is_counted():
+    bare = NodeCost("n1", 1, 1, seconds=1.0, cpu_s=0.5, start_s=0.1, cores=0.5)
+    assert set(figures(CpuRow(TCP, bare)).values()) == {"0.50", "-"}
+    said = printed(CpuRows((CpuRow(TCP, bare),), {"nobody looked": 3}))
+    assert "not known of 3 cases: nobody looked" in said
+
+
+def test_a_narrow_terminal_keeps_what_matters_most():
+    rows = CpuRows((CpuRow(TCP, COST, 3.5),), {})
+    said = printed(rows, width=90).splitlines()
+    (head,) = (line for line in said if line.startswith("partition"))
+    assert "s/GB" in head
+    assert "irq" not in head
+
+
+def test_nothing_is_said_where_no_launch_only_started():
+    assert printed(CpuRows((), {"its job made none": 8})) == ""
