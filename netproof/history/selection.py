@@ -24,7 +24,7 @@ STRIDE = 50
 
 
 class Quantity(StrEnum):
-    """What of a case is followed: its landmarks, its whole curve as a mean, its score."""
+    """What of a case is followed: its landmarks, its whole curve as a mean, score, CPU cost."""
 
     LATENCY = "latency_us"
     PEAK = "peak_mb_s"
@@ -35,25 +35,35 @@ class Quantity(StrEnum):
     RATE_64_KIB = "rate_64_kib_mb_s"
     MEAN = "mean_us"
     SCORE = "score"
+    CPU_COST = "cpu_s_per_gb"
 
     @property
     def rising_is_worse(self) -> bool:
         """Whether more of it is worse: of a time, and not of a rate or a score."""
         landmark = LANDMARKS.get(self)
-        return landmark.better is Better.SMALLER if landmark else self is Quantity.MEAN
+        return landmark.better is Better.SMALLER if landmark else self is not Quantity.SCORE
 
     @property
     def title(self) -> str:
         """As it stands in a sentence."""
         landmark = LANDMARKS.get(self)
-        return landmark.title if landmark else "mean time" if self is Quantity.MEAN else "score"
+        return landmark.title if landmark else _TITLES[self]
 
     @property
     def unit(self) -> str:
-        """µs, MB/s, or nothing."""
+        """µs, MB/s, CPU seconds for 10⁹ bytes, or nothing."""
         if self.endswith("_us"):
             return "µs"
+        if self is Quantity.CPU_COST:
+            return "CPU s/GB"
         return "MB/s" if self.endswith("_mb_s") else ""
+
+
+_TITLES = {
+    Quantity.MEAN: "mean time",
+    Quantity.SCORE: "score",
+    Quantity.CPU_COST: "CPU time per GB",
+}
 
 
 @dataclass(frozen=True)

@@ -27,10 +27,11 @@ def nightly(
     Columns: ``session``, those of the key, ``ranks_per_node``, the landmarks of ``NIGHTLY``;
     ``mean_us``, the geometric mean over the sizes that a score is over, in µs, and ``mean_sizes``,
     their count and ends in a list; ``score`` against the ``baseline``, the value of criterion 2
-    without its interval, and ``score_sizes``, those that both have; ``inconclusive`` as in the
-    table. Null is what a case does not have, and what was not measured. In order of ``sessions``,
-    which are of one system. Sessions are read one after the other, each in the same time and
-    memory. Beside them the sessions that are damaged, and why; NetproofError where all are.
+    without its interval, and ``score_sizes``, those that both have; ``cpu_s_per_gb`` of the node
+    that paid most; ``inconclusive`` as in the table. Null is what a case does not have, and what
+    was not measured. In order of ``sessions``, which are of one system. Sessions are read one after
+    the other, each in the same time and memory. Beside them the sessions that are damaged, and why;
+    NetproofError where all are.
     """
     read: list[pa.Table] = []
     faults: dict[StoredSession, str] = {}
@@ -150,7 +151,9 @@ _NIGHTLY = f"""
         group by it.key
     )
     select session, {", ".join(KEY)}, ranks_per_node, {", ".join(NIGHTLY)},
-        mean_us, mean_sizes, score, score_sizes, inconclusive
+        mean_us, mean_sizes, score, score_sizes,
+        list_max(list_transform(cpu_costs, lambda cost: cost.s_per_gb)) as cpu_s_per_gb,
+        inconclusive
     from (select *, hash({", ".join(KEY)}) as key from cases)
         left join means using (key) left join scores using (key)
     order by {", ".join(KEY)}
