@@ -405,6 +405,8 @@ def _percent(share: float) -> str:
 def _judge(case: CaseCurves, settings: Any) -> list[Finding]:
     if not case.counted:
         return []
+    # What broke while the launch next to it ran is the link's as well.
+    case = replace(case, counted=(*case.counted, *case.counted_beside))
     return [
         *carrier_changes(case.counted, case.rails, case.where, settings.carrier_change),
         *_of_shares(

@@ -44,10 +44,11 @@ class CaseCurves:
     compared with a case over TCP, which is among the ``others`` where that is complete;
     ``cpu_seconds``: used by its ranks on each node in ``seconds`` of benchmark, None where
     nobody counted them, and what else is known of a node, ``cpu_told``. ``counted``: all launches
-    whose counters were recorded; ``rails``: the interfaces, or RDMA devices, that are to carry
-    what is sent between nodes. ``operation``: what was called, on so many ``ranks``,
-    ``ranks_per_node`` of which share a node; ``others``: those of the operations that criteria ask
-    for beside it which the same job measured.
+    whose counters were recorded, ``counted_beside``: likewise those next to them in other
+    environments; ``rails``: the interfaces, or RDMA devices, that are to carry what is sent between
+    nodes. ``operation``: what was called, on so many ``ranks``, ``ranks_per_node`` of which share a
+    node; ``others``: those of the operations that criteria ask for beside it which the same job
+    measured.
     """
 
     where: str
@@ -62,6 +63,7 @@ class CaseCurves:
     seconds: float = 0.0
     cpu_told: Mapping[str, str] = field(default_factory=dict)
     counted: tuple[CountedLaunch, ...] = ()
+    counted_beside: tuple[CountedLaunch, ...] = ()
     rails: tuple[str, ...] = ()
     operation: str = ""
     ranks: int = 0

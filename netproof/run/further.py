@@ -124,7 +124,7 @@ def _with_peers(
         beside = job_files.read_launch(folder, step, launch.number, recorded, case, sizes, reader)
         job_files.insist_on_pace(beside, folder, step, case, partition)
         crashed = job_files.crashes(folder, step, launch.number, recorded)
-        peers.append(Peer(name, beside.curve, crashed))
+        peers.append(Peer(name, beside.curve, crashed, beside.counters))
         loads.append(beside.loads)
         paces += beside.paces
     noisiest = max(loads, key=others_share)

@@ -70,18 +70,21 @@ class Peer:
     """A launch of the same case in another environment, made next to a launch on its nodes.
 
     A machine changes its pace for seconds: only launches next to each other had the same one.
-    ``crashes``: attempts at it that crashed.
+    ``crashes``: attempts at it that crashed; ``counters``: what the network of its nodes counted,
+    None of sessions before that was kept.
     """
 
     environment: str
     curve: Curve
     crashes: tuple[Crash, ...] = ()
+    counters: Counters | None = None
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Peer:
         """The peer of plain values with its fields' names; KeyError where one is missing."""
         crashes = tuple(map(Crash.from_json, values.get("crashes", ())))
-        return cls(values["environment"], curve_from_json(values["curve"]), crashes)
+        counted = Counters.from_json(values["counters"]) if "counters" in values else None
+        return cls(values["environment"], curve_from_json(values["curve"]), crashes, counted)
 
 
 @dataclass(frozen=True)

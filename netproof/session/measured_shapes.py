@@ -74,8 +74,6 @@ CRASH_SHAPE = Keys(
     }
 )
 
-_PEER_SHAPE = Keys({"environment": TEXT, "curve": CURVE_SHAPE}, {"crashes": Each(CRASH_SHAPE)})
-
 _SOURCE_SHAPE = Keys(
     {
         **dict.fromkeys(("kind", "name", "layer"), TEXT),
@@ -100,6 +98,11 @@ _COUNTERS_SHAPE = Keys(
         ),
         "names": Each(Each(TEXT)),
     }
+)
+
+_PEER_SHAPE = Keys(
+    {"environment": TEXT, "curve": CURVE_SHAPE},
+    {"crashes": Each(CRASH_SHAPE), "counters": _COUNTERS_SHAPE},
 )
 
 LAUNCH_SHAPE = Keys(

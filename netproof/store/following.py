@@ -84,9 +84,10 @@ def crashes(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
 def counted(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
     """What the network of each node counted in each session, over the launches of all cases.
 
-    Columns: ``session``, ``partition``, ``node``, ``segments`` that TCP sent, those that it sent
-    ``again``, ``errors``, ``drops`` and ``carrier_changes`` of the interfaces but loopback; null
-    where that of one launch is not known. A row for each node whose counters were recorded.
+    Launches next to them in other environments are among them. Columns: ``session``, ``partition``,
+    ``node``, ``segments`` that TCP sent, those that it sent ``again``, ``errors``, ``drops`` and
+    ``carrier_changes`` of the interfaces but loopback; null where that of one launch is not known.
+    A row for each node whose counters were recorded.
     """
 
     def total(kind: str, *names: str) -> str:
@@ -100,7 +101,12 @@ def counted(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
         )
 
     query = f"""
-        with nodes as (select session, partition, unnest(counters) as node from launches),
+        with nodes as (
+            select session, partition, unnest(counters) as node from launches
+            union all
+            select session, partition, unnest(peer.counters) as node
+            from (select session, partition, unnest(peer_counters) as peer from launches)
+        ),
         sources as (
             select session, partition, node.node as node, unnest(node.sources) as source from nodes
         )

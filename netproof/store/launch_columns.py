@@ -78,33 +78,35 @@ TWIN = {
 
 _COUNTS = pa.map_(pa.string(), pa.int64())
 
+_COUNTED_NODES = pa.list_(
+    pa.struct(
+        [
+            ("node", TEXT_TYPE),
+            (
+                "sources",
+                pa.list_(
+                    pa.struct(
+                        [
+                            ("kind", TEXT_TYPE),
+                            ("name", TEXT_TYPE),
+                            ("counted", _COUNTS),
+                            ("read", COUNT_TYPE),
+                            ("absent", MAP_TYPE),
+                            ("layer", TEXT_TYPE),
+                            ("interfaces", TEXTS_TYPE),
+                        ]
+                    )
+                ),
+            ),
+            ("absent", MAP_TYPE),
+            ("took_s", NUMBER_TYPE),
+        ]
+    )
+)
+
 COUNTERS = {
     "counters": StoreColumn(
-        pa.list_(
-            pa.struct(
-                [
-                    ("node", TEXT_TYPE),
-                    (
-                        "sources",
-                        pa.list_(
-                            pa.struct(
-                                [
-                                    ("kind", TEXT_TYPE),
-                                    ("name", TEXT_TYPE),
-                                    ("counted", _COUNTS),
-                                    ("read", COUNT_TYPE),
-                                    ("absent", MAP_TYPE),
-                                    ("layer", TEXT_TYPE),
-                                    ("interfaces", TEXTS_TYPE),
-                                ]
-                            )
-                        ),
-                    ),
-                    ("absent", MAP_TYPE),
-                    ("took_s", NUMBER_TYPE),
-                ]
-            )
-        ),
+        _COUNTED_NODES,
         "each node: what its network counted, by source (interface, tcp, softnet, driver,"
         " infiniband): what was added to each counter that changed; `read`: which of"
         " `counter_names`, from 0, has all that were read; `absent`: what is not known, and why",
@@ -112,6 +114,19 @@ COUNTERS = {
     ),
     "counter_names": StoreColumn(
         pa.list_(TEXTS_TYPE), "sets of counters that a source in `counters` was read for", True
+    ),
+    "peer_counters": StoreColumn(
+        pa.list_(
+            pa.struct(
+                [
+                    ("environment", TEXT_TYPE),
+                    ("counters", _COUNTED_NODES),
+                    ("counter_names", pa.list_(TEXTS_TYPE)),
+                ]
+            )
+        ),
+        "the same of the `peers` whose counters were kept; null without",
+        True,
     ),
     "payload_bytes": StoreColumn(
         BYTES_TYPE, "what the launch had to send between its nodes at least; null: not known", True

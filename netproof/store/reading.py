@@ -264,11 +264,13 @@ def _beside(launch: Mapping[str, Any]) -> dict[str, Any]:
     if launch["twin"] is not None:
         found["twin"] = _of_points(launch["twin"])
     if launch["peers"] is not None:
+        counted = {one["environment"]: _counters(one) for one in launch["peer_counters"] or ()}
         found["peers"] = [
             {
                 "environment": peer["environment"],
                 "curve": _of_points(peer["points"]),
                 "crashes": peer["crashes"],
+                **counted.get(peer["environment"], {}),
             }
             for peer in launch["peers"]
         ]
@@ -356,7 +358,7 @@ def _counted(launch: Mapping[str, Any]) -> dict[str, Any]:
     """The counters of a launch and what it sent, as the report has them."""
     found: dict[str, Any] = {}
     if launch["counters"] is not None:
-        found["counters"] = {"nodes": launch["counters"], "names": launch["counter_names"]}
+        found = _counters(launch)
     if launch["payload_why"] is not None:
         found["payload"] = {"bytes": launch["payload_bytes"], "why": launch["payload_why"]}
     if launch["exchanged_why"] is not None:
@@ -364,6 +366,10 @@ def _counted(launch: Mapping[str, Any]) -> dict[str, Any]:
             key: launch[f"exchanged_{key}"] for key in ("messages", "bytes", "why")
         }
     return found
+
+
+def _counters(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {"counters": {"nodes": row["counters"], "names": row["counter_names"]}}
 
 
 def _pairs(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from netproof.errors import NetproofError
+from netproof.measurement.counters import Counters
 from netproof.measurement.cpu_use import NodeCost
 from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import NodeLoad, Scheduled
@@ -342,6 +343,12 @@ def _launch(rows: Rows, key: Mapping[str, Any], ranks_per_node: int, launch: Lau
                 for peer in launch.peers
             ]
             or None,
+            "peer_counters": [
+                {"environment": peer.environment, **_counters(peer.counters)}
+                for peer in launch.peers
+                if peer.counters is not None
+            ]
+            or None,
             "paces": [dataclasses.asdict(one) for one in launch.paces] or None,
             **_counted(launch),
             **_cpu(launch),
@@ -353,12 +360,18 @@ def _launch(rows: Rows, key: Mapping[str, Any], ranks_per_node: int, launch: Lau
 
 def _counted(launch: Launch) -> dict[str, Any]:
     """What the network of its nodes counted, and what it had to send; null where not recorded."""
-    counters, payload = launch.counters, launch.payload
+    payload = launch.payload
+    return {
+        **_counters(launch.counters),
+        "payload_bytes": payload and payload.bytes,
+        "payload_why": payload and payload.why,
+    }
+
+
+def _counters(counters: Counters | None) -> dict[str, Any]:
     return {
         "counters": counters and [dataclasses.asdict(node) for node in counters.nodes],
         "counter_names": counters and [list(names) for names in counters.names],
-        "payload_bytes": payload and payload.bytes,
-        "payload_why": payload and payload.why,
     }
 
 

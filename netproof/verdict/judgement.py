@@ -187,6 +187,17 @@ def _curves(subject: Subject) -> CaseCurves:
             for launch in measured.launches
             if launch.counters is not None
         ),
+        counted_beside=tuple(
+            CountedLaunch(
+                launch.number,
+                peer.counters,
+                Payload(None, f"it is a launch of {peer.environment}"),
+                not disturbed(launch.loads, subject.settings.disturbance),
+            )
+            for launch in measured.launches
+            for peer in launch.peers
+            if peer.counters is not None
+        ),
         rails=subject.rails,
         operation=registry.function_of(case).operation,
         ranks=case.ranks,

@@ -80,18 +80,19 @@ class Seen:
 
 
 def of_cases(subjects: Iterable[Subject]) -> list[Seen]:
-    """The launches of cases that were counted."""
+    """The launches of cases that were counted, and those next to them in other environments."""
     return [
         Seen(
             subject.case.partition,
-            launch.counters,
+            counters,
             subject.rails,
             subject.settings,
             not disturbed(launch.loads, subject.settings.disturbance),
         )
         for subject in subjects
         for launch in subject.measured.launches
-        if launch.counters is not None
+        for counters in (launch.counters, *(peer.counters for peer in launch.peers))
+        if counters is not None
     ]
 
 

@@ -100,6 +100,17 @@ def test_a_launch_that_was_disturbed_does_not_hide_a_carrier_change():
     assert one(found(calm, noisy), "carrier changes").level is Level.FAIL
 
 
+def test_a_carrier_change_in_a_launch_next_to_it_fails_and_is_no_path_of_its_own():
+    calm = launch((interface("eth1"), tcp(9, 0), SOFTNET))
+    beside = launch((interface("eth1", carrier_changes=2), tcp(9, 0), SOFTNET), payload=None)
+    case = CaseCurves("here", None, None, (), None, counted=(calm,), rails=("eth1",))
+    with_it = dataclasses.replace(case, counted_beside=(beside,))
+    settings = Settings.of_site({}, 0)
+    assert one(CRITERION.judge(case, settings), "carrier changes").level is Level.PASS
+    assert one(CRITERION.judge(with_it, settings), "carrier changes").level is Level.FAIL
+    assert PATH.judge(with_it, settings) == PATH.judge(case, settings)
+
+
 def test_segments_that_came_twice_were_not_lost():
     assert sent_again(launch((tcp(1000, 90, 70),)).counters, "n1") == Share("n1", "", 20, 1090)
 

@@ -194,7 +194,10 @@ def test_what_the_network_counted_is_kept_and_can_be_asked_for(store, tmp_path):
     }
 
     def change(document):
-        measured_test(document)["netproof_measured"]["launches"][0] |= added
+        launch = measured_test(document)["netproof_measured"]["launches"][0]
+        launch |= added
+        beside = {"environment": "other", "curve": launch["curve"], "crashes": []}
+        launch["peers"] = [{**beside, "counters": added["counters"]}, {**beside, "environment": "9"}]
 
     report = altered(tmp_path, change)
     done = ingest(store, report)
@@ -204,7 +207,12 @@ def test_what_the_network_counted_is_kept_and_can_be_asked_for(store, tmp_path):
             "select node.node, source.counted['tx_bytes'] from"
             " (select unnest(counters) as node from launches), unnest(node.sources) as s(source)"
         ).fetchall()
+        next_to = connection.sql(
+            "select peer.environment, peer.counters[1].node, peer.counter_names[1][2] from"
+            " (select unnest(peer_counters) as peer from launches)"
+        ).fetchall()
     assert found == [("gige-1", 7)]
+    assert next_to == [("other", "gige-1", "rx_errs")]
 
 
 def test_a_crash_is_kept_and_its_report_reads_the_same_from_the_store(store, tmp_path):
