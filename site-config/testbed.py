@@ -117,6 +117,9 @@ def _partition(switch, **more):
     fast = switch.link_mbps >= 1000
     ethernet = _ETHERNET.get(switch.link_mbps, f"{switch.link_mbps} Mbit/s Ethernet")
     switches = f"switches, {len(switch.leaves)} and a spine" if switch.leaves else "switch"
+    rails = ["eth1", "eth2"][: switch.rails]
+    # A twin is one link, and no measure for two.
+    twin = [str(_root / "ci/testbed/twin"), switch.name] if switch.rails == 1 else []
     return {
         "name": switch.name,
         "descr": f"{ethernet} {switches}, emulated",
@@ -129,7 +132,7 @@ def _partition(switch, **more):
         "processor": {"num_cpus": switch.cpus},
         # MPI has to stay on the switch under test: the nodes also have a management network.
         "env_vars": [
-            ["OMPI_MCA_btl_tcp_if_include", "eth1"],
+            ["OMPI_MCA_btl_tcp_if_include", ",".join(rails)],
             ["FI_TCP_IFACE", "eth1"],
         ],
         "extras": {
@@ -139,6 +142,7 @@ def _partition(switch, **more):
             "link_mbit_s": switch.link_mbps,
             "mtu": switch.mtu,
             "interface": "eth1",
+            "rails": rails if switch.rails > 1 else [],
             "nodes": len(switch.nodes),
             "ranks_per_node": 1,
             "rank_counts": [count for count in (2, 4) if count <= len(switch.nodes)],
@@ -169,7 +173,7 @@ def _partition(switch, **more):
             # The driver of veth counts nothing of its own, and all nodes share the cores.
             "driver_counters": False,
             # The same link, always healthy: how much one carries here is the machine's to say.
-            "twin": [str(_root / "ci/testbed/twin"), switch.name],
+            "twin": twin,
             # All nodes are in a virtual machine, mostly.
             "pace": [str(_opt / "testbed" / "pace")],
             "may_differ": {"link_mbit_s": "ethtool has a rate of its own for a veth"},

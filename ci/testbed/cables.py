@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ci.testbed import faults
 from ci.testbed.faults import Faults, Value
@@ -21,6 +21,9 @@ PREFIX = "netproof-"
 SWITCHES = f"{PREFIX}switches"
 TWINS = f"{PREFIX}twins"
 DATA = "eth1"
+RAIL = "eth2"
+RAIL_PORT = "R"
+"""Begins the names of bridges and ports of second rails."""
 MGMT = "mgmt0"
 MGMT_MTU = 1500
 MGMT_PORT = "G"
@@ -107,6 +110,8 @@ def cables(topology: Topology, planted: Faults) -> tuple[Cable, ...]:
             bridge = bridges.get(node.name, switch.name)
             own = planted.get(node.name, {})
             found.append(_of_node(switch, node, SWITCHES, node.name, bridge, own))
+            if node.rail_address is not None:
+                found.append(_of_rail(switch, node, node.rail_address, number, index))
             if switch.mgmt_mbps is not None:
                 found.append(_of_mgmt(switch, node, number, index))
         for index, leaf in enumerate(switch.leaves, 1):
@@ -128,6 +133,8 @@ def bridges(topology: Topology, planted: Faults) -> dict[tuple[str, str], int]:
         names = [leaf.name for leaf in switch.leaves]
         for name in [*names, switch.spine] if names else [switch.name]:
             found[SWITCHES, name] = switch.mtu
+        if switch.rails > 1:
+            found[SWITCHES, f"{RAIL_PORT}{number}"] = switch.mtu
         if switch.mgmt_mbps is not None:
             found[SWITCHES, f"{MGMT_PORT}{number}"] = MGMT_MTU
     return found | {(TWINS, twin.healthy.name): twin.healthy.mtu for twin in topology.twins}
@@ -168,6 +175,16 @@ def _of_node(
         bridge=bridge,
     )
     return Cable(node.name, near, far)
+
+
+def _of_rail(switch: Switch, node: Node, address: str, number: int, index: int) -> Cable:
+    """A node's link to the second rail of its switch: like the first, and without its faults."""
+    first = _of_node(
+        switch, node, SWITCHES, f"{RAIL_PORT}{number}-{index}", f"{RAIL_PORT}{number}", {}
+    )
+    others = tuple(one.rail_address for one in switch.nodes if one != node and one.rail_address)
+    near = replace(first.near, interface=RAIL, address=address, neighbours=others)
+    return Cable(f"{node.name} {RAIL}", near, first.far)
 
 
 def _uplink(switch: Switch, leaf: str, numbers: str, own: Mapping[str, Value]) -> Cable:

@@ -41,11 +41,15 @@ class Shape:
 
 @dataclass(frozen=True)
 class Node:
-    """A node: ``address`` on its switch, ``management_address`` for Slurm's own traffic."""
+    """A node: ``address`` on its switch, ``management_address`` for Slurm's own traffic.
+
+    ``rail_address``: on the second rail of its switch, None where that has one alone.
+    """
 
     name: str
     address: str
     management_address: str
+    rail_address: str | None = None
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,7 @@ class Switch:
 
     With ``leaves`` it is several, with an uplink of ``uplink_mbps`` each to a spine.
     ``mgmt_mbps``: rate of the nodes' links to a second management network; None: there is none.
+    ``rails``: links of each node, to as many switches that are alike, 1 or 2.
     """
 
     name: str
@@ -74,6 +79,7 @@ class Switch:
     leaves: tuple[Leaf, ...] = ()
     uplink_mbps: int | None = None
     mgmt_mbps: int | None = None
+    rails: int = 1
 
     @property
     def spine(self) -> str:
@@ -114,6 +120,7 @@ class Twin:
             leaves=(),
             uplink_mbps=None,
             mgmt_mbps=None,
+            rails=1,
         )
 
 

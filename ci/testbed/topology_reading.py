@@ -31,6 +31,7 @@ MAX_SWITCHES = 100
 MAX_INTERFACE_NAME = 15
 MOST_LEAVES = 32
 LEAST_NODES_OF_A_LEAF = 2
+MOST_RAILS = 2
 
 
 def load(path: Path) -> Topology:
@@ -154,7 +155,7 @@ class _Reader:
         if not isinstance(entry, CommentedMap):
             self._refuse(declared, name, "must hold link_mbps, mtu, buffer, nodes and cpus")
         required = {"link_mbps", "mtu", "buffer", "nodes", "cpus"}
-        optional = {"shape", "leaves", "uplink_mbps", "mgmt_mbps", "faults"}
+        optional = {"shape", "leaves", "uplink_mbps", "mgmt_mbps", "rails", "faults"}
         self._keys(entry, f"switch {name}", required, optional)
         link_mbps = self._integer(entry, "link_mbps", 1, faults.MOST_MBPS)
         mtu = self._integer(entry, "mtu", faults.LEAST_MTU, faults.MOST_MTU)
@@ -170,11 +171,15 @@ class _Reader:
         shape = default_shape(link_mbps, mtu)
         if "shape" in entry:
             shape = self._shape(entry, link_mbps, mtu)
+        rails = self._integer(entry, "rails", 1, MOST_RAILS) if "rails" in entry else 1
+        if rails > 1 and "leaves" in entry:
+            self._refuse(entry, "rails", "a switch with leaves has one rail; take out leaves")
         nodes = tuple(
             Node(
                 f"{name}-{index}",
                 f"198.18.{number}.{index}",
                 f"198.18.0.{nodes_before + index}",
+                f"198.18.{MAX_SWITCHES + number}.{index}" if rails > 1 else None,
             )
             for index in range(1, count + 1)
         )
@@ -184,7 +189,8 @@ class _Reader:
         if "mgmt_mbps" in entry:
             mgmt_mbps = self._integer(entry, "mgmt_mbps", 1, faults.MOST_MBPS)
         return Switch(
-            *(name, link_mbps, mtu, buffer, cpus, shape, nodes), leaves, uplink_mbps, mgmt_mbps
+            *(name, link_mbps, mtu, buffer, cpus, shape, nodes),
+            *(leaves, uplink_mbps, mgmt_mbps, rails),
         )
 
     def _leaves(

@@ -139,7 +139,8 @@ def measured(
         )
     turned = parameters.found(parameter, values)
     turned.told(protocol, _library(configuration, system, environment), path)
-    parameters.insist_on_values(tuple(values) or turned.values)
+    tried = tuple(values) or turned.values_on(found.partitions[partition].rails)
+    parameters.insist_on_values(tried)
     if turned.by_hook and not found.partitions[partition].tuning_hook:
         raise NetproofError(
             f"{turned.title} takes root: give {where} a tuning_hook in its site's file"
@@ -152,7 +153,7 @@ def measured(
         "rounds": str(rounds),
         **({"turned_values": ",".join(values)} if values else {}),
     }
-    count = len(sweep.turns(tuple(values) or turned.values, rounds, 1))
+    count = len(sweep.turns(tried, rounds, 1))
     try:
         return labelled.measure(
             (where, environment),

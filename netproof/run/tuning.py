@@ -60,7 +60,8 @@ class Turned(Logged):
 
     def values(self) -> tuple[str, ...]:
         """To which values; NetproofError where they are none."""
-        found = self.given_values() or self.setting().values
+        rails = Partition.model_validate(self.current_partition.extras).rails
+        found = self.given_values() or self.setting().values_on(rails)
         parameters.insist_on_values(found)
         return found
 

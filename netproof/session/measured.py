@@ -297,8 +297,11 @@ def _insist_on_link(measured: Measured, values: Mapping[str, Any]) -> None:
     stored, case = measured.line_rate_mb_s, measured.case
     # Reports of before an MPI could do without TCP do not say so.
     over_tcp = environment.get("mpi_over_tcp", stored is not None)
-    found = _line_rate(extras["link_mbit_s"], extras["mtu"], case, mpi_over_tcp=over_tcp)
-    if not _same(stored, found):
+    mbit_s, mtu, rails = extras["link_mbit_s"], extras["mtu"], extras.get("rails") or ()
+    found = _line_rate(mbit_s, mtu, len(rails), case, mpi_over_tcp=over_tcp)
+    # Reports of before rails counted have the line rate of one.
+    of_one = _line_rate(mbit_s, mtu, 1, case, mpi_over_tcp=over_tcp)
+    if not (_same(stored, found) or _same(stored, of_one)):
         raise NetproofError(f"its line rate is {stored} MB/s, and its link has {found}")
     from_bytes = extras["line_rate_from_bytes"] if stored else 0
     if measured.peak_from != from_bytes:
@@ -341,16 +344,21 @@ def curve_from_json(values: dict[str, Any]) -> Curve:
 def line_rate_mb_s(partition: Partition, case: Case, *, mpi_over_tcp: bool) -> float | None:
     """The most that a case's bandwidth can be in MB/s.
 
-    None inside a node, where there is no link, and for an MPI that does not go over TCP.
+    None inside a node, where there is no link, and for an MPI that does not go over TCP. Of MPI it
+    is that of all rails together; a stream of TCP has one of them.
     """
-    return _line_rate(partition.link_mbit_s, partition.mtu, case, mpi_over_tcp=mpi_over_tcp)
+    rails = len(partition.rails)
+    return _line_rate(partition.link_mbit_s, partition.mtu, rails, case, mpi_over_tcp=mpi_over_tcp)
 
 
-def _line_rate(link_mbit_s: float, mtu: int, case: Case, *, mpi_over_tcp: bool) -> float | None:
+def _line_rate(
+    link_mbit_s: float, mtu: int, rails: int, case: Case, *, mpi_over_tcp: bool
+) -> float | None:
     if case.path == "inside" or not (mpi_over_tcp or case.function == "tcp"):
         return None
     factor = registry.function_of(case).over_link(case.ranks, case.ranks_per_node)
-    return factor * units.line_rate_mb_s(link_mbit_s, mtu)
+    links = 1 if case.function == "tcp" else max(1, rails)
+    return factor * links * units.line_rate_mb_s(link_mbit_s, mtu)
 
 
 def made(

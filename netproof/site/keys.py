@@ -222,7 +222,7 @@ class _OfNetwork(Written):
     switch: _Text = Field(description="the switch's name on site")
     nic: _Text = Field(description="the nodes' network card")
     driver: _Text = Field(description="its driver and version")
-    link_mbit_s: _Positive = Field(description="link rate in Mbit/s of 10⁶ bits")
+    link_mbit_s: _Positive = Field(description="rate of a link in Mbit/s of 10⁶ bits")
     mtu: Annotated[int, _obeying(_mtu)] = Field(description="MTU in bytes")
     interface: Annotated[str, _obeying(_interface)] = Field(
         description="IP interface of the nodes that leads over the switch"

@@ -18,6 +18,9 @@ BETWEEN = "between"
 VALUE = "{value}"
 """Stands for the value in what a launch is told."""
 
+WITH_COMMAS, WITH_COLONS = "{value,}", "{value:}"
+"""Likewise for a value of several words, which ``+`` joins, as libraries join theirs."""
+
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*[A-Za-z0-9_]*")
 
 
@@ -31,9 +34,15 @@ class Told:
     def of(self, value: str) -> Told:
         """With the value in its place."""
         return Told(
-            {name: text.replace(VALUE, value) for name, text in self.variables.items()},
-            tuple(word.replace(VALUE, value) for word in self.arguments),
+            {name: _placed(text, value) for name, text in self.variables.items()},
+            tuple(_placed(word, value) for word in self.arguments),
         )
+
+
+def _placed(text: str, value: str) -> str:
+    for place, mark in ((WITH_COMMAS, ","), (WITH_COLONS, ":")):
+        text = text.replace(place, value.replace("+", mark))
+    return text.replace(VALUE, value)
 
 
 @dataclass(frozen=True)
@@ -43,7 +52,8 @@ class Parameter:
     ``values``: by default, beside what is there without a word; ``in_bytes``: whether they are
     sizes; ``over_tcp``: how NPtcp is told, None where TCP has no such thing; ``libraries``: how MPI
     libraries are told, by how the site's name of the library begins; ``by_hook``: whether it is a
-    node's, which a site's hook sets, and no launch is told.
+    node's, which a site's hook sets, and no launch is told; ``of_rails``: whether its values are
+    the partition's rails, each alone and all together.
     """
 
     name: str
@@ -53,6 +63,18 @@ class Parameter:
     over_tcp: Told | None = None
     libraries: Mapping[str, Told] = field(default_factory=dict)
     by_hook: bool = False
+    of_rails: bool = False
+
+    def values_on(self, rails: Sequence[str]) -> tuple[str, ...]:
+        """Its values on a partition with these rails; NetproofError where it takes several."""
+        if not self.of_rails:
+            return self.values
+        if len(rails) < 2:
+            raise NetproofError(
+                f"{self.title}: the partition names no two rails in its extras, so that there is"
+                " nothing to choose: give it 'rails', or --values"
+            )
+        return (*rails, "+".join(rails))
 
     def of_the_network(self, protocol: str) -> bool:
         """Whether only messages between nodes have it: a card's, or of MPI over the network."""
@@ -113,6 +135,17 @@ PARAMETERS = (
             "MPICH": Told({"MPIR_CVAR_CH4_OFI_EAGER_THRESHOLD": VALUE}),
             "MVAPICH2": Told({"MV2_IBA_EAGER_THRESHOLD": VALUE}),
         },
+    ),
+    Parameter(
+        "rails",
+        "rails",
+        (),
+        in_bytes=False,
+        libraries={
+            "Open MPI": Told({"OMPI_MCA_btl_tcp_if_include": WITH_COMMAS}),
+            "MVAPICH2": Told({"MV2_IBA_HCA": WITH_COLONS}),
+        },
+        of_rails=True,
     ),
     Parameter("mtu", "MTU", ("1500", "4500", "9000"), in_bytes=False, by_hook=True),
     # Microseconds that a card waits for further packets before it interrupts.

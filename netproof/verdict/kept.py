@@ -49,7 +49,7 @@ from netproof.verdict.verdict import cases_of, complete, measured_again
 FORMAT = 1
 """Of what is kept; raised when a key changes its meaning or goes."""
 
-JUDGED_BY = 6
+JUDGED_BY = 7
 """Raised when the same session and bounds can get another verdict than before."""
 
 MOST_BYTES = 400_000_000

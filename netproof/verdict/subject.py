@@ -46,9 +46,11 @@ class Subject:
     ) -> Subject:
         """A case with what a report keeps of its partition, ``extras``."""
         settings = Settings.of_site(extras.get("criteria", {}), extras["line_rate_from_bytes"])
-        link = Link(extras["link_mbit_s"], extras["mtu"])
         # Extras of before there were rails may be of before interfaces were named.
         rails = tuple(extras.get("rails") or filter(None, [extras.get("interface")]))
+        # A stream of TCP has one of them.
+        links = 1 if measured.case.function == "tcp" else max(1, len(rails))
+        link = Link(links * extras["link_mbit_s"], extras["mtu"])
         return cls(measured, extras["switch"], settings, known, measured_on, link, rails)
 
     @property

@@ -106,6 +106,15 @@ def test_many_nodes_and_leaves_are_a_partition_with_the_cases_of_any(
     assert len(owed.cases) == len(usual.cases) > 0
 
 
+def test_a_partition_with_two_rails_says_so_and_has_no_twin(tmp_path, monkeypatch):
+    text = (TOPOLOGY.parent / "rails.yaml").read_text()
+    (one,) = partitions(text, tmp_path, monkeypatch)
+    assert (one["extras"]["rails"], one["extras"]["twin"]) == (["eth1", "eth2"], [])
+    assert ["OMPI_MCA_btl_tcp_if_include", "eth1,eth2"] in one["env_vars"]
+    (usual, *_) = partitions(TOPOLOGY.read_text(), tmp_path, monkeypatch)
+    assert (usual["extras"]["rails"], bool(usual["extras"]["twin"])) == ([], True)
+
+
 def test_reframe_looks_once_a_second_for_the_end_of_jobs_of_the_testbed_alone():
     general = site.gather(ROOT / "site-config")["general"]
     assert general == [{"poll_rate_min": 1, "target_systems": ["testbed"]}]

@@ -47,6 +47,8 @@ def status(folder: StateFolder) -> int:
             if reachable and not usable(said):
                 wrong.append(f"{node.name}: Slurm calls it {said}")
             print(_line(f"  {node.name}", *lines[node.name], said))
+            if switch.rails > 1:
+                print(_line(f"    {cables.RAIL}", *lines[f"{node.name} {cables.RAIL}"], "rail 2"))
     for twin in built.twins:
         one = twin.ends[0]
         said = f"healthy twin of {twin.switch.name}, no nodes of Slurm's"

@@ -14,8 +14,8 @@ def tune(
     parameter: Annotated[
         str | None,
         typer.Argument(
-            help="What to turn: socket-buffer, eager-limit, mtu, coalescing, algorithm, or an"
-            " environment variable.",
+            help="What to turn: socket-buffer, eager-limit, rails, mtu, coalescing, algorithm, or"
+            " an environment variable.",
             show_default=False,
         ),
     ] = None,

@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 from made_cables import SICK, TREE, links, mbps, ordered
+from made_topologies import SWITCH, read
 
 from ci.testbed import cables, topology_reading
 
@@ -86,3 +87,20 @@ def test_a_second_management_network_has_a_rate_of_its_own():
     assert mbps(cable) == (500, 500)
     assert mbps(found["tree-3"]) == (10, 10)
     assert not any("mgmt0" in name for name in links())
+
+
+def test_a_second_rail_is_like_the_first_without_the_faults_of_its_nodes(tmp_path):
+    switch = SWITCH.replace("cpus: 4", "cpus: 4, rails: 2")
+    topology = read(tmp_path, f"switches:\n  one: {switch}\n")
+    planted = {"one-1": {"rate": 0.5, "mtu": 1400}, "one": {"buffer": 20000}}
+    found = {cable.name: cable for cable in cables.cables(topology, planted)}
+    first, second = found["one-1"], found["one-1 eth2"]
+    assert (second.near.interface, second.near.address) == ("eth2", "198.18.101.1")
+    assert second.near.neighbours == ("198.18.101.2",)
+    assert (mbps(first), mbps(second)) == ((500, 500), (1000, 1000))
+    assert (first.near.mtu, second.near.mtu) == (1400, 1500)
+    assert {end.bucket.limit for end in second.ends} == {20000}
+    assert (second.far.interface, second.far.bridge) == ("R1-1", "R1")
+    assert cables.bridges(topology, {})[cables.SWITCHES, "R1"] == 1500
+    assert not any("eth2" in name for name in found if "twin" in name)
+    assert not any("eth2" in name for name in links())

@@ -56,6 +56,11 @@ def test_what_comes_with_the_testbed_has_64_nodes_and_four_leaves():
     assert [len(leaf.nodes) for leaf in tree.leaves] == [4, 4, 4, 4]
     # All nodes of a leaf can send over its uplink.
     assert tree.uplink_mbps == 4 * tree.link_mbps
+    (rails,) = topology_reading.load(FOLDER / "rails.yaml").switches
+    assert (rails.rails, [node.rail_address for node in rails.nodes]) == (
+        2,
+        ["198.18.101.1", "198.18.101.2"],
+    )
 
 
 def test_an_unknown_node_is_refused_with_the_names_of_all():

@@ -104,6 +104,8 @@ def test_faults_of_nodes_leaves_and_the_switch_are_kept_by_place(tmp_path):
         (("leaves: 3, ", ""), "uplink_mbps: there is no uplink without leaves"),
         (("uplink_mbps: 400", "uplink_mbps: fast"), "uplink_mbps: found 'fast'"),
         (("cpus: 4", "cpus: 4, mgmt_mbps: 0"), "mgmt_mbps: found 0"),
+        (("cpus: 4", "cpus: 4, rails: 3"), "rails: found 3; write a whole number from 1 to 2"),
+        (("cpus: 4", "cpus: 4, rails: 2"), "rails: a switch with leaves has one rail"),
         (("one:", "switch-nine:"), "the leaf switch-nine-leaf-3 has a name longer than 15"),
         (("cpus: 4", "cpus: 4, faults: 7"), "faults: must hold places"),
         (("cpus: 4", "cpus: 4, faults: {two-1: {rate: 0.5}}"), "two-1: no node or leaf of one"),

@@ -402,3 +402,13 @@ def test_a_twin_that_failed_or_lacks_a_size_fails_the_launch(twin_job, with_twin
     first, second = caught.value.reasons
     assert "393216" in first
     assert "tcp-between-oneway-twin.2, over the healthy twin, ended with status 3" in second
+
+
+def test_the_line_rate_of_mpi_is_that_of_all_rails_and_of_tcp_that_of_one(partition):
+    rails = partition.model_copy(update={"rails": ("eth1", "eth2")})
+    for function, links in (("tcp", 1), ("mpi", 2)):
+        case = Case("testbed", "gige", "mpich", "netpipe", function, 2, 1)
+        one, both = (
+            measured.line_rate_mb_s(it, case, mpi_over_tcp=True) for it in (partition, rails)
+        )
+        assert both == links * one

@@ -38,7 +38,7 @@ def test_any_variable_is_told_as_it_is_to_any_library():
 @pytest.mark.parametrize(
     ("name", "values", "said"),
     [
-        ("socket-bufer", (), "those are socket-buffer, eager-limit, mtu, coalescing, and any"),
+        ("socket-bufer", (), "those are socket-buffer, eager-limit, rails, mtu, coalescing, and any"),
         ("A=B", ("1",), "is no parameter"),
         ("UCX_RNDV_THRESH", (), "has no values of its own"),
     ],
@@ -46,6 +46,26 @@ def test_any_variable_is_told_as_it_is_to_any_library():
 def test_what_nobody_can_be_told_is_refused(name, values, said):
     with pytest.raises(NetproofError, match=said):
         parameters.found(name, values)
+
+
+def test_rails_are_told_each_alone_and_all_together_as_each_library_lists_them():
+    turned = parameters.found("rails", ())
+    assert turned.values_on(("eth1", "eth2")) == ("eth1", "eth2", "eth1+eth2")
+    told = turned.told(MPI, "Open MPI 5.0.11")
+    assert told.of("eth1").variables == {"OMPI_MCA_btl_tcp_if_include": "eth1"}
+    assert told.of("eth1+eth2").variables == {"OMPI_MCA_btl_tcp_if_include": "eth1,eth2"}
+    told = turned.told(MPI, "MVAPICH2 2.3.7")
+    assert told.of("mlx5_0+mlx5_1").variables == {"MV2_IBA_HCA": "mlx5_0:mlx5_1"}
+    with pytest.raises(NetproofError, match="rails: the partition names no two rails"):
+        turned.values_on(("eth1",))
+    with pytest.raises(NetproofError, match="how MPICH 5.0.2 is told its rails is not known"):
+        turned.told(MPI, "MPICH 5.0.2")
+
+
+def test_values_of_other_parameters_are_theirs_on_any_partition():
+    assert parameters.found("mtu", ()).values_on(()) == ("1500", "4500", "9000")
+    plus = parameters.found("UCX_TLS", ["rc+x"]).told(MPI, "whatever")
+    assert plus.of("rc+x").variables == {"UCX_TLS": "rc+x"}
 
 
 def test_a_library_without_it_is_named():
