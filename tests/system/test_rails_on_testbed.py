@@ -1,0 +1,53 @@
+"""Two rails on the testbed: what both carry together, and that one alone carries half."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.testbed]
+
+ROOT = Path(__file__).resolve().parents[2]
+
+SITE_FILES = {
+    "settings.py": """from pathlib import Path
+from netproof.site import site
+site_configuration = site.gather(Path(__file__).parent)
+""",
+    # The machine under the testbed may have other work; a rail more is twice the rate.
+    "testbed.py": f"""import runpy
+site = runpy.run_path({str(ROOT / "site-config" / "testbed.py")!r})
+site_configuration = site["site_configuration"]
+for partition in site_configuration["systems"][0]["partitions"]:
+    partition["extras"]["criteria"]["disturbance"] = {{"others": 1, "steal": 1}}
+""",
+}
+
+
+@pytest.fixture
+def settings(other_testbed, tmp_path) -> dict[str, str]:
+    """Of a command on a testbed with two rails, which reports into ``tmp_path``."""
+    topology = ROOT / "ci" / "testbed" / "rails.yaml"
+    other_testbed(topology)
+    site = tmp_path / "site"
+    site.mkdir()
+    for name, text in SITE_FILES.items():
+        (site / name).write_text(text)
+    report = str(tmp_path / "run-{sessionid}.json")
+    return {"RFM_REPORT_FILE": report, "RFM_CONFIG_PATH": str(site)}
+
+
+def test_each_rail_alone_carries_half_of_what_both_do(run, tmp_path, settings):
+    where = ("--system", "testbed:rails", "--environment", "openmpi5")
+    asked = ("netproof", "tune", "rails", *where, "--protocol", "mpi", "--rounds", "3", "--json")
+    ran = run(tmp_path, *asked, **settings)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    (swept,) = json.loads(ran.stdout)["sweeps"]
+    factors = {one["value"]: one["ranges"]["long"]["factor"] for one in swept["values"]}
+    assert sorted(factors) == ["eth1", "eth1+eth2", "eth2"]
+    # The default is both.
+    assert swept["recommended"] is None
+    assert 0.8 < factors["eth1+eth2"] < 1.25
+    assert max(factors["eth1"], factors["eth2"]) < 0.75
