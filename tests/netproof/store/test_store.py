@@ -197,7 +197,8 @@ def test_what_the_network_counted_is_kept_and_can_be_asked_for(store, tmp_path):
         launch = measured_test(document)["netproof_measured"]["launches"][0]
         launch |= added
         beside = {"environment": "other", "curve": launch["curve"], "crashes": []}
-        launch["peers"] = [{**beside, "counters": added["counters"]}, {**beside, "environment": "9"}]
+        counted = {**beside, "counters": added["counters"]}
+        launch["peers"] = [counted, {**beside, "environment": "9"}]
 
     report = altered(tmp_path, change)
     done = ingest(store, report)
