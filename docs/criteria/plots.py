@@ -1,4 +1,4 @@
-"""Draws the plots of docs/criteria.md from the curves recorded beside it.
+"""Draws the plots of docs/criteria.md from the curves and sessions recorded beside it.
 
     . ci/activate
     python docs/criteria/plots.py
@@ -8,109 +8,34 @@ The criteria themselves judge what is drawn: marks, bounds and subtitles are the
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-
 import altair as alt
+import session_plots
+from drawing import (
+    FAILS,
+    HERE,
+    OTHER,
+    PASSES,
+    SHADES,
+    cpu_seconds,
+    launches,
+    level_line,
+    lines,
+    marks,
+    panel,
+    recorded,
+    save,
+)
 
 from netproof import criteria
 from netproof.benchmarks import netpipe_reading
 from netproof.criteria import Bounds, Finding
-from netproof.measurement.curve import Curve
 from netproof.measurement.landmarks import landmarks
 from netproof.measurement.launches import median_curve
 from netproof.measurement.units import line_rate_mb_s
 
-HERE = Path(__file__).resolve().parent
 GIGE_MB_S = line_rate_mb_s(1000, 1500)
 FROM_BURSTS_UP = 65536
 """Below this size the testbed's token buckets let messages pass above the line rate."""
-PASSES, FAILS, OTHER = "#2a7f62", "#c0392b", "#7f8c8d"
-SHADES = {
-    PASSES: (PASSES, "#58a68b", "#8fcab5"),
-    FAILS: (FAILS, "#d9695e", "#eda59d"),
-}
-
-
-def recorded(name: str) -> Curve:
-    """One recorded launch."""
-    path = HERE / "curves" / f"{name}.np"
-    return netpipe_reading.read_file(path.read_text(), str(path), bidirectional=False).curve()
-
-
-def launches(name: str) -> list[Curve]:
-    """The recorded launches of a case, the curves NAME-1, NAME-2 and so on."""
-    return [recorded(path.stem) for path in sorted((HERE / "curves").glob(f"{name}-[0-9].np"))]
-
-
-def cpu_seconds(name: str) -> tuple[float, float]:
-    """CPU seconds and elapsed seconds of a recorded launch on its first node."""
-    elapsed, user, system = map(float, (HERE / "curves" / f"{name}.cpu").read_text().split())
-    return user + system, elapsed
-
-
-def lines(curves: Mapping[str, Curve], colours: Iterable[str], *, rate: bool) -> alt.Chart:
-    """Curves on logarithmic axes, time or bandwidth over size from 4 bytes up."""
-    rows = [
-        {"size": size, "value": value, "curve": label}
-        for label, curve in curves.items()
-        for size, value in zip(
-            curve.sizes, (curve.bandwidth_mb_s if rate else curve.time_us) or (), strict=True
-        )
-        if size >= 4
-    ]
-    scale = alt.Scale(type="log", nice=False)
-    return (
-        alt.Chart(alt.Data(values=rows))
-        .mark_line(point=alt.OverlayMarkDef(size=14))
-        .encode(
-            alt.X("size:Q", scale=scale, title="message size, bytes"),
-            alt.Y("value:Q", scale=scale, title="bandwidth, MB/s" if rate else "time, µs"),
-            alt.Color(
-                "curve:N",
-                title=None,
-                scale=alt.Scale(domain=list(curves), range=list(colours)),
-                legend=alt.Legend(orient="bottom", columns=1, labelLimit=400),
-            ),
-        )
-    )
-
-
-def marks(curve: Curve, findings: Iterable[Finding], *, rate: bool) -> alt.Chart:
-    """Rings around the sizes that findings name."""
-    values = (curve.bandwidth_mb_s if rate else curve.time_us) or ()
-    at = dict(zip(curve.sizes, values, strict=True))
-    rows = [{"size": f.size, "value": at[f.size]} for f in findings if f.size is not None]
-    return (
-        alt.Chart(alt.Data(values=rows))
-        .mark_point(size=220, color="black", strokeWidth=1.5)
-        .encode(alt.X("size:Q"), alt.Y("value:Q"))
-    )
-
-
-def level_line(value: float) -> alt.Chart:
-    """A dashed horizontal at a value of the y axis."""
-    return (
-        alt.Chart(alt.Data(values=[{"value": value}]))
-        .mark_rule(strokeDash=[5, 4], color=OTHER)
-        .encode(alt.Y("value:Q"))
-    )
-
-
-def panel(chart: alt.Chart | alt.LayerChart, title: str, told: Iterable[str]) -> alt.LayerChart:
-    """A chart of the common size under a title and findings' sentences."""
-    wrapped = [line for sentence in told for line in textwrap.wrap(sentence, 72)]
-    return alt.layer(chart).properties(
-        width=400,
-        height=260,
-        title=alt.TitleParams(title, subtitle=wrapped, anchor="start", subtitleFontSize=10),
-    )
-
-
-def save(name: str, *panels: alt.LayerChart) -> None:
-    """Panels side by side as an SVG beside this script."""
-    alt.hconcat(*panels).resolve_scale(color="independent").save(str(HERE / f"{name}.svg"))
 
 
 def along(name: str, criterion, *, rate: bool = False) -> None:
@@ -266,6 +191,7 @@ def main() -> None:
     along("dropout", criteria.dropout, rate=True)
     for plot in (envelope, score, confirm, line_rate, mpi_loss, landmark, cpu_cost):
         plot()
+    session_plots.draw()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,258 @@
+"""Draws the plots of docs/criteria.md that rest on more than single curves.
+
+``plots.py`` calls these: what several functions, environments and rank counts took in a recorded
+session of a healthy and of a sick switch, and what their nodes counted.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import altair as alt
+from drawing import FAILS, HERE, OTHER, PASSES, SHADES, launches, lines, marks, panel, save
+
+from netproof import criteria
+from netproof.benchmarks import registry
+from netproof.criteria import counted as counted_criterion
+from netproof.criteria.directions import directions
+from netproof.criteria.interface import CaseCurves, Companion, CountedLaunch
+from netproof.criteria.paths import CRITERION as PATH
+from netproof.criteria.paths import path_of
+from netproof.criteria.settings import Settings
+from netproof.measurement.case import Case
+from netproof.measurement.counters import Counters, counters
+from netproof.measurement.curve import Curve
+from netproof.measurement.launches import median_curve
+from netproof.measurement.payload import Payload
+
+JOBS = HERE.parents[1] / "tests" / "data" / "jobs"
+FROM_THE_LINK = 4096
+"""Below it, times of the testbed are those of its two CPUs."""
+RAIL = "eth1"
+SWITCHES = (("gige", "healthy", PASSES), ("sick gige", "sick", FAILS))
+"""Label, recorded session, colour."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Recorded:
+    """A case of a recorded session: its launches, and what was counted where that is kept."""
+
+    launches: tuple[Curve, ...]
+    counted: tuple[CountedLaunch, ...]
+
+    @property
+    def companion(self) -> Companion:
+        """As criteria take a case beside another one."""
+        return Companion(median_curve(self.launches), self.launches)
+
+
+def session(name: str) -> dict[tuple[str, str, int], Recorded]:
+    """The cases of a recorded session by environment, function and ranks."""
+    found = {}
+    for one in json.loads((HERE / "sessions" / f"{name}.json").read_text()):
+        curves = tuple(
+            Curve(*(tuple(launch[key]) for key in ("sizes", "time_us", "bandwidth_mb_s")))
+            if launch["bandwidth_mb_s"]
+            else Curve(tuple(launch["sizes"]), tuple(launch["time_us"]))
+            for launch in one["launches"]
+        )
+        counted = tuple(
+            CountedLaunch(number, Counters.from_json(values), Payload(None, "it is not kept"))
+            for number, values in enumerate(one.get("counters", ()), 1)
+        )
+        key = (one["environment"], one["function"], one["ranks"])
+        found[key] = Recorded(curves, counted)
+    return found
+
+
+def launch_spread() -> None:
+    """Three launches of the same case on each switch."""
+    sides = []
+    for label, case, colour in (("gige", "gige-tcp", PASSES), ("sick gige", "sick-tcp", FAILS)):
+        several = launches(case)
+        found = criteria.launch_spread(several, where=label)
+        curves = {f"{label}, launch {number}": one for number, one in enumerate(several, 1)}
+        chart = lines(curves, SHADES[colour], rate=False)
+        highest = max(several, key=lambda one: one.time_us[one.sizes.index(found.size)])
+        chart += marks(highest, [found], rate=False)
+        sides.append(panel(chart, f"launch spread: {found.level.value}", [found.why]))
+    save("launch-spread", *sides)
+
+
+def guidelines() -> None:
+    """Alltoall beside the messages that do its work, both of MPICH on 4 ranks."""
+    bounds = criteria.GuidelineSettings(least_size=FROM_THE_LINK)
+    sides = []
+    for label, name, colour in SWITCHES:
+        cases = session(name)
+        own = cases["mpich", "Alltoall", 4].companion
+        beside = {"Sendrecv": cases["mpich", "Sendrecv", 4].companion}
+        found = criteria.guidelines(
+            own.curve,
+            own.launches,
+            beside,
+            operation="Alltoall",
+            ranks=4,
+            where=label,
+            settings=bounds,
+            messages=True,
+        )
+        message = beside["Sendrecv"].curve
+        work = dataclasses.replace(
+            message, time_us=tuple(3 * time for time in message.time_us), bandwidth_mb_s=None
+        )
+        curves = {f"Alltoall, {label}": own.curve, "3 times Sendrecv": work}
+        chart = lines(curves, [colour, OTHER], rate=False) + marks(own.curve, [found], rate=False)
+        sides.append(panel(chart, f"guideline: {found.level.value}", [found.why]))
+    save("guideline", *sides)
+
+
+def agreement() -> None:
+    """IMB's PingPong beside NetPIPE over the same library and the same two nodes."""
+    bounds = criteria.AgreementSettings(least_size=FROM_THE_LINK)
+    sides = []
+    for label, name, colour in SWITCHES:
+        cases = session(name)
+        own, other = cases["mpich", "PingPong", 2].companion, cases["mpich", "mpi", 2].companion
+        found = criteria.agreement(own, {"NetPIPE mpi": other}, where=label, settings=bounds)
+        curves = {f"IMB PingPong, {label}": own.curve, "NetPIPE over MPI": other.curve}
+        chart = lines(curves, [colour, OTHER], rate=False) + marks(own.curve, [found], rate=False)
+        sides.append(panel(chart, f"agreement: {found.level.value}", [found.why]))
+    save("agreement", *sides)
+
+
+def growth() -> None:
+    """Alltoall on 2 and on 4 ranks."""
+    bounds = criteria.GrowthSettings(least_size=FROM_THE_LINK)
+    sides = []
+    for label, name, colour in SWITCHES:
+        cases = session(name)
+        more, fewer = (cases["mpich", "Alltoall", ranks].companion for ranks in (4, 2))
+        function = registry.function_of(Case("", "", "mpich", "imb", "Alltoall", 4, 1))
+        on_link = [function.messages_on_link(ranks, 1)[1] for ranks in (2, 4)]
+        explained = max(on_link[1] / on_link[0], 3.0)
+        found = criteria.growth(
+            more, fewer, where=label, against="2 ranks", explained=explained, settings=bounds
+        )
+        shrunk = criteria.monotony(
+            fewer, more, where=label, against="4 ranks", settings=bounds
+        )
+        curves = {f"4 ranks, {label}": more.curve, "2 ranks": fewer.curve}
+        chart = lines(curves, [colour, OTHER], rate=False) + marks(more.curve, [found], rate=False)
+        told = [found.why, f"monotony: {shrunk.why}"]
+        sides.append(panel(chart, f"growth: {found.level.value}", told))
+    save("growth", *sides)
+
+
+def floor() -> None:
+    """Open MPI with socket buffers as they come beside MPICH, and with the least beside those."""
+    bounds = criteria.FloorSettings(least_size=FROM_THE_LINK)
+    cases = session("healthy")
+    mpich, intel = (cases[name, "Alltoall", 4] for name in ("mpich", "intelmpi"))
+    usual, least = launches("gige-open-mpi"), launches("gige-open-mpi-least-buffers")
+    sides = []
+    for title, (own, own_name), (other, other_name), colour in (
+        ("Alltoall", (mpich.launches, "MPICH"), (intel.launches, "Intel MPI"), PASSES),
+        ("NetPIPE", (least, "least buffers"), (usual, "buffers as they come"), FAILS),
+    ):
+        found = criteria.floor(own, {other_name: other}, where=own_name, settings=bounds)
+        curves = {f"{title}, {own_name}": median_curve(own), other_name: median_curve(other)}
+        chart = lines(curves, [colour, OTHER], rate=False)
+        sides.append(panel(chart, f"floor: {found.level.value}", [found.why]))
+    save("floor", *sides)
+
+
+def bars(rows: Iterable[Mapping[str, object]], title: str, colour: str) -> alt.Chart:
+    """A bar for each row's ``name``, as long as its share ``value``."""
+    return (
+        alt.Chart(alt.Data(values=list(rows)))
+        .mark_bar(size=24, color=colour)
+        .encode(
+            alt.Y("name:N", title=None, axis=alt.Axis(labelLimit=200)),
+            alt.X("value:Q", title=title, axis=alt.Axis(format="%")),
+        )
+    )
+
+
+def retransmissions() -> None:
+    """What each node sent again while NetPIPE ran over TCP."""
+    settings = Settings.of_site({}, 0)
+    sides = []
+    for label, name, colour in SWITCHES:
+        counted = session(name)["mpich", "tcp", 2].counted
+        case = CaseCurves(label, None, None, (), None, counted=counted, rails=(RAIL,))
+        found = [
+            one
+            for one in counted_criterion.CRITERION.judge(case, settings)
+            if one.criterion == "retransmissions"
+        ]
+        shares = [
+            counted_criterion.sent_again(launch.counters, node.node)
+            for launch in counted
+            for node in launch.counters.nodes
+        ]
+        rows = [{"name": one.node, "value": one.value} for one in shares]
+        worst = max(found, key=lambda one: one.value or 0)
+        chart = bars(rows, "segments sent again", colour)
+        sides.append(panel(chart, f"retransmissions: {worst.level.value}", [worst.why]))
+    save("counters", *sides)
+
+
+def ways() -> None:
+    """What was lost on each way between the two nodes."""
+    sides = []
+    for label, name, colour in SWITCHES:
+        counted = session(name)["mpich", "tcp", 2].counted
+        found = directions(counted, (RAIL,), where=label)
+        if found is None:
+            raise SystemExit(f"{name}: both nodes did not send alike")
+        rows = [
+            {"name": f"from {node.node}", "value": share.value}
+            for launch in counted
+            for node in launch.counters.nodes
+            for share in [counted_criterion.sent_again(launch.counters, node.node)]
+        ]
+        chart = bars(rows, "segments sent again", colour)
+        sides.append(panel(chart, f"directions: {found.level.value}", [found.why]))
+    save("directions", *sides)
+
+
+def path() -> None:
+    """Which interfaces carried the payload: the one under test, and the management network."""
+    settings = Settings.of_site({}, 0)
+    sides = []
+    for label, job, colour in (("gige", "healthy", PASSES), ("set wrongly", "management", FAILS)):
+        launch = _recorded_step(JOBS / f"counters-{job}")
+        case = CaseCurves(label, None, None, (), None, counted=(launch,), rails=(RAIL,))
+        (found,) = PATH.judge(case, settings)
+        carried = path_of(launch, (RAIL,))
+        if isinstance(carried, str):
+            raise SystemExit(f"{job}: {carried}")
+        sent = {RAIL: carried.on_rails, **carried.elsewhere}
+        rows = [
+            {"name": name, "value": count / carried.payload} for name, count in sent.items()
+        ]
+        chart = bars(rows, "sent, as a share of the payload", colour)
+        sides.append(panel(chart, f"path: {found.level.value}", [found.why]))
+    save("path", *sides)
+
+
+def _recorded_step(folder: Path) -> CountedLaunch:
+    """The launch of NetPIPE between nodes that a recorded job has."""
+    errors = folder / "mpi-between-oneway.1.err"
+    text, nodes = errors.read_text(), ("gige-1", "gige-2")
+    case = Case("", "", "mpich", "netpipe", "mpi", 2, 1)
+    payload = registry.of(case).payload(case, "", text, nodes)
+    return CountedLaunch(1, counters(errors, text, set(nodes)), payload)
+
+
+def draw() -> None:
+    """Draw them all."""
+    for plot in (
+        *(launch_spread, guidelines, agreement, growth, floor),
+        *(retransmissions, path, ways),
+    ):
+        plot()
