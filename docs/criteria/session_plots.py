@@ -32,6 +32,8 @@ JOBS = HERE.parents[1] / "tests" / "data" / "jobs"
 FROM_THE_LINK = 4096
 """Below it, times of the testbed are those of its two CPUs."""
 RAIL = "eth1"
+LEAST_AXIS = 0.01
+"""Share that an axis of shares reaches at least."""
 SWITCHES = (("gige", "healthy", PASSES), ("sick gige", "sick", FAILS))
 """Label, recorded session, colour."""
 
@@ -137,9 +139,7 @@ def growth() -> None:
         found = criteria.growth(
             more, fewer, where=label, against="2 ranks", explained=explained, settings=bounds
         )
-        shrunk = criteria.monotony(
-            fewer, more, where=label, against="4 ranks", settings=bounds
-        )
+        shrunk = criteria.monotony(fewer, more, where=label, against="4 ranks", settings=bounds)
         curves = {f"4 ranks, {label}": more.curve, "2 ranks": fewer.curve}
         chart = lines(curves, [colour, OTHER], rate=False) + marks(more.curve, [found], rate=False)
         told = [found.why, f"monotony: {shrunk.why}"]
@@ -165,14 +165,21 @@ def floor() -> None:
     save("floor", *sides)
 
 
-def bars(rows: Iterable[Mapping[str, object]], title: str, colour: str) -> alt.Chart:
+def bars(rows: Iterable[Mapping[str, str | float]], title: str, colour: str) -> alt.Chart:
     """A bar for each row's ``name``, as long as its share ``value``."""
+    rows = list(rows)
+    most = max(LEAST_AXIS, *(float(row["value"]) for row in rows))
     return (
-        alt.Chart(alt.Data(values=list(rows)))
+        alt.Chart(alt.Data(values=rows))
         .mark_bar(size=24, color=colour)
         .encode(
             alt.Y("name:N", title=None, axis=alt.Axis(labelLimit=200)),
-            alt.X("value:Q", title=title, axis=alt.Axis(format="%")),
+            alt.X(
+                "value:Q",
+                title=title,
+                axis=alt.Axis(format="%"),
+                scale=alt.Scale(domain=[0, most]),
+            ),
         )
     )
 
@@ -232,9 +239,7 @@ def path() -> None:
         if isinstance(carried, str):
             raise SystemExit(f"{job}: {carried}")
         sent = {RAIL: carried.on_rails, **carried.elsewhere}
-        rows = [
-            {"name": name, "value": count / carried.payload} for name, count in sent.items()
-        ]
+        rows = [{"name": name, "value": count / carried.payload} for name, count in sent.items()]
         chart = bars(rows, "sent, as a share of the payload", colour)
         sides.append(panel(chart, f"path: {found.level.value}", [found.why]))
     save("path", *sides)
