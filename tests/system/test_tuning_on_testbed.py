@@ -111,11 +111,27 @@ def test_what_disturbed_every_launch_is_said_and_nothing_is_recommended(testbed,
     assert str(tmp_path / "tuning" / "run-socket-buffer-") in last
 
 
-class Killed:
-    """A sweep of the MTU that is killed, with all that belongs to it."""
+@pytest.fixture
+def lines(testbed) -> Iterator[None]:
+    """Packets of all nodes go through a delay line, in which nothing waits."""
+    command = [ROOT / "ci" / "testbed" / "testbed"]
+    subprocess.run([*command, "plant", "gige", "delay=0"], check=True, capture_output=True)
+    yield
+    subprocess.run([*command, "lift"], check=True, capture_output=True)
 
-    def __init__(self, folder: Path, run) -> None:
-        self.folder, self.run = folder, run
+
+def planted() -> list[str]:
+    """What `testbed status` says is planted."""
+    command = [ROOT / "ci" / "testbed" / "testbed", "status"]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return [line for line in said.splitlines() if line.startswith("FAULT ")]
+
+
+class Killed:
+    """A sweep of the MTU, or of ``name``, that is killed, with all that belongs to it."""
+
+    def __init__(self, folder: Path, run, name: str = "mtu", values: str = "1400,1300") -> None:
+        self.folder, self.run, self.name, self.values = folder, run, name, values
         self.settings = settings_of(folder, others=1)
         self.record = folder / "tuning" / "not-restored-testbed-gige.tsv"
 
@@ -130,9 +146,9 @@ class Killed:
 
     def begin(self) -> threading.Thread:
         """Start it in the background, its processes in a session of their own."""
-        values = ("--values", "1400,1300", "--rounds", "3")
+        values = ("--values", self.values, "--rounds", "3")
         own = ("setsid", "--wait", "bash", "-c", 'echo $$ >pid; exec "$@"', "-")
-        command = (*own, "netproof", "tune", "mtu", *WHERE, *values)
+        command = (*own, "netproof", "tune", self.name, *WHERE, *values)
 
         def sweep() -> None:
             self.ended = self.run(self.folder, *command, **self.settings)
@@ -201,6 +217,37 @@ def test_a_sweep_by_the_hook_that_ends_leaves_the_nodes_as_they_were(testbed, ru
     # Three times as many packets, each with its headers.
     assert value["ranges"]["long"]["factor"] < 1
     assert killed.mtus() == {"1500"}
+    assert not killed.record.exists()
+
+
+@pytest.mark.testbed
+def test_packets_that_are_gathered_cost_latency_and_are_so_no_more_afterwards(lines, run, tmp_path):
+    settings = settings_of(tmp_path, others=1)
+    values = ("--values", "0,400", "--rounds", "3", "--json")
+    ran = run(tmp_path, "netproof", "tune", "coalescing", *WHERE, *values, **settings)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    (swept,) = json.loads(ran.stdout)["sweeps"]
+    assert swept["recommended"] is None
+    short = {one["value"]: one["ranges"]["short"] for one in swept["values"]}
+    # Half of it on average at each end, beside some 30 µs.
+    assert short["400"]["interval"][1] < 0.5
+    assert short["0"]["interval"][0] < 1 < short["0"]["interval"][1]
+    assert planted() == ["FAULT gige delay=0"]
+
+
+@pytest.mark.testbed
+@pytest.mark.parametrize("after_s", [0.3, 2.0])
+def test_gathering_that_is_killed_is_restored_too(lines, run, tmp_path, after_s):
+    killed = Killed(tmp_path, run, "coalescing", "400,800")
+    began = killed.begin()
+    eventually(killed.record.exists, "nothing was noted")
+    time.sleep(after_s)
+    killed.kill_programs()
+    killed.kill_job()
+    began.join(60)
+    restored = run(tmp_path, "netproof", "tune", "--restore", *WHERE[:2], **killed.settings)
+    assert restored.returncode == 0, restored.stdout + restored.stderr
+    assert planted() == ["FAULT gige delay=0"]
     assert not killed.record.exists()
 
 

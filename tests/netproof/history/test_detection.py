@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -31,17 +32,22 @@ def test_of_a_series_without_a_value_nothing_is_said():
     assert followed.p_value == 1.0
 
 
-@given(seeds, st.sampled_from([0.2, -0.2]))
-@settings(max_examples=20, deadline=None, phases=[Phase.generate])
-def test_a_step_of_20_percent_is_found_by_the_third_night_and_dated(seed, size):
-    # Chance makes another change now and then, some nights before or after.
-    near = [c for c in follow(stepped(seed, size)).changes if c.open and abs(c.index - 60) <= 1]
-    (change,) = near
-    assert change.kind is ChangeKind.STEP
-    assert change.found in (61, 62)
-    # A step by chance right before it changes what it is relative to.
-    assert change.after == pytest.approx(100 * (1 + size), rel=0.04)
-    assert change.p_value < 1e-3
+def test_of_steps_of_20_percent_99_of_100_are_found_by_the_third_night_and_dated():
+    missed = 0
+    for seed, size in itertools.product(range(150), (0.2, -0.2)):
+        # Chance makes another change now and then, some nights before or after.
+        changes = follow(stepped(seed, size)).changes
+        near = [c for c in changes if c.open and abs(c.index - 60) <= 1]
+        if not near:
+            missed += 1
+            continue
+        (change,) = near
+        assert change.kind is ChangeKind.STEP
+        assert change.found in (61, 62)
+        # A step by chance right before it changes what it is relative to.
+        assert change.after == pytest.approx(100 * (1 + size), rel=0.04)
+        assert change.p_value < 1e-3
+    assert missed <= 3
 
 
 @given(seeds, st.sampled_from([1e-3, 7.0, 1e9]))

@@ -46,7 +46,7 @@ def test_a_missing_key_of_a_partition_is_refused(tmp_path, configuration, key):
         ("mtu", 100, "576 to 65535"),
         ("mtu", "1500", "found '1500', expected MTU in bytes (a whole number)"),
         ("link_mbit_s", 0, "not above 0"),
-        ("link_mbit_s", True, "found True, expected link rate in Mbit/s of 10⁶ bits (a whole"),
+        ("link_mbit_s", True, "found True, expected rate of a link in Mbit/s of 10⁶ bits (a whole"),
         ("switch", " ", "give a name"),
         ("max_message_bytes", 1000000, "no power of two"),
         ("rank_counts", [], "[16, 32, 64] for instance"),
