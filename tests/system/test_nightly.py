@@ -369,7 +369,9 @@ class TestOnTheTestbed:
         finally:
             set_state("UP")
         assert ran.returncode == 2, ran.stdout
-        assert "NOT JUDGED, 8 of 8 cases passed, 16 more could not be measured" in place.told
+        # A case may be inconclusive on a machine that something else uses.
+        passed = r"(8 of 8 cases passed|7 of 8 cases passed, 1 inconclusive)"
+        assert re.search(f"NOT JUDGED, {passed}, 16 more could not be measured", place.told)
         assert "8 cases of gige mpich NOT MEASURED: partition gige is DOWN" in place.told
         assert {one.get("message") for one in place.suite().iter("error")} == {
             "partition gige is DOWN"
