@@ -1,9 +1,9 @@
-"""How far a node's CPUs are apart before and after a launch inside it.
+"""How far a node's CPUs are apart in each half of a launch inside it.
 
 A hypervisor moves virtual CPUs between cores that share a cache and cores that do not. What two
-ranks of a node exchange then takes several times as long, by every library, for seconds. A site may
-name a command that prints how long two CPUs take to hand a cache line over, in ns. Inside a node,
-launches are compared next to each other only where that was alike at both ends of both.
+ranks of a node exchange then takes several times as long, by every library. A site may name a
+command that watches how long two CPUs take to hand a cache line over, in ns. Inside a node,
+launches are compared next to each other only where that was alike in both halves of both.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _BEGUN = re.compile(r"netproof pace on .*")
 _WHOLE = re.compile(r"netproof pace on [^\t]+\t([^\t]+)\tend")
 _ABSENT = "absent: "
 
-ENDS = 2
-"""How often it is read in a launch: before and after."""
+HALVES = 2
+"""How often it is told of a launch: the mean of each half."""
 
 
 @dataclass(frozen=True)
 class Pace:
-    """What was read at one end of a launch in an environment: ``ns``, or None and ``why``."""
+    """What was read in a half of a launch in an environment: ``ns``, or None and ``why``."""
 
     environment: str
     ns: float | None
@@ -43,12 +43,13 @@ class Pace:
 def paces(errors: Path, text: str, environment: str) -> tuple[Pace, ...]:
     """By ``text``, a step's standard error at ``errors``, in order; empty where it tells none.
 
-    Raises ParseError for a line that is damaged, and where there are more than ``ENDS``.
+    Raises ParseError for a line that is damaged, and where there are more than ``HALVES``.
     """
     lines = list(numbered(_BEGUN, text))
-    if len(lines) > ENDS:
+    if len(lines) > HALVES:
         number, found = lines[-1]
-        raise ParseError(str(errors), number, found[0], f"is a pace more than {ENDS} of one launch")
+        told = f"is a pace more than {HALVES} of one launch"
+        raise ParseError(str(errors), number, found[0], told)
     return tuple(_read(errors, number, found[0], environment) for number, found in lines)
 
 
@@ -82,8 +83,8 @@ def unlike(own: Sequence[Pace], others: Sequence[Pace], most: float) -> str:
         low, high = _ends(launch)
         if high > most * low:
             return (
-                f"the node's CPUs were {low:.0f} ns apart at one end of a launch in"
-                f" {launch[0].environment} and {high:.0f} ns at the other"
+                f"the node's CPUs were {low:.0f} ns apart in one half of a launch in"
+                f" {launch[0].environment} and {high:.0f} ns in the other"
             )
     near, far = sorted((own, others), key=_ends)
     (low, _), (_, high) = _ends(near), _ends(far)

@@ -250,10 +250,10 @@ def insist_on_pace(
 ) -> None:
     """Raises Incomplete where one inside a node lacks some that the partition asks for."""
     inside, told = case.ranks == case.ranks_per_node, len(launch.paces)
-    if partition.pace and inside and told != pace.ENDS:
+    if partition.pace and inside and told != pace.HALVES:
         errors = folder / f"{step}.err"
         raise Incomplete(
-            [f"{errors}: {step} told its node's pace {told} times and not before and after it"]
+            [f"{errors}: {step} told its node's pace {told} times and not for both of its halves"]
         )
 
 

@@ -98,7 +98,7 @@ class Launch:
     in other environments next to it, whose ``loads`` are among its own. ``counters``: what the
     network of its nodes counted, None of sessions before that was recorded; ``payload``: what it
     had to send between its nodes, known or not wherever there are counters. ``paces``: of a launch
-    inside a node, and of its ``peers``, before and after each, where the partition has a command
+    inside a node, and of its ``peers``, of both halves of each, where the partition has a command
     for that. ``exchanged``: what its ranks had to send to each other, None of sessions before that
     was recorded.
     """

@@ -443,7 +443,8 @@ def head(
     ]
     if partition.pace:
         # A file, since a launch in another environment has none of the job's variables.
-        lines.append(f"printf '%s\\n' {shlex.quote(shlex.join(partition.pace))} >{PACE_FILE}")
+        command = f'{shlex.join(partition.pace)} "$@"'
+        lines.append(f"printf '%s\\n' {shlex.quote(command)} >{PACE_FILE}")
     lines += [decider] if decider else []
     if describe_nodes:
         lines.append(node_facts.node_step(partition.interface))

@@ -299,9 +299,10 @@ class PartitionExtras(_OfBenchmarks):
     )
     pace: _Words = Field(
         [],
-        description="command, word by word, that prints how many ns two CPUs of its node take to"
-        " hand a cache line over, asked before and after each launch inside a node: for virtual"
-        " machines, whose CPUs the hypervisor moves",
+        description="command, word by word, that watches how many ns two CPUs of its node take to"
+        " hand a cache line over while a launch inside a node runs: called with the word `watch`,"
+        " it prints the means of the first and the second half of that time when its standard"
+        " input ends; for virtual machines, whose CPUs the hypervisor moves",
     )
     tuning_hook: _Words = Field(
         [],

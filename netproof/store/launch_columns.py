@@ -177,7 +177,7 @@ PEERS = {
 PACES = {
     "paces": StoreColumn(
         pa.list_(pa.struct([("environment", TEXT_TYPE), ("ns", NUMBER_TYPE), ("why", TEXT_TYPE)])),
-        "of a launch inside a node, and of its `peers`, before and after each: how long two of"
+        "of a launch inside a node, and of its `peers`, of both halves of each: how long two of"
         " the node's CPUs took to hand a cache line over, ns, or why that is not known; null"
         " without",
         True,

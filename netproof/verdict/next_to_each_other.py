@@ -22,7 +22,7 @@ NOT_TOGETHER = "they were not made next to each other"
 class OneOfTwo:
     """A launch of one of two configurations.
 
-    ``paces``: how far its node's CPUs were apart at both ends, empty where its site does not ask;
+    ``paces``: how far its node's CPUs were apart in both halves, empty where its site does not ask;
     ``noise``: what else the nodes did meanwhile.
     """
 

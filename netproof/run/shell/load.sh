@@ -39,17 +39,39 @@ load_after() {
         "$counted_before" "$counted" >&2
 }
 
-# pace_now NODE: how far its CPUs are apart, by the partition's command, which the job wrote into a
-# file; of a launch inside one node.
-pace_now() {
-    local said
+# Seconds in which the partition's command has to end when it is told to.
+PACE_ANSWERS_S=5
+
+# pace_begin: begins to watch how far the node's CPUs are apart, by the partition's command, which the
+# job wrote into a file; of a launch inside one node.
+pace_begin() {
+    paced=
     [ -e pace.sh ] && [ "${SLURM_STEP_NUM_NODES:-}" = 1 ] || return 0
-    if said=$(bash ./pace.sh 2>&1) && [[ $said == +([0-9.]) ]]; then
-        printf 'netproof pace on %s\t%s\tend\n' "$1" "$said" >&2
+    coproc PACE { exec bash ./pace.sh watch 2>&1; }
+    # A shell closes its own when the command has ended, whatever is still to be read.
+    exec 8<&"${PACE[0]}" 9>&"${PACE[1]}" {PACE[1]}>&-
+    paced=1
+}
+
+# pace_end NODE: a line for each half of what was watched, or why there is none. What ran meanwhile must
+# not have had 8 and 9 open.
+pace_end() {
+    local said= half
+    [ -n "$paced" ] || return 0
+    exec 9>&-
+    IFS= read -r -t "$PACE_ANSWERS_S" -d '' said <&8
+    exec 8<&-
+    said=${said%$'\n'}
+    if [[ $said =~ ^([0-9.]+)\ ([0-9.]+)$ ]]; then
+        for half in "${BASH_REMATCH[@]:1}"; do
+            printf 'netproof pace on %s\t%s\tend\n' "$1" "$half" >&2
+        done
         return
     fi
     said=${said//[[:cntrl:]]/ }
-    printf 'netproof pace on %s\tabsent: %s\tend\n' "$1" "${said:-the command said nothing}" >&2
+    for half in 1 2; do
+        printf 'netproof pace on %s\tabsent: %s\tend\n' "$1" "${said:-the command said nothing}" >&2
+    done
 }
 
 # state PID: the letter of its state in $state; fails where there is no such process.

@@ -11,16 +11,16 @@ scheduled=
 # A shell watches its program itself.
 if [ "$1" = bash ]; then run=("$@"); else run=(watched "$@"); fi
 if [ "${SLURM_LOCALID:?}" -eq 0 ]; then
-    pace_now "$node"
+    pace_begin
     network_before
     load_before
 fi
-time "${run[@]}"
+time "${run[@]}" 8<&- 9>&-
 status=$?
 [ -z "$scheduled" ] || echo "$scheduled" >&2
 if [ "$SLURM_LOCALID" -eq 0 ]; then
     load_after "$node"
     network_after "$node"
-    pace_now "$node"
+    pace_end "$node"
 fi
 exit "$status"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -25,5 +26,20 @@ def program(tmp_path_factory) -> Path:
 def test_two_cpus_hand_a_line_over_in_some_time(program):
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("this machine has one CPU")
-    ran = subprocess.run([program], capture_output=True, text=True, check=True)
-    assert 0 < int(ran.stdout) < 1_000_000
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([program, "watch"], **pipes) as watching:
+        time.sleep(1)
+        told, _ = watching.communicate()
+    assert watching.returncode == 0
+    halves = [int(half) for half in told.split()]
+    assert len(halves) == 2
+    assert all(0 < half < 1_000_000 for half in halves)
+
+
+def test_of_too_short_a_time_it_tells_nothing(program):
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("this machine has one CPU")
+    ran = subprocess.run([program, "watch"], input="", capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert "readings, and it takes 4" in ran.stderr
+    assert subprocess.run([program], capture_output=True, check=False).returncode == 2

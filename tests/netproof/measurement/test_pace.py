@@ -59,12 +59,12 @@ def test_launches_are_compared_where_the_cpus_were_as_far_apart():
 
 def test_cpus_that_were_moved_during_a_launch_are_not_as_far_apart():
     moved = [Pace("mpich", 148.0), Pace("mpich", 25.0)]
-    told = "25 ns apart at one end of a launch in mpich and 148 ns at the other"
+    told = "25 ns apart in one half of a launch in mpich and 148 ns in the other"
     assert told in unlike(moved, [Pace("intelmpi", 25.0)] * 2, 1.5)
 
 
 @pytest.mark.parametrize(("told", "whole"), [(0, False), (1, False), (2, True)])
-def test_a_launch_inside_a_node_tells_it_at_both_ends(told, whole):
+def test_a_launch_inside_a_node_tells_it_of_both_halves(told, whole):
     case = Case("s", "p", "e", "netpipe", "mpi", 2, 2, path="inside")
     launch = types.SimpleNamespace(paces=(Pace("e", 25.0),) * told)
     partition = types.SimpleNamespace(pace=["pace"])
@@ -81,15 +81,22 @@ def test_a_launch_inside_a_node_tells_it_at_both_ends(told, whole):
 @pytest.mark.parametrize(
     ("command", "nodes", "told"),
     [
-        ("echo 148", "1", Pace("mpich", 148.0)),
-        ("printf '2 CPUs\\nneeded\\n' >&2; exit 1", "1", Pace("mpich", None, "2 CPUs needed")),
-        ("echo 148 ns", "1", Pace("mpich", None, "148 ns")),
-        ("true", "1", Pace("mpich", None, "the command said nothing")),
-        ("echo 148", "2", None),
-        (None, "1", None),
+        ("echo 25 148", "1", (Pace("mpich", 25.0), Pace("mpich", 148.0))),
+        (
+            "printf '2 CPUs\\nneeded\\n' >&2; exit 1",
+            "1",
+            (Pace("mpich", None, "2 CPUs needed"),) * 2,
+        ),
+        ("echo 148", "1", (Pace("mpich", None, "148"),) * 2),
+        ("echo 25 148 ns", "1", (Pace("mpich", None, "25 148 ns"),) * 2),
+        # It is told to watch, and ends when the launch did.
+        ('echo "$(cat)25" "${1/watch/148}"', "1", (Pace("mpich", 25.0), Pace("mpich", 148.0))),
+        ("true", "1", (Pace("mpich", None, "the command said nothing"),) * 2),
+        ("echo 25 148", "2", ()),
+        (None, "1", ()),
     ],
 )
-def test_a_rank_tells_it_before_and_after_a_launch_inside_one_node(tmp_path, command, nodes, told):
+def test_a_rank_has_it_watched_while_a_launch_inside_one_node_runs(tmp_path, command, nodes, told):
     for sourced in ("load.sh", "counters.sh"):
         shutil.copy(SHELL / sourced, tmp_path)
     if command is not None:
@@ -103,7 +110,7 @@ def test_a_rank_tells_it_before_and_after_a_launch_inside_one_node(tmp_path, com
         text=True,
         check=True,
     )
-    assert paces(ERRORS, ran.stderr, "mpich") == (() if told is None else (told, told))
+    assert paces(ERRORS, ran.stderr, "mpich") == told
 
 
 def test_it_is_none_of_a_launchs_last_words(tmp_path):

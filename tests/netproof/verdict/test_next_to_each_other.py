@@ -47,7 +47,7 @@ def test_what_was_moved_while_it_ran_counts_with_nothing():
     rounds = [(one(1, (25.0, 150.0)), one(10, NEAR)), (one(2, NEAR), one(20, NEAR))]
     assert times(rounds) == [(2, 20)]
     (_, left) = paired(rounds, MOST)
-    assert "25 ns apart at one end of a launch in mpi and 150 ns at the other" in left.why[0]
+    assert "25 ns apart in one half of a launch in mpi and 150 ns in the other" in left.why[0]
 
 
 def test_what_was_disturbed_counts_with_nothing():
