@@ -57,9 +57,9 @@ def undecided(several: Sequence[Done]) -> Undecided:
         confirm = subject.settings.confirm
         enough = len(done.launches) >= confirm.launches
         if done.asked.peers:
-            in_vain = enough and disturbing.never_calm(subject)
             if done.asked.paired:
                 enough = len(done.launches) >= pairs_needed(done.asked.subject)
+            in_vain = enough and disturbing.never_calm(subject)
             made = len(done.launches) >= done.asked.rounds()
             if not made and not in_vain:
                 rulings = _comparing(subject, done.asked.peers, done.asked.baseline)

@@ -681,8 +681,8 @@ class TestCompared:
             [dataclasses.replace(one, loads=(BUSY,)) for one in kept.subject.measured.launches]
         )
         kept = dataclasses.replace(kept, subject=dataclasses.replace(kept.subject, measured=busy))
-        astride = [self.next_to(launched_on(kept, n), 5.0, 20.0) for n in (2, 4)]
-        busy = [self.next_to(launched_on(kept, n, loads=(BUSY,)), 5.0, 20.0) for n in (2, 4)]
+        astride = [self.next_to(launched_on(kept, n), 5.0, 20.0) for n in (5, 6)]
+        busy = [self.next_to(launched_on(kept, n, loads=(BUSY,)), 5.0, 20.0) for n in (5, 6)]
         assert [bool(undecided([done])) for done in astride] == [True, True]
         assert [bool(undecided([done])) for done in busy] == [True, False]
         assert set(further_rounds.decisions([kept], 9, Path("/nowhere"))) == set(range(3, 10))
