@@ -9,7 +9,6 @@
  * and goes before what they do where it may. It ends with 1 where there were too few readings.
  */
 #define _GNU_SOURCE
-#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -62,7 +61,7 @@ static int meet(int side, int64_t at) {
     return 0;
 }
 
-/* One side sets the line and the other clears it; seconds of the quickest of several batches. */
+/* One side sets the line and the other clears it; ns of the quickest of several batches, or -1. */
 static int64_t hand_over(int side, int64_t until) {
     int64_t quickest = -1;
     for (int done = 0; done < BATCHES; done++) {

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from made_site import settings_of
 
 pytestmark = [pytest.mark.testbed]
 
@@ -23,22 +24,6 @@ TOPOLOGY = """switches:
 """
 """Two leaves of four nodes, whose uplink carries what one node can send."""
 
-SITE_FILES = {
-    "settings.py": """from pathlib import Path
-from netproof.site import site
-site_configuration = site.gather(Path(__file__).parent)
-""",
-    # The machine under the testbed may have other work; what waits for the uplink waits far longer.
-    "testbed.py": f"""import runpy
-site = runpy.run_path({str(ROOT / "site-config" / "testbed.py")!r})
-site_configuration = site["site_configuration"]
-for partition in site_configuration["systems"][0]["partitions"]:
-    partition["extras"]["criteria"]["disturbance"] = {{"others": 1, "steal": 1}}
-    partition["extras"]["load"] = {{"repetitions": 8, "most": 1.05}}
-""",
-}
-
-
 COMMAND = (
     *("netproof", "load", "--system", "testbed:tree", "--environment", "mpich"),
     *("--victims", "bandwidth", "--aggressors", "one-to-one", "--rounds", "3"),
@@ -55,14 +40,7 @@ def shared_uplink(other_testbed, tmp_path_factory) -> None:
 @pytest.fixture
 def settings(shared_uplink, tmp_path) -> dict[str, str]:
     """Of a command on a site that has this testbed, which reports into ``tmp_path``."""
-    site = tmp_path / "site"
-    site.mkdir()
-    for name, text in SITE_FILES.items():
-        (site / name).write_text(text)
-    return {
-        "RFM_REPORT_FILE": str(tmp_path / "run-{sessionid}.json"),
-        "RFM_CONFIG_PATH": str(site),
-    }
+    return settings_of(tmp_path, load={"repetitions": 8, "most": 1.05})
 
 
 def test_crossing_a_shared_uplink_costs_far_more_than_staying_within_a_leaf(

@@ -6,37 +6,18 @@ import json
 from pathlib import Path
 
 import pytest
+from made_site import settings_of
 
 pytestmark = [pytest.mark.testbed]
 
 ROOT = Path(__file__).resolve().parents[2]
 
-SITE_FILES = {
-    "settings.py": """from pathlib import Path
-from netproof.site import site
-site_configuration = site.gather(Path(__file__).parent)
-""",
-    # The machine under the testbed may have other work; a rail more is twice the rate.
-    "testbed.py": f"""import runpy
-site = runpy.run_path({str(ROOT / "site-config" / "testbed.py")!r})
-site_configuration = site["site_configuration"]
-for partition in site_configuration["systems"][0]["partitions"]:
-    partition["extras"]["criteria"]["disturbance"] = {{"others": 1, "steal": 1}}
-""",
-}
-
 
 @pytest.fixture
 def settings(other_testbed, tmp_path) -> dict[str, str]:
     """Of a command on a testbed with two rails, which reports into ``tmp_path``."""
-    topology = ROOT / "ci" / "testbed" / "rails.yaml"
-    other_testbed(topology)
-    site = tmp_path / "site"
-    site.mkdir()
-    for name, text in SITE_FILES.items():
-        (site / name).write_text(text)
-    report = str(tmp_path / "run-{sessionid}.json")
-    return {"RFM_REPORT_FILE": report, "RFM_CONFIG_PATH": str(site)}
+    other_testbed(ROOT / "ci" / "testbed" / "rails.yaml")
+    return settings_of(tmp_path)
 
 
 def test_each_rail_alone_carries_half_of_what_both_do(run, tmp_path, settings):

@@ -14,34 +14,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from made_site import settings_of
 
 ROOT = Path(__file__).resolve().parents[2]
 WHERE = ("--system", "testbed:gige", "--environment", "mpich")
-
-SITE_FILES = {
-    "settings.py": """from pathlib import Path
-from netproof.site import site
-site_configuration = site.gather(Path(__file__).parent)
-""",
-    "testbed.py": f"""import runpy
-site = runpy.run_path({str(ROOT / "site-config" / "testbed.py")!r})
-site_configuration = site["site_configuration"]
-for partition in site_configuration["systems"][0]["partitions"]:
-    partition["extras"]["criteria"]["disturbance"] = {{"others": OTHERS, "steal": OTHERS}}
-""",
-}
-
-
-def settings_of(folder: Path, *, others: int) -> dict[str, str]:
-    """Of a command that reports into ``folder``; a launch is disturbed above ``others`` (1: never).
-
-    The machine under the testbed may have other work, and what is planted is far larger.
-    """
-    site = folder / "site"
-    site.mkdir()
-    for name, text in SITE_FILES.items():
-        (site / name).write_text(text.replace("OTHERS", str(others)))
-    return {"RFM_REPORT_FILE": str(folder / "run-{sessionid}.json"), "RFM_CONFIG_PATH": str(site)}
 
 
 @contextlib.contextmanager

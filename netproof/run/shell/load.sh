@@ -60,6 +60,7 @@ pace_end() {
     [ -n "$paced" ] || return 0
     exec 9>&-
     IFS= read -r -t "$PACE_ANSWERS_S" -d '' said <&8
+    [ "$?" -le 128 ] || said="the command did not end within $PACE_ANSWERS_S s of the end of its input"
     exec 8<&-
     said=${said%$'\n'}
     if [[ $said =~ ^([0-9.]+)\ ([0-9.]+)$ ]]; then
