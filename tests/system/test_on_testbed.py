@@ -165,14 +165,16 @@ def test_a_run_keeps_what_how_where_and_in_which_order_it_measured(small):
     assert len(checks) == 5
     for name, check in checks.items():
         kept = check.measured
-        (launch,) = kept["launches"]
-        nodes = {rank["node"] for rank in launch["ranks"]}
         assert check.result == "pass"
         assert kept["case"]["environment"] == "intelmpi"
-        assert nodes == ({"gige-1"} if "inside" in name else {"gige-1", "gige-2"})
-        assert launch["order"] >= 1
         assert kept["seed"] > 0
-        assert all(0 < rank["cpu_s"] < 4 * rank["wall_s"] for rank in launch["ranks"])
+        # One of them, and others after it where it was disturbed.
+        assert kept["launches"]
+        for launch in kept["launches"]:
+            nodes = {rank["node"] for rank in launch["ranks"]}
+            assert nodes == ({"gige-1"} if "inside" in name else {"gige-1", "gige-2"})
+            assert launch["order"] >= 1
+            assert all(0 < rank["cpu_s"] < 4 * rank["wall_s"] for rank in launch["ranks"])
         assert kept["partition_extras"]["switch"] == "gige"
         assert len(kept["curve"]["sizes"]) == len(kept["curve"]["time_us"])
     orders = [checks[name].measured["launches"][0]["order"] for name in checks if "bi" in name]

@@ -86,16 +86,21 @@ state() {
 # watched COMMAND...: runs it and leaves in $scheduled a line on how the kernel scheduled its first
 # thread: its context switches, and the ns that it waited for a CPU. That can be read between the end
 # of a process and the moment when its parent takes note of it. So the parent is a shell of its own
-# that stops itself for as long; a pipe which only COMMAND holds open tells when it ended.
+# that stops itself for as long, and COMMAND begins when it has; a pipe which only COMMAND holds open
+# tells when it ended.
 watched() {
     local told out reaper pid state voluntary= involuntary= waited= key value status killed
     exec {out}>&1
     exec {told}< <(
         exec {pipe}>&1 1>&"$out" {out}>&-
-        "$@" <&0 &
+        reaper=$BASHPID
+        {
+            while state "$reaper" && [ "$state" != T ]; do :; done
+            exec "$@"
+        } <&0 &
         echo "$!" >&"$pipe"
         exec {pipe}>&-
-        kill -STOP "$BASHPID"
+        kill -STOP "$reaper"
         wait "$!"
     )
     reaper=$!
@@ -113,8 +118,6 @@ watched() {
         esac
     done 2>/dev/null </proc/"$pid"/status
     read -r _ waited _ 2>/dev/null </proc/"$pid"/schedstat
-    # A stop that came after it would be for ever.
-    while state "$reaper" && [[ $state == [RSD] ]]; do :; done
     kill -CONT "$reaper" 2>/dev/null
     wait "$reaper"
     status=$?

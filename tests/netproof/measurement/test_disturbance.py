@@ -227,14 +227,14 @@ def test_a_site_sets_the_bounds_and_is_told_what_is_none():
         assert reason in str(caught.value)
 
 
-def rank(tmp_path: Path, *command: str) -> subprocess.CompletedProcess[str]:
+def rank(tmp_path: Path, *command: str, **further: str) -> subprocess.CompletedProcess[str]:
     """A rank of a step that is run without Slurm."""
     for script in JOB.glob("*.sh"):
         shutil.copy(script, tmp_path)
     return subprocess.run(
         ["bash", "./rank.sh", *command],
         cwd=tmp_path,
-        env={"PATH": "/usr/bin:/bin", "SLURM_PROCID": "0", "SLURM_LOCALID": "0"},
+        env={"PATH": "/usr/bin:/bin", "SLURM_PROCID": "0", "SLURM_LOCALID": "0", **further},
         capture_output=True,
         text=True,
         input="read by the rank\n",
@@ -250,6 +250,13 @@ def test_a_rank_keeps_its_status_input_and_output(tmp_path):
     assert one.absent == ()
     assert one.voluntary > 0
     assert len(disturbance.loads(ERRORS, ran.stderr, job_files.cpu_by_node(ran.stderr))) == 1
+
+
+def test_a_rank_that_ends_before_its_shell_comes_to_run_again_is_told_whole(tmp_path):
+    slow = {"BASH_FUNC_kill%%": '() { sleep 0.3; builtin kill "$@"; }'}
+    ran = rank(tmp_path, "true", **slow)
+    (one,) = disturbance.scheduled(ERRORS, ran.stderr).values()
+    assert (ran.returncode, one.absent) == (0, ())
 
 
 def test_a_rank_that_a_signal_ended_says_so(tmp_path):
