@@ -1,8 +1,8 @@
-"""What the network does under load; nothing unless -S names what congests."""
+"""What the network does under load, and for long; nothing unless -S names what or how long."""
 
 import reframe as rfm
 
-from netproof.run.rfm import LoadCheck, LoadLaunches
+from netproof.run.rfm import LoadCheck, LoadLaunches, TailsCheck, TailsLaunches
 
 
 @rfm.simple_test
@@ -15,3 +15,15 @@ class Load(LoadCheck):
     """Reads what that job measured."""
 
     launched_by = LoadJob
+
+
+@rfm.simple_test
+class TailsJob(TailsLaunches):
+    """Short messages between two nodes, each call timed."""
+
+
+@rfm.simple_test
+class Tails(TailsCheck):
+    """Reads what that job measured."""
+
+    launched_by = TailsJob

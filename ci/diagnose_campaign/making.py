@@ -7,20 +7,17 @@ import random
 import re
 import subprocess
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from ci.campaigns.altered_site import altered_site
+from ci.campaigns.attempting import attempt
 from ci.campaigns.cluster import Testbed
-from ci.campaigns.errors import CannotRunError, TooLongError
 from ci.campaigns.keeping import ROOT, insist_on_code, locked, make_each
-from ci.campaigns.machine import limited, wait_until_quiet
-from ci.campaigns.telling import now
 from ci.diagnose_campaign.judging import judge, not_judged
 from ci.diagnose_campaign.kinds import HEALTHY, KINDS, MANAGEMENT, UNDER_TEST
 from ci.diagnose_campaign.records import (
-    SITE,
     Campaign,
     Found,
     Judged,
@@ -103,10 +100,7 @@ def launching_on(node: str) -> bool:
     return any(re.fullmatch(r"\d+\.\d+", step) for step in asked.stdout.split())
 
 
-MISLED = """import runpy
-
-site_configuration = runpy.run_path({site!r})["site_configuration"]
-(system,) = site_configuration["systems"]
+MISLED = """(system,) = site_configuration["systems"]
 for one in [*system["partitions"], *site_configuration["environments"]]:
     one["env_vars"] = [
         [name, {wrong!r} if value == {right!r} else value]
@@ -119,12 +113,7 @@ def site_settings(run: Run, folder: Path) -> dict[str, str]:
     """Variables for the topology of a run, and for a site that leads MPI astray where it has to."""
     settings = {"NETPROOF_TOPOLOGY": str(topology_file(run.topology))}
     if run.kind != HEALTHY and KINDS[run.kind].misleads:
-        place = folder / "site-config"
-        place.mkdir()
-        (place / "settings.py").write_text(SITE.with_name("settings.py").read_text())
-        text = MISLED.format(site=str(SITE), wrong=MANAGEMENT, right=UNDER_TEST)
-        (place / SITE.name).write_text(text)
-        settings["RFM_CONFIG_PATH"] = str(place)
+        settings |= altered_site(folder, MISLED.format(wrong=MANAGEMENT, right=UNDER_TEST))
     return settings
 
 
@@ -168,29 +157,17 @@ def measure(run: Run, settings: Settings, folder: Path, lock: int) -> Judged:
 
 def make(run: Run, campaign: Campaign, testbed: Testbed, folder: Path, lock: int) -> Result:
     """Make one run, all of it in ``folder``. Raises CannotRunError where none can be made."""
-    settings, started = campaign.settings, now()
-    wall_s, before, after = 0.0, (), ()
-    try:
-        testbed.up(topology_file(run.topology))
-        # A busy CPU that is planted is no noise.
-        wait_until_quiet(settings)
-        before = os.getloadavg()
-        average = ", ".join(f"{one:.2f}" for one in before)
-        print(f"{run.number}/{len(campaign.runs)} {run}: load average {average}", flush=True)
-        with planted(run, testbed, settings):
-            begun = time.monotonic()
-            try:
-                with limited(settings.run_limit_s):
-                    judged = measure(run, settings, folder, lock)
-            finally:
-                wall_s, after = time.monotonic() - begun, os.getloadavg()
-    except CannotRunError:
-        raise
-    except (NetproofError, TooLongError, OSError) as error:
-        judged = not_judged(str(error))
-        # Of what went wrong nothing may be left to disturb the next run.
-        testbed.begin_anew()
-    return Result(run, judged, started, wall_s, before, after)
+    settings = campaign.settings
+    made = attempt(
+        f"{run.number}/{len(campaign.runs)} {run}",
+        settings,
+        testbed,
+        topology_file(run.topology),
+        lambda: measure(run, settings, folder, lock),
+        not_judged,
+        planted(run, testbed, settings),
+    )
+    return Result(run, made.judged, made.started, made.wall_s, made.before, made.after)
 
 
 def go_on(folder: Path) -> None:

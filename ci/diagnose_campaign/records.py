@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ci.campaigns import keeping
+from ci.campaigns.altered_site import SITE
 from ci.campaigns.errors import CannotRunError
 from ci.campaigns.keeping import ROOT
 from ci.diagnose_campaign.kinds import HEALTHY, KINDS, SAID, Kind, Measured
@@ -18,7 +19,6 @@ from ci.testbed.faults import Value
 from netproof.site import site
 from netproof.site.site_file import JUDGE_ENVIRONMENT
 
-SITE = ROOT / "site-config" / "testbed.py"
 RUNS, HEALTHY_RUNS = 10, 30
 """Aim: so many runs of each kind of fault, and so many healthy ones."""
 LEAST_RIGHT = 0.9

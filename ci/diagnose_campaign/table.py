@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from statistics import median
 
-from ci.campaigns.telling import row, upper_limit
+from ci.campaigns.telling import described, row, told, upper_limit
 from ci.diagnose_campaign.kinds import HEALTHY, SAID
 from ci.diagnose_campaign.records import HEALTHY_RUNS, LEAST_RIGHT, RUNS, Campaign, Found, Result
 from netproof.diagnosis.diagnosis import Outcome
@@ -44,7 +44,7 @@ HEAD = (
 
 def table(campaign: Campaign, results: Sequence[Result]) -> str:
     """What a campaign found, as Markdown."""
-    lines = [_described(campaign, results), "", row(HEAD), row(["---"] * len(HEAD))]
+    lines = [described("Smoke runs", campaign, results), "", row(HEAD), row(["---"] * len(HEAD))]
     for name, said in SAID.items():
         several = [one for one in results if one.run.kind == name]
         if several:
@@ -57,18 +57,6 @@ def table(campaign: Campaign, results: Sequence[Result]) -> str:
     aims = missed(campaign, results)
     lines += ["", *(f"- MISSED: {sentence}." for sentence in aims)] if aims else ["", "Aims met."]
     return "\n".join(lines)
-
-
-def _described(campaign: Campaign, results: Sequence[Result]) -> str:
-    settings, machine = campaign.settings, campaign.machine
-    days = sorted({result.started[:10] for result in results})
-    when = f", {' to '.join(dict.fromkeys((days[0], days[-1])))}" if days else ""
-    loads = [result.before[0] for result in results if result.before]
-    load = f" Load average before a run: {min(loads):.2f} to {max(loads):.2f}." if loads else ""
-    return (
-        f"Smoke runs, seed {settings.seed}, {machine['cpus']} CPUs, Linux {machine['kernel']}, code"
-        f" {campaign.code}{when}.{load}"
-    )
 
 
 def _cells(results: Sequence[Result]) -> list[str]:
@@ -86,10 +74,4 @@ def _cells(results: Sequence[Result]) -> list[str]:
 
 
 def _told(result: Result) -> str:
-    run = result.run
-    facts = [f"seed {run.seed}", result.started, f"{result.wall_s:.0f} s"]
-    facts.append(", ".join(run.environments))
-    if result.before and result.after:
-        facts.append(f"load average {result.before[0]:.1f} to {result.after[0]:.1f}")
-    said = " · ".join(result.judged.said) or "nothing was found"
-    return f"- run {run.number}, {run} ({', '.join(facts)}): **{result.judged.found}**: {said}"
+    return told(result, result.judged.found, result.judged.said or ("nothing was found",))

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from ci import machine_load
+from ci.campaigns.altered_site import SITE
 from ci.campaigns.cluster import Testbed
 from ci.campaigns.errors import CannotRunError, TooLongError
 from ci.campaigns.keeping import ROOT, insist_on_code, locked, make_each
@@ -39,9 +40,6 @@ from netproof.site.site_file import JUDGE_ENVIRONMENT
 
 HEALTHY_TOPOLOGY = ROOT / "ci" / "testbed" / "topology.yaml"
 SICK_TOPOLOGY = ROOT / "docs" / "criteria" / "sick-switch.yaml"
-
-
-SITE = ROOT / "site-config" / "testbed.py"
 
 
 def launches_in(folder: Path) -> Launches | None:

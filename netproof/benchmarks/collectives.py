@@ -42,6 +42,10 @@ MOST_ON_LINK: dict[str, Callable[[int, int], int]] = {
 """The most message sizes on one node's link, by operation, of ranks and ranks a node."""
 
 
+OF_ONE_RANK = frozenset(("Bcast", "Reduce", "Gather", "Gatherv", "Scatter", "Scatterv"))
+"""Operations in which all messages come from one rank, or go to it."""
+
+
 def between(pairs: Iterable[tuple[str, str]]) -> int:
     """How many of these pairs of nodes are two."""
     return sum(first != second for first, second in pairs)

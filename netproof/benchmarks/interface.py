@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-from netproof.benchmarks.collectives import MOST_ON_LINK
+from netproof.benchmarks.collectives import MOST_ON_LINK, OF_ONE_RANK
 from netproof.benchmarks.message_sizes import ITS_OWN, ListedSizes, MessageSizes
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.payload import Exchanged, Payload
+
+ONE_WAY, BOTH_WAYS = "oneway", "bidirectional"
+"""Directions of a case."""
 
 BOTH_DIRECTIONS = 2.0
 """Link factor of a function whose rate counts what is sent and what is received."""
@@ -57,6 +60,12 @@ class Function:
         return (
             self.rated and not self.single and (self.pair or self.pairs) and self.link_factor == 1
         )
+
+    @property
+    def direction(self) -> str:
+        """Whether messages between two ranks go ``oneway`` at any moment, or ``bidirectional``."""
+        in_turns = self.ping_pong or self.streams or self.collective in OF_ONE_RANK
+        return ONE_WAY if in_turns else BOTH_WAYS
 
     @property
     def element_bytes(self) -> int:
@@ -120,7 +129,7 @@ class Printed:
     function: str
     ranks: int | None
     curve: Callable[[], Curve]
-    direction: str = "oneway"
+    direction: str = ONE_WAY
     groups: int = 1
     group: int | None = None
     remark: str = ""

@@ -9,7 +9,13 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, field_validator
 
-from netproof.benchmarks.interface import Benchmark, Function, KindOfCurve
+from netproof.benchmarks.interface import (
+    BOTH_WAYS,
+    ONE_WAY,
+    Benchmark,
+    Function,
+    KindOfCurve,
+)
 from netproof.benchmarks.message_sizes import ITS_OWN, MessageSizes
 from netproof.benchmarks.netpipe_reading import (
     COLUMNS,
@@ -30,7 +36,7 @@ PROTOCOLS = ("tcp", "mpi")
 PATHS = ("between", "inside")
 """Between two nodes, and between two ranks of one node."""
 
-DIRECTIONS = ("oneway", "bidirectional")
+DIRECTIONS = (ONE_WAY, BOTH_WAYS)
 
 LEAST_TRIALS = 3
 """How often NetPIPE 3.7.2 measures a size; 7 times where it was built with FINAL (netpipe.h)."""

@@ -24,6 +24,7 @@ from netproof.commands.verbs import (
     site,
     store,
     study,
+    tails,
     tune,
     verdict,
 )
@@ -78,6 +79,7 @@ app.command("verdict")(verdict.verdict)
 app.command("diagnose")(diagnose.diagnose)
 app.command("tune")(tune.tune)
 app.command("load")(load.load)
+app.command("tails")(tails.tails)
 app.command("show")(show.show_session)
 app.command("compare")(compare.compare_sessions)
 app.command("ingest")(ingest.ingest)

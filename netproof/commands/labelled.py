@@ -13,10 +13,12 @@ from typing import Any
 
 from rich.console import Console
 
+from netproof.benchmarks.registry import OF_PAIRS
 from netproof.errors import NetproofError
 from netproof.present import documents, tables
 from netproof.session import labelled
 from netproof.site import shipped
+from netproof.site.matrix import Matrix
 from netproof.verdict import judging
 
 REFRAME = "reframe"
@@ -29,6 +31,16 @@ def place(where: str) -> tuple[str, str]:
     if not partition:
         raise NetproofError(f"--system {where}: name a partition too, SYSTEM:PARTITION")
     return system, partition
+
+
+def insist_on_environment(found: Matrix, where: str, environment: str) -> None:
+    """NetproofError where an environment of a partition cannot measure nodes in pairs."""
+    there = sorted({case.environment for case in found.cases if case.benchmark == OF_PAIRS.name})
+    if environment not in there:
+        raise NetproofError(
+            f"{where} has no environment {environment!r} with {OF_PAIRS.label}; it has"
+            f" {', '.join(there) or 'none'}"
+        )
 
 
 def measure(

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
-from netproof.benchmarks.registry import OF_PAIRS
 from netproof.commands import labelled
 from netproof.congestion import factors, loaded
 from netproof.congestion.factors import Impacts
 from netproof.congestion.loaded import Loaded
 from netproof.congestion.turns import LEAST_NODES, Aggressor, Victim, chosen
 from netproof.errors import NetproofError
-from netproof.present import documents, tables
 from netproof.present import load as shown
+from netproof.present import tables
 from netproof.site import site
 from netproof.site.matrix import matrix
 from netproof.verdict import judging
@@ -54,15 +52,7 @@ def run(
         said = f"netproof: cannot tell of load: {error}"
         tables.say(tables.console(stderr=True), said, "red")
         return UNDECIDED
-    if as_json:
-        documents.write(shown.document(several), sys.stdout)
-        return _status(several)
-    out = tables.console()
-    for one, impacts in several:
-        shown.print_load(one, impacts, out)
-    tables.say(out, f"report {report}")
-    if written is not None:
-        tables.say(out, f"page {written}")
+    labelled.show(several, report, shown.document, shown.print_load, written, as_json=as_json)
     return _status(several)
 
 
@@ -83,12 +73,7 @@ def _measured(
     system, partition = labelled.place(where)
     measured, congesting = chosen(Victim, victims), chosen(Aggressor, aggressors)
     found = matrix(site.gather(judging.site_folder()), system, [partition])
-    there = sorted({case.environment for case in found.cases if case.benchmark == OF_PAIRS.name})
-    if environment not in there:
-        raise NetproofError(
-            f"{where} has no environment {environment!r} with {OF_PAIRS.label}; it has"
-            f" {', '.join(there) or 'none'}"
-        )
+    labelled.insist_on_environment(found, where, environment)
     most = found.partitions[partition].nodes
     if most < LEAST_NODES:
         raise NetproofError(

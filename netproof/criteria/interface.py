@@ -45,10 +45,10 @@ class CaseCurves:
     ``cpu_seconds``: used by its ranks on each node in ``seconds`` of benchmark, None where
     nobody counted them, and what else is known of a node, ``cpu_told``. ``counted``: all launches
     whose counters were recorded, ``counted_beside``: likewise those next to them in other
-    environments; ``rails``: the interfaces, or RDMA devices, that are to carry what is sent between
-    nodes. ``operation``: what was called, on so many ``ranks``, ``ranks_per_node`` of which share a
-    node; ``others``: those of the operations that criteria ask for beside it which the same job
-    measured.
+    environments, and those that crashed; ``rails``: the interfaces, or RDMA devices, that are to
+    carry what is sent between nodes. ``operation``: what was called, on so many ``ranks``,
+    ``ranks_per_node`` of which share a node; ``others``: those of the operations that criteria ask
+    for beside it which the same job measured.
     """
 
     where: str

@@ -25,6 +25,8 @@ WORD_BYTES = 4
 """``port_xmit_data`` and ``port_rcv_data`` count words of 4 bytes."""
 
 _LINE = re.compile(r"netproof counters on ([^\t\n]*)(.*)")
+_LAST = "last"
+"""What the last line of a node is of."""
 _SOFTNET = ("processed", "dropped", "time_squeeze")
 _NO_COUNTERS = ("Tcp.CurrEstab",)
 """Gauges among the counters."""
@@ -160,22 +162,7 @@ def counters(errors: Path, text: str, nodes: Collection[str]) -> Counters | None
     Raises ParseError for lines that are damaged or missing, and where some nodes have counters and
     others have not.
     """
-    said: dict[str, list[tuple[str, str]]] = {}
-    for number, found in numbered(_LINE, text):
-        fields = found[2].split("\t")
-        try:
-            if len(fields) < 5 or fields[0] or fields[-1] != "end":
-                raise ValueError("it is not whole")
-            lines = said.setdefault(found[1], [])
-            if lines and lines[-1][0] == "last":
-                raise ValueError(f"{found[1]} has said its last already")
-            if fields[1] != str(len(lines) + 1):
-                raise ValueError(f"line {len(lines) + 1} of {found[1]} was to follow")
-            lines.append((fields[2], "\t".join(fields[3:-1])))
-        except ValueError as error:
-            raise ParseError(
-                str(errors), number, shortened(found[0]), f"is no line of counters: {error}"
-            ) from error
+    said = _lines(errors, text)
     if not said:
         return None
     if sorted(said) != sorted(nodes):
@@ -186,6 +173,44 @@ def counters(errors: Path, text: str, nodes: Collection[str]) -> Counters | None
             f"counters of {', '.join(sorted(said))} are there, and ranks ran on"
             f" {', '.join(sorted(nodes))}",
         )
+    return _counters(errors, said)
+
+
+def of_crash(errors: Path) -> Counters | None:
+    """What nodes counted of a step that crashed, of those that came to say so.
+
+    ``errors``: its standard error. None where no node did, and where it cannot be read.
+    """
+    try:
+        said = _lines(errors, errors.read_text(errors="replace"))
+        whole = {node: lines for node, lines in said.items() if lines[-1][0] == _LAST}
+        return _counters(errors, whole) if whole else None
+    except (ParseError, OSError):
+        return None
+
+
+def _lines(errors: Path, text: str) -> dict[str, list[tuple[str, str]]]:
+    """What each node said, line by line: what of, and its fields. ParseError for damaged lines."""
+    said: dict[str, list[tuple[str, str]]] = {}
+    for number, found in numbered(_LINE, text):
+        fields = found[2].split("\t")
+        try:
+            if len(fields) < 5 or fields[0] or fields[-1] != "end":
+                raise ValueError("it is not whole")
+            lines = said.setdefault(found[1], [])
+            if lines and lines[-1][0] == _LAST:
+                raise ValueError(f"{found[1]} has said its last already")
+            if fields[1] != str(len(lines) + 1):
+                raise ValueError(f"line {len(lines) + 1} of {found[1]} was to follow")
+            lines.append((fields[2], "\t".join(fields[3:-1])))
+        except ValueError as error:
+            raise ParseError(
+                str(errors), number, shortened(found[0]), f"is no line of counters: {error}"
+            ) from error
+    return said
+
+
+def _counters(errors: Path, said: Mapping[str, Sequence[tuple[str, str]]]) -> Counters:
     names: dict[tuple[str, ...], int] = {}
     read = []
     for node in sorted(said):
@@ -205,7 +230,7 @@ Readings = dict[str, Mapping[str, str]]
 def _node(
     node: str, lines: Sequence[tuple[str, str]], names: dict[tuple[str, ...], int]
 ) -> NodeCounters:
-    if lines[-1][0] != "last":
+    if lines[-1][0] != _LAST:
         raise ValueError("the last line is missing")
     before, after = _texts(lines[:-1])
     absent: dict[str, str] = {}

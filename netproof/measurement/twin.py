@@ -2,8 +2,8 @@
 
 An emulated link is as fast as the machine below it lets it be at that moment. A bound on its share
 of the line rate would judge the machine. So the site may name a command that measures a link of the
-same kind which is known to be healthy, and each launch of NetPIPE between nodes is followed by one
-over the twin: what slows both down cancels, and what is wrong with the link under test does not.
+same kind which is known to be healthy, and each launch on two nodes has one over the twin next to
+it: what slows both down cancels, and what is wrong with the link under test does not.
 """
 
 from __future__ import annotations
@@ -36,6 +36,30 @@ HALF_RATE_SEEN = 0.625
 
 A machine on which a healthy link carries less has no room in which a slow one would be slower.
 """
+
+
+def alike(beside: Curve, curve: Curve) -> Curve:
+    """What was measured over the twin, at the sizes of a launch and with its count of bandwidth.
+
+    An empty message takes as long as the least. Where the launch has no bandwidth, the twin has its
+    own; where the two have no size in common, all of the twin's stay.
+    """
+    if curve.sizes == (0,):
+        return Curve((0,), beside.time_us[:1])
+    times = dict(zip(beside.sizes, beside.time_us, strict=True))
+    common = tuple(size for size in curve.sizes if size in times)
+    if not common:
+        return beside
+    rates = dict(zip(beside.sizes, beside.bandwidth_mb_s or (), strict=False))
+    if curve.bandwidth_mb_s is not None:
+        # By bytes over time one message counts once: both ways, or several at a time, count more.
+        rows = zip(curve.sizes, curve.time_us, curve.bandwidth_mb_s, strict=True)
+        rates = {size: rate * time / times[size] for size, time, rate in rows if times.get(size)}
+    return Curve(
+        common,
+        tuple(times[size] for size in common),
+        tuple(rates[size] for size in common) if rates.keys() >= set(common) else None,
+    )
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,10 @@ from netproof.congestion.factors import Factor, Impact, Impacts, Statistic
 from netproof.congestion.loaded import Loaded
 from netproof.measurement.interval import Side
 from netproof.present.tables import TableColumn, print_table, say
-from netproof.present.wording import counted
+from netproof.present.wording import counted, with_time_unit
 
 MOST_REFUSED = 10
 """Rounds that do not count which are named; ``--json`` has all of them."""
-
-_MILLISECOND_US = 1000.0
 
 
 def factor_in_words(factor: Factor) -> str:
@@ -37,15 +35,7 @@ def time_in_words(factor: Factor) -> str:
     """Alone and beside: ``14.1 ms → 61.9 ms``."""
     if factor.alone_us is None or factor.beside_us is None:
         return "-"
-    return f"{_with_unit(factor.alone_us)} → {_with_unit(factor.beside_us)}"
-
-
-def _with_unit(time_us: float) -> str:
-    """With three digits that count, from a millisecond on in milliseconds."""
-    value, unit = (
-        (time_us, "µs") if time_us < _MILLISECOND_US else (time_us / _MILLISECOND_US, "ms")
-    )
-    return f"{value:.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"
+    return f"{with_time_unit(factor.alone_us)} → {with_time_unit(factor.beside_us)}"
 
 
 def waited_in_words(impact: Impact) -> str:

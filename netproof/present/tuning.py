@@ -7,6 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
+from netproof.measurement.eager_limit import EagerLimit
 from netproof.present.tables import TableColumn, benchmark_name, print_table, say
 from netproof.present.wording import counted
 from netproof.tuning.gains import LONG_SHARE, SHORT_UP_TO, Gain, Range, Tuned
@@ -102,9 +103,20 @@ def heading(kind: Range) -> str:
     return f"{kind} ({those[kind]})"
 
 
+SEEN = "step seen"
+"""Title of the column on eager limits."""
+
+
+def seen_in_words(found: EagerLimit | None) -> str:
+    """Between which sizes messages begin to ask before they are sent."""
+    return "none" if found is None else f"{found.size_below} to {found.size_above} B"
+
+
 def rounds_in_words(sweep: Sweep, tuned: Tuned) -> tuple[str, ...]:
     """How it was measured, and what that leaves out."""
-    told = [
+    seen = sweep.eager_limits()
+    told = [] if seen is None else [f"With the default: {SEEN} {seen_in_words(seen[None])}."]
+    told += [
         f"{tuned.rounds} rounds of {counted(len(tuned.gains), 'value')}, each alongside the"
         f" default at the same time; the last default took {tuned.drift:.2f} times the first."
     ]
@@ -127,6 +139,10 @@ def print_sweep(sweep: Sweep, tuned: Tuned, out: Console) -> None:
             gain_in_words(one.ranges[kind]) if kind in one.ranges else "-" for one in tuned.gains
         ]
         columns.append(TableColumn(heading(kind), cells, right=False))
+    seen = sweep.eager_limits()
+    if seen is not None:
+        cells = [seen_in_words(seen[one.value]) for one in tuned.gains]
+        columns.append(TableColumn(SEEN, cells))
     print_table(columns, out)
     for sentence in rounds_in_words(sweep, tuned):
         say(out, sentence)
@@ -138,13 +154,19 @@ def document(several: Sequence[tuple[Sweep, Tuned]]) -> dict[str, Any]:
 
 
 def _document(sweep: Sweep, tuned: Tuned) -> dict[str, Any]:
-    best = tuned.recommended
+    best, seen = tuned.recommended, sweep.eager_limits()
     return {
         "case": str(sweep.case),
         "parameter": sweep.parameter,
         "rounds": tuned.rounds,
         "drift": tuned.drift,
         "disturbed": tuned.disturbed,
+        "eager_steps": None
+        if seen is None
+        else [
+            {"value": value, "sizes": one and [one.size_below, one.size_above]}
+            for value, one in seen.items()
+        ],
         "values": [
             {
                 "value": one.value,

@@ -8,6 +8,17 @@ from netproof.benchmarks.registry import FEATURES
 from netproof.site.matrix import Absence
 from netproof.verdict.counts import Counts
 
+_THOUSAND = 1000.0
+
+
+def with_time_unit(time_us: float) -> str:
+    """A time with three digits that count, in µs, ms or s."""
+    value, unit = time_us, "µs"
+    for larger in ("ms", "s"):
+        if value >= _THOUSAND:
+            value, unit = value / _THOUSAND, larger
+    return f"{value:.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"
+
 
 def counted(count: int, one: str = "case", several: str | None = None) -> str:
     """``1 case``, ``2 cases``; ``several``: the plural where it is not just ``one`` with an s."""

@@ -158,7 +158,9 @@ class Done:
             "launches": [
                 dataclasses.asdict(launch, dict_factory=measured.plain) for launch in self.launches
             ],
-            "crashes": [dataclasses.asdict(crash) for crash in self.crashes],
+            "crashes": [
+                dataclasses.asdict(crash, dict_factory=measured.plain) for crash in self.crashes
+            ],
             "faults": list(self.faults),
         }
 

@@ -63,7 +63,8 @@ def netpipe_rounds(
             step = plan.netpipe_step(subject, number, variant, sweep, order, partition, srun)
             own = [(label, step)]
             order += 1
-            if not label.endswith(DENSE) and plan.has_twin(partition, "netpipe", variant[1]):
+            ranks_per_node = 1 if variant[1] == "between" else 2
+            if not label.endswith(DENSE) and plan.has_twin(partition, 2, ranks_per_node):
                 own.append((label, plan.twin_step(step, variant[2], partition)))
             others = []
             for peer in beside.get(subject, ()):
@@ -93,13 +94,17 @@ def imb_rounds(
             if one.case.key() not in keys:
                 continue
             label = one.step + suffix
-            place = ([registry.function_of(one.case)], ranks, one.rounds(), partition)
+            function = registry.function_of(one.case)
+            place = ([function], ranks, one.rounds(), partition)
             together: dict[int, list[tuple[str, Step]]] = defaultdict(list)
             # A launch around flagged sizes may take several calls of the benchmark.
             for subject, sizes in one.dense() if suffix else ((one.step, None),):
                 behind = subject.removeprefix(one.step)
-                for step in plan.function_steps(*place, srun, seed, suffix=behind, sizes=sizes):
-                    together[step.launch].append((label, step))
+                steps = plan.function_steps(*place, srun, seed, suffix=behind, sizes=sizes)
+                for step in steps:
+                    # Before it, since behind it stands what it is compared with.
+                    beside = () if suffix else plan.twin_of(step, function, ranks, partition)
+                    together[step.launch] += [(label, one) for one in (*beside, step)]
             for peer in peers if not suffix else ():
                 if peer.name not in one.paired:
                     continue

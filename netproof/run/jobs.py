@@ -405,7 +405,11 @@ class MpiLaunches(Job):
 
         def steps(srun: list[str], seed: int) -> list[plan.Step]:
             several = (functions, self.ranks, self.launches, partition, srun)
-            return [*plan.function_steps(*several, seed), *plan.start_steps(*several)]
+            measuring = plan.function_steps(*several, seed)
+            return [
+                *plan.with_twins(measuring, functions, self.ranks, partition),
+                *plan.start_steps(*several),
+            ]
 
         self.write_steps(steps, files)
 

@@ -42,6 +42,7 @@ from netproof.run.launching_on import (
 from netproof.run.load import LoadCheck, LoadLaunches
 from netproof.run.pairs import PairCheck, PairLaunches
 from netproof.run.reading import Reader
+from netproof.run.tails import TailsCheck, TailsLaunches
 from netproof.run.tuning import TuningCheck, TuningLaunches
 from netproof.run.tuning_algorithms import AlgorithmCheck, AlgorithmLaunches
 
@@ -74,6 +75,8 @@ __all__ = [
     "Reader",
     "Referenced",
     "Steps",
+    "TailsCheck",
+    "TailsLaunches",
     "TuningCheck",
     "TuningLaunches",
 ]

@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from netproof.benchmarks import registry
+from netproof.benchmarks import netpipe, registry
 from netproof.benchmarks.outputs import text_of
 from netproof.errors import NetproofError, ParseError, shortened
-from netproof.measurement import counters, disturbance, pace
+from netproof.measurement import counters, disturbance, pace, twin
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.payload import Exchanged, Payload
@@ -105,7 +105,7 @@ def with_twin(
 
     Raises Incomplete where it is missing or did not end well, ParseError and OSError.
     """
-    if not plan.has_twin(partition, case.benchmark, case.path):
+    if not plan.has_twin(partition, case.ranks, case.ranks_per_node):
         return launch
     sweep = plan.twin_sweep(partition)
     name = plan.twin_name(step)
@@ -119,10 +119,17 @@ def with_twin(
                 f"{_last_words(errors)}"
             ]
         )
-    curve = reader(folder, case)(name)
+    over_tcp = case
+    if not registry.of(case).by_protocol:
+        direction = registry.function_of(case).direction
+        where = (case.system, case.partition, case.environment)
+        over_tcp = Case(*where, netpipe.BENCHMARK.name, "tcp", 2, 1, "between", direction)
+    curve = reader(folder, over_tcp)(name)
     faults = _faults(name, curve, sweep.sizes())
     if faults:
         raise Incomplete(faults)
+    if over_tcp is not case:
+        curve = twin.alike(curve, launch.curve)
     return dataclasses.replace(launch, twin=curve)
 
 
@@ -171,8 +178,8 @@ def crashes(
         errors = folder / f"{step}~{attempt}.err"
         said, died = _said(errors), _died_first(errors)
         said += _printed(folder / f"{step}~{attempt}.out") if not said else []
-        words = " | ".join(said)
-        found.append(Crash(number, attempt, entry.order, entry.status, died, words))
+        words, counted = " | ".join(said), counters.of_crash(errors)
+        found.append(Crash(number, attempt, entry.order, entry.status, died, words, counted))
     raise AssertionError("the count has no end")
 
 

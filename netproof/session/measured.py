@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from netproof.benchmarks import registry
@@ -40,7 +41,8 @@ class Crash:
     """An attempt at a launch that died before its first figure, and after which came another.
 
     ``launch``, ``attempt``: which, from 1; ``order``: its place in the job's order; ``status``:
-    exit status; ``nodes``: on which ranks died first, as srun names them; ``said``: last words.
+    exit status; ``nodes``: on which ranks died first, as srun names them; ``said``: last words;
+    ``counters``: what the network counted of nodes that still said so, None where none did.
     """
 
     launch: int
@@ -49,11 +51,13 @@ class Crash:
     status: int
     nodes: tuple[str, ...]
     said: str
+    counters: Counters | None = None
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Crash:
         """The crash of plain values with its fields' names; TypeError where one is missing."""
-        return cls(**{**values, "nodes": tuple(values["nodes"])})
+        counted = Counters.from_json(values["counters"]) if "counters" in values else None
+        return cls(**{**values, "nodes": tuple(values["nodes"]), "counters": counted})
 
     def __str__(self) -> str:
         """As it stands in a sentence."""
@@ -191,6 +195,11 @@ class Measured:
         """The case without the launches that were made since these left something undecided."""
         first = [launch for launch in self.launches if not launch.further]
         return self if len(first) == len(self.launches) else self.with_launches(first)
+
+    def all_crashes(self) -> tuple[Crash, ...]:
+        """Its own, and those of launches next to its own in other environments."""
+        beside = (peer.crashes for launch in self.launches for peer in launch.peers)
+        return (*self.crashes, *chain.from_iterable(beside))
 
     def as_json(self) -> dict[str, Any]:
         """Plain values for ``json``; sizes in bytes, times in µs, bandwidths in MB/s."""

@@ -66,14 +66,6 @@ _RANK_SHAPE = Keys(
 
 _START_SHAPE = Keys({"ranks": Each(_RANK_SHAPE), "why": TEXT}, {"loads": Each(_LOAD_SHAPE)})
 
-CRASH_SHAPE = Keys(
-    {
-        **dict.fromkeys(("launch", "attempt", "order", "status"), WHOLE),
-        "nodes": Each(TEXT),
-        "said": TEXT,
-    }
-)
-
 _SOURCE_SHAPE = Keys(
     {
         **dict.fromkeys(("kind", "name", "layer"), TEXT),
@@ -98,6 +90,15 @@ _COUNTERS_SHAPE = Keys(
         ),
         "names": Each(Each(TEXT)),
     }
+)
+
+CRASH_SHAPE = Keys(
+    {
+        **dict.fromkeys(("launch", "attempt", "order", "status"), WHOLE),
+        "nodes": Each(TEXT),
+        "said": TEXT,
+    },
+    {"counters": _COUNTERS_SHAPE},
 )
 
 _PEER_SHAPE = Keys(

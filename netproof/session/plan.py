@@ -7,7 +7,7 @@ import random
 import re
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -113,7 +113,7 @@ def function_steps(
     """
     steps = []
     for function in functions:
-        count, per_node = (2, 1) if function.pair else (ranks, partition.ranks_per_node)
+        count, per_node = ranks_of(function, ranks, partition)
         subject = function.name + suffix
         benchmark = registry.mpi(function.benchmark)
         program = benchmark.command(
@@ -148,7 +148,7 @@ def start_steps(
     """
     steps: dict[str, Step] = {}
     for function in functions:
-        count, per_node = (2, 1) if function.pair else (ranks, partition.ranks_per_node)
+        count, per_node = ranks_of(function, ranks, partition)
         program = registry.named(function.benchmark).start(function.name, count)
         command = shlex.join([*srun, *_placement(count, per_node), *RANK, *program])
         subject = start_subject(function.benchmark, function.name, count, per_node)
@@ -213,15 +213,41 @@ def netpipe_steps(
                 variant = (protocol, path, direction)
                 step = netpipe_step(subject, launch, variant, whole, len(steps), partition, srun)
                 steps.append(step)
-                if has_twin(partition, "netpipe", path):
+                if has_twin(partition, *((2, 1) if path == "between" else (2, 2))):
                     steps.append(twin_step(step, direction, partition))
     return tuple(steps)
 
 
-def has_twin(partition: Partition, benchmark: str, path: str) -> bool:
-    """Whether each launch has one over the link's healthy twin next to it."""
-    by_protocol = registry.named(benchmark).by_protocol
-    return bool(partition.twin) and by_protocol and path == "between"
+def has_twin(partition: Partition, ranks: int, ranks_per_node: int) -> bool:
+    """Whether each launch has one over the link's healthy twin next to it.
+
+    Those of two ranks on two nodes: more of them, or of a node's, are no measure for one link.
+    """
+    return bool(partition.twin) and (ranks, ranks_per_node) == (2, 1)
+
+
+def with_twins(
+    steps: Iterable[Step], functions: Sequence[Function], ranks: int, partition: Partition
+) -> tuple[Step, ...]:
+    """Steps of ``functions``, of whole curves, each with the one over the twin next to it."""
+    by_name = {function.name: function for function in functions}
+    return tuple(
+        one
+        for step in steps
+        for one in (step, *twin_of(step, by_name[step.subject], ranks, partition))
+    )
+
+
+def twin_of(step: Step, function: Function, ranks: int, partition: Partition) -> tuple[Step, ...]:
+    """The one over the twin that stands next to a step of ``function``; none where it has none."""
+    if not has_twin(partition, *ranks_of(function, ranks, partition)):
+        return ()
+    return (twin_step(step, function.direction, partition, share=TWINS_SHARE),)
+
+
+def ranks_of(function: Function, ranks: int, partition: Partition) -> tuple[int, int]:
+    """The ranks of a function in a job of ``ranks``, and how many of them share a node."""
+    return (2, 1) if function.pair else (ranks, partition.ranks_per_node)
 
 
 def twin_name(step: str) -> str:
@@ -235,9 +261,19 @@ def twin_sweep(partition: Partition) -> Sweep:
     return Sweep(1, partition.max_message_bytes, 0)
 
 
-def twin_step(step: Step, direction: str, partition: Partition) -> Step:
-    """The launch over the healthy twin that stands next to ``step``: TCP in its direction."""
+TWINS_SHARE = 4
+"""Next to a benchmark other than NetPIPE the twin has one in so many of NetPIPE's repetitions."""
+
+
+def twin_step(step: Step, direction: str, partition: Partition, share: int = 1) -> Step:
+    """The launch over the healthy twin that stands next to ``step``: TCP in its direction.
+
+    ``share``: it has one in so many repetitions of NetPIPE's, and one at least.
+    """
     name = twin_name(step.name)
+    if partition.netpipe_repeats:
+        fewer = max(1, partition.netpipe_repeats // share)
+        partition = partition.model_copy(update={"netpipe_repeats": fewer})
     sweep = twin_sweep(partition)
     arguments = [*netpipe_arguments(partition, "tcp", "between", sweep), "-o", f"{name}.np"]
     arguments = [*_tcp_mode(direction, partition), *arguments]

@@ -15,7 +15,7 @@ LEAST_REPETITIONS = 2
 
 
 class LoadSettings(Written):
-    """Victims beside aggressors on a partition.
+    """Victims beside aggressors on a partition, and single calls of a long launch.
 
     ``bytes`` has GPCNeT's order of magnitude for what congests; a partition whose largest message
     is smaller sends that.
@@ -28,6 +28,16 @@ class LoadSettings(Written):
     )
     most_99th: _Factor | None = Field(
         None, description="the same of the 99th percentile of its times"
+    )
+    most_999th: _Factor | None = Field(
+        None,
+        description="how many times the median the 99.9th percentile of single calls may be"
+        " (`netproof tails`)",
+    )
+    pause_us: Annotated[float, Field(gt=0)] = Field(
+        1000.0,
+        description="from how many µs on a single call is a pause, if it also takes ten times the"
+        " median (`netproof tails`)",
     )
     repetitions: Annotated[int, Field(ge=LEAST_REPETITIONS)] = Field(
         128,

@@ -84,10 +84,10 @@ def crashes(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
 def counted(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
     """What the network of each node counted in each session, over the launches of all cases.
 
-    Launches next to them in other environments are among them. Columns: ``session``, ``partition``,
-    ``node``, ``segments`` that TCP sent, those that it sent ``again``, ``errors``, ``drops`` and
-    ``carrier_changes`` of the interfaces but loopback; null where that of one launch is not known.
-    A row for each node whose counters were recorded.
+    Launches next to them in other environments are among them, and those that crashed. Columns:
+    ``session``, ``partition``, ``node``, ``segments`` that TCP sent, those that it sent ``again``,
+    ``errors``, ``drops`` and ``carrier_changes`` of the interfaces but loopback; null where that of
+    one launch is not known. A row for each node whose counters were recorded.
     """
 
     def total(kind: str, *names: str) -> str:
@@ -106,6 +106,15 @@ def counted(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
             union all
             select session, partition, unnest(peer.counters) as node
             from (select session, partition, unnest(peer_counters) as peer from launches)
+            union all
+            select session, partition, unnest(crash.counters) as node
+            from (
+                select session, partition, unnest(peer_crash_counters) as crash from launches
+                union all
+                select session, partition, unnest(crash_counters) as crash from cases
+                union all
+                select session, partition, unnest(crash_counters) as crash from again
+            )
         ),
         sources as (
             select session, partition, node.node as node, unnest(node.sources) as source from nodes
@@ -118,7 +127,7 @@ def counted(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
             {total("interface", "carrier_changes")} as carrier_changes
         from sources group by all order by all
     """
-    return ask(store, sessions, ["launches"], query)
+    return ask(store, sessions, ["launches", "cases", "again"], query)
 
 
 _SCORED = {

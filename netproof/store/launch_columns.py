@@ -128,6 +128,20 @@ COUNTERS = {
         "the same of the `peers` whose counters were kept; null without",
         True,
     ),
+    "peer_crash_counters": StoreColumn(
+        pa.list_(
+            pa.struct(
+                [
+                    ("environment", TEXT_TYPE),
+                    ("crash", COUNT_TYPE),
+                    ("counters", _COUNTED_NODES),
+                    ("counter_names", pa.list_(TEXTS_TYPE)),
+                ]
+            )
+        ),
+        "the same of `crashes` of the `peers`, `crash` being which of them, from 0; null without",
+        True,
+    ),
     "payload_bytes": StoreColumn(
         BYTES_TYPE, "what the launch had to send between its nodes at least; null: not known", True
     ),
@@ -136,6 +150,23 @@ COUNTERS = {
 
 AGAIN_LOADS = {
     "loads": StoreColumn(TEXT_TYPE, "of each launch, `loads` as `launches` has them, JSON", True),
+}
+
+_CRASH_COUNTERS = {
+    "crash_counters": StoreColumn(
+        pa.list_(
+            pa.struct(
+                [
+                    ("crash", COUNT_TYPE),
+                    ("counters", _COUNTED_NODES),
+                    ("counter_names", pa.list_(TEXTS_TYPE)),
+                ]
+            )
+        ),
+        "what the network counted meanwhile, as `launches` has it, of the nodes that still said so;"
+        " `crash`: which of `crashes`, from 0; null without",
+        True,
+    )
 }
 
 CRASHES = {
@@ -155,7 +186,8 @@ CRASHES = {
         "attempts at its launches that crashed before their first figure; null where the report"
         " is of before these were launched again",
         True,
-    )
+    ),
+    **_CRASH_COUNTERS,
 }
 
 PEERS = {
@@ -194,4 +226,5 @@ AGAIN_CRASHES = {
     "crashes": StoreColumn(
         CRASHES["crashes"].type, "those that crashed, as `cases` has them; null with `made`", True
     ),
+    **_CRASH_COUNTERS,
 }

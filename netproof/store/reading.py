@@ -254,7 +254,7 @@ def _again_values(
         "nodes": row["nodes"],
         "jobid": row["jobid"],
         **({"loads": json_reading.json_value(row["loads"], "loads")} if row["loads"] else {}),
-        **({} if row["made"] is None else {"made": row["made"], "crashes": row["crashes"]}),
+        **({} if row["made"] is None else {"made": row["made"], "crashes": _crashes(row)}),
     }
 
 
@@ -265,11 +265,15 @@ def _beside(launch: Mapping[str, Any]) -> dict[str, Any]:
         found["twin"] = _of_points(launch["twin"])
     if launch["peers"] is not None:
         counted = {one["environment"]: _counters(one) for one in launch["peer_counters"] or ()}
+        crashed = launch["peer_crash_counters"] or ()
         found["peers"] = [
             {
                 "environment": peer["environment"],
                 "curve": _of_points(peer["points"]),
-                "crashes": peer["crashes"],
+                "crashes": _with_counters(
+                    peer["crashes"],
+                    [one for one in crashed if one["environment"] == peer["environment"]],
+                ),
                 **counted.get(peer["environment"], {}),
             }
             for peer in launch["peers"]
@@ -329,7 +333,7 @@ def _measured(
         ),
         "seed": row["seed"],
         "jobid": row["jobid"],
-        **({} if row["crashes"] is None else {"crashes": row["crashes"]}),
+        **({} if row["crashes"] is None else {"crashes": _crashes(row)}),
         **json_reading.json_value(row["further"], "further").get("measured", {}),
     }
     return with_landmarks(values)
@@ -366,6 +370,18 @@ def _counted(launch: Mapping[str, Any]) -> dict[str, Any]:
             key: launch[f"exchanged_{key}"] for key in ("messages", "bytes", "why")
         }
     return found
+
+
+def _crashes(row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return _with_counters(row["crashes"], row["crash_counters"] or ())
+
+
+def _with_counters(
+    crashes: Sequence[Mapping[str, Any]], counted: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Crashes, each with what the network counted meanwhile, as far as that is known."""
+    by_place = {one["crash"]: _counters(one) for one in counted}
+    return [{**crash, **by_place.get(place, {})} for place, crash in enumerate(crashes)]
 
 
 def _counters(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import NodeLoad, Scheduled
 from netproof.session import node_differences, provenance
 from netproof.session.again import MeasuredAgain
-from netproof.session.measured import Launch, Measured, insist_on_whole
+from netproof.session.measured import Crash, Launch, Measured, insist_on_whole
 from netproof.session.session import CheckResult, Session
 from netproof.store.columns import KEY
 from netproof.store.folder import StoredSession
@@ -240,7 +240,8 @@ def _again(rows: Rows, number: int, values: Mapping[str, Any]) -> None:
             "made": measured.made,
             "crashes": None
             if measured.made is None
-            else [dataclasses.asdict(crash) for crash in measured.crashes],
+            else [_crash(crash) for crash in measured.crashes],
+            "crash_counters": _crash_counters(measured.crashes),
         }
     )
     for launch, curve in enumerate(measured.launches, 1):
@@ -294,9 +295,8 @@ def _measured_columns(measured: Measured, values: Mapping[str, Any]) -> dict[str
         "jobid": values["jobid"],
         "seed": values["seed"],
         "launches": len(measured.launches),
-        "crashes": [dataclasses.asdict(crash) for crash in measured.crashes]
-        if "crashes" in values
-        else None,
+        "crashes": [_crash(crash) for crash in measured.crashes] if "crashes" in values else None,
+        "crash_counters": _crash_counters(measured.crashes),
         **{name: extras[name] for name in _PARTITION_COLUMNS},
         "mpi": environment["mpi"],
         "line_rate_mb_s": measured.line_rate_mb_s,
@@ -338,7 +338,7 @@ def _launch(rows: Rows, key: Mapping[str, Any], ranks_per_node: int, launch: Lau
                 {
                     "environment": peer.environment,
                     "points": _beside(peer.curve),
-                    "crashes": [dataclasses.asdict(crash) for crash in peer.crashes],
+                    "crashes": [_crash(crash) for crash in peer.crashes],
                 }
                 for peer in launch.peers
             ]
@@ -347,6 +347,12 @@ def _launch(rows: Rows, key: Mapping[str, Any], ranks_per_node: int, launch: Lau
                 {"environment": peer.environment, **_counters(peer.counters)}
                 for peer in launch.peers
                 if peer.counters is not None
+            ]
+            or None,
+            "peer_crash_counters": [
+                {"environment": peer.environment, **counted}
+                for peer in launch.peers
+                for counted in _crash_counters(peer.crashes) or ()
             ]
             or None,
             "paces": [dataclasses.asdict(one) for one in launch.paces] or None,
@@ -366,6 +372,22 @@ def _counted(launch: Launch) -> dict[str, Any]:
         "payload_bytes": payload and payload.bytes,
         "payload_why": payload and payload.why,
     }
+
+
+def _crash(crash: Crash) -> dict[str, Any]:
+    """A crash without what was counted meanwhile, which has a column of its own."""
+    values = dataclasses.asdict(dataclasses.replace(crash, counters=None))
+    del values["counters"]
+    return values
+
+
+def _crash_counters(crashes: Sequence[Crash]) -> list[dict[str, Any]] | None:
+    """What the network counted during crashes, each with its place among them."""
+    return [
+        {"crash": place, **_counters(crash.counters)}
+        for place, crash in enumerate(crashes)
+        if crash.counters is not None
+    ] or None
 
 
 def _counters(counters: Counters | None) -> dict[str, Any]:

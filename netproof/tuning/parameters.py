@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from netproof.errors import NetproofError
 
 TCP, MPI = "tcp", "mpi"
+EAGER_LIMIT = "eager-limit"
 BETWEEN = "between"
 
 VALUE = "{value}"
@@ -126,7 +127,7 @@ PARAMETERS = (
         },
     ),
     Parameter(
-        "eager-limit",
+        EAGER_LIMIT,
         "eager limit",
         _sizes(4, 16, 64, 256),
         libraries={

@@ -17,7 +17,10 @@ from netproof.benchmarks import registry
 from netproof.errors import NetproofError, shortened
 from netproof.intake.shapes import MAPPING, TEXT, WHOLE, Each, Keys, OrNone, insist
 from netproof.measurement.case import Case
+from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import disturbed
+from netproof.measurement.eager_limit import EagerLimit, eager_limit
+from netproof.measurement.launches import median_curve
 from netproof.session import job_files, labelled, measured, plan
 from netproof.session.job_files import Incomplete
 from netproof.session.measured import Launch
@@ -25,7 +28,7 @@ from netproof.session.measured_shapes import CASE_SHAPE, LAUNCH_SHAPE
 from netproof.session.plan import Step
 from netproof.site.partition import Partition
 from netproof.tuning.gains import Made, Tuned, tuned
-from netproof.tuning.parameters import Told
+from netproof.tuning.parameters import EAGER_LIMIT, Told
 
 FORMAT = 1
 """Format of what a test stores of a sweep in the report; raised when its keys change."""
@@ -184,6 +187,24 @@ class Sweep:
         """What disturbed a launch, by what counts as that on its partition."""
         settings = Partition.model_validate(self.partition_extras).settings().disturbance
         return disturbed(launch.loads, settings)
+
+    def curves(self) -> dict[str | None, list[Curve]]:
+        """Those of its launches, by value (None: the default)."""
+        found: dict[str | None, list[Curve]] = {}
+        for turn, launch in zip(self.turns, self.launches, strict=True):
+            found.setdefault(turn.value, []).append(launch.curve)
+        return found
+
+    def eager_limits(self) -> dict[str | None, EagerLimit | None] | None:
+        """Where curves step from eager to rendezvous messages, by value; None: nowhere.
+
+        Of their medians. None altogether where the eager limit is not what was turned.
+        """
+        if self.parameter != EAGER_LIMIT:
+            return None
+        return {
+            value: eager_limit(median_curve(several)) for value, several in self.curves().items()
+        }
 
     def as_json(self) -> dict[str, Any]:
         """Plain values for ``json``."""

@@ -197,6 +197,11 @@ def _curves(subject: Subject) -> CaseCurves:
             for launch in measured.launches
             for peer in launch.peers
             if peer.counters is not None
+        )
+        + tuple(
+            CountedLaunch(crash.launch, crash.counters, Payload(None, "it crashed"), calm=False)
+            for crash in measured.all_crashes()
+            if crash.counters is not None
         ),
         rails=subject.rails,
         operation=registry.function_of(case).operation,

@@ -80,7 +80,7 @@ class Seen:
 
 
 def of_cases(subjects: Iterable[Subject]) -> list[Seen]:
-    """The launches of cases that were counted, and those next to them in other environments."""
+    """The launches of cases that were counted, those next to them, and those that crashed."""
     return [
         Seen(
             subject.case.partition,
@@ -93,6 +93,11 @@ def of_cases(subjects: Iterable[Subject]) -> list[Seen]:
         for launch in subject.measured.launches
         for counters in (launch.counters, *(peer.counters for peer in launch.peers))
         if counters is not None
+    ] + [
+        Seen(subject.case.partition, crash.counters, subject.rails, subject.settings, calm=False)
+        for subject in subjects
+        for crash in subject.measured.all_crashes()
+        if crash.counters is not None
     ]
 
 

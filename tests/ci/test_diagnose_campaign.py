@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from ci.campaigns import cluster, errors, keeping
+from ci.campaigns import attempting, cluster, errors, keeping
 from ci.campaigns.errors import CannotRunError
 from ci.diagnose_campaign import command, judging, making, records, table
 from ci.diagnose_campaign.kinds import HEALTHY, KINDS, Measured
@@ -362,7 +362,7 @@ def fake(monkeypatch):
         return made["measure"](run, folder)
 
     monkeypatch.setattr(making, "Testbed", NoTestbed)
-    monkeypatch.setattr(making, "wait_until_quiet", lambda settings: (0.1, 0.0))
+    monkeypatch.setattr(attempting, "wait_until_quiet", lambda settings: (0.1, 0.0))
     monkeypatch.setattr(making, "launching_on", lambda node: True)
     monkeypatch.setattr(making, "measure", measure)
     return made
@@ -567,6 +567,7 @@ def test_the_script_prints_what_was_found_so_far(tmp_path):
 
 INTERRUPTED = """
 import sys, time
+from ci.campaigns import attempting
 from ci.diagnose_campaign import command, making
 
 class NoTestbed:
@@ -581,7 +582,7 @@ def measure(run, settings, folder, lock):
     time.sleep(60)
 
 making.Testbed, making.measure = NoTestbed, measure
-making.wait_until_quiet = lambda settings: (0.0, 0.0)
+attempting.wait_until_quiet = lambda settings: (0.0, 0.0)
 sys.exit(command.main(sys.argv[1:]))
 """
 

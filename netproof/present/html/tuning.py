@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from netproof.measurement.curve import Curve
 from netproof.measurement.launches import median_curve
 from netproof.present.html import curves, plain_curves
 from netproof.present.html.curves import FigureView
 from netproof.present.html.html import DataTable, file_name, number_table, render, text_table
 from netproof.present.tables import benchmark_name
 from netproof.present.tuning import (
+    SEEN,
     gain_in_words,
     heading,
     ranges_of,
     recommendation,
     rounds_in_words,
+    seen_in_words,
     setting,
     value_in_words,
 )
@@ -53,17 +54,19 @@ def page(several: Sequence[tuple[Sweep, Tuned]], scripts: Sequence[str]) -> str:
 def view(sweep: Sweep, tuned: Tuned) -> SweepView:
     """One sweep as pages show it."""
     names = {None: DEFAULT, **{one.value: value_in_words(sweep, one.value) for one in tuned.gains}}
-    launches: dict[str, list[Curve]] = {name: [] for name in names.values()}
-    for turn, launch in zip(sweep.turns, sweep.launches, strict=True):
-        launches[names[turn.value]].append(launch.curve)
-    together = {name: (median_curve(found), found) for name, found in launches.items()}
+    launches = sweep.curves()
+    together = {
+        name: (median_curve(launches[value]), launches[value]) for value, name in names.items()
+    }
     case = sweep.case
     title = f"{sweep.title}, {case.partition} {case.environment} {benchmark_name(case)}"
     kinds = ranges_of(tuned)
+    seen = sweep.eager_limits()
     rows = [
         (
             names[one.value],
             *(gain_in_words(one.ranges[kind]) if kind in one.ranges else "–" for kind in kinds),
+            *(() if seen is None else (seen_in_words(seen[one.value]),)),
         )
         for one in tuned.gains
     ]
@@ -77,7 +80,7 @@ def view(sweep: Sweep, tuned: Tuned) -> SweepView:
         title,
         recommendation(sweep, tuned),
         "" if best is None else setting(sweep, best.value),
-        text_table((sweep.title, *map(heading, kinds)), rows),
+        text_table((sweep.title, *map(heading, kinds), *(() if seen is None else (SEEN,))), rows),
         rounds_in_words(sweep, tuned),
         curves.figure(
             plain_curves.figure(title, together),

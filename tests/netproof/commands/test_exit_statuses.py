@@ -74,6 +74,18 @@ FAULTY = {
         ["--system", "testbed:gige", "--environment", "mpich", "--nodes", "3"],
         [],
     ],
+    "tails": [
+        ["--report", BAD],
+        ["--report", "{deep}"],
+        ["--report", "/nowhere.json"],
+        ["--report", PASSED],
+        ["--system", "none:none", "--environment", "none"],
+        ["--system", "testbed", "--environment", "mpich"],
+        ["--system", "testbed:gige", "--environment", "openmpi4"],
+        ["--system", "testbed:gige", "--environment", "mpich", "--bytes", "99999999"],
+        ["--system", "testbed:gige", "--environment", "mpich", "--seconds", "0"],
+        [],
+    ],
     "diagnose": [
         ["--session", BAD],
         ["--session", "{deep}"],

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from netproof.errors import ParseError
-from netproof.measurement.counters import Counters, counters
+from netproof.measurement.counters import Counters, counters, of_crash
 
 JOBS = Path(__file__).resolve().parents[2] / "data" / "jobs"
 TWO = ["gige-1", "gige-2"]
@@ -63,6 +63,21 @@ def test_a_carrier_that_went_and_came_is_two_changes():
 def test_nodes_of_a_launch_share_the_names_that_were_read(healthy):
     assert len(healthy.names) == 3
     assert dataclasses.asdict(healthy)["nodes"][0]["took_s"] < 0.1
+
+
+def test_of_a_crash_the_nodes_that_still_told_are_known(tmp_path):
+    errors, said = tmp_path / "x.err", text("carrier", "tcp-between-oneway")
+    lines = said.splitlines(keepends=True)
+    of_first = [line for line in lines if "counters on gige-1\t" in line]
+    errors.write_text("".join(line for line in lines if line != of_first[-1]))
+    found = of_crash(errors)
+    assert [node.node for node in found.nodes] == ["gige-2"]
+    assert found.value("gige-2", "interface", "eth1", "carrier_changes") == 2
+    errors.write_text("".join(line for line in lines if " counters on " not in line))
+    assert of_crash(errors) is None
+    errors.write_text(said.replace("counters on gige-2\t3", "counters on gige-2\t4"))
+    assert of_crash(errors) is None
+    assert of_crash(tmp_path / "none.err") is None
 
 
 def test_it_is_the_same_after_json(healthy):

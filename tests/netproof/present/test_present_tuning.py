@@ -128,3 +128,36 @@ def test_the_page_has_the_recommendation_on_top_and_all_curves(sweep):
     assert '"title":"socket buffer"' in text
     assert "MPI × compiler" not in text
     assert math.isclose(sweep.tuned().drift, 1.0)
+
+
+def test_where_an_eager_limit_was_taken_the_curve_steps_there():
+    """Latency 25 µs and 100 MB/s; from 8 KiB on a message asks first, and that is a round trip."""
+    sizes = tuple(1 << power for power in range(18))
+    case = Case("testbed", "gige", "openmpi5", "netpipe", "mpi", 2, 1, "between", "oneway")
+    several = turns(("4096", "65536"), 3, 1)
+    launches = tuple(
+        Launch(
+            *(turn.launch, order, 0.0, 1.0, ()),
+            Curve(
+                sizes,
+                tuple(
+                    25.0 + size / 100 + (60.0 if turn.value == "4096" and size > 4096 else 0.0)
+                    for size in sizes
+                ),
+            ),
+        )
+        for order, turn in enumerate(several, 1)
+    )
+    told = parameters.found("eager-limit", ()).told("mpi", "Open MPI")
+    where = ("eager-limit", "eager limit", told, "7", 1, EXTRAS)
+    swept = Sweep(case, *where, several, launches)
+    found = swept.tuned()
+    out = io.StringIO()
+    shown.print_sweep(swept, found, Console(file=out, width=200))
+    assert "step seen" in out.getvalue()
+    assert "4096 to 8192 B" in out.getvalue()
+    assert "With the default: step seen none." in out.getvalue()
+    (document,) = shown.document([(swept, found)])["sweeps"]
+    steps = {one["value"]: one["sizes"] for one in document["eager_steps"]}
+    assert steps == {None: None, "4096": [4096, 8192], "65536": None}
+    assert "4096 to 8192 B" in pages.page([(swept, found)], ())

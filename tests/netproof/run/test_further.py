@@ -640,10 +640,10 @@ class TestCompared:
         rounds = further_rounds.imb_rounds([kept], [key], [], SRUN, 7, PARTITION, 2, [peer])
         names = [[step.name for _, step in steps] for steps in rounds]
         assert names[:2] == [
-            ["PingPong.1", "PingPong-peer-0.1"],
-            ["PingPong-peer-0.2", "PingPong.2"],
+            ["PingPong-twin.1", "PingPong.1", "PingPong-peer-0.1"],
+            ["PingPong-peer-0.2", "PingPong.2", "PingPong-twin.2"],
         ]
-        assert rounds[0][1][1].command.startswith(
+        assert rounds[0][2][1].command.startswith(
             "bash ./peer.sh ./peer-0.sh srun --mpi=pmix --nodes=2"
         )
         files = further_rounds.imb_files([kept], [key], [], [peer])
@@ -719,6 +719,15 @@ class TestCompared:
         assert deciding.compared([Done(settled), Done(other)], [settled], None) == []
 
 
+def with_twins(launches: int) -> list[str]:
+    """Names of the steps that so many launches of PingPong are."""
+    return [
+        f"PingPong{kind}.{number}"
+        for number in range(1, launches + 1)
+        for kind in (("-twin", "") if number % 2 else ("", "-twin"))
+    ]
+
+
 class TestRounds:
     def test_tcp_and_mpi_take_turns_and_no_two_steps_share_a_name_or_a_port(self, sick):
         several = [asked(one) for one in sick]
@@ -746,7 +755,7 @@ class TestRounds:
         assert sorted(files) == ["sizes-PingPong-dense.txt", "sizes-PingPong.txt"]
         for steps in rounds:
             for label, step in steps:
-                assert f"-msglen sizes-{label}.txt" in step.command
+                assert ("-twin." in step.name) is (f"-msglen sizes-{label}.txt" not in step.command)
 
     def test_the_script_launches_what_is_not_closed(self, tmp_path, pingpong):
         """Run for real by bash, but for the steps themselves, which note their names."""
@@ -776,7 +785,7 @@ class TestRounds:
         )
         (tmp_path / "close").chmod(0o755)
         subprocess.run(["bash", "launches.sh"], cwd=tmp_path, check=True)
-        assert (tmp_path / "made").read_text().split() == ["PingPong.1", "PingPong.2"]
+        assert (tmp_path / "made").read_text().split() == with_twins(2)
 
     def test_where_nothing_can_decide_every_round_is_made(self, tmp_path, pingpong):
         one = asked(pingpong, confirm={"most_launches": 6})
@@ -795,8 +804,7 @@ class TestRounds:
         )
         (tmp_path / "launches.sh").write_text(text)
         subprocess.run(["bash", "launches.sh"], cwd=tmp_path, check=True)
-        made = (tmp_path / "made").read_text().split()
-        assert made == ["PingPong.1", "PingPong.2", "PingPong.3"]
+        assert (tmp_path / "made").read_text().split() == with_twins(3)
 
 
 def test_a_question_comes_back_from_its_file(pingpong):

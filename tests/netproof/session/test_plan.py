@@ -161,6 +161,35 @@ def test_the_twin_is_measured_over_tcp_at_all_sizes_and_in_its_direction():
     )
 
 
+def test_other_benchmarks_have_it_where_they_run_on_two_nodes():
+    functions = [IMB.function(name) for name in ("PingPong", "Bcast", "Sendrecv", "Barrier")]
+    partition = TWIN.model_copy(update={"ranks_per_node": 1})
+    steps = plan.function_steps(functions, 2, 2, partition, SRUN, seed=1)
+    made = plan.with_twins(steps, functions, 2, partition)
+    assert [step for step in made if "-twin." not in step.name] == list(steps)
+    for place, step in enumerate(made):
+        if "-twin." in step.name:
+            assert step.name == plan.twin_name(made[place - 1].name)
+    assert len(made) == 2 * len(steps)
+    commands = {step.name: step.command for step in made}
+    # Both ways where messages go both ways; a quarter of the repetitions.
+    alone = "ci/testbed/twin 'a switch' -l 1 -u 4096 -p 0 -n 2 -o"
+    for name in ("PingPong", "Bcast"):
+        assert commands[f"{name}-twin.1"] == f"{alone} {name}-twin.1.np"
+    for name in ("Sendrecv", "Barrier"):
+        assert " 'a switch' -2 -b 8192 -l 1 -u 4096 -p 0 -n 2 " in commands[f"{name}-twin.2"]
+
+
+def test_more_than_two_ranks_or_several_of_a_node_have_no_twin():
+    functions = [IMB.function(name) for name in ("PingPong", "Bcast")]
+    for ranks, a_node in ((4, 1), (2, 2)):
+        partition = TWIN.model_copy(update={"ranks_per_node": a_node})
+        steps = plan.function_steps(functions, ranks, 1, partition, SRUN, seed=1)
+        names = [step.name for step in plan.with_twins(steps, functions, ranks, partition)]
+        assert sorted(names) == ["Bcast.1", "PingPong-twin.1", "PingPong.1"]
+    assert plan.with_twins(steps, functions, 2, PARTITION) == steps
+
+
 def test_a_site_s_sizes_are_those_of_every_launch_of_a_whole_curve():
     sizes = {"netpipe": {"perturbation": 3}, "imb": {"also": [3000]}}
     partition = PARTITION.model_copy(update={"sizes": sizes, "twin": ["twin"]})

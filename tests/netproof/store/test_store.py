@@ -184,12 +184,17 @@ def test_what_it_costs_the_cpu_is_kept_and_can_be_asked_for(store, tmp_path):
     assert followed == {max(cost.s_per_gb for cost in measured.cpu_costs)}
 
 
-def test_what_the_network_counted_is_kept_and_can_be_asked_for(store, tmp_path):
-    source = {"kind": "interface", "name": "eth1", "counted": {"tx_bytes": 7}, "read": 0}
+def counted(**changes: int) -> dict:
+    """What the network of one node counted."""
+    source = {"kind": "interface", "name": "eth1", "counted": changes, "read": 0}
     source |= {"absent": {"rx_bytes": "went from 9 to 1"}, "layer": "", "interfaces": ["eth2"]}
     node = {"node": "gige-1", "sources": [source], "absent": {"softnet": "no"}, "took_s": 0.002}
+    return {"nodes": [node], "names": [["tx_bytes", "rx_errs", "carrier_changes"]]}
+
+
+def test_what_the_network_counted_is_kept_and_can_be_asked_for(store, tmp_path):
     added = {
-        "counters": {"nodes": [node], "names": [["tx_bytes", "rx_errs"]]},
+        "counters": counted(tx_bytes=7),
         "payload": {"bytes": None, "why": "not printed"},
     }
 
@@ -197,8 +202,8 @@ def test_what_the_network_counted_is_kept_and_can_be_asked_for(store, tmp_path):
         launch = measured_test(document)["netproof_measured"]["launches"][0]
         launch |= added
         beside = {"environment": "other", "curve": launch["curve"], "crashes": []}
-        counted = {**beside, "counters": added["counters"]}
-        launch["peers"] = [counted, {**beside, "environment": "9"}]
+        told = {**beside, "counters": added["counters"]}
+        launch["peers"] = [told, {**beside, "environment": "9"}]
 
     report = altered(tmp_path, change)
     done = ingest(store, report)
@@ -230,6 +235,33 @@ def test_a_crash_is_kept_and_its_report_reads_the_same_from_the_store(store, tmp
         r.measured["crashes"] for r in read.results if r.measured and "crashes" in r.measured
     )
     assert kept == [crash]
+
+
+def test_what_was_counted_while_a_launch_crashed_is_kept_and_followed(store, tmp_path):
+    crash = {"launch": 1, "attempt": 1, "order": 7, "status": 139, "nodes": [], "said": ""}
+    again = []
+
+    def change(document):
+        for test in document["runs"][0]["testcases"]:
+            for one in (test.get("netproof_again") or {}).get("cases", ()):
+                told = {**crash, "counters": counted(carrier_changes=4)}
+                one |= {"made": 4, "crashes": [crash, told]}
+                again.append(one)
+        values = measured_test(document)["netproof_measured"]
+        values["crashes"] = [crash, {**crash, "counters": counted(carrier_changes=1)}]
+        launch = values["launches"][0]
+        beside = {"environment": "other", "curve": launch["curve"]}
+        told = [{**crash, "counters": counted(carrier_changes=2)}, crash]
+        launch["peers"] = [{**beside, "crashes": [crash]}, {**beside, "crashes": told}]
+        launch["peers"][0]["environment"] = "another"
+
+    report = altered(tmp_path, change, SICK)
+    stored = ingest(store, report).stored
+    read = questions.load(store, stored)
+    assert plain(read) == plain(session.load(report))
+    (row,) = following.counted(store, [stored]).to_pylist()
+    assert again
+    assert (row["node"], row["carrier_changes"]) == ("gige-1", 1 + 2 + 4 * len(again))
 
 
 def test_crashes_around_flagged_sizes_are_kept_and_counted_with_the_others(store, tmp_path):

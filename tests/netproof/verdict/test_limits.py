@@ -120,7 +120,9 @@ def test_a_case_has_the_limits_of_its_file(pingpong):
     assert found.pop("twin_share") == Limits(80, 125)
     assert found.pop("twin_latency") == Limits(-math.inf, 200)
     assert set(found) < set(twin.VARIABLES)
-    assert limits.of_case(references, pingpong.case) == {}
+    assert limits.of_case(references, pingpong.case)["twin_share"] == Limits(50, 125)
+    four = dataclasses.replace(pingpong.case, function="Alltoall", ranks=4)
+    assert limits.of_case(references, four) == {}
 
 
 def test_a_finding_comes_back_from_a_report(pingpong):

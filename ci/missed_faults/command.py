@@ -1,0 +1,76 @@
+"""Runs of the testbed with a fault of an MPI library each, held against their verdicts.
+
+Each run is a smoke run of one switch with two environments. A case of the library that has the
+fault has to fail by a sentence that names a size that has it; without a fault nothing may fail. A
+run that broke is not judged, and made again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+from collections.abc import Sequence
+
+from ci.campaigns.command_line import add_limits, add_where, carry_out, number, options_of
+from ci.campaigns.errors import CannotRunError
+from ci.campaigns.keeping import begin, code_digest
+from ci.campaigns.machine import this_machine
+from ci.missed_faults.kinds import KINDS
+from ci.missed_faults.making import go_on
+from ci.missed_faults.records import RUNS, Campaign, Settings, planned, read
+from ci.missed_faults.table import missed, table
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="ci/missed-faults", description=__doc__, allow_abbrev=False
+    )
+    add_where(parser)
+    settings = parser.add_argument_group("with --out")
+    for name, what in (("runs", "runs of each fault"), ("healthy", "runs without a fault")):
+        settings.add_argument(
+            f"--{name}",
+            type=number(int, 0),
+            default=RUNS,
+            metavar="N",
+            help=f"{what} (default: %(default)s)",
+        )
+    settings.add_argument(
+        "--kinds",
+        nargs="+",
+        choices=list(KINDS),
+        default=list(KINDS),
+        metavar="KIND",
+        help=f"only these faults: {', '.join(KINDS)}",
+    )
+    settings.add_argument(
+        "--seed", type=int, help="of the order and the environments; drawn by default"
+    )
+    add_limits(settings)
+    return parser
+
+
+def _campaign(options: argparse.Namespace) -> Campaign:
+    seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1, 2**31)
+    settings = Settings(
+        seed, options.quiet_share, options.quiet_seconds, options.quiet_limit, options.run_limit
+    )
+    kinds = [name for name in KINDS if name in options.kinds]
+    runs = planned(kinds, options.runs, options.healthy, seed)
+    if not runs:
+        raise CannotRunError("no run was asked for")
+    return Campaign(settings, runs, code_digest(), this_machine())
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Make a campaign, go on with one, or print one: 0 aims met, 1 one missed, 2 not done."""
+    options = options_of(_parser(), arguments)
+    return carry_out(
+        "ci/missed-faults",
+        options,
+        lambda folder: begin(folder, _campaign(options)),
+        go_on,
+        read,
+        table,
+        missed,
+    )

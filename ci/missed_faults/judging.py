@@ -1,0 +1,88 @@
+"""What a verdict is worth, held against the fault that was planted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ci.campaigns.telling import short
+from ci.false_reds import judging as verdicts
+from ci.false_reds.records import Outcome
+from ci.missed_faults.kinds import HEALTHY, KINDS
+from ci.missed_faults.records import Found, Judged, Run
+from netproof.criteria import Level
+
+
+def judge(run: Run, status: int, text: str, errors: str) -> Judged:
+    """What ``netproof verdict --json`` is worth: its exit status, its document, its errors.
+
+    Where they do not fit together, or are not what docs/operation.md describes, the run was not
+    judged. A run measures two of the site's environments, so that it is red by what did not run;
+    what is of those two decides.
+    """
+    whole = verdicts.judge(status, text, errors)
+    if whole.outcome is Outcome.NOT_JUDGED:
+        return not_judged(whole.reason)
+    document = json.loads(text)
+    measured = [case for case in document["cases"] if case["environment"] in run.environments]
+    if {case["environment"] for case in measured} != {*run.environments}:
+        return not_judged("the verdict does not have all environments of the run")
+    if run.kind == HEALTHY:
+        return _of_healthy(measured)
+    return _of_fault(run, measured)
+
+
+def _of_healthy(cases: Sequence[Mapping[str, Any]]) -> Judged:
+    failed = [why for case in cases for why in _failures(case)]
+    if failed:
+        return Judged(Found.FALSE, tuple(map(short, failed)))
+    return Judged(Found.NAMED)
+
+
+def _of_fault(run: Run, cases: Sequence[Mapping[str, Any]]) -> Judged:
+    shows = KINDS[run.kind].shows
+    faulty = [case for case in cases if case["environment"] == run.environments[0]]
+    concerned = [case for case in faulty if shows.of(case)]
+    if not concerned:
+        return not_judged("the verdict has none of the cases that the fault concerns")
+    named = list(_findings(concerned, shows.sizes, Level.FAIL))
+    if named:
+        criteria = tuple(sorted({finding["criterion"] for finding in named}))
+        return Judged(Found.NAMED, _sentences(named), criteria)
+    failed = [why for case in faulty for why in _failures(case)]
+    if failed:
+        return Judged(Found.OTHERWISE, tuple(map(short, failed)))
+    undecided = list(_findings(concerned, shows.sizes, Level.INCONCLUSIVE))
+    if undecided:
+        return Judged(Found.INCONCLUSIVE, _sentences(undecided))
+    return Judged(Found.MISSED)
+
+
+def _findings(
+    cases: Sequence[Mapping[str, Any]], sizes: tuple[int, int], level: Level
+) -> Iterator[Mapping[str, Any]]:
+    """Findings of a level whose sentence names a size within ``sizes``."""
+    least, most = sizes
+    for case in cases:
+        for finding in case["findings"]:
+            of = {finding["size_bytes"], *(finding["sizes_bytes"] or ())} - {None}
+            if finding["level"] == level and any(
+                least <= size <= most and str(size) in finding["why"] for size in of
+            ):
+                yield finding
+
+
+def _failures(case: Mapping[str, Any]) -> list[str]:
+    """Why a case failed: bounds of references, and criteria."""
+    findings = (one["why"] for one in case["findings"] if one["level"] == Level.FAIL)
+    return [*case["faults"], *findings]
+
+
+def _sentences(findings: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    return tuple(short(finding["why"]) for finding in findings)
+
+
+def not_judged(reason: str) -> Judged:
+    """A run of which nothing can be said, and why."""
+    return Judged(Found.NOT_JUDGED, (short(reason),))

@@ -1,0 +1,107 @@
+"""Faults of an MPI library that a run may have planted, and which cases have to show each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+KIB = 1024
+ANY_SIZE = (0, 1 << 40)
+
+
+@dataclass(frozen=True)
+class Shows:
+    """Cases of the environment with the fault, one of which has to fail at one of these sizes.
+
+    ``function``: empty for any; ``sizes``: least and most, bytes.
+    """
+
+    benchmark: str
+    function: str = ""
+    sizes: tuple[int, int] = ANY_SIZE
+
+    def of(self, case: Mapping[str, object]) -> bool:
+        """Whether a case of a verdict's document is one of them."""
+        return (
+            (case["benchmark"], case["path"]) == (self.benchmark, "between")
+            and self.function in ("", case["function"])
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A fault.
+
+    ``said``: in words; ``environments``: of which one, drawn, has it; ``shows``: where; ``slow``:
+    what slow_mpi.c adds to calls, in ``program`` only where it is not empty; ``variables``: a
+    setting of the library instead, by environment.
+    """
+
+    said: str
+    environments: tuple[str, ...]
+    shows: Shows
+    slow: str = ""
+    program: str = ""
+    variables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def variables_in(self, environment: str, library: str) -> dict[str, str]:
+        """Variables of the environment that has the fault; ``library``: slow_mpi.c, compiled."""
+        if not self.slow:
+            return dict(self.variables.get(environment, {}))
+        program = {"SLOW_MPI_PROGRAM": self.program} if self.program else {}
+        return {"LD_PRELOAD": library, "SLOW_MPI": self.slow, **program}
+
+
+IMB, NETPIPE = "IMB-MPI1", "NPmpi"
+WITH_IMB, WITH_NETPIPE = ("mpich", "intelmpi"), ("openmpi4", "openmpi5", "mpich", "intelmpi")
+
+# On the link of gige a KiB takes 8.7 µs, and a short message some 40 µs: twice of both more.
+_CALLS = (
+    *("Send", "Isend", "Sendrecv", "Bcast", "Reduce", "Allreduce", "Reduce_scatter"),
+    *("Gather", "Scatter", "Allgather", "Alltoall", "Barrier"),
+)
+_THREE_TIMES = ",".join(f"{call}:0-{ANY_SIZE[1]}:80:17.4" for call in _CALLS)
+
+
+def _over_netpipe(said: str, least: int, most: int, us: int) -> Kind:
+    shows = Shows("netpipe", "mpi", (least, most))
+    return Kind(said, WITH_NETPIPE, shows, slow=f"Send:{least}-{most}:{us}:0", program=NETPIPE)
+
+
+KINDS: Mapping[str, Kind] = {
+    "imb-slower": Kind(
+        "IMB 3 times slower", WITH_IMB, Shows("imb"), slow=_THREE_TIMES, program=IMB
+    ),
+    "alltoall": Kind(
+        "Alltoall 4 times slower from 32 to 64 KiB",
+        WITH_IMB,
+        Shows("imb", "Alltoall", (32 * KIB, 64 * KIB)),
+        # Each of four ranks sends three messages over its link.
+        slow=f"Alltoall:{32 * KIB}-{64 * KIB}:0:{3 * 3 * 8.7:g}",
+        program=IMB,
+    ),
+    "at-2-kib": _over_netpipe("NetPIPE over MPI 20 times slower at 2 KiB", 2045, 2051, 1000),
+    "at-16-kib": _over_netpipe("NetPIPE over MPI 6 times slower at 16 KiB", 16381, 16387, 900),
+    "spike": _over_netpipe("a spike at 3,000 bytes, of 100 to either side", 2900, 3100, 500),
+    "eager-limit": Kind(
+        "a wrong eager limit",
+        ("openmpi4", "openmpi5"),
+        Shows("netpipe", "mpi"),
+        variables={
+            name: {"OMPI_MCA_btl_tcp_eager_limit": "64"} for name in ("openmpi4", "openmpi5")
+        },
+    ),
+    "least-buffers": Kind(
+        "buffers at the least",
+        ("openmpi4", "openmpi5"),
+        Shows("netpipe", "mpi"),
+        variables={
+            name: {"OMPI_MCA_btl_tcp_sndbuf": "4608", "OMPI_MCA_btl_tcp_rcvbuf": "2304"}
+            for name in ("openmpi4", "openmpi5")
+        },
+    ),
+}
+"""Each fault by its name."""
+HEALTHY = "healthy"
+
+SAID = {**{name: kind.said for name, kind in KINDS.items()}, HEALTHY: HEALTHY}

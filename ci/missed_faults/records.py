@@ -1,0 +1,149 @@
+"""Runs as they are planned, each with what its seed drew, and what became of them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from ci.campaigns import keeping
+from ci.missed_faults.kinds import HEALTHY, KINDS, SAID, WITH_NETPIPE
+
+RUNS = 10
+"""Aim: so many runs of each fault, and of the healthy testbed."""
+LEAST_NAMED = 0.9
+"""Aim: the share of a fault's runs that name it; no healthy run fails."""
+
+
+class Found(StrEnum):
+    """What a verdict is worth, held against what was planted.
+
+    ``NAMED``: a case that has it fails by a sentence that names a size that has it, or nothing
+    fails on the healthy testbed; ``OTHERWISE``: something else fails in the environment that has
+    it; ``INCONCLUSIVE``: it would be named, were it certain; ``MISSED``: neither; ``FALSE``:
+    something fails on the healthy testbed.
+    """
+
+    NAMED = "named"
+    OTHERWISE = "red otherwise"
+    INCONCLUSIVE = "inconclusive"
+    MISSED = "missed"
+    FALSE = "false"
+    NOT_JUDGED = "not judged"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What all runs of a campaign have in common, as in ``campaigns.machine.Settings``."""
+
+    seed: int
+    quiet_share: float
+    quiet_s: float
+    quiet_limit_s: float
+    run_limit_s: float
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run to make: a fault or HEALTHY, and two environments, of which the first has it."""
+
+    number: int
+    kind: str
+    seed: int
+    environments: tuple[str, ...]
+
+    @property
+    def folder(self) -> str:
+        """Name of its folder in the campaign's."""
+        return f"{self.number:03}-{self.kind}"
+
+    def __str__(self) -> str:
+        return f"{SAID[self.kind]}, {' beside '.join(self.environments)}"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a verdict is worth, the sentences that say so, and the criteria that named the fault."""
+
+    found: Found
+    said: tuple[str, ...] = ()
+    criteria: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Result:
+    """A run with what became of it; ``before`` and ``after``: load averages, empty if not made."""
+
+    run: Run
+    judged: Judged
+    started: str
+    wall_s: float
+    before: tuple[float, ...]
+    after: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """What a campaign is to do: its settings, its runs in order, its code and its machine."""
+
+    settings: Settings
+    runs: tuple[Run, ...]
+    code: str
+    machine: Mapping[str, Any]
+
+
+def planned(kinds: Sequence[str], runs: int, healthy: int, seed: int) -> tuple[Run, ...]:
+    """So many runs of each fault and healthy ones, in an order that ``seed`` draws."""
+    drawn = random.Random(seed)
+    names = [name for name in kinds for _ in range(runs)] + [HEALTHY] * healthy
+    drawn.shuffle(names)
+    return tuple(
+        _run_of(position, name, drawn.randrange(1, 2**31)) for position, name in enumerate(names, 1)
+    )
+
+
+def _run_of(position: int, name: str, seed: int) -> Run:
+    drawn = random.Random(seed)
+    first = drawn.choice(KINDS[name].environments if name != HEALTHY else WITH_NETPIPE)
+    # Beside one that has IMB, collectives of both can be compared.
+    other = drawn.choice([one for one in ("mpich", "intelmpi") if one != first])
+    return Run(position, name, seed, (first, other))
+
+
+def read(folder: Path) -> tuple[Campaign, list[Result]]:
+    """A campaign, and the results of the runs that it made, in their order.
+
+    Raises CannotRunError where the folder has none, or a file of it cannot be understood.
+    """
+    return keeping.read(folder, _campaign_of, _result)
+
+
+def _campaign_of(document: Mapping[str, Any]) -> Campaign:
+    return Campaign(
+        Settings(**document["settings"]),
+        tuple(_run(run) for run in document["runs"]),
+        document["code"],
+        document["machine"],
+    )
+
+
+def _run(document: Mapping[str, Any]) -> Run:
+    run = Run(**{**document, "environments": tuple(document["environments"])})
+    if run.kind not in SAID:
+        raise ValueError(f"{run.kind!r} is no fault")
+    return run
+
+
+def _result(document: Mapping[str, Any]) -> Result:
+    judged = document["judged"]
+    return Result(
+        _run(document["run"]),
+        Judged(Found(judged["found"]), tuple(judged["said"]), tuple(judged["criteria"])),
+        document["started"],
+        document["wall_s"],
+        tuple(document["before"]),
+        tuple(document["after"]),
+    )

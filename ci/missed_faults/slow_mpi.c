@@ -1,0 +1,150 @@
+/* A library to preload, which makes an MPI library slower at messages of some sizes.
+ *
+ *   SLOW_MPI=CALL:LEAST-MOST:US:US_PER_KIB,...   what a call with a message of so many bytes takes
+ *                                                more; a CALL is Send, Alltoall, ...
+ *   SLOW_MPI_PROGRAM=NPmpi                       only in the program of this name
+ *
+ * A handle is an int in one ABI of MPI and a pointer in another: it is passed on as it came. What is
+ * added is slept, so that ranks which share a CPU are slowed by their own messages alone.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MOST_RULES 32
+
+struct rule {
+    char call[32];
+    long least, most;
+    double us, us_per_kib;
+};
+
+static struct rule rules[MOST_RULES];
+static int rules_given = -1;
+
+static void give_up(const char *why, const char *what)
+{
+    fprintf(stderr, "slow_mpi: %s: %s\n", why, what);
+    _exit(2);
+}
+
+static void *next_of(const char *name)
+{
+    void *found = dlsym(RTLD_NEXT, name);
+
+    if (!found)
+        give_up("no library here has it", name);
+    return found;
+}
+
+static void read_rules(void)
+{
+    const char *program = getenv("SLOW_MPI_PROGRAM"), *text = getenv("SLOW_MPI");
+    int used;
+
+    rules_given = 0;
+    if (!text || (program && strcmp(program, program_invocation_short_name)))
+        return;
+    prctl(PR_SET_TIMERSLACK, 1L, 0L, 0L, 0L);
+    while (*text) {
+        struct rule *one = &rules[rules_given++];
+
+        if (rules_given > MOST_RULES
+            || sscanf(text, "%31[A-Za-z_]:%ld-%ld:%lf:%lf%n", one->call, &one->least, &one->most,
+                      &one->us, &one->us_per_kib, &used) != 5
+            || (text[used] && text[used] != ','))
+            give_up("SLOW_MPI cannot be read from here on", text);
+        text += used + (text[used] == ',');
+    }
+}
+
+static long bytes_of(long count, long type)
+{
+    int size = 0;
+
+    ((int (*)(long, int *))next_of("MPI_Type_size"))(type, &size);
+    return count * size;
+}
+
+static long ranks_of(long communicator)
+{
+    int ranks = 0;
+
+    ((int (*)(long, int *))next_of("MPI_Comm_size"))(communicator, &ranks);
+    return ranks;
+}
+
+static void slow(const char *call, long bytes)
+{
+    double us = 0;
+    struct timespec until;
+
+    for (int i = 0; i < rules_given; i++)
+        if (!strcmp(rules[i].call, call) && rules[i].least <= bytes && bytes <= rules[i].most)
+            us += rules[i].us + rules[i].us_per_kib * (double)bytes / 1024;
+    if (us <= 0)
+        return;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += (long)(us * 1000);
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
+        ;
+}
+
+#define SLOWED(name, parameters, arguments, bytes)                                                 \
+    int MPI_##name parameters;                                                                     \
+    int MPI_##name parameters                                                                      \
+    {                                                                                              \
+        static int(*next) parameters;                                                              \
+                                                                                                   \
+        if (rules_given < 0)                                                                       \
+            read_rules();                                                                          \
+        if (!next)                                                                                 \
+            next = (int(*) parameters)next_of("MPI_" #name);                                       \
+        if (rules_given)                                                                           \
+            slow(#name, bytes);                                                                    \
+        return next arguments;                                                                     \
+    }
+
+static long sum_of(const int *counts, long ranks)
+{
+    long sum = 0;
+
+    for (long i = 0; i < ranks; i++)
+        sum += counts[i];
+    return sum;
+}
+
+SLOWED(Send, (const void *b, long n, long t, long to, long tag, long c), (b, n, t, to, tag, c),
+       bytes_of(n, t))
+SLOWED(Isend, (const void *b, long n, long t, long to, long tag, long c, void *r),
+       (b, n, t, to, tag, c, r), bytes_of(n, t))
+SLOWED(Sendrecv,
+       (const void *b, long n, long t, long to, long tag, void *b2, long n2, long t2, long from,
+        long tag2, long c, void *s),
+       (b, n, t, to, tag, b2, n2, t2, from, tag2, c, s), bytes_of(n, t))
+SLOWED(Bcast, (void *b, long n, long t, long root, long c), (b, n, t, root, c), bytes_of(n, t))
+SLOWED(Reduce, (const void *b, void *b2, long n, long t, long op, long root, long c),
+       (b, b2, n, t, op, root, c), bytes_of(n, t))
+SLOWED(Allreduce, (const void *b, void *b2, long n, long t, long op, long c),
+       (b, b2, n, t, op, c), bytes_of(n, t))
+SLOWED(Reduce_scatter, (const void *b, void *b2, const int *n, long t, long op, long c),
+       (b, b2, n, t, op, c), bytes_of(sum_of(n, ranks_of(c)), t))
+SLOWED(Gather,
+       (const void *b, long n, long t, void *b2, long n2, long t2, long root, long c),
+       (b, n, t, b2, n2, t2, root, c), bytes_of(n, t))
+SLOWED(Scatter,
+       (const void *b, long n, long t, void *b2, long n2, long t2, long root, long c),
+       (b, n, t, b2, n2, t2, root, c), bytes_of(n, t))
+SLOWED(Allgather, (const void *b, long n, long t, void *b2, long n2, long t2, long c),
+       (b, n, t, b2, n2, t2, c), bytes_of(n, t))
+SLOWED(Alltoall, (const void *b, long n, long t, void *b2, long n2, long t2, long c),
+       (b, n, t, b2, n2, t2, c), bytes_of(n, t))
+SLOWED(Barrier, (long c), (c), 0)

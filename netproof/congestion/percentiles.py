@@ -1,0 +1,153 @@
+"""Percentiles of the times of single calls, and the calls that stand out: pauses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from scipy.stats import binom
+
+from netproof.congestion.tails import BOTH_WAYS, Tail
+from netproof.measurement.counters import CARRIER, INTERFACE, TCP
+from netproof.measurement.disturbance import disturbed
+from netproof.measurement.interval import CONFIDENCE, Interval, Side, side
+
+LEVELS = (50.0, 90.0, 99.0, 99.9, 99.99)
+BOUNDED = 99.9
+"""The one that a site may bound."""
+
+PAUSE_TIMES = 10
+"""A pause takes at least so many times the median, whatever the site says."""
+
+
+@dataclass(frozen=True)
+class Percentile:
+    """The time in µs that so many in 100 calls do not exceed, by nearest rank.
+
+    ``interval``: 95 %, by order statistics; infinite above where too few calls are beyond.
+    """
+
+    level: float
+    value_us: float
+    interval_us: Interval
+
+
+@dataclass(frozen=True)
+class Pause:
+    """A call that took far longer than others: when it began, seconds since the epoch, about.
+
+    ``took_us``: all of it, there and back.
+    """
+
+    at: float
+    took_us: float
+
+
+@dataclass(frozen=True)
+class TailFigures:
+    """What the calls of a long launch say.
+
+    ``percentiles``: by level, those that so many calls have; ``pauses``: the longest first;
+    ``paused_share``: of all calls' time that of pauses; ``carriers``: changes of carriers by node
+    and interface; ``sent_again``: segments by node, None where not known; ``disturbed``: by what;
+    ``most``: how many times the median the 99.9th percentile may be, and ``side`` where it lies.
+    """
+
+    calls: int
+    mean_us: float
+    longest_us: float
+    percentiles: Mapping[float, Percentile]
+    pauses: tuple[Pause, ...]
+    paused_share: float
+    carriers: tuple[tuple[str, str, int], ...]
+    sent_again: tuple[tuple[str, int | None], ...]
+    disturbed: tuple[str, ...]
+    most: float | None
+    side: Side | None
+
+    @property
+    def beyond(self) -> bool:
+        """Whether the 99.9th percentile is beyond its bound, undisturbed."""
+        return self.side is Side.BEYOND and not self.disturbed
+
+    @property
+    def undecided(self) -> bool:
+        """Whether there is a bound, and nobody can say on which side the percentile is."""
+        bounded = self.most is not None
+        return bounded and (bool(self.disturbed) or self.side in (None, Side.ASTRIDE))
+
+
+def percentile(ordered: Sequence[float], level: float) -> Percentile | None:
+    """A percentile of times in order; None where it would be the longest of them."""
+    count, share = len(ordered), level / 100
+    rank = math.ceil(round(share * count, 6))
+    if rank >= count:
+        return None
+    low, high = (int(binom.ppf(tail, count, share)) for tail in _TAILS)
+    return Percentile(
+        level,
+        ordered[rank - 1],
+        (ordered[max(low, 1) - 1], ordered[high] if high < count else math.inf),
+    )
+
+
+_TAILS = ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2)
+
+
+def figures(tail: Tail) -> TailFigures:
+    """What a long launch says, by the settings of its partition."""
+    partition, times = tail.where, tail.times_us
+    settings, ordered = partition.load_settings(), sorted(times)
+    found = {level: percentile(ordered, level) for level in LEVELS}
+    known = {level: one for level, one in found.items() if one is not None}
+    middle = known[50.0].value_us if 50.0 in known else ordered[len(ordered) // 2]
+    from_us = max(settings.pause_us, PAUSE_TIMES * middle)
+    pauses = [
+        Pause(at, BOTH_WAYS * time)
+        for at, time in zip(tail.moments(), times, strict=True)
+        if time >= from_us
+    ]
+    pauses.sort(key=lambda one: one.took_us, reverse=True)
+    bounded = known.get(BOUNDED)
+    most = settings.most_999th
+    where = None
+    if most is not None and bounded is not None:
+        low, high = bounded.interval_us
+        where = side((low / middle, high / middle), 0, most)
+    return TailFigures(
+        len(times),
+        fmean(times),
+        ordered[-1],
+        known,
+        tuple(pauses),
+        sum(one.took_us for one in pauses) / (BOTH_WAYS * sum(times)),
+        _carriers(tail),
+        _sent_again(tail),
+        tuple(disturbed(tail.launch.loads, partition.settings().disturbance)),
+        most,
+        where,
+    )
+
+
+def _carriers(tail: Tail) -> tuple[tuple[str, str, int], ...]:
+    counters = tail.launch.counters
+    if counters is None:
+        return ()
+    return tuple(
+        (node.node, source.name, changes)
+        for node in counters.nodes
+        for source in node.of_kind(INTERFACE)
+        if (changes := counters.of_source(source, CARRIER))
+    )
+
+
+def _sent_again(tail: Tail) -> tuple[tuple[str, int | None], ...]:
+    counters = tail.launch.counters
+    if counters is None:
+        return ()
+    return tuple(
+        (node.node, counters.value(node.node, TCP, "", "Tcp.RetransSegs"))
+        for node in counters.nodes
+    )

@@ -1,0 +1,320 @@
+"""A PingPong between two nodes for a minute or so, of which each call is timed.
+
+A benchmark that prints a mean hides the call in a thousand for which all ranks of a job wait. How
+many calls fill the time is known only within the job: two short launches tell how long a call
+takes, and ``python -m netproof.congestion.tails FOLDER`` there draws the long one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import shlex
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from netproof.benchmarks.outputs import text_of
+from netproof.benchmarks.registry import OF_PAIRS
+from netproof.congestion.planning import ONE_CALL
+from netproof.errors import NetproofError, shortened
+from netproof.intake import json_reading
+from netproof.intake.shapes import MAPPING, NUMBER, TEXT, WHOLE, Each, Keys, insist
+from netproof.measurement.case import Case
+from netproof.measurement.curve import Curve
+from netproof.session import job_files, labelled, measured, node_facts, plan
+from netproof.session.job_files import Incomplete
+from netproof.session.measured import Launch
+from netproof.session.measured_shapes import LAUNCH_SHAPE
+from netproof.site.partition import Partition
+
+FORMAT = 1
+"""Format of what a test stores in the report; raised when its keys change."""
+
+KEY = "netproof_tails"
+"""The key under which a test keeps it there."""
+
+FOLDER = "tails"
+"""Where reports are, in the folder of reports: no verdict looks there."""
+
+FUNCTION = "PingPong"
+
+QUESTION_FILE, CALLS_FILE, LINES_FILE = "tails.json", "tails-calls.txt", "tails-launch.sh"
+"""What the job is to measure; how many calls the long launch has; its line of the script."""
+
+TRIALS = (500, 4000)
+"""Calls of the launches that tell how long a call takes."""
+ENOUGH_S = 4.0
+"""Seconds of the first trial from which on the second is not made: starting it is a part only."""
+
+MOST_CALLS = 200_000
+"""Of the long launch; each is a line that the benchmark prints."""
+
+BOTH_WAYS = 2
+"""A call goes there and back, and a time is that of one way."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a job is to measure: where, for how long, with messages of so many bytes."""
+
+    where: tuple[str, str, str]
+    extras: Mapping[str, Any]
+    seconds: float
+    bytes: int
+    srun: tuple[str, ...]
+
+    @property
+    def partition(self) -> Partition:
+        """As checks see it."""
+        return Partition.model_validate(self.extras)
+
+    @property
+    def limit_s(self) -> int:
+        """Seconds after which a launch is ended."""
+        return self.partition.step_limit_s + int(2 * self.seconds)
+
+
+def write_question(folder: Path, question: Question) -> None:
+    """Leave it in the job's folder."""
+    (folder / QUESTION_FILE).write_text(json.dumps(dataclasses.asdict(question)) + "\n")
+
+
+def read_question(folder: Path) -> Question:
+    """What ``write_question`` left; NetproofError where it is damaged."""
+    path = folder / QUESTION_FILE
+    try:
+        values = json_reading.json_file(path)
+        return Question(
+            tuple(values["where"]),
+            values["extras"],
+            float(values["seconds"]),
+            int(values["bytes"]),
+            tuple(values["srun"]),
+        )
+    except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise NetproofError(f"{path}: cannot be read: {error!r}") from error
+
+
+def script(question: Question, folder: Path) -> str:
+    """Text of the job script: the trials, and what comes of them."""
+    first, second = TRIALS
+    ask = shlex.join([sys.executable, "-m", __name__, str(folder)])
+    lines = [
+        *plan.head(question.partition, 0, over_tcp=False, describe_nodes=True),
+        _step(question, "trial.1", first),
+        f"{ask} second || {_step(question, 'trial.2', second)}",
+        f"{ask} || exit 4",
+        f". ./{LINES_FILE}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def size_files(question: Question) -> dict[str, str]:
+    """Name to text of the lists of message sizes of the trials, a line for each call."""
+    return plan.size_files({_listed(calls): [question.bytes] * calls for calls in TRIALS})
+
+
+def _listed(calls: int) -> str:
+    return f"{calls}-calls"
+
+
+def _step(question: Question, name: str, calls: int) -> str:
+    program = OF_PAIRS.command(
+        OF_PAIRS.function(FUNCTION),
+        2,
+        (question.bytes,),
+        plan.size_file(_listed(calls)),
+        [*ONE_CALL, *question.partition.load_settings().arguments],
+    )
+    command = [*question.srun, "--ntasks=2", "--kill-on-bad-exit=1", *plan.RANK, *program]
+    return f"step {name} {question.limit_s} {shlex.join(command)}"
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How a launch spends its time: seconds before the first call, and between calls."""
+
+    before_s: float
+    call_s: float
+
+
+def pace_of(folder: Path) -> Pace:
+    """How the trials went. Raises NetproofError where they did not."""
+    recorded = job_files.records(folder)
+    found = []
+    for number, calls in enumerate(TRIALS, 1):
+        trial = recorded.get(f"trial.{number}")
+        if trial is not None and trial.status:
+            errors = folder / f"trial.{number}.err"
+            raise NetproofError(f"{errors}: trial.{number} ended with status {trial.status}")
+        if trial is not None:
+            found.append((calls, trial.wall_s))
+    if not found:
+        raise NetproofError(f"{folder / job_files.LAUNCHES_FILE}: no trial was made")
+    calls, wall_s = found[0]
+    if len(found) == 1:
+        return Pace(0.0, wall_s / calls)
+    more, longer_s = found[1]
+    call_s = (longer_s - wall_s) / (more - calls)
+    # What starting a launch takes varies more than short calls last.
+    call_s = call_s if call_s > 0 else longer_s / more
+    return Pace(max(0.0, wall_s - calls * call_s), call_s)
+
+
+def enough(folder: Path) -> bool:
+    """Whether the first trial alone tells how long a call takes."""
+    first = job_files.records(folder).get("trial.1")
+    return first is not None and first.wall_s >= ENOUGH_S
+
+
+def write_launch(folder: Path) -> None:
+    """Draw the long launch, and leave it in the job's folder. NetproofError where none can be."""
+    question = read_question(folder)
+    calls = round(question.seconds / pace_of(folder).call_s)
+    calls = min(max(calls, TRIALS[0]), MOST_CALLS)
+    for name, text in plan.size_files({_listed(calls): [question.bytes] * calls}).items():
+        (folder / name).write_text(text)
+    (folder / CALLS_FILE).write_text(f"{calls}\n")
+    (folder / LINES_FILE).write_text(_step(question, "tail.1", calls) + "\n")
+
+
+SHAPE = Keys(
+    {
+        "format": WHOLE,
+        **dict.fromkeys(("system", "partition", "environment", "jobid"), TEXT),
+        "nodes": Each(TEXT),
+        "partition_extras": MAPPING,
+        "bytes": WHOLE,
+        "seconds": NUMBER,
+        "launch": LAUNCH_SHAPE,
+        "times_us": Each(NUMBER),
+        "pace": Keys({"before_s": NUMBER, "call_s": NUMBER}),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Tail:
+    """A long launch; ``times_us``: one way, of each call in its order; ``seconds``: asked for."""
+
+    system: str
+    partition: str
+    environment: str
+    jobid: str
+    nodes: tuple[str, ...]
+    partition_extras: Mapping[str, Any]
+    bytes: int
+    seconds: float
+    launch: Launch
+    times_us: tuple[float, ...]
+    pace: Pace
+
+    @property
+    def where(self) -> Partition:
+        """The partition as checks see it."""
+        return Partition.model_validate(self.partition_extras)
+
+    def moments(self) -> list[float]:
+        """When each call began, seconds since the epoch, about.
+
+        The benchmark does not tell: each follows the one before it, and what is left of the launch
+        beside starting it lies evenly between them.
+        """
+        took_s = [BOTH_WAYS * time / 1e6 for time in self.times_us]
+        left_s = self.launch.wall_s - self.pace.before_s - sum(took_s)
+        between_s = max(0.0, left_s / len(took_s))
+        first = self.launch.start + self.pace.before_s
+        return [
+            first + so_far + place * between_s
+            for place, so_far in enumerate(itertools.accumulate(took_s[:-1], initial=0.0))
+        ]
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values for ``json``; times in µs."""
+        return {"format": FORMAT, **dataclasses.asdict(self, dict_factory=measured.plain)}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Tail:
+        """Of the plain values that ``as_json`` gave; NetproofError where they are none."""
+        insist(values, SHAPE, "what was measured of tails cannot be read")
+        if values["format"] != FORMAT:
+            raise NetproofError(
+                f"what was measured of tails is of format {values['format']}, and this netproof"
+                f" reads {FORMAT}"
+            )
+        try:
+            Partition.model_validate(values["partition_extras"])
+            fields = {field.name: values[field.name] for field in dataclasses.fields(cls)}
+            launch, pace = Launch.from_json(values["launch"]), Pace(**values["pace"])
+        except (KeyError, TypeError, ValueError, ValidationError) as error:
+            said = shortened(repr(error))
+            raise NetproofError(f"what was measured of tails cannot be read: {said}") from error
+        nodes, times = tuple(values["nodes"]), tuple(values["times_us"])
+        tail = cls(
+            **{**fields, "nodes": nodes, "launch": launch, "times_us": times, "pace": pace},
+        )
+        if [use.node for use in launch.ranks] != list(nodes) or len(nodes) != 2:
+            raise NetproofError("the ranks of a tail ran on other nodes than those of its job")
+        if not times or min(times) <= 0:
+            raise NetproofError("a tail has no times, or one that is none")
+        return tail
+
+
+def of_job(folder: Path, jobid: str) -> Tail:
+    """What a job left in ``folder``. Raises NetproofError where the long launch is not whole."""
+    question = read_question(folder)
+    recorded = job_files.records(folder)
+    pace = pace_of(folder)
+    try:
+        calls = int((folder / CALLS_FILE).read_text())
+    except (OSError, ValueError) as error:
+        said = f"{folder / CALLS_FILE}: the job did not come to draw its long launch: {error}"
+        raise NetproofError(said) from None
+    case = Case(*question.where, OF_PAIRS.name, FUNCTION, 2, 1)
+    times: list[float] = []
+
+    def read_output(step: str) -> Curve:
+        path = folder / f"{step}.{OF_PAIRS.suffix}"
+        read = OF_PAIRS.read_repetitions(text_of(path), str(path), FUNCTION, 2, question.bytes)
+        times.extend(read)
+        return Curve((question.bytes,), (sum(read) / len(read),))
+
+    launch = job_files.read_launch(
+        folder, "tail.1", 1, recorded, case, (question.bytes,), read_output
+    )
+    if len(times) != calls:
+        raise Incomplete([f"tail.1: has {len(times)} of {calls} calls"])
+    nodes = tuple(use.node for use in launch.ranks)
+    node_facts.nodes_of_job(folder, jobid)
+    return Tail(
+        *question.where,
+        jobid,
+        nodes,
+        question.extras,
+        question.bytes,
+        question.seconds,
+        launch,
+        tuple(times),
+        pace,
+    )
+
+
+def of_report(path: Path) -> list[Tail]:
+    """What a report of ReFrame's has of it; NetproofError where it has none that is whole."""
+    return labelled.of_report(path, KEY, Tail.from_json, "measurement of tails")
+
+
+if __name__ == "__main__":
+    try:
+        place = Path(sys.argv[1])
+        if sys.argv[2:] == ["second"]:
+            sys.exit(0 if enough(place) else 1)
+        write_launch(place)
+    except NetproofError as error:
+        sys.exit(f"tails: {error}")

@@ -1,0 +1,118 @@
+"""A long launch on the testbed, how long it was to be, and a report of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from netproof.congestion import tails
+from netproof.congestion.tails import MOST_CALLS, TRIALS, Pace, Tail
+from netproof.errors import NetproofError
+
+JOB = Path(__file__).resolve().parents[2] / "data" / "jobs" / "tails"
+
+
+@pytest.fixture(scope="module")
+def recorded() -> Tail:
+    return tails.of_job(JOB, "1")
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    return shutil.copytree(JOB, tmp_path / "job")
+
+
+def walls(folder: Path, *seconds: float, status: int = 0) -> None:
+    """Trials that took so long."""
+    lines = ["step\tstart\tend\tstatus\tlimit_s"]
+    lines += [
+        f"trial.{number}\t100.0\t{100 + wall}\t{status}\t200"
+        for number, wall in enumerate(seconds, 1)
+    ]
+    (folder / "launches.tsv").write_text("".join(f"{line}\n" for line in lines))
+
+
+def test_a_recorded_job_is_whole(recorded):
+    assert len(recorded.times_us) == int((JOB / tails.CALLS_FILE).read_text())
+    assert [use.node for use in recorded.launch.ranks] == list(recorded.nodes)
+    moments = recorded.moments()
+    assert len(moments) == len(recorded.times_us)
+    assert moments == sorted(moments)
+    assert recorded.launch.start <= moments[0] < moments[-1]
+    assert moments[-1] <= recorded.launch.start + recorded.launch.wall_s + 0.01
+
+
+def test_a_report_keeps_all_of_it(recorded):
+    assert Tail.from_json(json.loads(json.dumps(recorded.as_json()))) == recorded
+
+
+def test_two_trials_tell_what_starting_takes_and_what_a_call_takes(folder):
+    first, second = TRIALS
+    walls(folder, 1 + first * 0.002, 1 + second * 0.002)
+    pace = tails.pace_of(folder)
+    assert pace.before_s == pytest.approx(1.0)
+    assert pace.call_s == pytest.approx(0.002)
+    assert not tails.enough(folder)
+
+
+def test_one_long_trial_is_enough(folder):
+    walls(folder, 10.0)
+    assert tails.enough(folder)
+    assert tails.pace_of(folder) == Pace(0.0, 10.0 / TRIALS[0])
+
+
+@pytest.mark.parametrize(("call_s", "calls"), [(0.002, 6000), (1e-5, MOST_CALLS), (1.0, TRIALS[0])])
+def test_as_many_calls_as_fill_the_time(folder, call_s, calls):
+    question = dataclasses.replace(tails.read_question(folder), seconds=12.0)
+    tails.write_question(folder, question)
+    walls(folder, 1 + TRIALS[0] * call_s, 1 + TRIALS[1] * call_s)
+    tails.write_launch(folder)
+    assert int((folder / tails.CALLS_FILE).read_text()) == pytest.approx(calls, rel=0.001)
+    line = (folder / tails.LINES_FILE).read_text()
+    assert line.startswith(f"step tail.1 {question.limit_s} ")
+    listed = [path for path in folder.glob("sizes-*") if path.name in line]
+    assert len(listed[0].read_text().splitlines()) == pytest.approx(calls, rel=0.001)
+
+
+def test_a_trial_that_failed_ends_it(folder):
+    walls(folder, 1.0, status=3)
+    with pytest.raises(NetproofError, match=r"trial\.1 ended with status 3"):
+        tails.write_launch(folder)
+    (folder / "launches.tsv").write_text("step\tstart\tend\tstatus\tlimit_s\n")
+    with pytest.raises(NetproofError, match="no trial was made"):
+        tails.write_launch(folder)
+
+
+def test_a_launch_that_lacks_calls_is_not_whole(folder):
+    path = folder / "tail.1.out"
+    lines = path.read_text().splitlines(keepends=True)
+    at = next(place for place, line in enumerate(lines) if line.split()[:2] == ["8", "1"])
+    path.write_text("".join([*lines[:at], *lines[at + 1 :]]))
+    with pytest.raises(NetproofError, match=r"has \d+ of \d+ calls"):
+        tails.of_job(folder, "1")
+
+
+def test_a_job_that_drew_no_long_launch_says_so(folder):
+    (folder / tails.CALLS_FILE).unlink()
+    with pytest.raises(NetproofError, match="did not come to draw its long launch"):
+        tails.of_job(folder, "1")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"format": 2}, "is of format 2, and this netproof reads 1"),
+        ({"nodes": ["gige-3", "gige-4"]}, "ran on other nodes"),
+        ({"times_us": []}, "has no times"),
+        ({"times_us": [1.0, -2.0]}, "has no times, or one that is none"),
+        ({"pace": {"before_s": 1.0}}, "cannot be read"),
+        ({"partition_extras": {}}, "cannot be read"),
+    ],
+)
+def test_what_is_none_is_refused(recorded, change, said):
+    with pytest.raises(NetproofError, match=said):
+        Tail.from_json({**recorded.as_json(), **change})

@@ -1,0 +1,87 @@
+"""An MPI library that is made slower at some sizes, by real programs on one node."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ci.missed_faults.making import compiled
+from netproof.benchmarks import netpipe_reading
+
+ROOT = Path(__file__).resolve().parents[2]
+LIBRARIES = {"mpich": ROOT / ".opt" / "mpich", "intelmpi": ROOT / ".opt" / "intelmpi"}
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory) -> Path:
+    return compiled(tmp_path_factory.mktemp("slow"))
+
+
+def started(prefix: Path, place: Path, variables: dict[str, str], *command: str) -> str:
+    """What two ranks on this node print."""
+    mine = {
+        "PATH": f"{prefix}/bin:{os.environ['PATH']}",
+        "LD_LIBRARY_PATH": f"{prefix}/lib",
+        "FI_PROVIDER": "tcp",
+        **variables,
+    }
+    ran = subprocess.run(
+        ["mpiexec.hydra", "-launcher", "fork", "-n", "2", *command],
+        cwd=place,
+        env=mine,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    return ran.stdout + ran.stderr + f"\nended with {ran.returncode}\n"
+
+
+def one_way_us(prefix: Path, place: Path, variables: dict[str, str]) -> dict[int, float]:
+    """One-way times by message size, of NetPIPE."""
+    out = place / "np.out"
+    said = started(prefix, place, variables, "NPmpi", "-u", "4096", "-n", "30", "-o", str(out))
+    assert "ended with 0" in said, said
+    read = netpipe_reading.read_file(out.read_text(), str(out), bidirectional=False)
+    return {point.size: point.time_us for point in read.points}
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_messages_of_some_sizes_take_longer_and_no_others(name, library, tmp_path):
+    variables = {"LD_PRELOAD": str(library), "SLOW_MPI": "Send:2900-3100:5000:0"}
+    times = one_way_us(LIBRARIES[name], tmp_path, variables)
+    slow = {size for size, time in times.items() if time > 4000}
+    assert slow == {size for size in times if 2900 <= size <= 3100}
+    assert slow
+
+
+def test_time_is_added_by_the_byte_too_and_only_in_the_program_that_is_named(library, tmp_path):
+    variables = {"LD_PRELOAD": str(library), "SLOW_MPI": "Send:0-4096:3000:1000"}
+    here = one_way_us(LIBRARIES["mpich"], tmp_path, {**variables, "SLOW_MPI_PROGRAM": "NPmpi"})
+    assert 3000 < here[1] < 6000
+    assert 7000 < here[4096] < 10000
+    there = one_way_us(LIBRARIES["mpich"], tmp_path, {**variables, "SLOW_MPI_PROGRAM": "IMB-MPI1"})
+    assert max(there.values()) < 3000
+
+
+def test_collectives_take_longer(library, tmp_path):
+    said = started(
+        *(LIBRARIES["intelmpi"], tmp_path),
+        {"LD_PRELOAD": str(library), "SLOW_MPI": "Bcast:64-64:2000:0,Alltoall:1024-1024:3000:0"},
+        *("IMB-MPI1", "-iter", "20,1", "-msglog", "6:10", "Alltoall", "Bcast"),
+    )
+    rows = [line.split() for line in said.splitlines() if line.split()[:1] and line[:1] == " "]
+    times = [(int(row[0]), float(row[4])) for row in rows if len(row) == 5 and row[0].isdecimal()]
+    slow = [size for size, time in times if time > 1800]
+    assert sorted(slow) == [64, 1024], said
+
+
+def test_a_rule_that_cannot_be_read_ends_the_program(library, tmp_path):
+    variables = {"LD_PRELOAD": str(library), "SLOW_MPI": "Send:0-4096:3000"}
+    said = started(LIBRARIES["mpich"], tmp_path, variables, "NPmpi", "-u", "64", "-n", "5")
+    assert "slow_mpi: SLOW_MPI cannot be read from here on: Send:0-4096:3000" in said
+    assert "ended with 0" not in said

@@ -1,0 +1,62 @@
+"""Single calls on the testbed: a link that was down for a second is a pause at its time."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from made_site import settings_of
+
+pytestmark = [pytest.mark.testbed]
+
+ROOT = Path(__file__).resolve().parents[2]
+TESTBED = ROOT / "ci" / "testbed" / "testbed"
+COMMAND = ("netproof", "tails", "--system", "testbed:gige", "--environment", "mpich")
+DOWN_S = 1.0
+
+
+def rows(folder: Path) -> int:
+    """How many calls the long launch below has printed."""
+    return sum(path.read_text(errors="replace").count("\n") for path in folder.rglob("tail.1.out"))
+
+
+def take_down_later(folder: Path, moments: list[float]) -> None:
+    deadline = time.monotonic() + 180
+    while rows(folder) < 2000:
+        if time.monotonic() > deadline:
+            return
+        time.sleep(0.1)
+    moments.append(time.time())
+    plant = [TESTBED, "plant", "gige-2", "link=down", "--for", f"{DOWN_S:g}"]
+    subprocess.run(plant, capture_output=True, check=True)
+
+
+def test_a_link_that_went_down_is_a_pause_at_its_time(testbed, run, tmp_path):
+    settings, moments = settings_of(tmp_path), []
+    settings |= {"RFM_PREFIX": str(tmp_path / "prefix")}
+    planting = threading.Thread(target=take_down_later, args=(tmp_path, moments))
+    planting.start()
+    try:
+        ran = run(tmp_path, *COMMAND, "--seconds", "12", "--json", **settings)
+    finally:
+        planting.join()
+        subprocess.run([TESTBED, "lift"], capture_output=True, check=True)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    (told,) = json.loads(ran.stdout)["tails"]
+    assert told["nodes"] == ["gige-1", "gige-2"]
+    assert told["calls"] > 2000
+    assert 6 < told["seconds"] < 40
+    longest = told["pauses"][0]
+    (moment,) = moments
+    # TCP waits ever longer before it sends again.
+    assert 0.5e6 < longest["took_us"] < 6e6
+    assert abs(longest["at"] - moment) < 3
+    changes = {(one["node"], one["interface"]) for one in told["carrier_changes"]}
+    assert ("gige-2", "eth1") in changes
+    (kept,) = (tmp_path / "tails").glob("run-gige-*.json")
+    again = run(tmp_path, "netproof", "tails", "--report", str(kept), "--json", **settings)
+    assert (again.returncode, again.stdout) == (0, ran.stdout)
