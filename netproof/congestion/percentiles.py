@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
 from scipy.stats import binom
 
-from netproof.congestion.tails import BOTH_WAYS, Tail
+from netproof.congestion.tails import BOTH_WAYS, WATCH_S, Tail
 from netproof.measurement.counters import CARRIER, INTERFACE, TCP
 from netproof.measurement.disturbance import disturbed
 from netproof.measurement.interval import CONFIDENCE, Interval, Side, side
@@ -20,6 +21,9 @@ BOUNDED = 99.9
 
 PAUSE_TIMES = 10
 """A pause takes at least so many times the median, whatever the site says."""
+
+LEAST_SILENCE_S = 5 * WATCH_S
+"""Seconds without a new call that are no chance of when the output was looked at."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +40,15 @@ class Percentile:
 
 @dataclass(frozen=True)
 class Pause:
-    """A call that took far longer than others: when it began, seconds since the epoch, about.
+    """A time in which nothing came through: seconds since the epoch when it was over, and µs.
 
-    ``took_us``: all of it, there and back.
+    ``in_call``: it was a call's, there and back; else one in which no call was printed, since the
+    benchmark waited between two of them.
     """
 
-    at: float
+    until: float
     took_us: float
+    in_call: bool
 
 
 @dataclass(frozen=True)
@@ -50,7 +56,7 @@ class TailFigures:
     """What the calls of a long launch say.
 
     ``percentiles``: by level, those that so many calls have; ``pauses``: the longest first;
-    ``paused_share``: of all calls' time that of pauses; ``carriers``: changes of carriers by node
+    ``paused_share``: of the whole time that of pauses; ``carriers``: changes of carriers by node
     and interface; ``sent_again``: segments by node, None where not known; ``disturbed``: by what;
     ``most``: how many times the median the 99.9th percentile may be, and ``side`` where it lies.
     """
@@ -104,12 +110,7 @@ def figures(tail: Tail) -> TailFigures:
     known = {level: one for level, one in found.items() if one is not None}
     middle = known[50.0].value_us if 50.0 in known else ordered[len(ordered) // 2]
     from_us = max(settings.pause_us, PAUSE_TIMES * middle)
-    pauses = [
-        Pause(at, BOTH_WAYS * time)
-        for at, time in zip(tail.moments(), times, strict=True)
-        if time >= from_us
-    ]
-    pauses.sort(key=lambda one: one.took_us, reverse=True)
+    pauses = sorted(_pauses(tail, from_us), key=lambda one: one.took_us, reverse=True)
     bounded = known.get(BOUNDED)
     most = settings.most_999th
     where = None
@@ -122,13 +123,27 @@ def figures(tail: Tail) -> TailFigures:
         ordered[-1],
         known,
         tuple(pauses),
-        sum(one.took_us for one in pauses) / (BOTH_WAYS * sum(times)),
+        sum(one.took_us for one in pauses) / 1e6 / tail.took_s if tail.took_s else 0.0,
         _carriers(tail),
         _sent_again(tail),
         tuple(disturbed(tail.launch.loads, partition.settings().disturbance)),
         most,
         where,
     )
+
+
+def _pauses(tail: Tail, from_us: float) -> Iterator[Pause]:
+    """Calls from so many µs one way on, and times between calls in which none was printed."""
+    long = {place: BOTH_WAYS * time for place, time in enumerate(tail.times_us) if time >= from_us}
+    for place, took_us in long.items():
+        yield Pause(tail.moment(place), took_us, in_call=True)
+    usual_s = tail.took_s / len(tail.times_us)
+    least_s = max(LEAST_SILENCE_S, PAUSE_TIMES * usual_s)
+    for (before, seen), (after, now) in itertools.pairwise(tail.watched):
+        told_us = max((long.get(place, 0.0) for place in range(seen, now)), default=0.0)
+        silent_s = after - before
+        if silent_s >= least_s and told_us < 1e6 * silent_s / 2:
+            yield Pause(after, 1e6 * silent_s, in_call=False)
 
 
 def _carriers(tail: Tail) -> tuple[tuple[str, str, int], ...]:

@@ -2,16 +2,21 @@
 
 A benchmark that prints a mean hides the call in a thousand for which all ranks of a job wait. How
 many calls fill the time is known only within the job: two short launches tell how long a call
-takes, and ``python -m netproof.congestion.tails FOLDER`` there draws the long one.
+takes, and ``python -m netproof.congestion.tails FOLDER`` there draws the long one. Most of its time
+lies between the calls, where the benchmark synchronizes and prints; so its output is watched as it
+grows, which tells when each call was, and when there was none.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import json
+import os
+import re
 import shlex
 import sys
+import time
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,6 +52,15 @@ FUNCTION = "PingPong"
 QUESTION_FILE, CALLS_FILE, LINES_FILE = "tails.json", "tails-calls.txt", "tails-launch.sh"
 """What the job is to measure; how many calls the long launch has; its line of the script."""
 
+LONG = "tail.1"
+"""Name of the long launch's step."""
+
+WATCH_FILE = "tails-watch.tsv"
+"""When its output had grown to how many bytes."""
+
+WATCH_S = 0.02
+"""Seconds between two looks at it."""
+
 TRIALS = (500, 4000)
 """Calls of the launches that tell how long a call takes."""
 ENOUGH_S = 4.0
@@ -54,6 +68,8 @@ ENOUGH_S = 4.0
 
 MOST_CALLS = 200_000
 """Of the long launch; each is a line that the benchmark prints."""
+
+_ROW = re.compile(OF_PAIRS.figures.encode())
 
 BOTH_WAYS = 2
 """A call goes there and back, and a time is that of one way."""
@@ -110,7 +126,11 @@ def script(question: Question, folder: Path) -> str:
         _step(question, "trial.1", first),
         f"{ask} second || {_step(question, 'trial.2', second)}",
         f"{ask} || exit 4",
+        f"{ask} watch & watcher=$!",
+        # It begins to look before there is anything to see, and looks once more at the end.
+        f'while kill -0 "$watcher" && [ ! -e {WATCH_FILE} ]; do sleep {WATCH_S}; done',
         f". ./{LINES_FILE}",
+        f'sleep {10 * WATCH_S:g}; kill "$watcher"; wait "$watcher"',
     ]
     return "\n".join(lines) + "\n"
 
@@ -136,16 +156,8 @@ def _step(question: Question, name: str, calls: int) -> str:
     return f"step {name} {question.limit_s} {shlex.join(command)}"
 
 
-@dataclass(frozen=True)
-class Pace:
-    """How a launch spends its time: seconds before the first call, and between calls."""
-
-    before_s: float
-    call_s: float
-
-
-def pace_of(folder: Path) -> Pace:
-    """How the trials went. Raises NetproofError where they did not."""
+def call_s(folder: Path) -> float:
+    """Seconds from one call to the next, by the trials. Raises NetproofError where they failed."""
     recorded = job_files.records(folder)
     found = []
     for number, calls in enumerate(TRIALS, 1):
@@ -159,12 +171,10 @@ def pace_of(folder: Path) -> Pace:
         raise NetproofError(f"{folder / job_files.LAUNCHES_FILE}: no trial was made")
     calls, wall_s = found[0]
     if len(found) == 1:
-        return Pace(0.0, wall_s / calls)
+        return wall_s / calls
     more, longer_s = found[1]
-    call_s = (longer_s - wall_s) / (more - calls)
-    # What starting a launch takes varies more than short calls last.
-    call_s = call_s if call_s > 0 else longer_s / more
-    return Pace(max(0.0, wall_s - calls * call_s), call_s)
+    # What starting a launch takes may vary more than short calls last.
+    return (longer_s - wall_s) / (more - calls) if longer_s > wall_s else longer_s / more
 
 
 def enough(folder: Path) -> bool:
@@ -176,12 +186,46 @@ def enough(folder: Path) -> bool:
 def write_launch(folder: Path) -> None:
     """Draw the long launch, and leave it in the job's folder. NetproofError where none can be."""
     question = read_question(folder)
-    calls = round(question.seconds / pace_of(folder).call_s)
+    calls = round(question.seconds / call_s(folder))
     calls = min(max(calls, TRIALS[0]), MOST_CALLS)
     for name, text in plan.size_files({_listed(calls): [question.bytes] * calls}).items():
         (folder / name).write_text(text)
     (folder / CALLS_FILE).write_text(f"{calls}\n")
-    (folder / LINES_FILE).write_text(_step(question, "tail.1", calls) + "\n")
+    (folder / LINES_FILE).write_text(_step(question, LONG, calls) + "\n")
+
+
+def watch(folder: Path, parent: int) -> None:
+    """Note whenever the output of the long launch has grown, until it is ended with its parent."""
+    path, seen = folder / f"{LONG}.{OF_PAIRS.suffix}", 0
+    with (folder / WATCH_FILE).open("w", buffering=1) as noted:
+        while os.getppid() == parent:
+            size = path.stat().st_size if path.exists() else 0
+            if size != seen:
+                print(f"{time.time():.6f}\t{size}", file=noted)
+                seen = size
+            time.sleep(WATCH_S)
+
+
+def watched(folder: Path, text: str) -> list[tuple[float, int]]:
+    """When how many calls had been printed: seconds since the epoch, and of ``text`` the rows.
+
+    Raises NetproofError where nothing was noted, or a line is none.
+    """
+    ends, so_far = [], 0
+    for line in text.encode().splitlines(keepends=True):
+        so_far += len(line)
+        if _ROW.match(line):
+            ends.append(so_far)
+    path, found = folder / WATCH_FILE, []
+    try:
+        for line in path.read_text().splitlines():
+            moment, size = line.split("\t")
+            found.append((float(moment), bisect_right(ends, int(size))))
+    except (OSError, ValueError) as error:
+        raise NetproofError(f"{path}: cannot be read: {error}") from error
+    if not found or found[-1][1] != len(ends):
+        raise NetproofError(f"{path}: does not tell how {LONG}'s output grew to its end")
+    return found
 
 
 SHAPE = Keys(
@@ -194,14 +238,18 @@ SHAPE = Keys(
         "seconds": NUMBER,
         "launch": LAUNCH_SHAPE,
         "times_us": Each(NUMBER),
-        "pace": Keys({"before_s": NUMBER, "call_s": NUMBER}),
+        "watched": Each(Each(NUMBER)),
     }
 )
 
 
 @dataclass(frozen=True)
 class Tail:
-    """A long launch; ``times_us``: one way, of each call in its order; ``seconds``: asked for."""
+    """A long launch.
+
+    ``seconds``: that were asked for; ``times_us``: one way, of each call in its order; ``watched``:
+    seconds since the epoch, and how many calls had been printed by then.
+    """
 
     system: str
     partition: str
@@ -213,27 +261,22 @@ class Tail:
     seconds: float
     launch: Launch
     times_us: tuple[float, ...]
-    pace: Pace
+    watched: tuple[tuple[float, int], ...]
 
     @property
     def where(self) -> Partition:
         """The partition as checks see it."""
         return Partition.model_validate(self.partition_extras)
 
-    def moments(self) -> list[float]:
-        """When each call began, seconds since the epoch, about.
+    @property
+    def took_s(self) -> float:
+        """Seconds from the first call that was seen to the last."""
+        return self.watched[-1][0] - self.watched[0][0]
 
-        The benchmark does not tell: each follows the one before it, and what is left of the launch
-        beside starting it lies evenly between them.
-        """
-        took_s = [BOTH_WAYS * time / 1e6 for time in self.times_us]
-        left_s = self.launch.wall_s - self.pace.before_s - sum(took_s)
-        between_s = max(0.0, left_s / len(took_s))
-        first = self.launch.start + self.pace.before_s
-        return [
-            first + so_far + place * between_s
-            for place, so_far in enumerate(itertools.accumulate(took_s[:-1], initial=0.0))
-        ]
+    def moment(self, call: int) -> float:
+        """When it had been printed, seconds since the epoch; ``call``: from 0."""
+        place = bisect_right(self.watched, call, key=lambda one: one[1])
+        return self.watched[min(place, len(self.watched) - 1)][0]
 
     def as_json(self) -> dict[str, Any]:
         """Plain values for ``json``; times in µs."""
@@ -251,18 +294,22 @@ class Tail:
         try:
             Partition.model_validate(values["partition_extras"])
             fields = {field.name: values[field.name] for field in dataclasses.fields(cls)}
-            launch, pace = Launch.from_json(values["launch"]), Pace(**values["pace"])
+            launch = Launch.from_json(values["launch"])
+            looks = tuple((float(moment), int(count)) for moment, count in values["watched"])
         except (KeyError, TypeError, ValueError, ValidationError) as error:
             said = shortened(repr(error))
             raise NetproofError(f"what was measured of tails cannot be read: {said}") from error
         nodes, times = tuple(values["nodes"]), tuple(values["times_us"])
         tail = cls(
-            **{**fields, "nodes": nodes, "launch": launch, "times_us": times, "pace": pace},
+            **{**fields, "nodes": nodes, "launch": launch, "times_us": times, "watched": looks},
         )
         if [use.node for use in launch.ranks] != list(nodes) or len(nodes) != 2:
             raise NetproofError("the ranks of a tail ran on other nodes than those of its job")
         if not times or min(times) <= 0:
             raise NetproofError("a tail has no times, or one that is none")
+        counts = [count for _, count in looks]
+        if not counts or counts != sorted(counts) or counts[-1] != len(times):
+            raise NetproofError("a tail was not watched until its last call")
         return tail
 
 
@@ -270,7 +317,6 @@ def of_job(folder: Path, jobid: str) -> Tail:
     """What a job left in ``folder``. Raises NetproofError where the long launch is not whole."""
     question = read_question(folder)
     recorded = job_files.records(folder)
-    pace = pace_of(folder)
     try:
         calls = int((folder / CALLS_FILE).read_text())
     except (OSError, ValueError) as error:
@@ -278,18 +324,19 @@ def of_job(folder: Path, jobid: str) -> Tail:
         raise NetproofError(said) from None
     case = Case(*question.where, OF_PAIRS.name, FUNCTION, 2, 1)
     times: list[float] = []
+    looks: list[tuple[float, int]] = []
 
     def read_output(step: str) -> Curve:
         path = folder / f"{step}.{OF_PAIRS.suffix}"
-        read = OF_PAIRS.read_repetitions(text_of(path), str(path), FUNCTION, 2, question.bytes)
+        text = text_of(path)
+        read = OF_PAIRS.read_repetitions(text, str(path), FUNCTION, 2, question.bytes)
         times.extend(read)
+        looks.extend(watched(folder, text))
         return Curve((question.bytes,), (sum(read) / len(read),))
 
-    launch = job_files.read_launch(
-        folder, "tail.1", 1, recorded, case, (question.bytes,), read_output
-    )
+    launch = job_files.read_launch(folder, LONG, 1, recorded, case, (question.bytes,), read_output)
     if len(times) != calls:
-        raise Incomplete([f"tail.1: has {len(times)} of {calls} calls"])
+        raise Incomplete([f"{LONG}: has {len(times)} of {calls} calls"])
     nodes = tuple(use.node for use in launch.ranks)
     node_facts.nodes_of_job(folder, jobid)
     return Tail(
@@ -301,7 +348,7 @@ def of_job(folder: Path, jobid: str) -> Tail:
         question.seconds,
         launch,
         tuple(times),
-        pace,
+        tuple(looks),
     )
 
 
@@ -315,6 +362,9 @@ if __name__ == "__main__":
         place = Path(sys.argv[1])
         if sys.argv[2:] == ["second"]:
             sys.exit(0 if enough(place) else 1)
-        write_launch(place)
+        if sys.argv[2:] == ["watch"]:
+            watch(place, os.getppid())
+        else:
+            write_launch(place)
     except NetproofError as error:
         sys.exit(f"tails: {error}")

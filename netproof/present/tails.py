@@ -26,8 +26,9 @@ def name_of(tail: Tail) -> str:
 
 
 def when(at: float) -> str:
-    """A moment to the second, UTC: the benchmark does not tell it, and so it is about."""
-    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    """A moment, UTC, to a tenth of a second."""
+    moment = datetime.fromtimestamp(round(at, 1), UTC)
+    return f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 100_000} UTC"
 
 
 def conclusion(tail: Tail, found: TailFigures) -> str:
@@ -80,26 +81,26 @@ def _interval(one: Percentile) -> str:
 
 def sentences(tail: Tail, found: TailFigures) -> tuple[str, ...]:
     """How it was measured, pauses with their time, and what the network counted meanwhile."""
-    seconds = tail.launch.wall_s - tail.pace.before_s
     told = [
-        f"{counted(found.calls, 'call')} of {counted(tail.bytes, 'byte')} in {seconds:.0f} s"
+        f"{counted(found.calls, 'call')} of {counted(tail.bytes, 'byte')} in {tail.took_s:.0f} s"
         f" between {' and '.join(tail.nodes)}, times of one way, mean"
         f" {with_time_unit(found.mean_us)}."
     ]
     told += [f"Disturbed: {why}." for why in found.disturbed]
     if found.pauses:
         told.append(
-            f"{counted(len(found.pauses), 'pause')}, {100 * found.paused_share:.2g} % of the time"
-            " of all calls; the moments are estimates, to a second or two:"
+            f"{counted(len(found.pauses), 'pause')}, {100 * found.paused_share:.2g} % of that time,"
+            " the longest:"
         )
         told += [
-            f"{when(one.at)}: {with_time_unit(one.took_us)} there and back"
+            f"until {when(one.until)}: {with_time_unit(one.took_us)}"
+            f" {'there and back' if one.in_call else 'without a call'}"
             for one in found.pauses[:MOST_PAUSES]
         ]
         if len(found.pauses) > MOST_PAUSES:
             told.append(f"and {len(found.pauses) - MOST_PAUSES} shorter ones")
     else:
-        told.append("No call was a pause.")
+        told.append("There was no pause.")
     told += [
         f"{node} {interface}: the carrier changed {counted(changes, 'time')}."
         for node, interface, changes in found.carriers
@@ -135,7 +136,7 @@ def document(several: Sequence[tuple[Tail, TailFigures]]) -> dict[str, Any]:
                 "bytes": tail.bytes,
                 "calls": found.calls,
                 "started": tail.launch.start,
-                "seconds": tail.launch.wall_s,
+                "seconds": tail.took_s,
                 "mean_us": found.mean_us,
                 "longest_us": found.longest_us,
                 "percentiles": [_percentile(one) for one in found.percentiles.values()],

@@ -23,7 +23,7 @@ from netproof.run.logged import Logged
 from netproof.session.job_files import Incomplete
 from netproof.site.partition import Partition
 
-KEPT_FILES = [tails.QUESTION_FILE, tails.CALLS_FILE, tails.LINES_FILE]
+KEPT_FILES = [tails.QUESTION_FILE, tails.CALLS_FILE, tails.LINES_FILE, tails.WATCH_FILE]
 
 
 class ForLong(Logged):

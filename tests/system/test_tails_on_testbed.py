@@ -24,7 +24,7 @@ def rows(folder: Path) -> int:
     return sum(path.read_text(errors="replace").count("\n") for path in folder.rglob("tail.1.out"))
 
 
-def take_down_later(folder: Path, moments: list[float]) -> None:
+def take_down_later(folder: Path, moments: list[float], said: list[str]) -> None:
     deadline = time.monotonic() + 180
     while rows(folder) < 2000:
         if time.monotonic() > deadline:
@@ -32,19 +32,21 @@ def take_down_later(folder: Path, moments: list[float]) -> None:
         time.sleep(0.1)
     moments.append(time.time())
     plant = [TESTBED, "plant", "gige-2", "link=down", "--for", f"{DOWN_S:g}"]
-    subprocess.run(plant, capture_output=True, check=True)
+    ran = subprocess.run(plant, capture_output=True, text=True, check=False)
+    said.append(f"{ran.returncode} {ran.stdout}{ran.stderr}")
 
 
 def test_a_link_that_went_down_is_a_pause_at_its_time(testbed, run, tmp_path):
-    settings, moments = settings_of(tmp_path), []
+    settings, moments, said = settings_of(tmp_path), [], []
     settings |= {"RFM_PREFIX": str(tmp_path / "prefix")}
-    planting = threading.Thread(target=take_down_later, args=(tmp_path, moments))
+    planting = threading.Thread(target=take_down_later, args=(tmp_path, moments, said))
     planting.start()
     try:
         ran = run(tmp_path, *COMMAND, "--seconds", "12", "--json", **settings)
     finally:
         planting.join()
         subprocess.run([TESTBED, "lift"], capture_output=True, check=True)
+    assert said[0].startswith("0 "), said
     assert ran.returncode == 0, ran.stdout + ran.stderr
     (told,) = json.loads(ran.stdout)["tails"]
     assert told["nodes"] == ["gige-1", "gige-2"]
@@ -54,7 +56,7 @@ def test_a_link_that_went_down_is_a_pause_at_its_time(testbed, run, tmp_path):
     (moment,) = moments
     # TCP waits ever longer before it sends again.
     assert 0.5e6 < longest["took_us"] < 6e6
-    assert abs(longest["at"] - moment) < 3
+    assert 0 < longest["until"] - moment < 5
     changes = {(one["node"], one["interface"]) for one in told["carrier_changes"]}
     assert ("gige-2", "eth1") in changes
     (kept,) = (tmp_path / "tails").glob("run-gige-*.json")

@@ -80,12 +80,12 @@ def histogram(times_us: Sequence[float]) -> Rows:
 
 def longest_over_time(tail: Tail) -> Rows:
     """The longest call of each part of the time: seconds since the first, and µs."""
-    moments, times = tail.moments(), tail.times_us
+    times, began = tail.times_us, tail.watched[0][0]
     size = math.ceil(len(times) / _LONGEST_SHOWN)
     found = []
     for place in range(0, len(times), size):
         at = max(range(place, min(place + size, len(times))), key=times.__getitem__)
-        found.append({"second": moments[at] - moments[0], "time": times[at]})
+        found.append({"second": tail.moment(at) - began, "time": times[at]})
     return found
 
 
@@ -116,7 +116,7 @@ def _over_time(tail: Tail) -> FigureView:
         alt.Chart(alt.NamedData(MOMENTS))
         .mark_circle(size=18)
         .encode(
-            alt.X("second:Q", title="seconds since the first call, about"),
+            alt.X("second:Q", title="seconds since the first calls"),
             alt.Y("time:Q", title="time of a call, µs", scale=alt.Scale(type="log")),
             tooltip=[
                 alt.Tooltip("second:Q", title="second", format=".1f"),

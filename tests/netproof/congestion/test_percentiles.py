@@ -27,7 +27,9 @@ def with_times(tail: Tail, times: list[float], **load: float) -> Tail:
     extras = {**tail.partition_extras, "load": load}
     # Nothing disturbs these.
     extras["criteria"] = {"disturbance": {"others": 1, "steal": 1}}
-    return dataclasses.replace(tail, times_us=tuple(times), partition_extras=extras)
+    looks = tuple((100 + 0.0003 * count, count) for count in range(50, len(times), 50))
+    looks = (*looks, (100 + 0.0003 * len(times), len(times)))
+    return dataclasses.replace(tail, times_us=tuple(times), partition_extras=extras, watched=looks)
 
 
 def test_a_percentile_is_the_nearest_rank():
@@ -93,16 +95,32 @@ def test_a_pause_is_far_above_the_median_and_the_sites_least(recorded):
     assert figures(with_times(recorded, slow)).pauses == ()
 
 
-def test_a_pause_has_the_moment_when_it_began(recorded):
-    """A launch of 20 s: 2,000 calls with 4 ms of printing between them, and one that took 10 s."""
+def looked_at(tail: Tail, times: list[float], looks: list[tuple[float, int]]) -> Tail:
+    return dataclasses.replace(with_times(tail, times), watched=tuple(looks))
+
+
+def test_a_pause_has_the_moment_when_its_call_was_seen(recorded):
     times = [500.0] * 2000
-    times[1000] = 5_000_000.0
-    launch = dataclasses.replace(recorded.launch, start=1000.0, wall_s=1 + 2000 * 0.005 + 9.999)
-    tail = dataclasses.replace(
-        with_times(recorded, times), launch=launch, pace=tails.Pace(1.0, 0.005)
-    )
-    (only,) = figures(tail).pauses
-    assert only.at == pytest.approx(1000 + 1 + 1000 * 0.005, abs=0.01)
+    times[1000] = 2_500_000.0
+    looks = [(100 + 0.02 * place, 20 * place) for place in range(1, 51)]
+    looks += [(106 + 0.02 * place, 1000 + 20 * place) for place in range(1, 51)]
+    (only,) = figures(looked_at(recorded, times, looks)).pauses
+    assert (only.until, only.took_us, only.in_call) == (106.02, 5_000_000, True)
+
+
+def test_a_time_without_calls_is_a_pause_too(recorded):
+    """The benchmark waited between two calls, of which no time tells."""
+    looks = [(100 + 0.02 * place, 20 * place) for place in range(1, 51)]
+    looks += [(102.5 + 0.02 * place, 1000 + 20 * place) for place in range(1, 51)]
+    found = figures(looked_at(recorded, [30.0] * 2000, looks))
+    (only,) = found.pauses
+    assert not only.in_call
+    assert only.until == 102.52
+    assert only.took_us == pytest.approx(1.52e6)
+    assert found.paused_share == pytest.approx(1.52 / (looks[-1][0] - looks[0][0]))
+    late = [(moment, count) for moment, count in looks if count <= 1000]
+    late += [(moment - 1.45, count) for moment, count in looks if count > 1000]
+    assert figures(looked_at(recorded, [30.0] * 2000, late)).pauses == ()
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,15 @@ from __future__ import annotations
 import dataclasses
 import json
 import shutil
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from netproof.congestion import tails
-from netproof.congestion.tails import MOST_CALLS, TRIALS, Pace, Tail
+from netproof.congestion.tails import MOST_CALLS, TRIALS, Tail
 from netproof.errors import NetproofError
 
 JOB = Path(__file__).resolve().parents[2] / "data" / "jobs" / "tails"
@@ -39,11 +42,11 @@ def walls(folder: Path, *seconds: float, status: int = 0) -> None:
 def test_a_recorded_job_is_whole(recorded):
     assert len(recorded.times_us) == int((JOB / tails.CALLS_FILE).read_text())
     assert [use.node for use in recorded.launch.ranks] == list(recorded.nodes)
-    moments = recorded.moments()
-    assert len(moments) == len(recorded.times_us)
+    moments = [recorded.moment(call) for call in range(len(recorded.times_us))]
     assert moments == sorted(moments)
-    assert recorded.launch.start <= moments[0] < moments[-1]
-    assert moments[-1] <= recorded.launch.start + recorded.launch.wall_s + 0.01
+    assert recorded.launch.start < moments[0] < moments[-1]
+    # It was seen at most two looks after it.
+    assert moments[-1] < recorded.launch.start + recorded.launch.wall_s + 2 * tails.WATCH_S
 
 
 def test_a_report_keeps_all_of_it(recorded):
@@ -53,16 +56,42 @@ def test_a_report_keeps_all_of_it(recorded):
 def test_two_trials_tell_what_starting_takes_and_what_a_call_takes(folder):
     first, second = TRIALS
     walls(folder, 1 + first * 0.002, 1 + second * 0.002)
-    pace = tails.pace_of(folder)
-    assert pace.before_s == pytest.approx(1.0)
-    assert pace.call_s == pytest.approx(0.002)
+    assert tails.call_s(folder) == pytest.approx(0.002)
     assert not tails.enough(folder)
 
 
 def test_one_long_trial_is_enough(folder):
     walls(folder, 10.0)
     assert tails.enough(folder)
-    assert tails.pace_of(folder) == Pace(0.0, 10.0 / TRIALS[0])
+    assert tails.call_s(folder) == 10.0 / TRIALS[0]
+
+
+def test_an_output_is_watched_as_it_grows(tmp_path):
+    path = tmp_path / "tail.1.out"
+    command = [sys.executable, "-m", "netproof.congestion.tails", str(tmp_path), "watch"]
+    watcher = subprocess.Popen(command)
+    row = "            8            1        13.11         0.61\n"
+    try:
+        deadline = time.monotonic() + 60
+        while not (tmp_path / tails.WATCH_FILE).exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        path.write_text(f"# header\n{row}")
+        time.sleep(0.6)
+        path.write_text(f"# header\n{row}{row}{row}# end\n")
+        time.sleep(0.6)
+    finally:
+        watcher.terminate()
+        watcher.wait()
+    (first, one), *_, (last, three) = tails.watched(tmp_path, path.read_text())
+    assert (one, three) == (1, 3)
+    assert 0.3 < last - first < 30
+
+
+@pytest.mark.parametrize("text", ["", "12.0\n", "12.0\t10\n", "soon\t10\n"])
+def test_an_output_that_was_not_watched_to_its_end_is_not_whole(folder, text):
+    (folder / tails.WATCH_FILE).write_text(text)
+    with pytest.raises(NetproofError, match=r"tails-watch\.tsv: "):
+        tails.of_job(folder, "1")
 
 
 @pytest.mark.parametrize(("call_s", "calls"), [(0.002, 6000), (1e-5, MOST_CALLS), (1.0, TRIALS[0])])
@@ -109,7 +138,8 @@ def test_a_job_that_drew_no_long_launch_says_so(folder):
         ({"nodes": ["gige-3", "gige-4"]}, "ran on other nodes"),
         ({"times_us": []}, "has no times"),
         ({"times_us": [1.0, -2.0]}, "has no times, or one that is none"),
-        ({"pace": {"before_s": 1.0}}, "cannot be read"),
+        ({"watched": []}, "was not watched until its last call"),
+        ({"watched": [[1.0, 5]]}, "was not watched until its last call"),
         ({"partition_extras": {}}, "cannot be read"),
     ],
 )
