@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from pydantic import TypeAdapter
+
 from ci.campaigns.errors import CannotRunError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,9 +64,7 @@ def begin(folder: Path, campaign: Campaign) -> None:
 
 
 def read(
-    folder: Path,
-    campaign_of: Callable[[Mapping[str, Any]], OneCampaign],
-    result_of: Callable[[Mapping[str, Any]], OneResult],
+    folder: Path, campaign_type: type[OneCampaign], result_type: type[OneResult]
 ) -> tuple[OneCampaign, list[OneResult]]:
     """A campaign, and the results of the runs that it made, in their order.
 
@@ -75,12 +75,12 @@ def read(
         document = json.loads(path.read_text())
         if document["format"] != FORMAT:
             raise CannotRunError(f"{path}: its format is {document['format']}, not {FORMAT}")
-        campaign = campaign_of(document)
+        campaign = TypeAdapter(campaign_type).validate_python(document)
         results = []
         for run in campaign.runs:
             path = folder / run.folder / RESULT_FILE
             if path.is_file():
-                result = result_of(json.loads(path.read_text()))
+                result = TypeAdapter(result_type).validate_json(path.read_text())
                 if result.run != run:
                     raise CannotRunError(f"{path}: is of another run than was planned")
                 results.append(result)

@@ -200,45 +200,4 @@ def read(folder: Path) -> tuple[Campaign, list[Result]]:
 
     Raises CannotRunError where the folder has none, or a file of it cannot be understood.
     """
-    return keeping.read(folder, _campaign_of, _result)
-
-
-def _campaign_of(document: Mapping[str, Any]) -> Campaign:
-    return Campaign(
-        Settings(**document["settings"]),
-        tuple(_run(run) for run in document["runs"]),
-        document["code"],
-        document["machine"],
-    )
-
-
-def _run(document: Mapping[str, Any]) -> Run:
-    return Run(document["number"], Condition(document["condition"]), document["seed"])
-
-
-def _result(document: Mapping[str, Any]) -> Result:
-    judged, machine, launches = (document[name] for name in ("judged", "machine", "launches"))
-    return Result(
-        _run(document["run"]),
-        Judged(
-            Outcome(judged["outcome"]),
-            judged["reason"],
-            tuple(
-                FlaggedCase(
-                    case["name"],
-                    Level(case["level"]),
-                    tuple(case["criteria"]),
-                    tuple(case["sentences"]),
-                )
-                for case in judged["cases"]
-            ),
-            tuple(judged["faults"]),
-        ),
-        document["started"],
-        document["wall_s"],
-        machine
-        and Machine(
-            **{**machine, "before": tuple(machine["before"]), "after": tuple(machine["after"])}
-        ),
-        launches and Launches(**{**launches, "seeds": tuple(launches["seeds"])}),
-    )
+    return keeping.read(folder, Campaign, Result)

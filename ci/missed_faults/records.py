@@ -55,6 +55,10 @@ class Run:
     seed: int
     environments: tuple[str, ...]
 
+    def __post_init__(self) -> None:
+        if self.kind not in SAID:
+            raise ValueError(f"{self.kind!r} is no kind of run")
+
     @property
     def folder(self) -> str:
         """Name of its folder in the campaign's."""
@@ -118,32 +122,4 @@ def read(folder: Path) -> tuple[Campaign, list[Result]]:
 
     Raises CannotRunError where the folder has none, or a file of it cannot be understood.
     """
-    return keeping.read(folder, _campaign_of, _result)
-
-
-def _campaign_of(document: Mapping[str, Any]) -> Campaign:
-    return Campaign(
-        Settings(**document["settings"]),
-        tuple(_run(run) for run in document["runs"]),
-        document["code"],
-        document["machine"],
-    )
-
-
-def _run(document: Mapping[str, Any]) -> Run:
-    run = Run(**{**document, "environments": tuple(document["environments"])})
-    if run.kind not in SAID:
-        raise ValueError(f"{run.kind!r} is no fault")
-    return run
-
-
-def _result(document: Mapping[str, Any]) -> Result:
-    judged = document["judged"]
-    return Result(
-        _run(document["run"]),
-        Judged(Found(judged["found"]), tuple(judged["said"]), tuple(judged["criteria"])),
-        document["started"],
-        document["wall_s"],
-        tuple(document["before"]),
-        tuple(document["after"]),
-    )
+    return keeping.read(folder, Campaign, Result)

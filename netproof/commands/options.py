@@ -11,6 +11,33 @@ from netproof.verdict.options import EARLIER_SESSIONS, MAX_AGE_DAYS, AlongsideOp
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the same as JSON.")]
 
+WhereOption = Annotated[
+    str | None,
+    typer.Option("--system", metavar="SYSTEM:PARTITION", help="Where.", show_default=False),
+]
+
+EnvironmentOption = Annotated[
+    str | None,
+    typer.Option("--environment", "-p", help="Environment to use.", show_default=False),
+]
+
+EarlierReportOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--report",
+        help="Measure nothing, and read the report of an earlier session.",
+        show_default=False,
+        readable=False,
+    ),
+]
+
+PageOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--html", metavar="FOLDER", help="Also write a page with charts.", show_default=False
+    ),
+]
+
 SystemOption = Annotated[
     str | None,
     typer.Option(

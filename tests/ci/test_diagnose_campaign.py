@@ -489,8 +489,10 @@ def test_runs_of_other_code_are_no_one_campaign(fake, tmp_path):
 
 
 def test_a_campaign_of_another_kind_is_refused(tmp_path):
-    keeping.begin(tmp_path, campaign(dataclasses.replace(MTU, kind="the weather")))
-    with pytest.raises(CannotRunError, match="is no kind of fault"):
+    keeping.begin(tmp_path, campaign(MTU))
+    path = tmp_path / keeping.CAMPAIGN_FILE
+    path.write_text(path.read_text().replace('"kind": "mtu"', '"kind": "the weather"'))
+    with pytest.raises(CannotRunError, match="'the weather' is no kind of run"):
         records.read(tmp_path)
 
 

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from netproof.commands.options import JsonOption
+from netproof.commands.options import (
+    EarlierReportOption,
+    EnvironmentOption,
+    JsonOption,
+    PageOption,
+    WhereOption,
+)
 
 
 def load(
-    where: Annotated[
-        str | None,
-        typer.Option("--system", metavar="SYSTEM:PARTITION", help="Where.", show_default=False),
-    ] = None,
-    environment: Annotated[
-        str | None,
-        typer.Option("--environment", "-p", help="Environment to use.", show_default=False),
-    ] = None,
+    where: WhereOption = None,
+    environment: EnvironmentOption = None,
     victims: Annotated[
         str,
         typer.Option(
@@ -39,21 +38,8 @@ def load(
     rounds: Annotated[
         int, typer.Option("--rounds", min=3, help="How often each is measured alone and alongside.")
     ] = 6,
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            "--report",
-            help="Measure nothing, and read the report of an earlier session.",
-            show_default=False,
-            readable=False,
-        ),
-    ] = None,
-    html: Annotated[
-        Path | None,
-        typer.Option(
-            "--html", metavar="FOLDER", help="Also write a page with charts.", show_default=False
-        ),
-    ] = None,
+    report: EarlierReportOption = None,
+    html: PageOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure two nodes alone and alongside others that congest, say what that costs."""

@@ -2,44 +2,30 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from netproof.commands.options import JsonOption
+from netproof.commands.options import (
+    EarlierReportOption,
+    EnvironmentOption,
+    JsonOption,
+    PageOption,
+    WhereOption,
+)
 
 
 def tails(
-    where: Annotated[
-        str | None,
-        typer.Option("--system", metavar="SYSTEM:PARTITION", help="Where.", show_default=False),
-    ] = None,
-    environment: Annotated[
-        str | None,
-        typer.Option("--environment", "-p", help="Environment to use.", show_default=False),
-    ] = None,
+    where: WhereOption = None,
+    environment: EnvironmentOption = None,
     seconds: Annotated[
         float, typer.Option("--seconds", min=1, help="For how long, as near as can be foreseen.")
     ] = 60,
     size: Annotated[
         int, typer.Option("--bytes", metavar="N", min=1, help="Size of the messages.")
     ] = 8,
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            "--report",
-            help="Measure nothing, and read the report of an earlier session.",
-            show_default=False,
-            readable=False,
-        ),
-    ] = None,
-    html: Annotated[
-        Path | None,
-        typer.Option(
-            "--html", metavar="FOLDER", help="Also write a page with charts.", show_default=False
-        ),
-    ] = None,
+    report: EarlierReportOption = None,
+    html: PageOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Time every call of a long PingPong between two nodes, name its pauses and when they were."""

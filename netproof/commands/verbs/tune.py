@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from netproof.commands.options import JsonOption
+from netproof.commands.options import EnvironmentOption, JsonOption, PageOption, WhereOption
 
 
 def tune(
@@ -19,14 +19,8 @@ def tune(
             show_default=False,
         ),
     ] = None,
-    where: Annotated[
-        str | None,
-        typer.Option("--system", metavar="SYSTEM:PARTITION", help="Where.", show_default=False),
-    ] = None,
-    environment: Annotated[
-        str | None,
-        typer.Option("--environment", "-p", help="Environment to use.", show_default=False),
-    ] = None,
+    where: WhereOption = None,
+    environment: EnvironmentOption = None,
     protocol: Annotated[
         str | None,
         typer.Option(
@@ -85,12 +79,7 @@ def tune(
             "--restore", help="Only restore what a sweep that was killed left changed on nodes."
         ),
     ] = False,
-    html: Annotated[
-        Path | None,
-        typer.Option(
-            "--html", metavar="FOLDER", help="Also write a page with charts.", show_default=False
-        ),
-    ] = None,
+    html: PageOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Turn one setting, measure each value alongside the default, say which is best."""
