@@ -61,7 +61,7 @@ def test_nothing_selected_is_not_passed(run, tmp_path, selection):
         ("ImbPingPong:", "ImbPingPongs:", "intelmpi"),
         ("'testbed:.*': {'.*': {2", "'testbed:fast.*': {'.*': {2", "key 'testbed:gige'"),
         ("{'.*': {2", "{'openmpi': {2", "key 'intelmpi'"),
-        ("{2: *landmarks", "{8: *landmarks", "key 2"),
+        ("{2: *mpi", "{8: *mpi", "key 2"),
     ],
     ids=["class", "partition", "environment", "ranks"],
 )
