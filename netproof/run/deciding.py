@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from netproof.criteria import Level
+from netproof.measurement.disturbance import disturbed
 from netproof.run.further_cases import Done, FurtherCase
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict import comparing, confirming, disturbing, judgement, limits, refining
@@ -43,8 +44,9 @@ def undecided(several: Sequence[Done]) -> Undecided:
     other cases of the job, as TCP's or other functions', is launched on with them.
 
     Where configurations of a partition are compared, launches of both are made next to each other,
-    until their ratio is decided. Where something is compared with another partition, or by its
-    score, every round is made: the other side's launches are made by another job.
+    until their ratio is decided, or something else ran beside most of them. Where something is
+    compared with another partition, or by its score, every round is made: the other side's launches
+    are made by another job.
     """
     subjects = {done.asked.case.key(): done.subject() for done in several}
     alone = [done for done in several if not done.asked.peers]
@@ -59,7 +61,7 @@ def undecided(several: Sequence[Done]) -> Undecided:
         if done.asked.peers:
             if done.asked.paired:
                 enough = len(done.launches) >= pairs_needed(done.asked.subject)
-            in_vain = enough and disturbing.never_calm(subject)
+            in_vain = enough and (disturbing.never_calm(subject) or _seldom_calm(done))
             made = len(done.launches) >= done.asked.rounds()
             if not made and not in_vain:
                 rulings = _comparing(subject, done.asked.peers, done.asked.baseline)
@@ -102,6 +104,19 @@ def undecided(several: Sequence[Done]) -> Undecided:
                 of_one = one.case.key()
                 found.whole[of_one] = (*found.whole.get(of_one, ()), ruling.why)
     return found
+
+
+def _seldom_calm(done: Done) -> bool:
+    """Whether something else ran beside most of as many launches as a case alone may have.
+
+    There are more of launches next to others since a hypervisor moves CPUs, not since a machine has
+    other work.
+    """
+    if len(done.launches) < done.asked.rounds_alone():
+        return False
+    settings = done.asked.subject.settings.disturbance
+    busy = sum(bool(disturbed(one.loads, settings)) for one in done.launches)
+    return 2 * busy > len(done.launches)
 
 
 def _fails_by_counters(subject: Subject) -> bool:

@@ -87,9 +87,13 @@ class FurtherCase:
 
     def rounds(self) -> int:
         """How many further launches there may be."""
+        return self.rounds_alone() * (ROUNDS_OF_PAIRS if self.paired else 1)
+
+    def rounds_alone(self) -> int:
+        """How many there may be of what is not launched next to others."""
         confirm = self.subject.settings.confirm
         allowed = confirm.most_launches - len(self.subject.measured.launches)
-        return max(allowed, confirm.launches) * (ROUNDS_OF_PAIRS if self.paired else 1)
+        return max(allowed, confirm.launches)
 
     def as_json(self) -> dict[str, Any]:
         """Plain values for ``json``; a bound that is not there is None."""

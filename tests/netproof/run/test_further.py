@@ -588,6 +588,23 @@ class TestCompared:
             assert undecided([made(kept.rounds() - 1, 5.0, 20.0, moved=moved)]).whole
             assert not undecided([made(kept.rounds(), 5.0, 20.0, moved=moved)])
 
+    def test_beside_other_work_there_are_no_more_rounds_than_of_a_case_alone(self, pingpong):
+        slow, fast = self.configurations(pingpong, 20.0, 1.0)
+        (kept,) = deciding.compared([Done(slow), Done(fast)], [slow], None)
+
+        def made(count: int, busy: int) -> Done:
+            done = self.next_to(launched_on(kept, count), 5.0, 20.0)
+            loads = [(BUSY,)] * busy + [()] * (count - busy)
+            pairs = zip(done.launches, loads, strict=True)
+            launches = [dataclasses.replace(one, loads=load) for one, load in pairs]
+            return dataclasses.replace(done, launches=tuple(launches))
+
+        alone = kept.rounds_alone()
+        assert undecided([made(alone - 1, alone - 2)]).whole
+        assert not undecided([made(alone, alone - 1)])
+        assert undecided([made(alone, alone // 2)]).whole
+        assert not undecided([made(2 * alone, alone + 1)])
+
     def test_one_launch_that_was_slowed_unseen_does_not_decide_from_nine_pairs_on(self, pingpong):
         slow, fast = self.configurations(pingpong, 20.0, 1.0)
         (kept,) = deciding.compared([Done(slow), Done(fast)], [slow], None)
