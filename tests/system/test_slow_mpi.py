@@ -44,7 +44,7 @@ def started(prefix: Path, place: Path, variables: dict[str, str], *command: str)
 def one_way_us(prefix: Path, place: Path, variables: dict[str, str]) -> dict[int, float]:
     """One-way times by message size, of NetPIPE."""
     out = place / "np.out"
-    said = started(prefix, place, variables, "NPmpi", "-u", "4096", "-n", "30", "-o", str(out))
+    said = started(prefix, place, variables, "NPmpi", "-u", "4096", "-n", "3", "-o", str(out))
     assert "ended with 0" in said, said
     read = netpipe_reading.read_file(out.read_text(), str(out), bidirectional=False)
     return {point.size: point.time_us for point in read.points}
