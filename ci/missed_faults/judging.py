@@ -12,20 +12,26 @@ from ci.false_reds.records import Outcome
 from ci.missed_faults.kinds import HEALTHY, KINDS
 from ci.missed_faults.records import Found, Judged, Run
 from netproof.criteria import Level
+from netproof.verdict.judged import NOT_IN_SESSION
 
 
 def judge(run: Run, status: int, text: str, errors: str) -> Judged:
     """What ``netproof verdict --json`` is worth: its exit status, its document, its errors.
 
     Where they do not fit together, or are not what docs/operation.md describes, the run was not
-    judged. A run measures two of the site's environments, so that it is red by what did not run;
-    what is of those two decides.
+    judged. A run measures two of the site's environments, and of some faults not all cases, so
+    that it is red by what was not asked for; the others decide.
     """
     whole = verdicts.judge(status, text, errors)
     if whole.outcome is Outcome.NOT_JUDGED:
         return not_judged(whole.reason)
     document = json.loads(text)
-    measured = [case for case in document["cases"] if case["environment"] in run.environments]
+    measured = [
+        case
+        for case in document["cases"]
+        if case["environment"] in run.environments
+        and NOT_IN_SESSION not in case["faults"]
+    ]
     if {case["environment"] for case in measured} != {*run.environments}:
         return not_judged("the verdict does not have all environments of the run")
     if run.kind == HEALTHY:

@@ -34,7 +34,8 @@ class Kind:
 
     ``said``: in words; ``environments``: of which one, drawn, has it; ``shows``: where; ``slow``:
     what slow_mpi.c adds to calls, in ``program`` only where it is not empty; ``variables``: a
-    setting of the library instead, by environment.
+    setting of the library instead, by environment. ``checks``: those that are run, as ReFrame's
+    ``-n`` has them, empty for all.
     """
 
     said: str
@@ -43,6 +44,7 @@ class Kind:
     slow: str = ""
     program: str = ""
     variables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    checks: str = ""
 
     def variables_in(self, environment: str, library: str) -> dict[str, str]:
         """Variables of the environment that has the fault; ``library``: slow_mpi.c, compiled."""
@@ -53,6 +55,7 @@ class Kind:
 
 
 IMB, NETPIPE = "IMB-MPI1", "NPmpi"
+OF_IMB, OF_NETPIPE = "^Imb", "^Netpipe"
 WITH_IMB, WITH_NETPIPE = ("mpich", "intelmpi"), ("openmpi4", "openmpi5", "mpich", "intelmpi")
 
 # On the link of gige a KiB takes 8.7 µs, and a short message some 40 µs: twice of both more.
@@ -65,7 +68,15 @@ _THREE_TIMES = ",".join(f"{call}:0-{ANY_SIZE[1]}:80:17.4" for call in _CALLS)
 
 def _over_netpipe(said: str, least: int, most: int, us: int) -> Kind:
     shows = Shows("netpipe", "mpi", (least, most))
-    return Kind(said, WITH_NETPIPE, shows, slow=f"Send:{least}-{most}:{us}:0", program=NETPIPE)
+    slow = f"Send:{least}-{most}:{us}:0"
+    return Kind(said, WITH_NETPIPE, shows, slow=slow, program=NETPIPE, checks=OF_NETPIPE)
+
+
+def _set_in_open_mpi(said: str, **variables: str) -> Kind:
+    set_in = {f"OMPI_MCA_btl_tcp_{name}": value for name, value in variables.items()}
+    both = dict.fromkeys(("openmpi4", "openmpi5"), set_in)
+    shows = Shows("netpipe", "mpi")
+    return Kind(said, tuple(both), shows, variables=both, checks=OF_NETPIPE)
 
 
 KINDS: Mapping[str, Kind] = {
@@ -79,27 +90,13 @@ KINDS: Mapping[str, Kind] = {
         # Each of four ranks sends three messages over its link.
         slow=f"Alltoall:{32 * KIB}-{64 * KIB}:0:{3 * 3 * 8.7:g}",
         program=IMB,
+        checks=OF_IMB,
     ),
     "at-2-kib": _over_netpipe("NetPIPE over MPI 20 times slower at 2 KiB", 2045, 2051, 1000),
     "at-16-kib": _over_netpipe("NetPIPE over MPI 6 times slower at 16 KiB", 16381, 16387, 900),
     "spike": _over_netpipe("a spike at 3,000 bytes, of 100 to either side", 2900, 3100, 500),
-    "eager-limit": Kind(
-        "a wrong eager limit",
-        ("openmpi4", "openmpi5"),
-        Shows("netpipe", "mpi"),
-        variables={
-            name: {"OMPI_MCA_btl_tcp_eager_limit": "64"} for name in ("openmpi4", "openmpi5")
-        },
-    ),
-    "least-buffers": Kind(
-        "buffers at the least",
-        ("openmpi4", "openmpi5"),
-        Shows("netpipe", "mpi"),
-        variables={
-            name: {"OMPI_MCA_btl_tcp_sndbuf": "4608", "OMPI_MCA_btl_tcp_rcvbuf": "2304"}
-            for name in ("openmpi4", "openmpi5")
-        },
-    ),
+    "eager-limit": _set_in_open_mpi("a wrong eager limit", eager_limit="64"),
+    "least-buffers": _set_in_open_mpi("buffers at the least", sndbuf="4608", rcvbuf="2304"),
 }
 """Each fault by its name."""
 HEALTHY = "healthy"

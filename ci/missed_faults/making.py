@@ -60,10 +60,12 @@ def measure(run: Run, settings: Settings, folder: Path, library: Path, lock: int
     report = folder / "run-0.json"
     several = "|".join(map(re.escape, run.environments))
     variables = site_settings(run, folder, library)
+    checks = KINDS[run.kind].checks if run.kind != HEALTHY else ""
     measuring.measure(
         [
             *("--system", SYSTEM, "-S", "launches=1", "-p", f"^({several})$"),
             *("--exec-policy=serial", "-c", str(ROOT / "checks"), "-r"),
+            *(("-n", checks) if checks else ()),
         ],
         folder=folder,
         report=report,

@@ -21,6 +21,9 @@ from netproof.verdict.pairs import JudgedPairs
 from netproof.verdict.subject import Ruling, Subject
 from netproof.verdict.traffic import InterfaceTotals
 
+NOT_IN_SESSION = "did not run: the session does not have it"
+"""Why a case fails that was expected and that no test of the session was to measure."""
+
 PASSED, FAILED, CANNOT_JUDGE = 0, 1, 2
 """Exit statuses of whatever judges a session."""
 

@@ -17,7 +17,14 @@ from netproof.session.session import GOOD_RESULTS, CheckResult, Session
 from netproof.site.matrix import Matrix
 from netproof.verdict import anew, comparing, confirming, coverage, judgement, pairs, traffic
 from netproof.verdict import nodes as of_nodes
-from netproof.verdict.judged import Alongside, Judged, LeftCase, Verdict, faults_of_parts
+from netproof.verdict.judged import (
+    NOT_IN_SESSION,
+    Alongside,
+    Judged,
+    LeftCase,
+    Verdict,
+    faults_of_parts,
+)
 from netproof.verdict.nodes import Declared
 from netproof.verdict.notes import beyond_cases, crash_notes, fabric_notes, of_cases, reason_of
 from netproof.verdict.subject import Ruling, Subject
@@ -264,7 +271,7 @@ def _vanished(matrix: Matrix, earlier: Sequence[Session]) -> list[str]:
 def faults_of(result: CheckResult | None) -> tuple[tuple[str, ...], str]:
     """Why a case was not measured or is beyond its references, and why that was expected."""
     if result is None:
-        return ("did not run: the session does not have it",), ""
+        return (NOT_IN_SESSION,), ""
     if result.contradiction is not None:
         return (result.contradiction,), ""
     if result.result not in GOOD_RESULTS:

@@ -17,6 +17,7 @@ from ci.missed_faults.kinds import HEALTHY, KINDS
 from ci.missed_faults.records import Campaign, Found, Judged, Result, Run, Settings
 from netproof.errors import NetproofError
 from netproof.site import site
+from netproof.verdict.judged import NOT_IN_SESSION
 
 ROOT = Path(__file__).resolve().parents[2]
 RED = json.loads((ROOT / "tests" / "data" / "verdicts" / "red.json").read_text())
@@ -100,6 +101,14 @@ def test_a_missed_reference_alone_names_no_size():
         Found.OTHERWISE,
         ("twin_latency is 3 and the reference 1",),
     )
+
+
+def test_what_was_not_to_be_measured_is_no_failure():
+    made = document()
+    for case in made["cases"]:
+        if case["function"] == "Bcast":
+            case |= {"verdict": "fail", "faults": [NOT_IN_SESSION]}
+    assert judged(run_of("alltoall"), made).found is Found.MISSED
 
 
 def test_what_is_not_certain_is_inconclusive():
