@@ -29,8 +29,7 @@ def judge(run: Run, status: int, text: str, errors: str) -> Judged:
     measured = [
         case
         for case in document["cases"]
-        if case["environment"] in run.environments
-        and NOT_IN_SESSION not in case["faults"]
+        if case["environment"] in run.environments and NOT_IN_SESSION not in case["faults"]
     ]
     if {case["environment"] for case in measured} != {*run.environments}:
         return not_judged("the verdict does not have all environments of the run")

@@ -39,7 +39,8 @@ def undecided(several: Sequence[Done]) -> Undecided:
     something else ran beside every launch, or a healthy twin was too slow to tell anything by. A
     case that has failed by one quantity is decided as a whole. One that fails by what its nodes
     counted is too, and only its flagged sizes are measured again. What rests on such a case asks
-    for nothing. A flagged size is decided as ``confirming.settled`` says, and a place between two
+    for nothing. Once a case of the job has failed, the others are launched on no more often than
+    confirming takes: the job is red, however certain they are. A flagged size is decided as ``confirming.settled`` says, and a place between two
     sizes as ``refining.settled``, of a case that has not failed. What is compared with
     other cases of the job, as TCP's or other functions', is launched on with them.
 
@@ -79,11 +80,12 @@ def undecided(several: Sequence[Done]) -> Undecided:
         flags = done.asked.flags()
         if key in red - counted:
             continue
-        if flags and not confirming.settled(subject, flags, done.again, done.asked.rounds()):
+        most = confirm.launches if red else done.asked.rounds()
+        if flags and not confirming.settled(subject, flags, done.again, most):
             found.around[key] = tuple(flag.why for flag in flags)
-        elif key not in red and not refining.settled(subject, done.again, done.asked.rounds()):
+        elif key not in red and not refining.settled(subject, done.again, most):
             found.around[key] = tuple(f"{subject}: {place.why}" for place in done.asked.places())
-        if key in red or len(done.launches) >= done.asked.rounds():
+        if key in red or len(done.launches) >= most:
             continue
         if done.launches and not enough:
             found.whole[key] = (
