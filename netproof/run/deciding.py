@@ -40,9 +40,10 @@ def undecided(several: Sequence[Done]) -> Undecided:
     case that has failed by one quantity is decided as a whole. One that fails by what its nodes
     counted is too, and only its flagged sizes are measured again. What rests on such a case asks
     for nothing. Once a case of the job has failed, the others are launched on no more often than
-    confirming takes: the job is red, however certain they are. A flagged size is decided as ``confirming.settled`` says, and a place between two
-    sizes as ``refining.settled``, of a case that has not failed. What is compared with
-    other cases of the job, as TCP's or other functions', is launched on with them.
+    confirming takes: the job is red, however certain they are. A flagged size is decided as
+    ``confirming.settled`` says, and a place between two sizes as ``refining.settled``, of a case
+    that has not failed. What is compared with other cases of the job, as TCP's or other functions',
+    is launched on with them.
 
     Where configurations of a partition are compared, launches of both are made next to each other,
     until their ratio is decided, or something else ran beside most of them. Where something is
