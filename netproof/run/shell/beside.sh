@@ -23,7 +23,7 @@ end_aggressor_step() {
 # begin_aggressor NAME LIMIT COMMAND...: starts it, and returns when it has printed a row, so that
 # it sends. One that ends before that is started again, up to $crash_retries times.
 begin_aggressor() {
-    local limit=$2 attempt until_s
+    local limit=$2 attempt until_s ended
     aggressor=$1 aggressor_why='' aggressor_began=
     shift 2
     for ((attempt = 0; attempt <= crash_retries; attempt++)); do
@@ -32,11 +32,14 @@ begin_aggressor() {
         until_s=$((SECONDS + limit))
         aggressor_why="it sent nothing within $limit s"
         while [ "$SECONDS" -lt "$until_s" ]; do
+            # Asked before its rows are looked for: what has ended by then prints none afterwards.
+            ended=
+            running || ended=1
             if has_figures "$aggressor"; then
                 aggressor_began=$EPOCHREALTIME aggressor_why=''
                 return 0
             fi
-            running || { aggressor_why='it ended before it sent anything' && break; }
+            [ -z "$ended" ] || { aggressor_why='it ended before it sent anything' && break; }
             sleep 0.1
         done
         end_aggressor_step
@@ -47,12 +50,14 @@ begin_aggressor() {
 # end_aggressor LIMIT: ends it once it has printed a row more, so that it sent until now, and notes
 # from when to when it ran, how many rows it printed, and why it did not run throughout.
 end_aggressor() {
-    local until_s=$((SECONDS + $1)) before count=0
+    local until_s=$((SECONDS + $1)) before count=0 ended
     before=$(rows "$aggressor")
     while [ -z "$aggressor_why" ]; do
+        ended=
+        running || ended=1
         count=$(rows "$aggressor")
         [ "$count" -eq "$before" ] || break
-        if ! running; then
+        if [ -n "$ended" ]; then
             aggressor_why='it ended before the victim did'
         elif [ "$SECONDS" -ge "$until_s" ]; then
             aggressor_why="it sent nothing for $1 s"

@@ -17,6 +17,8 @@ from netproof.congestion.loaded import Aggression
 from netproof.session import job_files
 from netproof.session.job_files import StepRecord
 
+pytestmark = pytest.mark.slow
+
 SHELL = Path(__file__).resolve().parents[3] / "netproof" / "run" / "shell"
 
 SENDING = """
@@ -28,18 +30,39 @@ done
 """
 
 
-def ran(folder: Path, aggressor: str, victim: str, *, limit: int = 2) -> None:
+# The first look finds nothing, and lasts until the aggressor has printed and ended.
+SLOW_LOOK = """
+eval "looked_$(declare -f has_figures)"
+has_figures() {
+    [ ! -e looked ] || { looked_has_figures "$1" && return 0 || return 1; }
+    touch looked
+    wait "$aggressor_pid"
+    return 1
+}
+"""
+
+
+def ran(
+    folder: Path,
+    aggressor: str,
+    victim: str,
+    *,
+    limit: int = 2,
+    retries: int = 1,
+    instead: str = "",
+) -> None:
     """One launch of a victim beside an aggressor, both given as shell text."""
     for name in ("steps.sh", "beside.sh"):
         shutil.copy(SHELL / name, folder)
     (folder / "aggressor").write_text(aggressor)
     (folder / "victim").write_text(victim)
     script = f"""
-    crash_retries=1
+    crash_retries={retries}
     figures_np='{registry.figures("np")}' figures_out='{registry.figures("out")}'
     squeue() {{ :; }}
     . ./steps.sh
     . ./beside.sh
+    {instead}
     begin_aggressor aggressor-v.1 {limit} bash aggressor && step v.1 30 bash victim
     end_aggressor {limit}
     """
@@ -74,6 +97,13 @@ def test_an_aggressor_is_gone_when_its_record_is_written(tmp_path):
 
 def test_an_aggressor_that_ends_while_the_victim_runs_says_so(tmp_path):
     ran(tmp_path, "echo '        16384            4     13000.00         1.26'", "sleep 0.5")
+    assert aggression(tmp_path).why == "it ended before the victim did"
+    assert victim(tmp_path).status == 0
+
+
+def test_what_an_aggressor_printed_while_its_output_was_read_is_seen(tmp_path):
+    sends_once = "echo '        16384            4     13000.00         1.26'"
+    ran(tmp_path, sends_once, "sleep 0.1", retries=0, instead=SLOW_LOOK)
     assert aggression(tmp_path).why == "it ended before the victim did"
     assert victim(tmp_path).status == 0
 
