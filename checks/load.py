@@ -2,7 +2,14 @@
 
 import reframe as rfm
 
-from netproof.run.rfm import LoadCheck, LoadLaunches, TailsCheck, TailsLaunches
+from netproof.run.rfm import (
+    GpcnetCheck,
+    GpcnetLaunches,
+    LoadCheck,
+    LoadLaunches,
+    TailsCheck,
+    TailsLaunches,
+)
 
 
 @rfm.simple_test
@@ -27,3 +34,15 @@ class Tails(TailsCheck):
     """Reads what that job measured."""
 
     launched_by = TailsJob
+
+
+@rfm.simple_test
+class GpcnetJob(GpcnetLaunches):
+    """GPCNeT on all nodes, several times."""
+
+
+@rfm.simple_test
+class Gpcnet(GpcnetCheck):
+    """Reads what that job ran."""
+
+    launched_by = GpcnetJob

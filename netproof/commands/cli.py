@@ -11,6 +11,7 @@ from netproof.commands.verbs import (
     compare,
     diagnose,
     export,
+    gpcnet,
     history,
     ingest,
     init,
@@ -80,6 +81,7 @@ app.command("diagnose")(diagnose.diagnose)
 app.command("tune")(tune.tune)
 app.command("load")(load.load)
 app.command("tails")(tails.tails)
+app.command("gpcnet")(gpcnet.gpcnet)
 app.command("show")(show.show_session)
 app.command("compare")(compare.compare_sessions)
 app.command("ingest")(ingest.ingest)

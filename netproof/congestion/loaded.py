@@ -9,8 +9,6 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from pydantic import ValidationError
-
 from netproof.benchmarks.outputs import text_of
 from netproof.benchmarks.registry import OF_PAIRS
 from netproof.congestion import planning
@@ -25,7 +23,6 @@ from netproof.intake.shapes import (
     Each,
     Keys,
     OrNone,
-    insist,
 )
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
@@ -175,21 +172,11 @@ class Loaded:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Loaded:
         """Of the plain values that ``as_json`` gave; NetproofError where they are none."""
-        insist(values, SHAPE, "what was measured under load cannot be read")
-        if values["format"] != FORMAT:
-            raise NetproofError(
-                f"what was measured under load is of format {values['format']}, and this netproof"
-                f" reads {FORMAT}"
-            )
-        try:
-            Partition.model_validate(values["partition_extras"])
-            fields = {field.name: values[field.name] for field in dataclasses.fields(cls)}
-            runs = tuple(map(_run, values["runs"]))
-        except (KeyError, TypeError, ValueError, ValidationError) as error:
-            said = shortened(repr(error))
-            raise NetproofError(f"what was measured under load cannot be read: {said}") from error
-        loaded = cls(**{**fields, "nodes": tuple(values["nodes"]), "runs": runs})
-        for run in runs:
+        called = "what was measured under load"
+        loaded = labelled.read_record(
+            cls, values, SHAPE, FORMAT, called, lambda own: {"runs": tuple(map(_run, own["runs"]))}
+        )
+        for run in loaded.runs:
             _insist_on_run(run, set(loaded.nodes))
         return loaded
 

@@ -22,14 +22,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from netproof.benchmarks.outputs import text_of
 from netproof.benchmarks.registry import OF_PAIRS
 from netproof.congestion.planning import ONE_CALL
-from netproof.errors import NetproofError, shortened
+from netproof.errors import NetproofError
 from netproof.intake import json_reading
-from netproof.intake.shapes import MAPPING, NUMBER, TEXT, WHOLE, Each, Keys, insist
+from netproof.intake.shapes import MAPPING, NUMBER, TEXT, WHOLE, Each, Keys
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.session import job_files, labelled, measured, node_facts, plan
@@ -285,32 +283,26 @@ class Tail:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Tail:
         """Of the plain values that ``as_json`` gave; NetproofError where they are none."""
-        insist(values, SHAPE, "what was measured of tails cannot be read")
-        if values["format"] != FORMAT:
-            raise NetproofError(
-                f"what was measured of tails is of format {values['format']}, and this netproof"
-                f" reads {FORMAT}"
-            )
-        try:
-            Partition.model_validate(values["partition_extras"])
-            fields = {field.name: values[field.name] for field in dataclasses.fields(cls)}
-            launch = Launch.from_json(values["launch"])
-            looks = tuple((float(moment), int(count)) for moment, count in values["watched"])
-        except (KeyError, TypeError, ValueError, ValidationError) as error:
-            said = shortened(repr(error))
-            raise NetproofError(f"what was measured of tails cannot be read: {said}") from error
-        nodes, times = tuple(values["nodes"]), tuple(values["times_us"])
-        tail = cls(
-            **{**fields, "nodes": nodes, "launch": launch, "times_us": times, "watched": looks},
+        tail = labelled.read_record(
+            cls, values, SHAPE, FORMAT, "what was measured of tails", _parts
         )
-        if [use.node for use in launch.ranks] != list(nodes) or len(nodes) != 2:
+        nodes, times = tail.nodes, tail.times_us
+        if [use.node for use in tail.launch.ranks] != list(nodes) or len(nodes) != 2:
             raise NetproofError("the ranks of a tail ran on other nodes than those of its job")
         if not times or min(times) <= 0:
             raise NetproofError("a tail has no times, or one that is none")
-        counts = [count for _, count in looks]
+        counts = [count for _, count in tail.watched]
         if not counts or counts != sorted(counts) or counts[-1] != len(times):
             raise NetproofError("a tail was not watched until its last call")
         return tail
+
+
+def _parts(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "launch": Launch.from_json(values["launch"]),
+        "times_us": tuple(values["times_us"]),
+        "watched": tuple((float(moment), int(count)) for moment, count in values["watched"]),
+    }
 
 
 def of_job(folder: Path, jobid: str) -> Tail:

@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from netproof.congestion.factors import Factor, Impact, Impacts, Statistic
+from netproof.congestion.gpcnet import GpcnetFactor
 from netproof.congestion.loaded import Loaded
 from netproof.measurement.interval import Side
 from netproof.present.tables import TableColumn, print_table, say
@@ -18,7 +19,7 @@ MOST_REFUSED = 10
 """Rounds that do not count which are named; ``--json`` has all of them."""
 
 
-def factor_in_words(factor: Factor) -> str:
+def factor_in_words(factor: Factor | GpcnetFactor) -> str:
     """With its interval, and on which side of its bound: ``4.4 (4.1 to 4.6), above 1.5``."""
     if factor.value is None or factor.interval is None:
         return "not known"

@@ -8,22 +8,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import reframe as rfm
-import reframe.utility.udeps as udeps
 from reframe.core.builtins import run_after, run_before, sanity_function, variable
 from reframe.core.exceptions import ReframeError, SanityError
 
 from netproof.benchmarks.registry import OF_PAIRS
 from netproof.congestion import planning
-from netproof.congestion.loaded import AGGRESSORS_FILE, Loaded, of_job
+from netproof.congestion.loaded import AGGRESSORS_FILE, of_job
 from netproof.congestion.planning import Question
 from netproof.congestion.turns import LEAST_NODES, Aggressor, Victim, chosen
 from netproof.errors import NetproofError
-from netproof.measurement.case import Case
-from netproof.run.all_nodes import count_usable, tree
-from netproof.run.jobs import Job, environments_of, name_of
+from netproof.run.all_nodes import tree
+from netproof.run.jobs import environments_of
 from netproof.run.logged import Logged
-from netproof.session.job_files import Incomplete
+from netproof.run.on_demand import DemandedJob, JobRead
 from netproof.site.partition import Partition
 
 ROUNDS = 6
@@ -53,29 +50,21 @@ class UnderLoad(Logged):
         self.valid_prog_environs = environments_of(OF_PAIRS.name) if self.aggressors else []
 
 
-class LoadLaunches(Job, UnderLoad):
+class LoadLaunches(DemandedJob, UnderLoad):
     """Victims on two of a partition's nodes, alone and beside aggressors on all others."""
 
     num_tasks_per_node = 1
-    keep_files = [*Job.keep_files, *KEPT_FILES]
+    keep_files = [*DemandedJob.keep_files, *KEPT_FILES]
     tags = {"load"}
-
-    def cases(self) -> list[Case]:
-        """None that an acceptance run has."""
-        return []
 
     @run_after("setup")
     def take_nodes(self) -> None:
         """All usable nodes, or as many as were asked for; fail before anything runs on too few."""
-        there = self.current_partition.extras["nodes"]
-        if not self.is_dry_run():
-            there = count_usable(self.current_partition.access, there)
-        self.num_tasks = min(there, self.most_nodes or there)
-        if self.num_tasks < LEAST_NODES:
-            raise ReframeError(
-                f"{self.current_partition.fullname} has {self.num_tasks} usable nodes for this, and"
-                f" load takes {LEAST_NODES}: two for what is measured, two for what congests"
-            )
+        self.num_tasks = self.usable_nodes(
+            self.most_nodes,
+            LEAST_NODES,
+            f"load takes {LEAST_NODES}: two for what is measured, two for what congests",
+        )
 
     @run_before("run")
     def plan_launches(self) -> None:
@@ -98,35 +87,21 @@ class LoadLaunches(Job, UnderLoad):
         self.write_files(planning.script(partition, stage), files, [])
 
 
-class LoadCheck(rfm.RunOnlyRegressionTest, UnderLoad):
+class LoadCheck(JobRead, UnderLoad):
     """The launches were made; what they say is for whoever reads the report.
 
     ``netproof_load`` holds them, for the session's report.
     """
 
-    local = True
-    sourcesdir = None
-    executable = "true"
     tags = {"load"}
     launched_by: type[LoadLaunches]
     netproof_kind = variable(str, value="load", loggable=True)
     netproof_load = variable(dict, value={}, loggable=True)
 
-    @run_after("init")
-    def wait_for_launches(self) -> None:
-        """Run once the job is done."""
-        self.depends_on(name_of(self.launched_by), udeps.by_case)
-
     @sanity_function
     def is_there(self) -> bool:
         """A launch is there that is whole; of the others the report has why not."""
-        job = self.getdep(name_of(self.launched_by))
-        try:
-            loaded: Loaded = of_job(Path(job.stagedir), str(job.job.jobid))
-        except Incomplete as error:
-            raise SanityError("; ".join(error.reasons)) from None
-        except NetproofError as error:
-            raise SanityError(str(error)) from None
+        loaded = self.left_by_job(of_job)
         if all(run.launch is None for run in loaded.runs):
             raise SanityError(f"no launch is whole, the first so: {loaded.runs[0].fault}")
         self.netproof_load = loaded.as_json()

@@ -5,22 +5,19 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-import reframe as rfm
-import reframe.utility.udeps as udeps
 from reframe.core.builtins import parameter, run_after, run_before, sanity_function, variable
 from reframe.core.exceptions import ReframeError, SanityError
 
 from netproof.benchmarks.registry import OF_PAIRS
-from netproof.errors import NetproofError
 from netproof.localization.choosing import Mode
 from netproof.measurement.case import Case
 from netproof.run import pair_deciding
 from netproof.run.all_nodes import count_usable, tree
 from netproof.run.jobs import Job, name_of, pair_places
 from netproof.run.logged import Logged
+from netproof.run.on_demand import JobRead
 from netproof.run.waiting import TakesFewer
 from netproof.session import pair_rounds, plan
-from netproof.session.job_files import Incomplete
 from netproof.site.partition import Partition, makes_pairs
 from netproof.verdict import pairs
 
@@ -113,24 +110,16 @@ class PairLaunches(TakesFewer, Job, InPairs):
         self.write_files(text, plan.size_files({pair_rounds.SUBJECT: sizes}), [])
 
 
-class PairCheck(rfm.RunOnlyRegressionTest, InPairs):
+class PairCheck(JobRead, InPairs):
     """Every node is cleared, or a sentence for each that is accused or could not be decided.
 
     ``netproof_pairs`` holds the rounds, for the session's report.
     """
 
-    local = True
-    sourcesdir = None
-    executable = "true"
     tags = {"pairs"}
     launched_by: type[PairLaunches]
     netproof_kind = variable(str, value="pairs", loggable=True)
     netproof_pairs = variable(dict, value={}, loggable=True)
-
-    @run_after("init")
-    def wait_for_rounds(self) -> None:
-        """Run once the rounds are made."""
-        self.depends_on(self.launching_test(), udeps.by_case)
 
     def launching_test(self) -> str:
         """Name of the job whose rounds these are."""
@@ -141,12 +130,7 @@ class PairCheck(rfm.RunOnlyRegressionTest, InPairs):
         """No node, pair or switch is accused, and none is undecided."""
         job = self.getdep(self.launching_test())
         folder = Path(job.stagedir)
-        try:
-            rounds, partition = pair_deciding.read(folder, str(job.job.jobid))
-        except Incomplete as error:
-            raise SanityError("; ".join(error.reasons)) from None
-        except NetproofError as error:
-            raise SanityError(str(error)) from None
+        rounds, partition = self.left_by_job(pair_deciding.read)
         rounds = dataclasses.replace(rounds, faults=(*rounds.faults, *_cut_short(folder)))
         if job.netproof_busy:
             rounds = rounds.without(job.netproof_busy["nodes"], job.netproof_busy["waited_s"])

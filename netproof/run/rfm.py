@@ -30,6 +30,7 @@ Before performance: the variables.
 from netproof.run.checks import Check, MpiCheck, NetpipeCheck
 from netproof.run.configurations import Configurations, MpiConfigurations, NetpipeConfigurations
 from netproof.run.curves import Curves, MpiCurves, NetpipeCurves
+from netproof.run.gpcnet import GpcnetCheck, GpcnetLaunches
 from netproof.run.jobs import Job, Launched, MpiLaunches, NetpipeLaunches, Referenced, Steps
 from netproof.run.launching_on import (
     ComparedFurther,
@@ -54,6 +55,8 @@ __all__ = [
     "Configurations",
     "Curves",
     "Further",
+    "GpcnetCheck",
+    "GpcnetLaunches",
     "Job",
     "Launched",
     "LoadCheck",

@@ -8,19 +8,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import reframe as rfm
-import reframe.utility.udeps as udeps
 from reframe.core.builtins import run_after, run_before, sanity_function, variable
-from reframe.core.exceptions import ReframeError, SanityError
+from reframe.core.exceptions import ReframeError
 
 from netproof.benchmarks.registry import OF_PAIRS
 from netproof.congestion import tails
 from netproof.congestion.turns import SHORT_BYTES
-from netproof.errors import NetproofError
-from netproof.measurement.case import Case
-from netproof.run.jobs import Job, environments_of, name_of
+from netproof.run.jobs import environments_of
 from netproof.run.logged import Logged
-from netproof.session.job_files import Incomplete
+from netproof.run.on_demand import DemandedJob, JobRead
 from netproof.site.partition import Partition
 
 KEPT_FILES = [tails.QUESTION_FILE, tails.CALLS_FILE, tails.LINES_FILE, tails.WATCH_FILE]
@@ -40,17 +36,13 @@ class ForLong(Logged):
         self.valid_prog_environs = environments_of(OF_PAIRS.name) if asked else []
 
 
-class TailsLaunches(Job, ForLong):
+class TailsLaunches(DemandedJob, ForLong):
     """A PingPong between two nodes of a partition, each call timed."""
 
     num_tasks = 2
     num_tasks_per_node = 1
-    keep_files = [*Job.keep_files, *KEPT_FILES]
+    keep_files = [*DemandedJob.keep_files, *KEPT_FILES]
     tags = {"load"}
-
-    def cases(self) -> list[Case]:
-        """None that an acceptance run has."""
-        return []
 
     @run_before("run")
     def plan_launches(self) -> None:
@@ -69,34 +61,19 @@ class TailsLaunches(Job, ForLong):
         self.write_files(tails.script(question, stage), tails.size_files(question), [])
 
 
-class TailsCheck(rfm.RunOnlyRegressionTest, ForLong):
+class TailsCheck(JobRead, ForLong):
     """The long launch was made; what it says is for whoever reads the report.
 
     ``netproof_tails`` holds it, for the session's report.
     """
 
-    local = True
-    sourcesdir = None
-    executable = "true"
     tags = {"load"}
     launched_by: type[TailsLaunches]
     netproof_kind = variable(str, value="tails", loggable=True)
     netproof_tails = variable(dict, value={}, loggable=True)
 
-    @run_after("init")
-    def wait_for_launches(self) -> None:
-        """Run once the job is done."""
-        self.depends_on(name_of(self.launched_by), udeps.by_case)
-
     @sanity_function
     def is_there(self) -> bool:
         """The long launch is whole."""
-        job = self.getdep(name_of(self.launched_by))
-        try:
-            tail = tails.of_job(Path(job.stagedir), str(job.job.jobid))
-        except Incomplete as error:
-            raise SanityError("; ".join(error.reasons)) from None
-        except (NetproofError, OSError) as error:
-            raise SanityError(str(error)) from None
-        self.netproof_tails = tail.as_json()
+        self.netproof_tails = self.left_by_job(tails.of_job).as_json()
         return True

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import reframe as rfm
-import reframe.utility.udeps as udeps
 from reframe.core.builtins import run_after, run_before, sanity_function, variable
-from reframe.core.exceptions import ReframeError, SanityError
+from reframe.core.exceptions import ReframeError
 from reframe.core.runtime import runtime
 
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
-from netproof.run.jobs import Job, name_of, netpipe_case
+from netproof.run.jobs import netpipe_case
 from netproof.run.logged import Logged
-from netproof.session.job_files import Incomplete
+from netproof.run.on_demand import DemandedJob, JobRead
 from netproof.site.partition import Partition
 from netproof.tuning import parameters, restoring
 from netproof.tuning.parameters import Parameter, Told
@@ -66,16 +64,12 @@ class Turned(Logged):
         return found
 
 
-class TuningLaunches(Job, Turned):
+class TuningLaunches(DemandedJob, Turned):
     """NetPIPE with each value in turn, one way, on the same two nodes."""
 
     num_tasks = 2
     num_tasks_per_node = 1
     tags = {"tuning"}
-
-    def cases(self) -> list[Case]:
-        """None that an acceptance run has."""
-        return []
 
     def case(self) -> Case:
         """What is measured with each value."""
@@ -139,35 +133,24 @@ class TuningLaunches(Job, Turned):
         self.write_files(text, {}, [step.name for step in made])
 
 
-class TuningCheck(rfm.RunOnlyRegressionTest, Turned):
+class TuningCheck(JobRead, Turned):
     """The launches are complete; what they say is for whoever reads the report.
 
     ``netproof_tuning`` holds the sweep, for the session's report.
     """
 
-    local = True
-    sourcesdir = None
-    executable = "true"
     tags = {"tuning"}
     launched_by: type[TuningLaunches]
     netproof_kind = variable(str, value="tuning", loggable=True)
     netproof_tuning = variable(dict, value={}, loggable=True)
 
-    @run_after("init")
-    def wait_for_launches(self) -> None:
-        """Run once the job is done."""
-        self.depends_on(name_of(self.launched_by), udeps.by_case)
-
     @sanity_function
     def is_complete(self) -> bool:
         """Every launch of every value is there."""
-        job = self.getdep(name_of(self.launched_by))
+        job = self.getdep(self.launching_test())
         partition = Partition.model_validate(self.current_partition.extras)
         several, case, parameter = job.sequence(), job.case(), job.setting()
-        try:
-            launches = of_job(Path(job.stagedir), case, partition, several)
-        except Incomplete as error:
-            raise SanityError("; ".join(error.reasons)) from None
+        launches = self.left_by_job(lambda folder, _: of_job(folder, case, partition, several))
         self.netproof_tuning = Sweep(
             case,
             parameter.name,

@@ -6,20 +6,17 @@ that an acceptance run has none of it.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import reframe as rfm
-import reframe.utility.udeps as udeps
 from reframe.core.builtins import parameter, run_after, run_before, sanity_function, variable
-from reframe.core.exceptions import ReframeError, SanityError
+from reframe.core.exceptions import ReframeError
 
 from netproof.benchmarks import imb, registry
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
-from netproof.run.jobs import Job, environments_of, mpi_case, name_of, rank_counts
+from netproof.run.jobs import environments_of, mpi_case, name_of, rank_counts
+from netproof.run.on_demand import DemandedJob, JobRead
 from netproof.run.tuning import ROUNDS
 from netproof.session import plan
-from netproof.session.job_files import Incomplete
 from netproof.site.partition import Partition, ranks_feature
 from netproof.tuning import algorithm_sweep
 from netproof.tuning.algorithm_sweep import AlgorithmSweep
@@ -49,7 +46,7 @@ class Swept(rfm.RegressionTestPlugin):
         self.valid_prog_environs = environments_of(BENCHMARK) if wanted else []
 
 
-class AlgorithmLaunches(Job, Swept):
+class AlgorithmLaunches(DemandedJob, Swept):
     """A function with each of its algorithms in turn, on the same nodes."""
 
     ranks = parameter(rank_counts())
@@ -59,10 +56,6 @@ class AlgorithmLaunches(Job, Swept):
     def find_partitions(self) -> None:
         """Run where there is something to sweep."""
         self.insist_on_a_function(self.ranks)
-
-    def cases(self) -> list[Case]:
-        """None that an acceptance run has."""
-        return []
 
     def case(self) -> Case:
         """What is measured with each algorithm."""
@@ -102,39 +95,38 @@ class AlgorithmLaunches(Job, Swept):
         self.write_files(text, files, [step.name for step in made])
 
 
-class AlgorithmCheck(rfm.RunOnlyRegressionTest, Swept):
+class AlgorithmCheck(JobRead, Swept):
     """The launches were made; what they say is for whoever reads the report.
 
     ``netproof_algorithms`` holds the sweep, for the session's report.
     """
 
     job_ranks = parameter(rank_counts())
-    local = True
-    sourcesdir = None
-    executable = "true"
     tags = {"tuning"}
     launched_by: type[AlgorithmLaunches]
     netproof_kind = variable(str, value="tuning", loggable=True)
     netproof_algorithms = variable(dict, value={}, loggable=True)
 
     @run_after("init")
-    def wait_for_launches(self) -> None:
-        """Run once the job is done."""
+    def find_partitions(self) -> None:
+        """Run where there is something to sweep."""
         self.insist_on_a_function(self.job_ranks)
-        self.depends_on(name_of(self.launched_by, ranks=self.job_ranks), udeps.by_case)
+
+    def launching_test(self) -> str:
+        """Name of the job of its rank count."""
+        return name_of(self.launched_by, ranks=self.job_ranks)
 
     @sanity_function
     def is_complete(self) -> bool:
         """An algorithm is left that was launched in every round, and so was the default."""
-        job = self.getdep(name_of(self.launched_by, ranks=self.job_ranks))
+        job = self.getdep(self.launching_test())
         partition = Partition.model_validate(self.current_partition.extras)
         case, choice = job.case(), job.choice()
-        try:
-            tried = algorithm_sweep.of_job(
-                Path(job.stagedir), case, partition, job.sequence(), choice
+        tried = self.left_by_job(
+            lambda folder, _: algorithm_sweep.of_job(
+                folder, case, partition, job.sequence(), choice
             )
-        except Incomplete as error:
-            raise SanityError("; ".join(error.reasons)) from None
+        )
         swept = Sweep(
             case,
             algorithm_sweep.PARAMETER,

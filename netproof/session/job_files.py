@@ -15,6 +15,7 @@ from netproof.errors import NetproofError, ParseError, shortened
 from netproof.measurement import counters, disturbance, pace, twin
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
+from netproof.measurement.disturbance import NodeLoad
 from netproof.measurement.payload import Exchanged, Payload
 from netproof.session import plan
 from netproof.session.measured import Crash, Launch, Measured, line_rate_mb_s, made
@@ -294,14 +295,35 @@ def _start(errors: Path, step: str, entry: StepRecord, case: Case) -> Start:
     if entry.status != 0:
         return Start((), why=f"{errors}: {step} ended with status {entry.status}")
     try:
-        said = errors.read_text(errors="replace")
-        ranks = _rank_uses(errors, said)
-        loads = disturbance.loads(errors, said, cpu_by_node(said))
+        return Start(*reported(errors, case.ranks))
     except (NetproofError, OSError) as error:
         return Start((), why=str(error))
-    if len(ranks) != case.ranks:
-        return Start((), why=f"{errors}: {len(ranks)} of {case.ranks} ranks reported their end")
-    return Start(ranks, loads)
+
+
+def reported(errors: Path, count: int) -> tuple[tuple[RankUse, ...], tuple[NodeLoad, ...]]:
+    """What the ranks of a step used, and what else their nodes did meanwhile.
+
+    ``errors``: its standard error; ``count``: how many ranks it has. Raises NetproofError where
+    not all of them reported their end, and OSError.
+    """
+    said = errors.read_text(errors="replace")
+    ranks = _rank_uses(errors, said)
+    if len(ranks) != count:
+        raise NetproofError(f"{errors}: {len(ranks)} of {count} ranks reported their end")
+    return ranks, disturbance.loads(errors, said, cpu_by_node(said))
+
+
+def failure(folder: Path, step: str, recorded: Mapping[str, StepRecord]) -> str:
+    """Why a step that made no curve did not end well; empty where it did."""
+    entry, errors = recorded.get(step), folder / f"{step}.err"
+    if entry is None:
+        return f"{folder / LAUNCHES_FILE}: {step} did not run{_last_words(folder / JOB_ERRORS)}"
+    if entry.status == 0:
+        return ""
+    words = f"{_last_words(errors)}{_last_line(folder / f'{step}.out')}"
+    if entry.status in TIMED_OUT_STATUS and entry.wall_s >= entry.limit_s:
+        return f"{errors}: {step} was ended at its limit of {entry.limit_s} s{words}"
+    return f"{errors}: {step} ended with status {entry.status}{words}"
 
 
 def _faults(step: str, curve: Curve, asked: tuple[int, ...]) -> list[str]:

@@ -5,12 +5,17 @@ They are no acceptance: no verdict, store or history looks into their folders.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from netproof.errors import NetproofError
+from pydantic import ValidationError
+
+from netproof.errors import NetproofError, shortened
+from netproof.intake.shapes import Keys, insist
 from netproof.session import session
+from netproof.site.partition import Partition
 
 T = TypeVar("T")
 
@@ -41,3 +46,31 @@ def of_report(path: Path, key: str, read: Callable[[Mapping[str, Any]], T], call
         why = f": {'; '.join(reasons)}" if reasons else ""
         raise NetproofError(f"{path}: has no {called} that is whole{why}")
     return found
+
+
+def read_record(
+    kind: type[T],
+    values: Mapping[str, Any],
+    shape: Keys,
+    form: int,
+    called: str,
+    parts: Callable[[Mapping[str, Any]], dict[str, Any]],
+) -> T:
+    """The record of a job, a dataclass, of the plain values that a report has of it.
+
+    ``shape`` and ``form``: what they have to be, and of which format; ``called``: what it is, for
+    the error; ``parts``: makes the fields that are more than plain values. Raises NetproofError
+    where they are none, or of another format.
+    """
+    insist(values, shape, f"{called} cannot be read")
+    if values["format"] != form:
+        raise NetproofError(
+            f"{called} is of format {values['format']}, and this netproof reads {form}"
+        )
+    try:
+        Partition.model_validate(values["partition_extras"])
+        fields = {field.name: values[field.name] for field in dataclasses.fields(kind)}
+        made = parts(values)
+    except (KeyError, TypeError, ValueError, ValidationError) as error:
+        raise NetproofError(f"{called} cannot be read: {shortened(repr(error))}") from error
+    return kind(**{**fields, "nodes": tuple(values["nodes"]), **made})

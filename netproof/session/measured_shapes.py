@@ -49,7 +49,7 @@ _SCHEDULED_SHAPE = Keys(
     }
 )
 
-_LOAD_SHAPE = Keys(
+LOAD_SHAPE = Keys(
     {
         **dict.fromkeys((field.name for field in dataclasses.fields(NodeLoad)), OrNone(NUMBER)),
         "node": TEXT,
@@ -64,7 +64,7 @@ _RANK_SHAPE = Keys(
     {"scheduled": OrNone(_SCHEDULED_SHAPE), "system_s": NUMBER},
 )
 
-_START_SHAPE = Keys({"ranks": Each(_RANK_SHAPE), "why": TEXT}, {"loads": Each(_LOAD_SHAPE)})
+_START_SHAPE = Keys({"ranks": Each(_RANK_SHAPE), "why": TEXT}, {"loads": Each(LOAD_SHAPE)})
 
 _SOURCE_SHAPE = Keys(
     {
@@ -114,7 +114,7 @@ LAUNCH_SHAPE = Keys(
         "curve": CURVE_SHAPE,
     },
     {
-        "loads": Each(_LOAD_SHAPE),
+        "loads": Each(LOAD_SHAPE),
         "further": YES_OR_NO,
         "twin": CURVE_SHAPE,
         "peers": Each(_PEER_SHAPE),
@@ -181,6 +181,6 @@ AGAIN_SHAPE = Keys(
         "nodes": Each(TEXT),
         "jobid": OrNone(TEXT),
     },
-    {"loads": Each(Each(_LOAD_SHAPE)), "made": WHOLE, "crashes": Each(CRASH_SHAPE)},
+    {"loads": Each(Each(LOAD_SHAPE)), "made": WHOLE, "crashes": Each(CRASH_SHAPE)},
 )
 """And each of ``again.MeasuredAgain.as_json``."""

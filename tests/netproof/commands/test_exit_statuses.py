@@ -86,6 +86,18 @@ FAULTY = {
         ["--system", "testbed:gige", "--environment", "mpich", "--seconds", "0"],
         [],
     ],
+    "gpcnet": [
+        ["--report", BAD],
+        ["--report", "{deep}"],
+        ["--report", "/nowhere.json"],
+        ["--report", PASSED],
+        ["--system", "none:none", "--environment", "none"],
+        ["--system", "testbed", "--environment", "mpich"],
+        ["--system", "testbed:gige", "--environment", "mpich"],
+        ["--system", "testbed:gige", "--environment", "mpich", "--nodes", "9"],
+        ["--system", "testbed:gige", "--environment", "mpich", "--rounds", "2"],
+        [],
+    ],
     "diagnose": [
         ["--session", BAD],
         ["--session", "{deep}"],
@@ -138,6 +150,7 @@ def place(tmp_path, monkeypatch):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("verb", "arguments"),
     [

@@ -40,6 +40,7 @@ def test_the_status_says_what_came_of_the_bounds(tmp_path, settings, status):
     assert json.loads(ended.stdout)["load"][0]["partition"] == "tree"
 
 
+@pytest.mark.slow
 def test_a_page_is_written_on_demand(tmp_path):
     made = ["load", "--report", str(report(tmp_path)), "--html", str(tmp_path / "page")]
     assert CliRunner().invoke(app, made).exit_code == 0

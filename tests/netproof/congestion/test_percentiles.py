@@ -62,6 +62,7 @@ def test_a_percentile_lies_in_its_interval_and_they_rise(times):
     assert values == sorted(values)
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_truth_in_95_of_100():
     """300 launches of 3,000 calls of an exponential distribution, whose quantiles are known."""
     draw, covered = random.Random(7), dict.fromkeys((50.0, 90.0, 99.0), 0)

@@ -66,6 +66,7 @@ def test_one_long_trial_is_enough(folder):
     assert tails.call_s(folder) == 10.0 / TRIALS[0]
 
 
+@pytest.mark.slow
 def test_an_output_is_watched_as_it_grows(tmp_path):
     path = tmp_path / "tail.1.out"
     command = [sys.executable, "-m", "netproof.congestion.tails", str(tmp_path), "watch"]
@@ -94,6 +95,7 @@ def test_an_output_that_was_not_watched_to_its_end_is_not_whole(folder, text):
         tails.of_job(folder, "1")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("call_s", "calls"), [(0.002, 6000), (1e-5, MOST_CALLS), (1.0, TRIALS[0])])
 def test_as_many_calls_as_fill_the_time(folder, call_s, calls):
     question = dataclasses.replace(tails.read_question(folder), seconds=12.0)

@@ -1,0 +1,339 @@
+"""GPCNeT on all nodes of a partition: its network tests alone, and while its congestors run.
+
+The benchmark itself divides the nodes, a fifth for the tests and the others for four congestors. It
+is run several times, each time with other nodes for either, which it draws by the clock.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from netproof.benchmarks.outputs import text_of
+from netproof.congestion import gpcnet_output
+from netproof.congestion.gpcnet_output import PROGRAM, RATE, TIME, GpcnetOutput, NetworkTest
+from netproof.errors import NetproofError
+from netproof.intake import json_reading
+from netproof.intake.shapes import MAPPING, NUMBER, TEXT, WHOLE, Each, Keys, OrNone
+from netproof.measurement.disturbance import NodeLoad, disturbed
+from netproof.measurement.interval import Interval, Side, of_median, side
+from netproof.session import job_files, labelled, measured, node_facts, plan
+from netproof.session.measured_shapes import LOAD_SHAPE
+from netproof.site.partition import Partition
+
+FORMAT = 1
+"""Format of what a test stores in the report; raised when its keys change."""
+
+KEY = "netproof_gpcnet"
+"""The key under which a test keeps it there."""
+
+FOLDER = "gpcnet"
+"""Where reports are, in the folder of reports: no verdict looks there."""
+
+FEATURE = "gpcnet"
+"""Of an environment that has the program in its PATH."""
+
+LEAST_NODES = 10
+"""Two for its tests, and two for each of four congestors."""
+
+LEAST_ROUNDS = 3
+"""Fewer tell nothing of chance."""
+
+QUESTION_FILE = "gpcnet.json"
+
+SECONDS = 1800
+"""After which a run is ended. It ends its tests itself, each after some ten seconds."""
+
+
+@dataclass(frozen=True)
+class GpcnetQuestion:
+    """What a job is to run: where, how often, on so many nodes."""
+
+    where: tuple[str, str, str]
+    extras: Mapping[str, Any]
+    rounds: int
+    nodes: int
+    srun: tuple[str, ...]
+
+    @property
+    def partition(self) -> Partition:
+        """As checks see it."""
+        return Partition.model_validate(self.extras)
+
+    @property
+    def ranks(self) -> int:
+        """On all nodes together."""
+        return self.nodes * self.partition.ranks_per_node
+
+
+def write_question(folder: Path, question: GpcnetQuestion) -> None:
+    """Leave it in the job's folder."""
+    (folder / QUESTION_FILE).write_text(json.dumps(dataclasses.asdict(question)) + "\n")
+
+
+def read_question(folder: Path) -> GpcnetQuestion:
+    """What ``write_question`` left; NetproofError where it is damaged."""
+    path = folder / QUESTION_FILE
+    try:
+        values = json_reading.json_file(path)
+        where, srun = tuple(values["where"]), tuple(values["srun"])
+        return GpcnetQuestion(where, values["extras"], values["rounds"], values["nodes"], srun)
+    except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise NetproofError(f"{path}: cannot be read: {error!r}") from error
+
+
+def step_name(number: int) -> str:
+    """Of a round, from 1."""
+    return f"{FOLDER}.{number}"
+
+
+def script(question: GpcnetQuestion) -> str:
+    """Text of the job script: the program, so many times."""
+    command = [
+        *question.srun,
+        f"--ntasks={question.ranks}",
+        f"--ntasks-per-node={question.partition.ranks_per_node}",
+        "--kill-on-bad-exit=1",
+        *(*plan.RANK, PROGRAM),
+    ]
+    lines = plan.head(question.partition, 0, over_tcp=False, describe_nodes=True)
+    rounds = range(1, question.rounds + 1)
+    lines = [*lines, *(f"step {step_name(one)} {SECONDS} {shlex.join(command)}" for one in rounds)]
+    return "\n".join(lines) + "\n"
+
+
+_TEST_SHAPE = Keys({"name": TEXT, "mean": NUMBER, "tail": NUMBER, "unit": TEXT})
+_OUTPUT_SHAPE = Keys(
+    {
+        "version": TEXT,
+        **dict.fromkeys(("ranks", "nodes", "nodes_of_tests"), WHOLE),
+        **dict.fromkeys(("alone", "alongside"), Each(_TEST_SHAPE)),
+    }
+)
+SHAPE = Keys(
+    {
+        "format": WHOLE,
+        **dict.fromkeys(("system", "partition", "environment", "jobid"), TEXT),
+        "nodes": Each(TEXT),
+        "partition_extras": MAPPING,
+        "rounds": Each(
+            Keys({"output": OrNone(_OUTPUT_SHAPE), "fault": TEXT}, {"loads": Each(LOAD_SHAPE)})
+        ),
+    }
+)
+
+
+@dataclass(frozen=True)
+class GpcnetRound:
+    """One run of the program, or why there is none; ``loads``: what else its nodes did."""
+
+    output: GpcnetOutput | None
+    loads: tuple[NodeLoad, ...] = ()
+    fault: str = ""
+
+
+@dataclass(frozen=True)
+class GpcnetRuns:
+    """What a job ran."""
+
+    system: str
+    partition: str
+    environment: str
+    jobid: str
+    nodes: tuple[str, ...]
+    partition_extras: Mapping[str, Any]
+    rounds: tuple[GpcnetRound, ...]
+
+    @property
+    def where(self) -> Partition:
+        """The partition as checks see it."""
+        return Partition.model_validate(self.partition_extras)
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values for ``json``."""
+        return {"format": FORMAT, **dataclasses.asdict(self, dict_factory=measured.plain)}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> GpcnetRuns:
+        """Of the plain values that ``as_json`` gave; NetproofError where they are none."""
+        called = "what GPCNeT measured"
+        return labelled.read_record(
+            cls,
+            values,
+            SHAPE,
+            FORMAT,
+            called,
+            lambda own: {"rounds": tuple(map(_round, own["rounds"]))},
+        )
+
+
+def _round(values: Mapping[str, Any]) -> GpcnetRound:
+    output = values["output"]
+    if output is not None:
+        tables = {
+            name: tuple(NetworkTest(**one) for one in output[name])
+            for name in ("alone", "alongside")
+        }
+        output = GpcnetOutput(**{**output, **tables})
+    loads = tuple(map(NodeLoad.from_json, values.get("loads", ())))
+    return GpcnetRound(output, loads, values["fault"])
+
+
+def of_job(folder: Path, jobid: str) -> GpcnetRuns:
+    """What a job left in ``folder``: each run, with its fault where it has one.
+
+    Raises NetproofError where the job left no record.
+    """
+    question = read_question(folder)
+    recorded = job_files.records(folder)
+    rounds = range(1, question.rounds + 1)
+    system, partition, environment = question.where
+    return GpcnetRuns(
+        *(system, partition, environment, jobid),
+        node_facts.nodes_of_job(folder, jobid),
+        question.extras,
+        tuple(_of_step(folder, step_name(one), question, recorded) for one in rounds),
+    )
+
+
+def _of_step(
+    folder: Path,
+    step: str,
+    question: GpcnetQuestion,
+    recorded: Mapping[str, job_files.StepRecord],
+) -> GpcnetRound:
+    fault = job_files.failure(folder, step, recorded)
+    if fault:
+        return GpcnetRound(None, fault=fault)
+    path = folder / f"{step}.out"
+    try:
+        _, loads = job_files.reported(folder / f"{step}.err", question.ranks)
+        output = gpcnet_output.read(text_of(path), str(path))
+    except (NetproofError, OSError) as error:
+        return GpcnetRound(None, fault=str(error))
+    if (output.ranks, output.nodes) != (question.ranks, question.nodes):
+        told = f"{output.ranks} ranks on {output.nodes} nodes"
+        return GpcnetRound(
+            None,
+            loads,
+            f"{path}: it ran {told}, and was to run {question.ranks} on {question.nodes}",
+        )
+    return GpcnetRound(output, loads)
+
+
+def of_report(path: Path) -> list[GpcnetRuns]:
+    """What a report of ReFrame's has of it; NetproofError where it has none that is whole."""
+    return labelled.of_report(path, KEY, GpcnetRuns.from_json, "run of GPCNeT")
+
+
+@dataclass(frozen=True)
+class GpcnetFactor:
+    """How many times as bad a figure of a test is alongside the congestors, over the rounds.
+
+    The median, and its 95 % interval; None where it is not known, and ``why``. ``most``: what it
+    may be, None without a bound, and ``side`` where the interval lies.
+    """
+
+    value: float | None
+    interval: Interval | None
+    most: float | None
+    side: Side | None
+    why: str = ""
+
+    @property
+    def undecided(self) -> bool:
+        """Whether it has a bound, and nobody can say on which side it is."""
+        return self.most is not None and self.side in (None, Side.ASTRIDE)
+
+
+@dataclass(frozen=True)
+class GpcnetImpact:
+    """One test: its unit, its mean alone and alongside (medians of rounds), and its factors."""
+
+    name: str
+    unit: str
+    alone: float
+    alongside: float
+    mean: GpcnetFactor
+    tail: GpcnetFactor
+
+
+@dataclass(frozen=True)
+class GpcnetImpacts:
+    """What all rounds say; ``refused``: why a round does not count, a sentence each."""
+
+    impacts: tuple[GpcnetImpact, ...]
+    rounds: int
+    refused: tuple[str, ...]
+
+    def beyond(self) -> bool:
+        """Whether a factor is beyond its bound."""
+        return any(one.side is Side.BEYOND for one in self._factors())
+
+    def undecided(self) -> bool:
+        """Whether of one it cannot be said, or too few rounds count to say anything."""
+        return self.rounds < LEAST_ROUNDS or any(one.undecided for one in self._factors())
+
+    def _factors(self) -> list[GpcnetFactor]:
+        return [factor for one in self.impacts for factor in (one.mean, one.tail)]
+
+
+def impacts(runs: GpcnetRuns) -> GpcnetImpacts:
+    """What the rounds that count say, by the settings of their partition."""
+    whole, refused = [], []
+    for number, one in enumerate(runs.rounds, 1):
+        why = one.fault or "; ".join(disturbed(one.loads, runs.where.settings().disturbance))
+        if why or one.output is None:
+            refused.append(f"round {number}: {why}")
+        else:
+            whole.append(one.output)
+    names = list(dict.fromkeys(test.name for output in whole for test in output.alone))
+    found = tuple(_impact(name, whole, runs.where) for name in names)
+    return GpcnetImpacts(found, len(whole), tuple(refused))
+
+
+def _impact(name: str, outputs: list[GpcnetOutput], partition: Partition) -> GpcnetImpact:
+    pairs = [
+        (alone, alongside)
+        for output in outputs
+        for alone, alongside in zip(output.alone, output.alongside, strict=True)
+        if alone.name == name
+    ]
+    settings = partition.load_settings()
+    means = [_times(alone.mean, alongside.mean, alone.unit) for alone, alongside in pairs]
+    tails = [_times(alone.tail, alongside.tail, alone.unit) for alone, alongside in pairs]
+    odd = any(_is_odd(test) for pair in pairs for test in pair)
+    why = "a 99th percentile is better than the mean, which cannot be" if odd else ""
+    return GpcnetImpact(
+        name,
+        pairs[0][0].unit,
+        median([alone.mean for alone, _ in pairs]),
+        median([alongside.mean for _, alongside in pairs]),
+        _factor(means, settings.most),
+        _factor(tails, settings.most_99th, why),
+    )
+
+
+def _times(alone: float, alongside: float, unit: str) -> float:
+    return alone / alongside if unit == RATE else alongside / alone
+
+
+def _is_odd(test: NetworkTest) -> bool:
+    """Version 1.3 prints such of its Allreduce where few nodes run the tests."""
+    return test.tail < test.mean if test.unit == TIME else test.tail > test.mean
+
+
+def _factor(ratios: list[float], most: float | None, why: str = "") -> GpcnetFactor:
+    if not why and len(ratios) < LEAST_ROUNDS:
+        why = f"it takes {LEAST_ROUNDS} rounds that count, and has {len(ratios)}"
+    if why:
+        return GpcnetFactor(None, None, most, None, why)
+    interval = of_median(ratios)
+    where = None if most is None or interval is None else side(interval, 0, most)
+    return GpcnetFactor(median(ratios), interval, most, where)
