@@ -19,6 +19,7 @@ from typing import Any
 
 from rich.console import Console
 
+from netproof.benchmarks import registry
 from netproof.criteria import Level
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
@@ -89,6 +90,22 @@ def less_bandwidth(share: float) -> Callable[[Measured], Changed]:
     return changing
 
 
+def asking_above(size: int) -> Callable[[Measured], Changed]:
+    """Longer messages are announced before they are sent, which takes two latencies more."""
+
+    def changing(measured: Measured) -> Changed:
+        more = 2 * (measured.landmarks.latency_us or 0.0)
+        return lambda curve: power.with_times(
+            curve,
+            [
+                time + (more if one > size else 0.0)
+                for one, time in zip(curve.sizes, curve.time_us, strict=True)
+            ],
+        )
+
+    return changing
+
+
 def _imb(case: Case) -> bool:
     return case.benchmark == "imb"
 
@@ -98,6 +115,10 @@ def _over(protocol: str) -> Callable[[Case], bool]:
         return (case.benchmark, case.function, case.path) == ("netpipe", protocol, "between")
 
     return concerns
+
+
+def _in_turns(case: Case) -> bool:
+    return _between(case) and registry.function_of(case).ping_pong
 
 
 def _at(size: int, times: float) -> Callable[[int], float]:
@@ -148,6 +169,11 @@ def plants(matrix: Matrix) -> tuple[Plant, ...]:
         Plant("NetPIPE over MPI 20 times slower at 2 KiB", _over("mpi"), longer(_at(2 * KIB, 20))),
         Plant("NetPIPE over MPI 6 times slower at 16 KiB", _over("mpi"), longer(_at(16 * KIB, 6))),
         Plant("every latency below 1 KiB doubled", _between, longer(_below(KIB, 2))),
+        Plant(
+            "an eager limit of 64 bytes, one MPI",
+            lambda case: case.environment == last and _in_turns(case),
+            asking_above(64),
+        ),
         *(
             Plant(
                 f"{share:.0%} less bandwidth between nodes",

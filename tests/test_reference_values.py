@@ -132,6 +132,7 @@ class TestReferenceFile:
             known = name in {*LANDMARKS, *twin.VARIABLES}
             assert known or re.fullmatch(r"time_us_\d+", name), f"{place}: {name}"
 
+    @pytest.mark.slow
     def test_each_size_with_a_bound_is_one_that_the_partition_measures(self, path):
         references = yaml.safe_load(path.read_text())
         for case in matrix(CONFIGURATION, path.stem, all_functions=True).cases:

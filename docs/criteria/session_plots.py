@@ -10,6 +10,7 @@ import dataclasses
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import altair as alt
 from drawing import FAILS, HERE, OTHER, PASSES, SHADES, launches, lines, marks, panel, save
@@ -55,12 +56,7 @@ def session(name: str) -> dict[tuple[str, str, int], Recorded]:
     """The cases of a recorded session by environment, function and ranks."""
     found = {}
     for one in json.loads((HERE / "sessions" / f"{name}.json").read_text()):
-        curves = tuple(
-            Curve(*(tuple(launch[key]) for key in ("sizes", "time_us", "bandwidth_mb_s")))
-            if launch["bandwidth_mb_s"]
-            else Curve(tuple(launch["sizes"]), tuple(launch["time_us"]))
-            for launch in one["launches"]
-        )
+        curves = _curves(one)
         counted = tuple(
             CountedLaunch(number, Counters.from_json(values), Payload(None, "it is not kept"))
             for number, values in enumerate(one.get("counters", ()), 1)
@@ -68,6 +64,15 @@ def session(name: str) -> dict[tuple[str, str, int], Recorded]:
         key = (one["environment"], one["function"], one["ranks"])
         found[key] = Recorded(curves, counted)
     return found
+
+
+def _curves(one: Mapping[str, Any]) -> tuple[Curve, ...]:
+    return tuple(
+        Curve(*(tuple(launch[key]) for key in ("sizes", "time_us", "bandwidth_mb_s")))
+        if launch["bandwidth_mb_s"]
+        else Curve(tuple(launch["sizes"]), tuple(launch["time_us"]))
+        for launch in one["launches"]
+    )
 
 
 def launch_spread() -> None:
@@ -82,6 +87,21 @@ def launch_spread() -> None:
         chart += marks(highest, [found], rate=False)
         sides.append(panel(chart, f"launch spread: {found.level.value}", [found.why]))
     save("launch-spread", *sides)
+
+
+def early_rendezvous() -> None:
+    """Open MPI with an eager limit of 64 bytes, header included, and as it comes."""
+    recorded = json.loads((HERE / "sessions" / "eager-limit.json").read_text())
+    sides = []
+    for which, colour in (("as it comes", PASSES), ("limit of 64", FAILS)):
+        one = next(case for case in recorded[which] if case["direction"] == "oneway")
+        several = _curves(one)
+        own = median_curve(several)
+        found = criteria.early_rendezvous(own, several, where=f"Open MPI, {which}")
+        chart = lines({f"NetPIPE over Open MPI, {which}": own}, [colour], rate=False)
+        chart += marks(own, [found], rate=False)
+        sides.append(panel(chart, f"early rendezvous: {found.level.value}", [found.why]))
+    save("early-rendezvous", *sides)
 
 
 def guidelines() -> None:
@@ -258,6 +278,6 @@ def draw() -> None:
     """Draw them all."""
     for plot in (
         *(launch_spread, guidelines, agreement, growth, floor),
-        *(retransmissions, path, ways),
+        *(retransmissions, path, ways, early_rendezvous),
     ):
         plot()

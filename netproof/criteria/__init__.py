@@ -16,6 +16,7 @@ from netproof.criteria.confirming import (
 from netproof.criteria.cpu_costs import CpuCostSettings, cpu_cost
 from netproof.criteria.crashes import CrashSettings, crash_share
 from netproof.criteria.dropouts import DropoutSettings, dropout
+from netproof.criteria.early_rendezvous import EarlyRendezvousSettings, early_rendezvous
 from netproof.criteria.envelopes import Envelope, EnvelopeSettings, above_envelope, envelope
 from netproof.criteria.findings import Bounds, CommonSizes, Finding, Level
 from netproof.criteria.floors import FloorSettings, floor
@@ -51,6 +52,7 @@ __all__ = [
     "CpuCostSettings",
     "CrashSettings",
     "DropoutSettings",
+    "EarlyRendezvousSettings",
     "Envelope",
     "EnvelopeSettings",
     "Finding",
@@ -76,6 +78,7 @@ __all__ = [
     "crash_share",
     "dense_sizes",
     "dropout",
+    "early_rendezvous",
     "envelope",
     "floor",
     "found_closer",

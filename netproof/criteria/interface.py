@@ -48,7 +48,8 @@ class CaseCurves:
     environments, and those that crashed; ``rails``: the interfaces, or RDMA devices, that are to
     carry what is sent between nodes. ``operation``: what was called, on so many ``ranks``,
     ``ranks_per_node`` of which share a node; ``others``: those of the operations that criteria ask
-    for beside it which the same job measured.
+    for beside it which the same job measured. ``ping_pong``: each time is that of one message of
+    MPI there and one back between two ranks.
     """
 
     where: str
@@ -69,6 +70,7 @@ class CaseCurves:
     ranks: int = 0
     others: Mapping[str, Companion] = field(default_factory=dict)
     ranks_per_node: int = 1
+    ping_pong: bool = False
 
 
 @dataclass(frozen=True)

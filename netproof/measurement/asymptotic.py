@@ -64,7 +64,7 @@ def r_interval(sizes: Sequence[int], launches: Sequence[Sequence[float]]) -> Int
     """The 95 % interval of r∞ in MB/s, of the times in µs of each launch at ``sizes`` in bytes.
 
     Of several launches that of the median over their own r∞, each of which has the noise of its
-    sizes in it: simulated, it holds r∞ in 94 to 97 % of cases for 3, 6 and 9 launches with 4 or 7
+    sizes in it: simulated, it holds r∞ in 95 to 98 % of cases for 3, 6 and 9 launches with 4 or 7
     sizes. Of one launch it is that of Sen (Journal of the American Statistical Association 63,
     1968) over the pairs of its sizes, which knows nothing of how launches differ; four sizes have
     too few pairs for 95 %, and give the range of all of them. Without an upper end, which is then

@@ -207,6 +207,7 @@ def _curves(subject: Subject) -> CaseCurves:
         operation=registry.function_of(case).operation,
         ranks=case.ranks,
         ranks_per_node=case.ranks_per_node,
+        ping_pong=registry.function_of(case).ping_pong,
     )
 
 

@@ -84,6 +84,7 @@ def test_what_no_case_has_changes_nothing(recorded):
     assert set(power.red(verdict)) == set(power.red(recorded.verdict))
 
 
+@pytest.mark.slow
 def test_the_tables_count_sessions_and_cases(recorded):
     out = Console(file=io.StringIO(), width=300)
     power.print_false([recorded], out)
@@ -115,6 +116,7 @@ def several(recorded, monkeypatch) -> list[power.Recorded]:
     ]
 
 
+@pytest.mark.slow
 def test_references_of_the_other_sessions_find_what_is_beyond_their_tolerance(several):
     first, *others = several
     first = first.by_derived(others, 0.1)
@@ -129,6 +131,7 @@ def test_references_of_the_other_sessions_find_what_is_beyond_their_tolerance(se
     assert power.criteria_of(new)["reference"]
 
 
+@pytest.mark.slow
 def test_a_row_of_derived_references_says_what_they_fail_with_nothing_planted(several):
     out = Console(file=io.StringIO(), width=300)
     power.print_planted(several, out)
