@@ -30,6 +30,30 @@ def test_95_in_100_intervals_hold_the_median_that_launches_are_drawn_around(coun
     assert held / TRIES >= 0.95 - 4 * math.sqrt(0.95 * 0.05 / TRIES)
 
 
+FEW = {
+    "normal": (lambda random, count: random.normal(0, 1, count), 0.0),
+    "uniform": (lambda random, count: random.uniform(0, 1, count), 0.5),
+    "exponential": (lambda random, count: random.exponential(1, count), math.log(2)),
+    "heavy tails": (lambda random, count: random.laplace(0, 1, count), 0.0),
+    "skewed": (lambda random, count: np.exp(random.normal(0, 1, count)), 1.0),
+    "one in four slow": (
+        lambda random, count: random.normal(0, 1, count) + 5 * (random.random(count) < 0.25),
+        0.4307,
+    ),
+}
+
+
+@pytest.mark.parametrize(("drawn", "middle"), FEW.values(), ids=FEW)
+@pytest.mark.parametrize("count", [2, 3, 4, 5])
+def test_of_few_launches_they_hold_it_in_93_to_98_of_100_whatever_the_shape(count, drawn, middle):
+    random = np.random.default_rng(count)
+    held = 0
+    for _ in range(TRIES):
+        low, high = of_median(list(np.exp(0.1 * drawn(random, count))))
+        held += low <= math.exp(0.1 * middle) <= high
+    assert 0.93 < held / TRIES < 0.99
+
+
 @pytest.mark.parametrize("count", [6, 8, 12])
 def test_from_six_launches_on_they_hold_it_whatever_the_distribution(count):
     random = np.random.default_rng(count)
