@@ -97,8 +97,8 @@ class RetransmissionSettings(CountedSettings):
     """Segments that had to be sent again.
 
     What TCP reaches goes with one over the root of the share (Mathis et al. 1997): one in 1,000
-    warns, one in 100 fails. A node stands out from the others of its partition where its share of
-    a session is ``beyond`` more than their median, and ``times`` as much.
+    warns, one in 100 fails. A node stands out from the others of its partition where what its port
+    loses in a session is ``beyond`` more than the median of theirs, and ``times`` as much.
     """
 
     warn: float | None = 1e-3

@@ -147,9 +147,8 @@ def _not_known(view: PartitionView) -> Iterator[str]:
         for word, nodes in (("down", one.down), ("drained", one.drained)):
             if nodes:
                 yield f"{fold(nodes)}: {word}, so not measured"
-    for one in view.lossy:
-        if not view.persists(one.node):
-            yield f"whether {one.node} loses packets: it did in few launches only"
+    for one in view.lost_once:
+        yield f"whether {one.node} loses packets: it did in few launches only"
     missing = len(view.cases) - len(view.ran)
     if missing and view.ran:
         yield f"{count_of(missing, 'case')} did not run in this session"

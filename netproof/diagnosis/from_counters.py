@@ -6,9 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from netproof.criteria import Finding, Level
-from netproof.criteria.counted import Share, sent_again
 from netproof.diagnosis.evidence import Evidence, Place, PlaceKind, Sign, Source, Sure
-from netproof.diagnosis.partition_view import LEAST_NODES, STANDS_OUT, PartitionView, count_of
+from netproof.diagnosis.partition_view import PartitionView, count_of
 
 
 def of_counters(view: PartitionView) -> Iterator[Evidence]:
@@ -39,55 +38,22 @@ def of_counters(view: PartitionView) -> Iterator[Evidence]:
 
 
 def _of_losses(view: PartitionView) -> Iterator[Evidence]:
-    """The node that loses more than the others, or the nodes that may be it.
-
-    TCP counts at the sender what it lost on the way to the receiver, so both ends of a lossy
-    port's messages lose. Only launches on three nodes or more tell whose port it is.
-    """
-    lossy = [one for one in view.lossy if view.persists(one.node)]
-    counted = {one.node for one in view.rail_totals()}
-    if not lossy or len(counted) < LEAST_NODES:
-        return
-    names = sorted({one.node for one in lossy})
-    rails = [one.again.value for one in view.rail_totals() if one.again.of]
-    common = min(rails) >= view.loses_from()
-    why = "TCP counts it at the sender, and the other nodes send less again"
-    if len(names) > 1 or common:
-        shares = _shares_among_many(view)
-        worst = max(names, key=lambda name: shares.get(name, 0.0))
-        others = max((share for name, share in shares.items() if name != worst), default=0.0)
-        if shares.get(worst, 0.0) >= STANDS_OUT * others > 0:
-            names = [worst]
-            why = "of launches on three nodes or more it sends the most again"
-        elif common:
-            # All lose, and nobody stands out where it can be told.
-            return
-    place = view.node(names[0]) if len(names) == 1 else view.several(names)
-    alternatives = tuple(f"the port of {name}" for name in names) if len(names) > 1 else ()
-    for finding in lossy:
-        if finding.node in names:
-            sentence = f"{finding.node}: {finding.reason.partition(': look at')[0]}"
-            yield Evidence(
-                Source.COUNTERS,
-                Sign.LOSS,
-                place,
-                sentence,
-                Sure.LIKELY,
-                why,
-                alternatives=alternatives,
-            )
-
-
-def _shares_among_many(view: PartitionView) -> dict[str, float]:
-    """Of each node the share that it sent again in launches on three nodes or more."""
-    found: dict[str, Share] = {}
-    for counters in view.counters():
-        if len(counters.nodes) < LEAST_NODES:
+    """The nodes whose ports lose more than the others', together where it is one or the other."""
+    told: set[tuple[str, ...]] = set()
+    for finding in view.lossy:
+        names = tuple(sorted({finding.node, *(finding.against or "").split()}))
+        if names in told:
             continue
-        for node in counters.nodes:
-            share, name = sent_again(counters, node.node), node.node
-            found[name] = found[name] + share if name in found else share
-    return {name: share.value for name, share in found.items() if share.of}
+        told.add(names)
+        yield Evidence(
+            Source.COUNTERS,
+            Sign.LOSS,
+            view.several(names),
+            f"{finding.node}: {finding.reason.partition(': look at')[0]}",
+            Sure.LIKELY,
+            "TCP counts at the sender what was lost on the way, and this port explains it best",
+            alternatives=tuple(f"the port of {name}" for name in names) if names[1:] else (),
+        )
 
 
 def _flagged(view: PartitionView, *criteria: str) -> list[Finding]:

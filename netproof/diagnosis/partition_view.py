@@ -5,27 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from netproof.criteria import Finding, Level
-from netproof.criteria.counted import sent_again
 from netproof.diagnosis.evidence import Place, PlaceKind
-from netproof.measurement.counters import Counters
 from netproof.measurement.disturbance import NodeLoad
 from netproof.session.node_facts import Node
 from netproof.session.rank_use import RankUse
 from netproof.site.hostlist import fold
 from netproof.verdict.judging import JudgedSession
-from netproof.verdict.traffic import InterfaceTotals
+from netproof.verdict.traffic import LOSES, LOST_ONCE, InterfaceTotals
 
 LEAST_LAUNCHES = 3
 """Fewer launches do not tell what a node does from what happened once."""
-
-LEAST_NODES = 3
-"""Between two nodes it cannot be told whose port loses."""
-
-EXPECTED = 3
-"""So many segments sent again have to be expected of a launch that is to tell whether any are."""
-
-STANDS_OUT = 2.0
-"""By this factor a node has to lose more than each other one where several lose."""
 
 
 class PartitionView:
@@ -44,9 +33,11 @@ class PartitionView:
         self.coverage = [one for one in verdict.coverage if one.partition == partition]
         self.left = [one for one in verdict.left if one.case.partition == partition]
         self.totals = [one for one in verdict.traffic if one.partition == partition]
-        self.lossy = [
+        standing_out = [
             one for one in verdict.standing_out if one.where.startswith(f"{partition} {one.node} ")
         ]
+        self.lossy = [one for one in standing_out if one.criterion == LOSES]
+        self.lost_once = [one for one in standing_out if one.criterion == LOST_ONCE]
         self.crashing = [
             one.finding.why
             for one in verdict.launched
@@ -83,13 +74,6 @@ class PartitionView:
         kind = PlaceKind.PAIR if len(nodes) == 2 else PlaceKind.GROUP
         return Place(kind, fold(nodes), tuple(nodes), self.interface)
 
-    def counters(self) -> Iterator[Counters]:
-        """The counters of every launch that has any."""
-        for one in self.ran:
-            for launch in one.measured.launches if one.measured is not None else ():
-                if launch.counters is not None:
-                    yield launch.counters
-
     def findings_of(self, criterion: str) -> Iterator[Finding]:
         """What a criterion found of any case."""
         for one in self.ran:
@@ -109,23 +93,6 @@ class PartitionView:
         for one in self.ran:
             for launch in one.measured.launches if one.measured is not None else ():
                 yield launch.loads, launch.ranks
-
-    def persists(self, node: str) -> bool:
-        """Whether a node sends again in most launches in which it should, and not in one burst.
-
-        Those are the launches in which its share of the session makes three segments or more: of
-        none at all there is then a chance of one in twenty.
-        """
-        several = [
-            share
-            for counters in self.counters()
-            if (share := sent_again(counters, node)).of is not None
-        ]
-        of = sum(share.of for share in several)
-        usual = sum(share.count for share in several) / of if of else 0.0
-        tried = [share for share in several if share.of * usual >= EXPECTED]
-        seen = [share for share in tried if share.value >= usual / STANDS_OUT**2]
-        return len(tried) >= LEAST_LAUNCHES and 2 * len(seen) > len(tried)
 
 
 def count_of(count: int, one: str, several: str | None = None) -> str:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from netproof.criteria import Level
 from netproof.criteria.counted import (
@@ -19,12 +18,19 @@ from netproof.criteria.counted import (
 from netproof.criteria.findings import Finding
 from netproof.criteria.interface import CountedLaunch
 from netproof.criteria.settings import Settings
+from netproof.localization.losses import Resent, port_losses
 from netproof.measurement.counters import CARRIER, INTERFACE, Counters
 from netproof.measurement.disturbance import disturbed
 from netproof.measurement.payload import Payload
 from netproof.session.pair_rounds import PairRounds
 from netproof.site.partition import Partition
 from netproof.verdict.subject import Subject
+
+LOSES, LOST_ONCE = "retransmissions", "burst of retransmissions"
+"""What findings on a node's port are of: most launches show them, or few do."""
+
+SHOWN = 1e-5
+"""Shares of segments below this are not told apart."""
 
 _COUNTERS = ("tx_bytes", "rx_bytes", "rx_errs", "tx_errs", "rx_drop", "tx_drop", CARRIER)
 
@@ -69,7 +75,8 @@ def _sum(first: int | None, second: int | None) -> int | None:
 class Seen:
     """A launch that was counted: of a case, or of rounds of pairs.
 
-    ``rails``: the interfaces under test; ``calm``: whether nothing disturbed it.
+    ``rails``: the interfaces under test; ``calm``: whether nothing disturbed it; ``partners``:
+    whom a node sent to, where that is not all the other nodes.
     """
 
     partition: str
@@ -77,6 +84,7 @@ class Seen:
     rails: tuple[str, ...]
     settings: Settings
     calm: bool
+    partners: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def of_cases(subjects: Iterable[Subject]) -> list[Seen]:
@@ -116,6 +124,11 @@ def of_rounds(several: Iterable[PairRounds], partitions: Mapping[str, Partition]
                 rails,
                 settings,
                 not disturbed(launch.loads, settings.disturbance),
+                {
+                    node: tuple(other for other in pair.nodes if other != node)
+                    for pair in launch.pairs
+                    for node in pair.nodes
+                },
             )
             for launch in rounds.launches
             if launch.counters is not None
@@ -169,11 +182,12 @@ def totals(several: Iterable[Seen]) -> tuple[InterfaceTotals, ...]:
 
 
 def standing_out(several: Sequence[Seen]) -> tuple[Finding, ...]:
-    """The nodes of which TCP loses more than of the partition's others, a finding each.
+    """The nodes whose ports lose more than those of the partition's others, a finding each.
 
     What all nodes have in common is the switch's, or the machine's on which they are emulated. So
-    a node's share of segments sent again, over the partition's undisturbed launches if there are
-    any, is held against the median of the other nodes', by ``beyond`` and ``times``. It warns.
+    what a port loses, over the partition's undisturbed launches if there are any, is compared with
+    the median of the other nodes', by ``beyond`` and ``times``. It warns, as LOSES where most
+    launches show it, and as LOST_ONCE where it was a burst.
     """
     by_partition: dict[str, list[Seen]] = defaultdict(list)
     for seen in several:
@@ -182,31 +196,44 @@ def standing_out(several: Sequence[Seen]) -> tuple[Finding, ...]:
     for partition, launches in sorted(by_partition.items()):
         calm = [one for one in launches if one.calm] or launches
         bounds: RetransmissionSettings = launches[0].settings.retransmission
-        nodes: dict[str, Share] = {}
-        for one in calm:
-            for node in one.counters.nodes:
-                share = sent_again(one.counters, node.node)
-                nodes[node.node] = nodes[node.node] + share if node.node in nodes else share
-        known = {name: one for name, one in nodes.items() if one.of}
-        for name, one in sorted(known.items()):
-            others = [other.value for key, other in known.items() if key != name]
-            if not others or one.count < bounds.least:
+        interface = ", ".join(launches[0].rails)
+        for port in port_losses(_resent(calm)):
+            more = port.share - port.usual
+            if (
+                port.share <= bounds.times * port.usual
+                or more <= bounds.beyond
+                or port.count < bounds.least
+            ):
                 continue
-            usual = statistics.median(others)
-            if one.value > bounds.times * usual and one.value - usual > bounds.beyond:
-                interface = ", ".join(launches[0].rails)
-                found.append(
-                    finding_of(
-                        "retransmissions",
-                        Level.WARN,
-                        f"{partition} {name} {interface}",
-                        f"{one.count:,} of {one.of:,} segments sent again in this session"
-                        f" ({100 * one.value:.2g} %), and {100 * usual:.2g} % by the other nodes:"
-                        " look at this node's port, cable and card",
-                        value=one.value - usual,
-                        bound=bounds.beyond,
-                        node=name,
-                        interface=interface,
-                    )
-                )
+            shown = f"{port.seen} of {port.launches} launches show it"
+            either = f", or that of {', '.join(port.or_of)}" if port.or_of else ""
+            finding = finding_of(
+                LOSES if port.persists else LOST_ONCE,
+                Level.WARN,
+                f"{partition} {port.node} {interface}",
+                f"its port{either} loses {_percent(port.share)} of segments, and those of the"
+                f" other nodes {_percent(port.usual)}, by what the nodes had to send again;"
+                f" {shown}: look at this node's port, cable and card",
+                value=more,
+                bound=bounds.beyond,
+                node=port.node,
+                interface=interface,
+            )
+            found.append(replace(finding, against=" ".join(port.or_of) or None))
     return tuple(found)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %" if share >= SHOWN else "next to nothing"
+
+
+def _resent(launches: Iterable[Seen]) -> Iterator[Resent]:
+    """What each node of each launch sent again, and to whom."""
+    for number, one in enumerate(launches):
+        names = [node.node for node in one.counters.nodes]
+        for name in names:
+            share = sent_again(one.counters, name)
+            if share.count is None or share.of is None:
+                continue
+            others = one.partners.get(name) or tuple(other for other in names if other != name)
+            yield Resent(number, name, others, share.count, share.of)

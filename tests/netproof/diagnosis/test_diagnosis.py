@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from datetime import datetime
 
 import pytest
@@ -41,7 +42,8 @@ from netproof.localization.accused import State
 from netproof.localization.recovery import Recovery
 from netproof.localization.searching import Kind
 from netproof.measurement.disturbance import NodeLoad
-from netproof.session.measured import Crash
+from netproof.session.measured import Crash, Measured
+from netproof.session.node_facts import Node
 from netproof.verdict.judged import FailedTest
 from netproof.verdict.judgement import LaunchCount
 from netproof.verdict.judging import JudgedSession
@@ -206,6 +208,11 @@ def test_a_setting_does_not_explain_what_is_red_without_it():
 def test_ranks_that_wait_for_cpus_on_one_node_only():
     one = subject()
     waiting = dataclasses.replace(one, measured=with_waits(one.measured, "gige-2", 0.5))
+    assert of(**healthy(cases=[judged_case(waiting)], partition=strict())).culprits == (), (
+        "the nodes are one machine"
+    )
+    one = dataclasses.replace(one, measured=apart(one.measured))
+    waiting = dataclasses.replace(one, measured=with_waits(one.measured, "gige-2", 0.5))
     culprit = only(**healthy(cases=[judged_case(waiting)], of_pairs=[], partition=strict()))
     assert culprit.cause is CauseName.CPU_TAKEN
     assert culprit.place.nodes == ("gige-2",)
@@ -215,18 +222,63 @@ def test_ranks_that_wait_for_cpus_on_one_node_only():
     assert found.outcome is Outcome.NOTHING
 
 
-def loaded(*busy: str) -> JudgedSession:
+def apart(measured: Measured) -> Measured:
+    """The same on nodes that are machines of their own."""
+    return measured.with_launches(
+        [
+            dataclasses.replace(
+                launch,
+                loads=tuple(dataclasses.replace(load, machine=load.node) for load in launch.loads),
+            )
+            for launch in measured.launches
+        ]
+    )
+
+
+def loaded(*busy: str, machine: str = "", described: Sequence[Node] = ()) -> JudgedSession:
     """Rounds of pairs on nodes that are machines of their own, some with other programs."""
     pairs = rounds(1)
     loads = tuple(
-        NodeLoad(node, node, 8, 60.0, 240.0, 0.5 if node in busy else 0.0, 0.0, 0.0, 0.0, 0.0)
+        NodeLoad(
+            *(node, machine or node, 8, 60.0, 240.0, 0.5 if node in busy else 0.0),
+            *(0.0, 0.0, 0.0, 0.0),
+        )
         for node in NODES
     )
     launches = tuple(dataclasses.replace(one, loads=loads) for one in pairs.rounds.launches)
     own = dataclasses.replace(
         pairs, rounds=dataclasses.replace(pairs.rounds, launches=launches), alone=()
     )
-    return session_of(of_pairs=[own], described=in_job(), partition=strict())
+    return session_of(of_pairs=[own], described=described or in_job(), partition=strict())
+
+
+def naming(program: str, *nodes: str) -> list[Node]:
+    """The nodes of a job, of which these have a busy program."""
+    return [
+        dataclasses.replace(node, busy=program if node.node in nodes else "none")
+        for node in in_job()
+    ]
+
+
+LOOP = "sh (process 4711 of root) 55 % of a CPU"
+
+
+def test_of_nodes_that_are_one_machine_the_one_with_the_busy_program_is_named():
+    (found,) = diagnose(loaded(*NODES, machine="vm", described=naming(LOOP, "gige-3")))
+    (culprit,) = found.culprits
+    assert (culprit.cause, culprit.place.nodes) == (CauseName.CPU_TAKEN, ("gige-3",))
+    assert culprit.evidence[0].sentence.endswith(f"before the launches: {LOOP}")
+
+
+@pytest.mark.parametrize("nodes", [(), NODES[:2], NODES])
+def test_programs_on_no_node_or_on_half_of_them_accuse_none(nodes):
+    (found,) = diagnose(loaded(*NODES, machine="vm", described=naming(LOOP, *nodes)))
+    assert found.culprits == ()
+
+
+def test_a_busy_program_that_disturbs_no_launch_accuses_nobody():
+    (found,) = diagnose(loaded(machine="vm", described=naming(LOOP, "gige-3")))
+    assert found.culprits == ()
 
 
 def test_a_node_whose_cpus_others_take():
@@ -320,15 +372,15 @@ def losing(times: int = 3, **again: int) -> list:
 
 
 def test_a_node_that_loses_more_than_the_others():
-    culprit = only(**healthy(cases=losing(gige_1=20, gige_2=600, gige_3=30, gige_4=10)))
+    culprit = only(**healthy(cases=losing(gige_1=200, gige_2=600, gige_3=210, gige_4=190)))
     assert culprit.cause is CauseName.LOSS
     assert str(culprit.place) == "gige-2 (eth1)"
     assert culprit.sure is Sure.LIKELY
-    assert "1,800 of 300,000" in culprit.evidence[0].sentence
+    assert "gige-2: its port loses 0.59 % of segments" in culprit.evidence[0].sentence
 
 
 def test_losses_and_a_slow_port_fit_alike():
-    cases = losing(gige_1=20, gige_2=600, gige_3=30, gige_4=10)
+    cases = losing(gige_1=200, gige_2=600, gige_3=210, gige_4=190)
     culprit = only(**healthy(cases=cases, of_pairs=[rounds(gige_2=2.0)]))
     assert culprit.cause is CauseName.LOSS
     assert culprit.alternatives[0].startswith("gige-2 (eth1): slower than the others")
@@ -341,13 +393,16 @@ def test_both_ends_of_a_lossy_port_lose_and_launches_on_all_nodes_tell_which_it_
     culprit = only(**healthy(cases=[*two, *among_all]))
     assert (culprit.cause, culprit.place.nodes) == (CauseName.LOSS, ("gige-2",))
     among_all = losing(gige_1=280, gige_2=300, gige_3=100, gige_4=90)
-    culprit = only(**healthy(cases=[*two, *among_all]))
-    assert culprit.alternatives == ("the port of gige-1", "the port of gige-2")
+    culprits = of(**healthy(cases=[*two, *among_all])).culprits
+    assert [one.place.nodes for one in culprits] == [("gige-1",), ("gige-2",)]
 
 
 def test_a_burst_in_one_launch_accuses_nobody_and_is_said():
-    cases = [*losing(1, gige_2=900, gige_1=0, gige_3=0), *losing(4, gige_2=0, gige_1=0, gige_3=0)]
-    found = of(**healthy(cases=cases))
+    cases = [
+        *losing(1, gige_2=900, gige_1=450, gige_3=450),
+        *losing(4, gige_2=0, gige_1=0, gige_3=0),
+    ]
+    found = of(**healthy(cases=cases, of_pairs=[]))
     assert found.culprits == ()
     assert "whether gige-2 loses packets: it did in few launches only" in found.not_known
 
@@ -487,7 +542,7 @@ def test_where_all_lose_a_node_that_many_cases_ran_on_is_not_accused():
     ]
     among_all = losing(gige_1=610, gige_2=700, gige_3=650, gige_4=620)
     parts = healthy(cases=[*two, *among_all])
-    assert {one.node for one in session_of(**parts).verdict.standing_out} == {"gige-1", "gige-2"}
+    assert session_of(**parts).verdict.standing_out == ()
     assert only(**parts).cause is CauseName.WHOLE
 
 
@@ -575,6 +630,7 @@ def slow(node: str = "gige_3") -> JudgedSession:
     return session_of(**healthy(of_pairs=[rounds(**{node: 2.0})]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("before", "began", "first", "count", "asked"),
     [

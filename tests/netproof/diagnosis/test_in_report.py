@@ -25,6 +25,7 @@ def text(page: str) -> str:
     return " ".join(re.sub("<[^>]*>", " ", without).split())
 
 
+@pytest.mark.slow
 def test_the_verdict_begins_with_what_is_wrong():
     page = pages(command.assemble(made()))["index.html"]
     told = text(page[page.index('id="verdict"') : page.index('id="nodes"')])
@@ -34,6 +35,7 @@ def test_the_verdict_begins_with_what_is_wrong():
     assert "since" not in told
 
 
+@pytest.mark.slow
 def test_the_nodes_have_their_maps_and_what_is_known_of_each():
     page = pages(command.assemble(made()))["index.html"]
     part = page[page.index('id="nodes"') : page.index('id="matrix"')]

@@ -1,0 +1,139 @@
+"""At whose port packets are lost, of what TCP on each node had to send again.
+
+TCP counts at the sender whatever was lost on the way to the receiver, so both ends of a lossy
+port's messages lose. What a node's segments lose is taken for what its own port loses, and on
+average the ports of those that it sent to. These are fitted together, as counts by Poisson, by
+multiplying until nothing changes (Shepp and Vardi, IEEE Transactions on Medical Imaging 1, 1982):
+no share gets below 0, and what no launch can tell apart is shared alike.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+MOST_STEPS = 500
+"""Of the fit."""
+
+STEADY = 1e-4
+"""A share that changes by less, of itself, does not change."""
+
+LEAST_SHARE = 1e-9
+"""What a port loses below this is nothing: no session sends so many segments."""
+
+EXPECTED = 3
+"""So many segments sent again have to be expected of a launch that is to tell whether any are."""
+
+OF_EXPECTED = 0.25
+"""A launch shows a loss if it has this share of what is expected."""
+
+LEAST_LAUNCHES = 3
+"""Fewer launches do not tell what a port does from what happened once."""
+
+LEAST_NODES = 3
+"""Between two nodes it cannot be told whose port loses."""
+
+
+@dataclass(frozen=True)
+class Resent:
+    """What a node sent to ``others`` in a launch: ``count`` of ``of`` segments had to be again."""
+
+    launch: int
+    node: str
+    others: tuple[str, ...]
+    count: int
+    of: int
+
+
+@dataclass(frozen=True)
+class PortLoss:
+    """What a node's port loses, a share of 1, and how that was seen.
+
+    ``usual``: the median of the other nodes' ports; ``seen`` of ``launches`` launches that tell
+    show it, with ``count`` segments sent again by either end; ``or_of``: the nodes whose ports
+    explain all of these launches as well, empty where one of them is with a node that loses less.
+    """
+
+    node: str
+    share: float
+    usual: float
+    seen: int
+    launches: int
+    count: int
+    or_of: tuple[str, ...]
+
+    @property
+    def persists(self) -> bool:
+        """Whether most launches show it, and not one burst."""
+        return self.launches >= LEAST_LAUNCHES and 2 * self.seen > self.launches
+
+
+def port_losses(several: Iterable[Resent]) -> tuple[PortLoss, ...]:
+    """Of each node what its port loses; empty where fewer than three nodes were counted.
+
+    Launches between two nodes tell it best: where more nodes send at once, a switch may drop what
+    they send to one of them, and no port is at fault. So the others count only where those between
+    two nodes are of fewer than three nodes, and do not tell these apart.
+    """
+    counted = [one for one in several if one.of > 0 and one.others]
+    alone = [one for one in counted if len(one.others) == 1]
+    together = [one for one in counted if len(one.others) > 1]
+    told = alone if len({one.node for one in alone}) >= LEAST_NODES else together
+    names = sorted({name for one in told for name in (one.node, *one.others)})
+    if len(names) < LEAST_NODES:
+        return ()
+    shares = _fit(told, names)
+    return tuple(_seen(name, shares, told) for name in names)
+
+
+def _fit(told: Sequence[Resent], names: Sequence[str]) -> dict[str, float]:
+    """The share that each port loses; where nothing was lost, 0."""
+    place = {name: number for number, name in enumerate(names)}
+    row, column, weight = [], [], []
+    for number, one in enumerate(told):
+        for name in (one.node, *one.others):
+            row.append(number)
+            column.append(place[name])
+            weight.append(1.0 if name == one.node else 1 / len(one.others))
+    rows, columns, weights = np.array(row), np.array(column), np.array(weight)
+    counts = np.array([one.count for one in told], float)
+    of = np.array([one.of for one in told], float)
+    whole = np.bincount(columns, weights * of[rows], len(names))
+    shares = np.full(len(names), counts.sum() / whole.sum())
+    for _ in range(MOST_STEPS):
+        expected = np.bincount(rows, weights * shares[columns], len(told)) * of
+        ratio = np.divide(counts, expected, out=np.zeros_like(counts), where=expected > 0)
+        after = shares * np.bincount(columns, weights * (ratio * of)[rows], len(names)) / whole
+        after[after < LEAST_SHARE] = 0
+        steady = np.all(np.abs(after - shares) <= STEADY * shares)
+        shares = after
+        if steady:
+            break
+    return dict(zip(names, map(float, shares), strict=True))
+
+
+def _seen(name: str, shares: Mapping[str, float], told: Sequence[Resent]) -> PortLoss:
+    """In how many launches the port's loss shows, of those in which it has to."""
+    share = shares[name]
+    due: dict[int, float] = defaultdict(float)
+    counts: dict[int, int] = defaultdict(int)
+    partners: dict[int, str] = {}
+    for one in told:
+        if name not in (one.node, *one.others):
+            continue
+        weight = 1.0 if name == one.node else 1 / len(one.others)
+        due[one.launch] += weight * share * one.of
+        counts[one.launch] += one.count
+        if len(one.others) == 1:
+            partners[one.launch] = one.others[0] if name == one.node else one.node
+    tried = [launch for launch, expected in due.items() if expected >= EXPECTED]
+    seen = [launch for launch in tried if counts[launch] >= OF_EXPECTED * due[launch]]
+    with_less = any(shares[partners[one]] < OF_EXPECTED * share for one in seen if one in partners)
+    among_many = any(one not in partners for one in seen)
+    or_of = () if with_less or among_many else tuple(sorted({partners[one] for one in seen}))
+    usual = statistics.median(other for key, other in shares.items() if key != name)
+    return PortLoss(name, share, usual, len(seen), len(tried), sum(counts.values()), or_of)
