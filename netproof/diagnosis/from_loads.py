@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from netproof.diagnosis.evidence import Evidence, Sign, Source, Sure
 from netproof.diagnosis.partition_view import LEAST_LAUNCHES, PartitionView
 from netproof.measurement.disturbance import DisturbanceSettings, NodeLoad, disturbed
+from netproof.session.node_facts import NOT_BUSY, Node
 from netproof.session.rank_use import RankUse
 
 WAITED_TIMES = 3.0
@@ -19,9 +20,20 @@ def of_loads(view: PartitionView) -> Iterator[Evidence]:
     """Nodes of which other programs took the CPUs, and others not."""
     settings = view.site.settings().disturbance
     busy, waits = _busy(view.launches(), settings), _waits(view.launches(), settings)
-    taken = {node for node, (count, of) in busy.items() if 2 * count > of >= LEAST_LAUNCHES}
-    if 2 * len(taken) >= len(busy):
-        taken = set()
+    disturbed_on = {node for node, (count, of) in busy.items() if 2 * count > of >= LEAST_LAUNCHES}
+    taken = set() if 2 * len(disturbed_on) >= len(busy) else disturbed_on
+    programs = _programs(view.described)
+    named = {node for node in disturbed_on & programs.keys() if node not in taken}
+    if 2 * len(named) < len(busy):
+        for node in sorted(named):
+            several, of = programs[node]
+            yield _cpu(
+                view,
+                node,
+                f"in {len(several)} of {of} jobs a program of its own took CPUs of {node} before"
+                f" the launches: {several[-1]}",
+                "the kernel counted it, and something took CPUs during most launches",
+            )
     for node in sorted(taken):
         count, of = busy[node]
         yield _cpu(
@@ -31,8 +43,10 @@ def of_loads(view: PartitionView) -> Iterator[Evidence]:
             " most other nodes",
             "the kernel counted it",
         )
+    together = _sharing(view.launches())
     for node, (share, usual) in sorted(waits.items()):
-        if node not in taken:
+        # Nodes that are one machine wait for the same CPUs, whichever of them takes them.
+        if node not in taken | named and node not in together:
             yield _cpu(
                 view,
                 node,
@@ -45,6 +59,28 @@ def of_loads(view: PartitionView) -> Iterator[Evidence]:
 def _cpu(view: PartitionView, node: str, sentence: str, why: str) -> Evidence:
     place = view.node(node, interface=False)
     return Evidence(Source.LOAD, Sign.CPU, place, sentence, Sure.SEEN, why)
+
+
+def _programs(described: Iterable[Node]) -> dict[str, tuple[list[str], int]]:
+    """The nodes that named a busy program in most jobs: what they named, and in how many jobs."""
+    found: dict[str, list[str | None]] = defaultdict(list)
+    for node in described:
+        found[node.node].append(node.busy)
+    named = {
+        node: ([one for one in several if one not in (None, NOT_BUSY)], len(several))
+        for node, several in found.items()
+    }
+    return {node: (words, of) for node, (words, of) in named.items() if 2 * len(words) > of}
+
+
+def _sharing(launches: Iterable[tuple[Sequence[NodeLoad], Sequence[RankUse]]]) -> set[str]:
+    """The nodes that are one machine with another."""
+    on: dict[str, set[str]] = defaultdict(set)
+    for loads, _ in launches:
+        for load in loads:
+            if load.machine is not None:
+                on[load.machine].add(load.node)
+    return {node for nodes in on.values() if len(nodes) > 1 for node in nodes}
 
 
 def _busy(

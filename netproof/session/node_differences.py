@@ -11,7 +11,7 @@ from netproof.session.node_facts import MAPS, NAMES, Node
 OF_ITS_OWN = (
     *("node", "address", "bus", "absent"),
     *("clock_s", "clock_ntp_offset_s", "clock_ahead_from_s", "clock_ahead_to_s"),
-    *("path_to", "path_asked_bytes", "path_passed_bytes"),
+    *("path_to", "path_asked_bytes", "path_passed_bytes", "busy"),
 )
 """Fields of ``Node`` that are not the same on sound nodes that are alike."""
 

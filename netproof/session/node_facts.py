@@ -13,7 +13,10 @@ from typing import Any, get_type_hints
 from netproof.benchmarks import registry
 from netproof.errors import NetproofError, shortened
 
-NODE_HEADER = "netproof-node\t2"
+NODE_HEADER = "netproof-node\t3"
+
+NODE_HEADER_BEFORE = "netproof-node\t2"
+"""Of files without what was busy."""
 
 NODE_END = "end"
 
@@ -41,6 +44,9 @@ JOB_NODES_HEADER = "netproof-job-nodes\t1"
 NODE_STEP_LIMIT_S = 60
 """Seconds after which a step that describes the nodes is ended; each of the two takes about one."""
 
+NOT_BUSY = "none"
+"""What ``busy`` of a node is where no program is."""
+
 IDENTITY = ("node", "interface")
 
 
@@ -65,6 +71,9 @@ class Node:
     between these it was ahead of the clock of the job's first node; ``path_passed_bytes``: the
     packets, headers with them, that came unfragmented to the job's next node, ``path_to``, of
     ``path_asked_bytes``, the interface's MTU, or the least that were tried.
+
+    ``busy``, of format 3: the programs of other users or jobs that took a tenth of a CPU while
+    the node described itself, each with its process, its user and its share; ``none``.
     """
 
     node: str
@@ -104,6 +113,7 @@ class Node:
     path_to: str | None = None
     path_asked_bytes: int | None = None
     path_passed_bytes: int | None = None
+    busy: str | None = None
 
 
 _HINTS = get_type_hints(Node)
@@ -120,7 +130,10 @@ GROUPS = tuple(name for name in MAPS if name != "absent")
 NAMES = tuple(_HINTS)
 
 ADDED = NAMES[NAMES.index("absent") + 1 :]
-"""Fields that format 2 has."""
+"""Fields that formats after the first have."""
+
+ADDED_LAST = ("busy",)
+"""Fields that only the last format has."""
 
 _OF_THE_STEP = ("clock_ahead_from_s", "clock_ahead_to_s")
 
@@ -269,7 +282,10 @@ def read_node(path: Path) -> Node:
     """A node from what ``run/shell/node.sh`` printed; ProvenanceError, with the line, if cut."""
     later = (*_OF_THE_STEP, *_OF_THE_PATH)
     plain = [name for name in NAMES if name not in MAPS and name not in later]
-    values = _values_of(path, NODE_HEADER, plain, _Numbers(WHOLE_NUMBERS, SECONDS))
+    header = NODE_HEADER_BEFORE if _begins_with(path, NODE_HEADER_BEFORE) else NODE_HEADER
+    if header == NODE_HEADER_BEFORE:
+        plain = [name for name in plain if name not in ADDED_LAST]
+    values = _values_of(path, header, plain, _Numbers(WHOLE_NUMBERS, SECONDS))
     for key in (*IDENTITY, "clock_s"):
         if key not in values:
             raise ProvenanceError(f"{path}: {key} is missing")
@@ -277,6 +293,15 @@ def read_node(path: Path) -> Node:
         if values.get(key) in (None, {}) and not reasons(values["absent"], key):
             raise ProvenanceError(f"{path}: {key} is missing, and no line says why")
     return Node(**dict.fromkeys(plain) | values)
+
+
+def _begins_with(path: Path, header: str) -> bool:
+    try:
+        with path.open() as file:
+            return file.readline() == f"{header}\n"
+    except (OSError, ValueError):
+        # Whoever reads all of it says so.
+        return False
 
 
 def reasons(absent: Mapping[str, str], key: str) -> dict[str, str]:

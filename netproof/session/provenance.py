@@ -34,6 +34,7 @@ from netproof.intake.shapes import (
 from netproof.session.node_differences import NodeInJob, differences
 from netproof.session.node_facts import (
     ADDED,
+    ADDED_LAST,
     CLOCK_FILE,
     IDENTITY,
     MAPS,
@@ -50,13 +51,13 @@ from netproof.session.node_facts import (
 )
 from netproof.session.slurm_nodes import SLURM_KEY, PartitionNodes, read_slurm_record
 
-FORMAT = 2
+FORMAT = 3
 """Format of a job's record in the report; raised when its keys change.
 
-2: nodes have the fields behind ``absent``.
+2: nodes have the fields behind ``absent``. 3: and ``busy``.
 """
 
-READABLE_FORMATS = (1, FORMAT)
+READABLE_FORMATS = (1, 2, FORMAT)
 
 KEY = "netproof_provenance"
 """The key under which a job's test case keeps it in the report."""
@@ -132,6 +133,7 @@ _FIELD_SHAPES = {
 
 _RECORD_SHAPES = {
     1: {name: shape for name, shape in _FIELD_SHAPES.items() if name not in ADDED},
+    2: {name: shape for name, shape in _FIELD_SHAPES.items() if name not in ADDED_LAST},
     FORMAT: _FIELD_SHAPES,
 }
 

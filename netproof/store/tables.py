@@ -121,6 +121,9 @@ _FACTS = {
         "packets that came unfragmented to it: of the MTU, or the least tried, bytes",
         True,
     ),
+    "busy": StoreColumn(
+        TEXT_TYPE, "programs that took a tenth of a CPU then, of no job of ours; `none`", True
+    ),
 }
 
 _SLURM = {

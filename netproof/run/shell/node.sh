@@ -172,6 +172,73 @@ field() {
     [[ $'\n'$described =~ $'\n'[[:space:]]*"$1":[[:blank:]]*([^$'\n']*) ]] && echo "${BASH_REMATCH[1]}"
 }
 
+# A program is busy that takes so many hundredths of a CPU over so many ms.
+BUSY_PERCENT=10
+BUSY_MS=500
+
+# taken: the ticks of CPU time that each process has had, by its number, in $ticks; its name in $named.
+taken() {
+    local file line name fields
+    ticks=() named=()
+    set +f
+    for file in /proc/[0-9]*/stat; do
+        IFS= read -r line 2>/dev/null <"$file" || continue
+        # The name, in parentheses, may hold anything.
+        name=${line#*(}
+        name=${name%)*}
+        # shellcheck disable=SC2206 # numbers
+        fields=(${line##*) })
+        file=${file#/proc/}
+        ticks[${file%/stat}]=$((fields[11] + fields[12]))
+        named[${file%/stat}]=${name//[^[:alnum:]_.:\/+-]/_}
+    done
+    set -f
+}
+
+took_before() {
+    taken
+    ticks_before=()
+    local number
+    for number in "${!ticks[@]}"; do ticks_before[number]=${ticks[number]}; done
+    taken_at=${EPOCHREALTIME/./}
+}
+
+# of_this_job NUMBER: whether the process has this job's id among its variables.
+of_this_job() {
+    local variable
+    while IFS= read -r -d '' variable; do
+        [ "$variable" != "SLURM_JOB_ID=${SLURM_JOB_ID:-}" ] || return 0
+    done 2>/dev/null <"/proc/$1/environ"
+    return 1
+}
+
+# The processes of this network, and of no job of its own, that took CPUs since took_before.
+busy() {
+    local elapsed number percent found=
+    elapsed=$(((${EPOCHREALTIME/./} - taken_at) / 1000))
+    if [ "$elapsed" -lt "$BUSY_MS" ]; then
+        printf -v elapsed '0.%03d' $((BUSY_MS - elapsed))
+        sleep "$elapsed"
+    fi
+    taken
+    elapsed=$((${EPOCHREALTIME/./} - taken_at))
+    for number in "${!ticks[@]}"; do
+        [ -n "${ticks_before[number]:-}" ] || continue
+        # A tick is 10 ms.
+        percent=$(((ticks[number] - ticks_before[number]) * 1000000 / elapsed))
+        [ "$percent" -ge "$BUSY_PERCENT" ] || continue
+        # What cannot be looked into is another user's, and of this network as far as is known.
+        if [ -e "/proc/$number/ns/net" ] && ! [ "/proc/$number/ns/net" -ef /proc/self/ns/net ]; then continue; fi
+        ! of_this_job "$number" || continue
+        found+="${found:+, }${named[number]} (process $number of $(stat -c %U "/proc/$number" 2>/dev/null || echo nobody any more)) $percent % of a CPU"
+    done
+    if [ -r /proc/1/stat ]; then
+        say busy "${found:-none}"
+    else
+        known busy "$found" "/proc hides the processes of other users"
+    fi
+}
+
 program() {
     local name=$1 path sum library resolved
     path=$(type -P "$name") || {
@@ -198,7 +265,8 @@ program() {
     done < <(ldd "$path" 2>/dev/null)
 }
 
-printf 'netproof-node\t2\n'
+printf 'netproof-node\t3\n'
+took_before
 say clock_s "$clock"
 say node "${SLURMD_NODENAME:-$(uname -n)}"
 say kernel "$(uname -rv)"
@@ -278,4 +346,5 @@ declare -A libraries=()
 for name in "$@"; do
     program "$name"
 done
+busy
 printf 'end\n'

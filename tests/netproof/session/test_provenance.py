@@ -81,6 +81,7 @@ def test_a_node_of_the_testbed_is_known_in_all_that_a_veth_has():
     assert (node.hugepages, node.clock_source) == ("madvise", "tsc")
 
 
+@pytest.mark.slow
 def test_this_machine_is_described_whole_and_what_it_lacks_has_a_reason(tmp_path):
     node = described("lo", tmp_path)
     assert node.node == os.uname().nodename
@@ -151,6 +152,7 @@ def test_rings_and_the_link_are_read_as_ethtool_prints_them(tmp_path):
     assert (node.link_mbit_s, node.duplex, node.autonegotiation) == (25000, "Half", "on")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("program", "prints", "offset_s"),
     [
@@ -504,6 +506,7 @@ def report(tmp_path: Path, folder: str, checkout: Path = ROOT) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_stored_session_has_its_nodes_and_says_in_what_they_differ(tmp_path, checkout):
     store = Store.create(tmp_path / "store")
     done = ingest(store, report(tmp_path, "differ", checkout))
@@ -520,6 +523,7 @@ def test_a_stored_session_has_its_nodes_and_says_in_what_they_differ(tmp_path, c
     assert any(key.startswith("nodes of NetpipeJob") for key in done.unknown)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", ["same", "differ", None])
 def test_the_store_has_the_provenance_that_the_report_has(tmp_path, folder):
     path = PASSED if folder is None else report(tmp_path, folder)
@@ -536,8 +540,8 @@ def test_a_record_that_is_not_whole_is_refused(tmp_path):
     jobs[0][provenance.KEY]["nodes"][0].pop("mtu")
     with pytest.raises(ProvenanceError, match=r"netproof_provenance: is not whole: .*mtu"):
         provenance.of_report(document, "run-0.json")
-    jobs[0][provenance.KEY]["format"] = 3
-    with pytest.raises(ProvenanceError, match="is of format 3, and this netproof reads 1, 2"):
+    jobs[0][provenance.KEY]["format"] = 4
+    with pytest.raises(ProvenanceError, match="is of format 4, and this netproof reads 1, 2, 3"):
         provenance.of_report(document, "run-0.json")
 
 
@@ -557,6 +561,7 @@ SLURM = [
 ]
 
 
+@pytest.mark.slow
 def test_what_slurm_said_when_the_run_began_is_kept_and_stored(tmp_path):
     path = report(tmp_path, "same")
     document = json.loads(path.read_text())
