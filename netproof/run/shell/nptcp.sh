@@ -24,20 +24,65 @@ listen_on() {
     printf '\n'
 }
 
+# Seconds in which a sender has to be connected: the kernel tries for minutes where nobody answers.
+CONNECT_S=20
+# As sysexits.h has it: the host is not there.
+NO_HOST=68
+
+# insist_on_answer ADDRESS PORT: ends a sender that is asking for a connection for so long, and says
+# so before it does.
+insist_on_answer() {
+    local address=$1 port=$2 remote there state file never asking= until=$((SECONDS + CONNECT_S))
+    local -a parts words
+    IFS=. read -r -a parts <<<"$address"
+    printf -v remote '%02X%02X%02X%02X:%04X' "${parts[3]}" "${parts[2]}" "${parts[1]}" "${parts[0]}" "$port"
+    # A program that sleeps would be left behind when this is ended.
+    exec {never}<> <(:)
+    while [ "$SECONDS" -lt "$until" ]; do
+        read -r -t "${asking:-0.1}" -u "$never"
+        asking=
+        while read -r _ _ there state _; do
+            [ "$there" = "$remote" ] || continue
+            # 2 of a connection that was asked for and not answered.
+            [ "$state" = 02 ] || return 0
+            asking=1
+        done </proc/net/tcp
+    done
+    [ -n "$asking" ] || return 0
+    echo "no answer"
+    for file in /proc/[0-9]*/cmdline; do
+        mapfile -d '' -t words <"$file"
+        if [ "${words[0]-}" = NPtcp ] && [[ " ${words[*]} " == *" -h $address -P $port "* ]]; then
+            file=${file#/proc/}
+            kill -TERM "${file%/cmdline}"
+        fi
+    done
+}
+
 # The receiver may come up after the sender: NPtcp's exit status for a refused connection is 246,
 # and it is tried again for 20 seconds.
 send_to() {
-    local address=$1 port=$2 tries=0 status
+    local address=$1 port=$2 tries=0 status said insists
     shift 2
+    exec {said}< <(insist_on_answer "$address" "$port" 2>/dev/null)
+    insists=$!
     while :; do
         watched NPtcp -h "$address" -P "$port" "$@"
         status=$?
         if [ "$status" -ne 246 ] || [ "$tries" -ge 200 ]; then
-            return "$status"
+            break
         fi
         tries=$((tries + 1))
         sleep 0.1
     done
+    if [ "$status" -gt 128 ] && read -r -t 1 <&"$said"; then
+        echo "nptcp.sh: $(uname -n) had no answer from $address in $CONNECT_S s" >&2
+        status=$NO_HOST
+    fi
+    exec {said}<&-
+    # A connection that came and went unseen leaves it waiting.
+    kill "$insists" 2>/dev/null
+    return "$status"
 }
 
 command=$1

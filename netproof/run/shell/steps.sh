@@ -24,13 +24,13 @@ has_figures() {
 }
 
 # crashed NAME STATUS START END LIMIT: it ended by itself, and not well, before its first figure. A
-# program that is not there (126, 127) has not begun.
+# program that is not there (126, 127), or whose other end does not answer, has not begun.
 crashed() {
     case $2 in
     0 | 126 | 127) return 1 ;;
     124 | 137) [ $((${4%[.,]*} - ${3%[.,]*})) -lt "$5" ] || return 1 ;;
     esac
-    ! has_figures "$1"
+    ! has_figures "$1" && ! grep -aqs '^nptcp.sh: .* had no answer from' "$1.err"
 }
 
 # step NAME LIMIT COMMAND...: one launch, ended after LIMIT seconds. One that crashes is launched

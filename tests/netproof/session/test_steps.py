@@ -89,6 +89,7 @@ def test_no_retries_is_one_attempt(tmp_path):
     assert job(tmp_path, step("Bcast.1", "exit 139"), retries=0) == [("Bcast.1", 139)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "status"),
     [
@@ -97,8 +98,16 @@ def test_no_retries_is_one_attempt(tmp_path):
         ("exec sleep 30", 124),
         ("trap '' TERM; while :; do sleep 0.2; done", 137),
         ("exec no-such-program", 127),
+        ("echo 'nptcp.sh: n2 had no answer from 10.0.0.1 in 20 s' >&2; exit 143", 143),
     ],
-    ids=["after a figure of IMB", "after one of NetPIPE", "limit", "limit, killed", "not there"],
+    ids=[
+        "after a figure of IMB",
+        "after one of NetPIPE",
+        "limit",
+        "limit, killed",
+        "not there",
+        "no answer",
+    ],
 )
 def test_what_is_no_crash_is_not_launched_again(tmp_path, text, status):
     assert job(tmp_path, step("Bcast.1", text, limit=1)) == [("Bcast.1", status)]
@@ -219,6 +228,7 @@ def test_what_decides_dies_and_the_job_says_so_with_its_last_words(tmp_path):
     assert (tmp_path / "decided").read_text() == "1\non\n"
 
 
+@pytest.mark.slow
 def test_what_was_killed_between_two_questions_is_started_again(tmp_path):
     start = "decider bash ./decides.sh"
     kill = 'kill -KILL "$deciding_PID"; sleep 0.2'
@@ -234,6 +244,7 @@ def test_a_node_without_what_decides_says_so_each_time(tmp_path):
     ] * 2
 
 
+@pytest.mark.slow
 def test_what_decides_ends_with_the_script(tmp_path):
     # In the script's own group nothing else is left that would keep its pipe open.
     lines = ["decider bash ./decides.sh", 'echo "$deciding_PID" >pid', "decide 1"]
