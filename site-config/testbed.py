@@ -51,30 +51,33 @@ _shared_memory = "vader" if _open_mpi.startswith("4.") else "sm"
 # Those of spack-envs/ that ci/spack-envs has begun to build on this machine, whatever came of it.
 _from_spack = spack.attempted()
 
-# Below some KiB a time is that of the two cores below, which take turns between tasks: 80 µs for a
-# rank that sleeps. From there on it is that of the link.
-_from_the_link = {"least_size": 4096}
 
+def _criteria(fast, largest):
+    # A link whose messages end early is slow, and it is its own time from shorter ones on.
+    def at_least(size):
+        return {"least_size": min(size, largest // 8)}
 
-def _criteria(bandwidth_from):
+    # Below some KiB a time is that of the two cores below, which take turns between tasks: 80 µs
+    # for a rank that sleeps. From there on it is that of the link.
+    from_the_link = at_least(4096)
     return {
-        "envelope": _from_the_link,
+        "envelope": from_the_link,
         # Another program on a core doubles what launches read at some sizes: twice of it warns.
-        "inversion": {**_from_the_link, "warn": 4},
-        "jump": _from_the_link,
+        "inversion": {**from_the_link, "warn": 4},
+        "jump": from_the_link,
         # Below, Intel MPI's Bcast takes 3 to 23 times as long as its Sendrecv. Above, libraries
         # choose a Reduce_scatter that takes 3 times as long as Allreduce, and keep the others.
-        "guideline": {"least_size": 8192, "warn": 4, "fail": 5},
-        "guideline_messages": {"least_size": 8192, "warn": None, "fail": 3},
-        "agreement": _from_the_link,
+        "guideline": {**at_least(8192), "warn": 4, "fail": 5},
+        "guideline_messages": {**at_least(8192), "warn": None, "fail": 3},
+        "agreement": from_the_link,
         # Where ranks share two CPUs, one library takes twice as long as another for collectives.
-        "floor": {**_from_the_link, "warn": None},
+        "floor": {**from_the_link, "warn": None},
         # Four ranks that poll share two CPUs, whatever the network does with their short messages.
-        "growth": _from_the_link,
-        "monotony": _from_the_link,
-        "launch_spread": _from_the_link,
+        "growth": from_the_link,
+        "monotony": from_the_link,
+        "launch_spread": from_the_link,
         # Shorter messages pass above the rate, and would be the better side of every valley.
-        "dropout": {"least_size": bandwidth_from, "warn": 0.25},
+        "dropout": {"least_size": min(131072 if fast else 32768, largest // 4), "warn": 0.25},
         # Both ways at once, the two cores do the work of four network cards; MPI pays for it.
         "mpi_loss": {"fail": 0.75},
         # Frames of one link pass through both cores and overtake each other: TCP takes some for
@@ -159,7 +162,7 @@ def _partition(switch, **more):
             "pairs": {
                 "together": 1 if fast else 0,
                 "arguments": ["-iter", "60,16"],
-                # A latency is that of the cores, as for _from_the_link; and what they give one pair
+                # A latency is that of the cores, as for from_the_link; and what they give one pair
                 # more than another is no node's.
                 "quantities": ["rate"],
                 "slower": 0.2 if fast else 0.1,
@@ -177,7 +180,7 @@ def _partition(switch, **more):
             # All nodes are in a virtual machine, mostly.
             "pace": [str(_opt / "testbed" / "pace")],
             "may_differ": {"link_mbit_s": "ethtool has a rate of its own for a veth"},
-            "criteria": _criteria(bandwidth_from=131072 if fast else 32768),
+            "criteria": _criteria(fast, largest),
             **more,
         },
     }

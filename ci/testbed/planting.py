@@ -159,7 +159,7 @@ def _busy(folder: StateFolder) -> dict[str, list[processes.Process]]:
 
 
 def _occupy(folder: StateFolder, daemons: Daemons, topology: Topology, planted: Faults) -> None:
-    """Has CPUs of nodes be busy: those that a node's first tasks get, at a task's priority."""
+    """Has CPUs of nodes be busy, at a task's priority."""
     busy = _busy(folder)
     wanted = {node.name: _busy_wanted(planted, node) for node in topology.nodes}
     surplus = {
@@ -175,7 +175,7 @@ def _occupy(folder: StateFolder, daemons: Daemons, topology: Topology, planted: 
             slurmd = daemons.slurmd(node)
             if slurmd is None:
                 raise StepFailedError(f"{node.name}: is down, so nothing can keep its CPUs busy")
-            # As the task prolog does it.
+            # Bound to one CPU, as the task prolog does it.
             cpu = cpus[(int(node.name.rpartition("-")[2]) - 1 + index) % len(cpus)]
             command = ["nsenter", f"--target={slurmd}", "--net", "--uts", "--mount", "--ipc"]
             command += ["taskset", "--cpu-list", str(cpu), "sh", "-c", LOOP]

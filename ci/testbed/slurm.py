@@ -120,15 +120,16 @@ def database_configuration(state: StateFolder, host: str) -> str:
 def task_prolog(cpus: list[int]) -> str:
     """The script that Slurm runs before each task: it binds the task to one of ``cpus``.
 
-    Neighbouring nodes, and neighbouring ranks of a node, get different CPUs as far as there are
-    any. Left to itself, the kernel puts both ends of a link on one CPU now and then, and the
-    latency of that run is a tenth of the next one's. A batch script is left where it is, since
-    it may start several programs itself; Slurm gives it none of the low step numbers.
+    Neighbouring ranks of a step get different CPUs as far as there are any, whichever nodes they
+    are on: a pair on one CPU has a fifth less of a fast link than others. Left to itself, the
+    kernel puts both ends of a link on one CPU now and then, and the latency of that run is a tenth
+    of the next one's. A batch script is left where it is, since it may start several programs
+    itself; Slurm gives it none of the low step numbers.
     """
     return f"""#!/bin/sh
 case "$SLURM_STEP_ID" in "" | -* | 42949672??) exit 0 ;; esac
 set -- {" ".join(map(str, cpus))}
-shift $(( (${{SLURMD_NODENAME##*-}} - 1 + SLURM_LOCALID) % $# ))
+shift $(( SLURM_PROCID % $# ))
 exec taskset --cpu-list --pid "$1" "$PPID" >/dev/null
 """
 

@@ -92,6 +92,22 @@ def test_the_largest_message_takes_a_link_no_longer_than_25_ms(link_mbps, tmp_pa
     assert one["extras"]["line_rate_from_bytes"] <= largest
 
 
+@pytest.mark.parametrize("link_mbps", [1, 10, 100, 1000, 100000])
+def test_every_criterion_has_three_powers_of_two_on_a_link_of_any_rate(
+    link_mbps, tmp_path, monkeypatch
+):
+    entry = f"{{link_mbps: {link_mbps}, mtu: 1500, buffer: 20000, nodes: 2, cpus: 1}}"
+    (one,) = partitions(f"switches:\n  one: {entry}\n", tmp_path, monkeypatch)
+    least = {
+        name: bounds["least_size"]
+        for name, bounds in one["extras"]["criteria"].items()
+        if "least_size" in bounds
+    }
+    assert {"dropout", "guideline", "jump"} <= set(least)
+    assert max(least.values()) <= one["extras"]["max_message_bytes"] // 4
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "nodes"), [("wide", 64), ("leaves", 16)])
 def test_many_nodes_and_leaves_are_a_partition_with_the_cases_of_any(
     name, nodes, tmp_path, monkeypatch

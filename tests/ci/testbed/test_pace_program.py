@@ -23,6 +23,7 @@ def program(tmp_path_factory) -> Path:
     return built
 
 
+@pytest.mark.slow
 def test_two_cpus_hand_a_line_over_in_some_time(program):
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("this machine has one CPU")

@@ -73,17 +73,14 @@ def test_a_nodes_name_stands_for_its_address_on_the_switch():
     assert "198.18.2.4 fast-ethernet-4" in lines
 
 
-@pytest.mark.parametrize(
-    ("node", "local_rank", "cpu"), [("a-1", 0, 2), ("a-1", 1, 5), ("a-2", 0, 5), ("a-2", 1, 2)]
-)
-def test_neighbouring_nodes_and_ranks_are_bound_to_different_cpus(tmp_path, node, local_rank, cpu):
+@pytest.mark.parametrize(("rank", "cpu"), [(0, 2), (1, 5), (2, 2), (3, 5)])
+def test_neighbouring_ranks_are_bound_to_different_cpus(tmp_path, rank, cpu):
     (tmp_path / "taskset").write_text('#!/bin/sh\necho "$@" >"$SAID"\n')
     (tmp_path / "taskset").chmod(0o755)
     environment = {
         "PATH": f"{tmp_path}:/usr/bin:/bin",
         "SAID": str(tmp_path / "said"),
-        "SLURMD_NODENAME": node,
-        "SLURM_LOCALID": str(local_rank),
+        "SLURM_PROCID": str(rank),
         "SLURM_STEP_ID": "0",
     }
     script = slurm.task_prolog([2, 5])
