@@ -58,6 +58,15 @@ def _on_gige(
     return Kind(said, TWO_SWITCHES, "gige", NODE, (fault,), measured, causes, seconds=seconds)
 
 
+def _uplink(said: str, rate: float) -> Kind:
+    return Kind(
+        said,
+        *(LEAVES, "tree", LEAF, ({"rate": rate},), Measured.ALL_IMB),
+        # A pair alone has all that its own links carry, across half an uplink too.
+        frozenset({CauseName.SLOW_UPLINK, CauseName.OVERSUBSCRIBED}),
+    )
+
+
 KINDS: Mapping[str, Kind] = {
     "half-rate": _on_gige(
         "port at half rate", {"rate": 0.5}, Measured.ALL_IMB, CauseName.SLOW_PORT
@@ -108,11 +117,17 @@ KINDS: Mapping[str, Kind] = {
         Measured.ONE_IMB,
         frozenset({CauseName.SETTING}),
     ),
-    "uplink": Kind(
-        "an uplink at half rate",
-        *(LEAVES, "tree", LEAF, ({"rate": 0.5},), Measured.ALL_IMB),
-        # A pair alone has all that its own links carry, across half an uplink too.
-        frozenset({CauseName.SLOW_UPLINK, CauseName.OVERSUBSCRIBED}),
+    "uplink": _uplink("an uplink at half rate", 0.5),
+    "quarter-uplink": _uplink("an uplink at a quarter of the rate", 0.25),
+    "port-of-a-leaf": Kind(
+        "a port of a leaf at half rate",
+        *(LEAVES, "tree", NODE, ({"rate": 0.5},), Measured.ALL_IMB),
+        frozenset({CauseName.SLOW_PORT}),
+    ),
+    "buffers-of-leaves": Kind(
+        "8,000 bytes of buffer on all leaves and the spine",
+        *(LEAVES, "tree", SWITCH, ({"buffer": 8000},), Measured.ALL_IMB),
+        frozenset({CauseName.WHOLE, CauseName.LOSS}),
     ),
     "one-direction": Kind(
         "one direction of a link at half rate",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import re
 import subprocess
@@ -14,7 +13,8 @@ from pathlib import Path
 from ci.campaigns.altered_site import altered_site
 from ci.campaigns.attempting import attempt
 from ci.campaigns.cluster import Testbed
-from ci.campaigns.keeping import ROOT, insist_on_code, locked, make_each
+from ci.campaigns.judged_run import answered, measured
+from ci.campaigns.keeping import insist_on_code, locked, make_each
 from ci.diagnose_campaign.judging import judge, not_judged
 from ci.diagnose_campaign.kinds import HEALTHY, KINDS, MANAGEMENT, UNDER_TEST
 from ci.diagnose_campaign.records import (
@@ -27,7 +27,6 @@ from ci.diagnose_campaign.records import (
     read,
     topology_file,
 )
-from netproof.commands.nightly import measuring
 from netproof.errors import NetproofError
 
 POLL_S = 0.2
@@ -122,36 +121,20 @@ def measure(run: Run, settings: Settings, folder: Path, lock: int) -> Judged:
 
     Raises NetproofError where ReFrame leaves no report.
     """
-    system, report = f"testbed:{run.switch}", folder / "run-0.json"
+    system = f"testbed:{run.switch}"
     several = "|".join(map(re.escape, run.environments))
     variables = site_settings(run, folder)
-    measuring.measure(
-        [
-            *("--system", system, "-S", "launches=1", "-p", f"^({several})$"),
-            *("--exec-policy=serial", "-c", str(ROOT / "checks"), "-r"),
-        ],
-        folder=folder,
-        report=report,
-        log=folder / "reframe.log",
+    report = measured(
+        ["--system", system, "-S", "launches=1", "-p", f"^({several})$"],
+        folder,
         settings=variables,
         lock=lock,
         patience_s=settings.run_limit_s,
     )
+    command = ["diagnose", run.switch, "--session", str(report), "--system", system, "--back", "0"]
     # Since when is asked of no other session.
-    ours = {name: value for name, value in os.environ.items() if name != "NETPROOF_STORE"}
-    ran = subprocess.run(
-        [
-            *("netproof", "diagnose", run.switch, "--session", str(report)),
-            *("--system", system, "--back", "0", "--json"),
-        ],
-        cwd=folder,
-        env={**ours, **variables, "RFM_REPORT_FILE": str(report)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    (folder / "diagnosis.json").write_text(ran.stdout)
-    (folder / "diagnosis.err").write_text(ran.stderr)
+    without = ["NETPROOF_STORE"]
+    ran = answered(command, folder, "diagnosis", settings=variables, without=without)
     return judge(run, ran.returncode, ran.stdout, ran.stderr)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import subprocess
 import tempfile
 import time
 from contextlib import ExitStack
@@ -15,6 +14,7 @@ from ci import machine_load
 from ci.campaigns.altered_site import SITE
 from ci.campaigns.cluster import Testbed
 from ci.campaigns.errors import CannotRunError, TooLongError
+from ci.campaigns.judged_run import answered, measured
 from ci.campaigns.keeping import ROOT, insist_on_code, locked, make_each
 from ci.campaigns.machine import limited, pressure_seconds, wait_until_quiet
 from ci.campaigns.telling import now
@@ -32,7 +32,6 @@ from ci.false_reds.records import (
     read,
 )
 from ci.false_reds.table import said
-from netproof.commands.nightly import measuring
 from netproof.errors import NetproofError
 from netproof.session import job_files
 from netproof.site import site
@@ -131,26 +130,15 @@ def measure(run: Run, settings: Settings, folder: Path, lock: int) -> Judged:
     options = [] if settings.whole else ["-S", "launches=1"]
     if run.sick:
         options += ["-p", f"^{sick_environment(run)}$"]
-    report = folder / "run-0.json"
-    measuring.measure(
-        ["--system", system, *options, "--exec-policy=serial", "-c", str(ROOT / "checks"), "-r"],
-        folder=folder,
-        report=report,
-        log=folder / "reframe.log",
+    report = measured(
+        ["--system", system, *options],
+        folder,
         settings={},
         lock=lock,
         patience_s=settings.run_limit_s,
     )
-    ran = subprocess.run(
-        ["netproof", "verdict", str(report), "--system", system, "--json"],
-        cwd=folder,
-        env={**os.environ, "RFM_REPORT_FILE": str(report)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    (folder / "verdict.json").write_text(ran.stdout)
-    (folder / "verdict.err").write_text(ran.stderr)
+    command = ["verdict", str(report), "--system", system]
+    ran = answered(command, folder, "verdict", settings={})
     return judge(ran.returncode, ran.stdout, ran.stderr)
 
 

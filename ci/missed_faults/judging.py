@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from ci.false_reds.records import Outcome
 from ci.missed_faults.kinds import HEALTHY, KINDS
 from ci.missed_faults.records import Found, Judged, Run
 from netproof.criteria import Level
+from netproof.session.reference_findings import CRITERION as REFERENCE
 from netproof.verdict.judged import NOT_IN_SESSION
 
 
@@ -71,11 +73,18 @@ def _findings(
     least, most = sizes
     for case in cases:
         for finding in case["findings"]:
-            of = {finding["size_bytes"], *(finding["sizes_bytes"] or ())} - {None}
             if finding["level"] == level and any(
-                least <= size <= most and str(size) in finding["why"] for size in of
+                least <= size <= most for size in _sizes_named(finding)
             ):
                 yield finding
+
+
+def _sizes_named(finding: Mapping[str, Any]) -> set[int]:
+    """The sizes in bytes that its sentence names; a reference does so by the rate's name."""
+    if finding["criterion"] == REFERENCE:
+        return {1024 * int(kib) for kib in re.findall(r"rate_(\d+)_kib", finding["why"])}
+    of = {finding["size_bytes"], *(finding["sizes_bytes"] or ())} - {None}
+    return {size for size in of if str(size) in finding["why"]}
 
 
 def _failures(case: Mapping[str, Any]) -> list[str]:

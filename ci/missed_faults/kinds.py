@@ -55,7 +55,8 @@ class Kind:
 
 
 IMB, NETPIPE = "IMB-MPI1", "NPmpi"
-OF_IMB, OF_NETPIPE = "^Imb", "^Netpipe"
+# Without the space that ReFrame shows.
+OF_IMB, OF_NETPIPE, OF_TWO_RANKS = "^Imb", "^Netpipe", "^Imb.*%job_ranks=2$"
 WITH_IMB, WITH_NETPIPE = ("mpich", "intelmpi"), ("openmpi4", "openmpi5", "mpich", "intelmpi")
 
 # On the link of gige a KiB takes 8.7 µs, and a short message some 40 µs: twice of both more.
@@ -81,7 +82,13 @@ def _set_in_open_mpi(said: str, **variables: str) -> Kind:
 
 KINDS: Mapping[str, Kind] = {
     "imb-slower": Kind(
-        "IMB 3 times slower", WITH_IMB, Shows("imb"), slow=_THREE_TIMES, program=IMB
+        "IMB 3 times slower",
+        WITH_IMB,
+        Shows("imb"),
+        slow=_THREE_TIMES,
+        program=IMB,
+        # Each call of four ranks that sleep and share two CPUs takes very long.
+        checks=OF_TWO_RANKS,
     ),
     "alltoall": Kind(
         "Alltoall 4 times slower from 32 to 64 KiB",

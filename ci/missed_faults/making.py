@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 from pathlib import Path
@@ -11,11 +10,11 @@ from ci.campaigns.altered_site import altered_site
 from ci.campaigns.attempting import attempt
 from ci.campaigns.cluster import Testbed
 from ci.campaigns.errors import CannotRunError
+from ci.campaigns.judged_run import answered, measured
 from ci.campaigns.keeping import ROOT, insist_on_code, locked, make_each
 from ci.missed_faults.judging import judge, not_judged
 from ci.missed_faults.kinds import HEALTHY, KINDS
 from ci.missed_faults.records import Found, Judged, Result, Run, Settings, read
-from netproof.commands.nightly import measuring
 
 TOPOLOGY = ROOT / "ci" / "testbed" / "topology.yaml"
 SOURCE = Path(__file__).with_name("slow_mpi.c")
@@ -57,33 +56,21 @@ def measure(run: Run, settings: Settings, folder: Path, library: Path, lock: int
 
     Raises NetproofError where ReFrame leaves no report.
     """
-    report = folder / "run-0.json"
     several = "|".join(map(re.escape, run.environments))
     variables = site_settings(run, folder, library)
     checks = KINDS[run.kind].checks if run.kind != HEALTHY else ""
-    measuring.measure(
+    report = measured(
         [
             *("--system", SYSTEM, "-S", "launches=1", "-p", f"^({several})$"),
-            *("--exec-policy=serial", "-c", str(ROOT / "checks"), "-r"),
             *(("-n", checks) if checks else ()),
         ],
-        folder=folder,
-        report=report,
-        log=folder / "reframe.log",
+        folder,
         settings=variables,
         lock=lock,
         patience_s=settings.run_limit_s,
     )
-    ran = subprocess.run(
-        ["netproof", "verdict", str(report), "--system", SYSTEM, "--json"],
-        cwd=folder,
-        env={**os.environ, **variables, "RFM_REPORT_FILE": str(report)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    (folder / "verdict.json").write_text(ran.stdout)
-    (folder / "verdict.err").write_text(ran.stderr)
+    command = ["verdict", str(report), "--system", SYSTEM]
+    ran = answered(command, folder, "verdict", settings=variables)
     return judge(run, ran.returncode, ran.stdout, ran.stderr)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from ci.campaigns import attempting, cluster, errors, keeping
+from ci.campaigns import attempting, cluster, errors, judged_run, keeping
 from ci.campaigns.errors import CannotRunError
 from ci.diagnose_campaign import command, judging, making, records, table
 from ci.diagnose_campaign.kinds import HEALTHY, KINDS, Measured
@@ -95,6 +95,8 @@ def setting(sysctl: str, node: str = "gige-3") -> Place:
     return Place(PlaceKind.SETTING, f"sysctls {sysctl} on {node}", (node,))
 
 
+LEAF_NODE = Place(PlaceKind.NODE, "tree-6", ("tree-6",), "eth1")
+TREE = Place(PlaceKind.WHOLE, "switch of tree", tuple(f"tree-{node}" for node in range(1, 17)))
 UPLINK = Place(PlaceKind.UPLINK, "uplink of tree-leaf-2", ("tree-5", "tree-6", "tree-7", "tree-8"))
 NETWORK = Place(PlaceKind.ENVIRONMENT, "mpich", (), "mgmt0")
 RIGHT = [
@@ -113,6 +115,9 @@ RIGHT = [
     (run_of("sysctl"), accused(CauseName.SETTING, setting("net.ipv4.tcp_sack"), "tcp_sack")),
     (run_of("uplink", "tree-leaf-2"), accused(CauseName.SLOW_UPLINK, UPLINK, "50 %")),
     (run_of("uplink", "tree-leaf-2"), accused(CauseName.OVERSUBSCRIBED, UPLINK, "50 %")),
+    (run_of("quarter-uplink", "tree-leaf-2"), accused(CauseName.OVERSUBSCRIBED, UPLINK, "25 %")),
+    (run_of("port-of-a-leaf", "tree-6"), accused(CauseName.SLOW_PORT, LEAF_NODE, "50 %")),
+    (run_of("buffers-of-leaves", "tree"), accused(CauseName.LOSS, TREE)),
     (run_of("one-direction"), accused(CauseName.ONE_DIRECTION, NODE, "sends")),
     (
         run_of("one-direction", fault={"receive_rate": 0.5}),
@@ -204,9 +209,10 @@ def test_on_a_healthy_testbed_whatever_is_named_is_false():
     )
 
 
+@pytest.mark.slow
 def test_a_recorded_session_is_held_against_what_was_planted(monkeypatch, tmp_path):
     run = run_of("small-buffer", "gige")
-    monkeypatch.setattr(making.measuring, "measure", recorded)
+    monkeypatch.setattr(judged_run.measuring, "measure", recorded)
     monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
     monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(ROOT / "reference-values"))
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
@@ -255,6 +261,7 @@ def drawn(monkeypatch):
     return records.planned
 
 
+@pytest.mark.slow
 def test_order_places_faults_and_environments_are_drawn_by_the_seed(drawn):
     runs = drawn(list(KINDS), 10, 30, 5)
     assert runs == drawn(list(KINDS), 10, 30, 5)
@@ -267,6 +274,7 @@ def test_order_places_faults_and_environments_are_drawn_by_the_seed(drawn):
     assert {run.switch for run in runs if run.kind == HEALTHY} == {"gige", "fast-ethernet", "tree"}
 
 
+@pytest.mark.slow
 def test_every_planned_fault_is_one_that_the_testbed_can_plant(drawn):
     for run in drawn(list(KINDS), 10, 30, 5):
         there = topology_reading.load(ROOT / "ci" / "testbed" / run.topology)
@@ -314,7 +322,7 @@ def test_a_run_measures_its_switch_with_its_environments_and_topology(tmp_path, 
         asked.update(arguments=arguments, settings=settings)
         raise NetproofError("far enough")
 
-    monkeypatch.setattr(making.measuring, "measure", far_enough)
+    monkeypatch.setattr(judged_run.measuring, "measure", far_enough)
     run = dataclasses.replace(run_of("uplink", "tree-leaf-1"), environments=("intelmpi", "mpich"))
     with pytest.raises(NetproofError, match="far enough"):
         making.measure(run, SETTINGS, tmp_path, 0)
@@ -452,6 +460,7 @@ def test_a_campaign_goes_on_with_what_has_no_result_and_what_was_not_judged(fake
     assert fake["runs"] == [1, 2, 3, 2, 3]
 
 
+@pytest.mark.slow
 def test_a_link_goes_down_for_two_seconds_after_the_first_launch_on_its_node(fake, tmp_path):
     keeping.begin(tmp_path, campaign(run_of("link-flap")))
     fake["measure"] = lambda run, folder: time.sleep(1) or Judged(Found.RIGHT)
@@ -533,9 +542,10 @@ def test_the_aims_are_nine_of_ten_right_and_no_healthy_run_that_accuses(drawn):
     last = max(n for n, one in enumerate(made) if one.run.kind == "mtu")
     made[last] = dataclasses.replace(made[last], judged=Judged(Found.MISSED))
     assert table.missed(whole, made) == ["MTU 1400 on a node: 8 of 10 right"]
-    assert table.missed(whole, made[:-1])[0] == "169 of 170 runs were made"
+    assert table.missed(whole, made[:-1])[0] == "199 of 200 runs were made"
 
 
+@pytest.mark.slow
 def test_the_table_has_a_row_for_each_kind_and_tells_of_what_is_not_right(drawn):
     text = table.table(*results(drawn, mtu=Found.HALF, healthy=Found.FALSE))
     rows = [line for line in text.splitlines() if line.startswith("|")]

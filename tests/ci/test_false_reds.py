@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from ci import machine_load
-from ci.campaigns import cluster, errors, keeping, machine, telling
+from ci.campaigns import cluster, errors, judged_run, keeping, machine, telling
 from ci.campaigns.errors import CannotRunError
 from ci.false_reds import command, judging, making, records, table
 from ci.false_reds.records import (
@@ -184,6 +184,7 @@ def as_aimed(**odd: Outcome) -> tuple[Campaign, list[Result]]:
     return campaign(runs), results
 
 
+@pytest.mark.slow
 def test_the_aims_are_met_by_no_red_healthy_run_and_no_other_sick_one():
     assert table.missed(*as_aimed()) == []
     assert table.missed(*as_aimed(quiet=Outcome.INCONCLUSIVE)) == []
@@ -346,7 +347,7 @@ def test_a_sick_run_measures_one_environment_that_its_seed_draws(tmp_path, monke
         asked.append(arguments)
         raise NetproofError("far enough")
 
-    monkeypatch.setattr(making.measuring, "measure", measure)
+    monkeypatch.setattr(judged_run.measuring, "measure", measure)
     settings = campaign(()).settings
     runs = [Run(number, Condition.SICK, number) for number in range(40)]
     for run in [*runs, Run(41, Condition.QUIET, 1)]:
@@ -377,6 +378,7 @@ def test_a_run_that_breaks_is_not_judged_and_the_next_begins_anew(fake, tmp_path
     assert NoTestbed.verbs == ["topology", "begin anew", "topology", "restored"]
 
 
+@pytest.mark.slow
 def test_a_run_that_takes_too_long_is_ended_and_not_judged(fake, tmp_path):
     short = dataclasses.replace(SETTINGS, run_limit_s=0.2)
     begun = dataclasses.replace(campaign((Run(1, Condition.QUIET, 1),)), settings=short)
@@ -386,6 +388,7 @@ def test_a_run_that_takes_too_long_is_ended_and_not_judged(fake, tmp_path):
     assert only.judged == Judged(Outcome.NOT_JUDGED, "the run was ended after 0.2 s (--run-limit)")
 
 
+@pytest.mark.slow
 def test_a_load_is_beside_its_run_and_ends_with_it(fake, tmp_path):
     keeping.begin(tmp_path, campaign((Run(1, Condition.ONE_CPU, 1),)))
     fake["measure"] = lambda run, folder: time.sleep(1.5) or Judged(Outcome.GREEN)
@@ -396,6 +399,7 @@ def test_a_load_is_beside_its_run_and_ends_with_it(fake, tmp_path):
     assert not list((tmp_path / "001-one-cpu").glob("tmp*"))
 
 
+@pytest.mark.slow
 def test_a_run_whose_load_ended_early_is_not_judged(fake, tmp_path, monkeypatch):
     monkeypatch.setattr(
         making, "load_of", lambda run, settings, folder: (["compiler", "--seed", "x"], None)
@@ -445,6 +449,7 @@ def test_a_cut_result_is_refused_and_not_passed_over(tmp_path):
         records.read(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_share_of_the_cpus_is_seen(tmp_path):
     with machine_load.running(["one-cpu", "--cpu", str(min(os.sched_getaffinity(0)))]):
         assert machine.busy_share(0.5) > 0.5 / os.cpu_count()

@@ -103,6 +103,24 @@ def test_a_missed_reference_alone_names_no_size():
     )
 
 
+@pytest.mark.parametrize(
+    ("variable", "found"),
+    [
+        ("twin_rate_64_kib", Found.NAMED),
+        ("rate_64_kib_mb_s", Found.NAMED),
+        ("twin_rate_16_kib", Found.OTHERWISE),
+        ("twin_share", Found.OTHERWISE),
+    ],
+)
+def test_a_missed_reference_of_a_rate_names_its_size(variable, found):
+    made = document(ALLTOALL)
+    case = next(one for one in made["cases"] if one["function"] == "Alltoall")
+    why = f"{variable} is 20 % (95% interval 18 to 22), and the reference is at least 40 %"
+    unsized = {"criterion": "reference", "size_bytes": None, "sizes_bytes": None, "why": why}
+    case["findings"] = [{**case["findings"][0], **unsized}]
+    assert judged(run_of("alltoall"), made).found is found
+
+
 def test_what_was_not_to_be_measured_is_no_failure():
     made = document()
     for case in made["cases"]:
@@ -148,6 +166,7 @@ def test_order_and_environments_are_drawn_by_the_seed():
         assert other in ("mpich", "intelmpi")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_library_of_the_site_has_the_fault(kind, tmp_path):
     (tmp_path / "plain").mkdir()
@@ -205,6 +224,7 @@ def campaign(*runs: Run) -> Campaign:
     return Campaign(SETTINGS, runs, keeping.code_digest(), machine)
 
 
+@pytest.mark.slow
 def test_a_run_that_broke_is_not_judged_and_made_again(fake, tmp_path):
     keeping.begin(tmp_path, campaign(run_of("alltoall"), run_of(HEALTHY, number=2)))
 

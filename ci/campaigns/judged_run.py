@@ -1,0 +1,66 @@
+"""One run of the project's own checks, and a command's answer on its session."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ci.campaigns.keeping import ROOT
+from netproof.commands.nightly import measuring
+
+REPORT = "run-0.json"
+"""What a run's report is called in its folder."""
+
+
+def measured(
+    options: Sequence[str],
+    folder: Path,
+    *,
+    settings: Mapping[str, str],
+    lock: int,
+    patience_s: float,
+) -> Path:
+    """Run all checks by ReFrame with ``options``: the report, which stays in ``folder``.
+
+    ``settings``: variables of it; ``lock``: held by the campaign. Raises NetproofError where
+    ReFrame leaves no report, and where it takes longer than ``patience_s``.
+    """
+    report = folder / REPORT
+    measuring.measure(
+        [*options, "--exec-policy=serial", "-c", str(ROOT / "checks"), "-r"],
+        folder=folder,
+        report=report,
+        log=folder / "reframe.log",
+        settings=dict(settings),
+        lock=lock,
+        patience_s=patience_s,
+    )
+    return report
+
+
+def answered(
+    command: Sequence[str],
+    folder: Path,
+    name: str,
+    *,
+    settings: Mapping[str, str],
+    without: Sequence[str] = (),
+) -> subprocess.CompletedProcess[str]:
+    """A command of netproof on the session in ``folder``, with ``--json``.
+
+    What it prints stays as ``name``.json and .err; ``without``: variables that it is not to see.
+    """
+    ours = {key: value for key, value in os.environ.items() if key not in without}
+    ran = subprocess.run(
+        ["netproof", *command, "--json"],
+        cwd=folder,
+        env={**ours, **settings, "RFM_REPORT_FILE": str(folder / REPORT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    (folder / f"{name}.json").write_text(ran.stdout)
+    (folder / f"{name}.err").write_text(ran.stderr)
+    return ran
