@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FEW = (
     "tests/system/test_half_rate.py",
     "tests/ci/test_wheel.py",
-    "tests/netproof/store/test_store_writers.py",
+    "tests/netproof/store/test_store.py",
 )
 
 

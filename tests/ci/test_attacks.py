@@ -49,6 +49,7 @@ def test_the_tests_of_every_listed_attack_are_there():
             assert not called or re.search(rf"(def|class) {called}\b", text), f"{name}: {test}"
 
 
+@pytest.mark.slow
 def test_a_listed_attack_that_does_not_hold_or_is_not_tried_is_wrong(tmp_path):
     path = tmp_path / "test_some.py"
     path.write_text(
@@ -124,6 +125,7 @@ def test_the_same_seed_makes_the_same_inputs(known):
         assert one == other
 
 
+@pytest.mark.slow
 def test_an_input_that_never_ends_is_given_up(known, monkeypatch):
     monkeypatch.setattr(trying, "ENDLESS_SECONDS", 0.2)
     before = signal.signal(signal.SIGPROF, trying._give_up)

@@ -34,6 +34,7 @@ def test_a_step_of_5_percent_is_found_as_often_as_it_is_to_be(five_percent):
     assert five_percent.within(1) <= 0.02
 
 
+@pytest.mark.slow
 def test_false_alarms_come_at_the_rate_that_all_methods_are_brought_to():
     rate = NETPROOF.rate(NORMAL, SIZE, THRESHOLD, BEFORE, seed=1)
     expected = rates.TARGET * rate.nights
@@ -53,6 +54,7 @@ def test_no_bad_night_of_20_percent_is_a_step():
     assert said.as_such >= 0.98 * said.series
 
 
+@pytest.mark.slow
 def test_a_pool_is_better_than_one_series(five_percent):
     change = histories.changed(BEFORE, AFTER, histories.step(0.05))
     pool = Noise("normal", 4, True)

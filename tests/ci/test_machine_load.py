@@ -38,6 +38,7 @@ def wait_for(what, seconds: float = WAIT_S) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("load", ["one-cpu", "bursts", "compiler"])
 def test_a_load_uses_cpus_and_leaves_nothing(load, tmp_path):
     with machine_load.running(arguments(load, tmp_path)) as running:
@@ -46,6 +47,7 @@ def test_a_load_uses_cpus_and_leaves_nothing(load, tmp_path):
     assert machine_load.group(running.group) == []
 
 
+@pytest.mark.slow
 def test_the_busy_cpu_is_the_one_that_was_asked_for(tmp_path):
     with machine_load.running(arguments("one-cpu", tmp_path)) as running:
         wait_for(lambda: running.cpu_seconds() > 0.3)
@@ -69,6 +71,7 @@ def test_a_load_that_ends_by_itself_is_told(tmp_path):
             running.cpu_seconds()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("load", ["one-cpu", "bursts", "compiler"])
 @pytest.mark.parametrize("way", [signal.SIGKILL, signal.SIGTERM])
 def test_a_load_ends_with_the_process_that_started_it(load, way, tmp_path):

@@ -49,12 +49,14 @@ def test_recorded_noise_is_of_both_sides_and_heavy():
     assert np.mean(np.abs(off) > 4 * core) > 0.05
 
 
+@pytest.mark.slow
 def test_half_rate_is_found_where_it_is():
     runs = [follow(64, HALF, "normal", (1, number)) for number in range(10)]
     assert needed([run.right for run in runs], 0.9) <= 3
     assert not any(run.wrong for run in runs)
 
 
+@pytest.mark.slow
 def test_recorded_noise_accuses_nobody():
     runs = [follow(16, HEALTHY, "recorded", (2, number)) for number in range(6)]
     assert not any(run.wrong for run in runs)
@@ -94,6 +96,7 @@ def test_99_percent_are_there_or_it_is_never():
     assert needed([2] * 98 + [None, None]) is None
 
 
+@pytest.mark.slow
 def test_tables_and_chart_are_of_what_was_simulated(tmp_path):
     for fault in (HALF, HEALTHY):
         portion = Portion("random", 16, fault, "normal", 2)

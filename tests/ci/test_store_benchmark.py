@@ -8,6 +8,8 @@ from ci.store_benchmark import nights, ways
 from netproof.store import Store, questions
 from netproof.store.columns import KEY
 
+pytestmark = pytest.mark.slow
+
 NIGHTS = 2
 
 
@@ -37,7 +39,6 @@ def test_a_store_made_in_parts_is_the_same(folder, tmp_path):
     )
 
 
-@pytest.mark.slow
 def test_the_report_has_every_case_with_its_launches(folder):
     session = ways.report_of_newest(folder)
     assert session.path.name == f"session={nights.stored(NIGHTS - 1).name}"
@@ -45,7 +46,6 @@ def test_the_report_has_every_case_with_its_launches(folder):
     assert {len(result.measured["launches"]) for result in session.results} == {3}
 
 
-@pytest.mark.slow
 def test_all_ways_give_the_same_answer(folder):
     scores = ways.values_of_newest(folder).to_pandas().sort_values(list(KEY))
     for way in (ways.pandas_scores, ways.pandas_scores_of_file):

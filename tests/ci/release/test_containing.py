@@ -21,6 +21,7 @@ def test_the_status_of_what_ran_is_passed_on():
     assert containing.contained(["sh", "-c", "exit 7"], environment) == 7
 
 
+@pytest.mark.slow
 @as_root
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL])
 def test_a_signal_leaves_no_process_and_no_mount(tmp_path, number):

@@ -229,6 +229,7 @@ def test_a_program_without_mpi_is_an_error():
         fabrics.of_library(Path(shutil.which("true") or "/bin/true"), [])
 
 
+@pytest.mark.slow
 def test_debians_open_mpi_says_itself_what_it_has():
     told = fabrics.of_library(Path("/usr/bin/NPopenmpi"), [Path("/usr/bin")])
     assert {"tcp", "shm", "ucx", "verbs"} <= {name for name, one in told.items() if one.there}

@@ -163,6 +163,7 @@ def test_its_licence_is_what_the_source_says(source):
     assert 'license("GPL-1.0-or-later")' in PACKAGE.read_text()
 
 
+@pytest.mark.slow
 def test_its_steps_leave_both_programs(installed):
     assert programs(installed) == ["NPmpi", "NPtcp"]
     linked = subprocess.run(
@@ -171,6 +172,7 @@ def test_its_steps_leave_both_programs(installed):
     assert f"libmpi.so.12 => {MPI}/lib/" in linked
 
 
+@pytest.mark.slow
 def test_without_mpi_it_is_the_one_over_tcp(install):
     assert programs(install(mpi=False)) == ["NPtcp"]
 
@@ -182,6 +184,7 @@ def test_its_smoke_test_measures_over_loopback(installed):
     assert sizes == list(netpipe_reading.sizes(1, 64, 3))
 
 
+@pytest.mark.slow
 def test_its_smoke_test_fails_where_the_program_does(installed, monkeypatch):
     program = Path(installed.prefix.bin.NPtcp)
     program.unlink()

@@ -39,6 +39,7 @@ def changed(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new, 1))
 
 
+@pytest.mark.slow
 def test_the_files_in_the_repository_agree():
     assert faults(FOLDER) == ""
 
@@ -140,21 +141,25 @@ def test_the_documentation_names_every_attribute_and_every_verb():
         assert f"| `ci/spack-envs {verb}" in text
 
 
+@pytest.mark.slow
 def test_a_combination_without_an_environment_is_named(folder):
     changed(folder / "matrix.yaml", "mpich: [gcc, clang]", "mpich: [gcc, clang, nvhpc]")
     assert "matrix.yaml builds mpich-nvhpc, and there is no envs/mpich-nvhpc" in faults(folder)
 
 
+@pytest.mark.slow
 def test_an_environment_that_the_table_lacks_is_named(folder):
     changed(folder / "matrix.yaml", "mpich: [gcc, clang]", "mpich: [gcc]")
     assert "envs/mpich-clang is there, and matrix.yaml does not build it" in faults(folder)
 
 
+@pytest.mark.slow
 def test_a_name_without_a_fragment_is_named(folder):
     (folder / "compiler" / "nvhpc.yaml").unlink()
     assert "matrix.yaml names nvhpc, and there is no compiler/nvhpc.yaml" in faults(folder)
 
 
+@pytest.mark.slow
 def test_an_environment_of_the_wrong_fragments_is_named(folder):
     changed(folder / "envs" / "mpich-gcc" / "spack.yaml", "compiler/gcc", "compiler/clang")
     assert "has to be site/chosen.yaml, mpi/mpich.yaml, compiler/gcc.yaml" in faults(folder)
@@ -170,11 +175,13 @@ def test_an_exclusion_has_a_reason(folder):
     assert "excluded.intelmpi.aocc" in faults(folder)
 
 
+@pytest.mark.slow
 def test_a_feature_that_no_benchmark_brings_is_named(folder):
     changed(folder / "common.yaml", "netproof_features: [imb]", "netproof_features: [omb]")
     assert "netproof_features are ['omb', 'netpipe-tcp', 'netpipe-mpi', 'osu']" in faults(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "toolchain", "said"),
     [
@@ -201,6 +208,7 @@ def test_each_compiler_binds_what_is_under_test_and_nothing_else(path):
     assert set(content.get("packages", {})) == compilers
 
 
+@pytest.mark.slow
 def test_an_mpi_without_a_pmi_flavour_is_named(folder):
     changed(folder / "mpi" / "openmpi.yaml", "      netproof_pmi: pmix\n", "")
     assert "packages.openmpi.package_attributes: has no netproof_pmi" in faults(folder)

@@ -327,6 +327,7 @@ def test_sizes_that_no_run_visits_are_refused() -> None:
         netpipe_reading.read_file(text, "odd.out", bidirectional=False)
 
 
+@pytest.mark.slow
 def test_a_line_of_100_mb_is_quoted_by_its_beginning() -> None:
     with pytest.raises(ParseError) as error:
         netpipe_reading.read_file("9" * 10**8 + "\n", "long.out", bidirectional=False)

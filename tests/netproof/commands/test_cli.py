@@ -34,6 +34,7 @@ def called(*arguments: str) -> tuple[int, set[str]]:
     return ran.returncode, set(ran.stderr.splitlines()[-1].split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "status"),
     [

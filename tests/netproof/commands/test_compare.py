@@ -21,6 +21,7 @@ def compared(*arguments: str) -> tuple[int, str, str]:
     return ran.exit_code, ran.stdout, ran.stderr
 
 
+@pytest.mark.slow
 def test_two_sessions_are_shown_with_ratios_and_where_they_lie():
     status, said, _ = compared(HEALTHY, SICK)
     assert status == 0
@@ -29,6 +30,7 @@ def test_two_sessions_are_shown_with_ratios_and_where_they_lie():
     assert "only healthy has gige mpich IMB PingPong 2 ranks" in said
 
 
+@pytest.mark.slow
 def test_two_partitions_of_a_session_have_a_table_for_each_environment():
     status, said, _ = compared(HEALTHY, "--partition", "gige", "fast-ethernet")
     assert status == 0
@@ -46,6 +48,7 @@ def test_two_environments_of_one_partition_can_be_chosen():
     assert "fast-ethernet" not in said
 
 
+@pytest.mark.slow
 def test_json_has_the_figures_that_are_shown():
     status, text, _ = compared(HEALTHY, SICK, "--json")
     assert status == 0
@@ -60,6 +63,7 @@ def test_json_has_the_figures_that_are_shown():
         assert len(case["sizes_bytes"]) == len(case["ratios"]) == case["common"]["count"]
 
 
+@pytest.mark.slow
 def test_a_stored_session_is_compared_by_its_name(tmp_path):
     # The cut report has not all that a store wants; sick.json is whole.
     store = str(tmp_path / "store")
@@ -90,6 +94,7 @@ def labelled(tmp_path_factory):
     return str(folder / "store")
 
 
+@pytest.mark.slow
 def test_the_newest_sessions_of_two_labels_are_compared_by_their_labels(labelled):
     arguments = ("--store", labelled, "--label", "kernel=6.1", "kernel=6.6")
     status, said, _ = compared(*arguments)
@@ -100,6 +105,7 @@ def test_the_newest_sessions_of_two_labels_are_compared_by_their_labels(labelled
     assert (first["name"], first["labels"]) == ("kernel=6.1", {"kernel": "6.1"})
 
 
+@pytest.mark.slow
 def test_all_values_of_a_label_are_compared_with_the_oldest(labelled):
     status, text, _ = compared("--store", labelled, "--by", "label=kernel", "--json")
     assert status == 0
@@ -141,6 +147,7 @@ def with_nodes(folder: Path, kernel: str) -> str:
     return str(path)
 
 
+@pytest.mark.slow
 def test_in_what_nodes_differ_is_told_and_that_it_is_not_known(tmp_path):
     arguments = (with_nodes(tmp_path, "6.1"), with_nodes(tmp_path, "6.6"))
     _, said, _ = compared(*arguments)
@@ -167,6 +174,7 @@ def test_a_page_has_what_the_terminal_says_and_where_it_comes_from(tmp_path):
     assert {path.suffix for path in (folder / "assets").iterdir()} == {".css", ".js"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("by", "held", "drawn"),
     [
@@ -196,6 +204,7 @@ def test_a_page_goes_into_no_folder_of_other_things(tmp_path):
     assert "is not empty and no report" in why
 
 
+@pytest.mark.slow
 def test_along_a_dimension_every_value_has_a_column_and_everything_else_is_fixed():
     status, said, _ = compared(HEALTHY, "--by", "environment")
     assert status == 0
@@ -225,6 +234,7 @@ def test_a_dimension_that_there_is_not_is_told(arguments, reason):
     assert reason in why
 
 
+@pytest.mark.slow
 def test_between_partitions_the_summary_says_what_the_second_adds_to_the_latency():
     summary = json.loads(compared(HEALTHY, "--partition", "gige", "fast-ethernet", "--json")[1])[
         "summary"

@@ -42,6 +42,7 @@ def test_what_is_wrong_is_1_and_fits_on_a_screen(call):
     assert lines[-1].startswith("session ")
 
 
+@pytest.mark.slow
 def test_what_cannot_be_told_is_2_with_what_is_missing(call):
     status, out, _ = call("gige", "--session", str(SESSIONS / "healthy.json"))
     assert status == 2
@@ -116,6 +117,7 @@ def reframe(tmp_path, monkeypatch):
     return made
 
 
+@pytest.mark.slow
 def test_measure_runs_the_rounds_of_pairs_and_diagnoses_their_report(call, tmp_path, reframe):
     report = tmp_path / "reports" / "run-7.json"
     reframe(f'echo "$@" >{tmp_path}/asked; cp {SESSIONS / "sick.json"} {report}; exit 1')
@@ -139,6 +141,7 @@ def test_measure_that_leaves_no_report_says_so(call, reframe):
     assert (status, "left no new report" in error) == (2, True)
 
 
+@pytest.mark.slow
 def test_where_nothing_was_stored_yet_the_sessions_beside_it_tell(call, tmp_path, monkeypatch):
     monkeypatch.setenv("NETPROOF_STORE", str(tmp_path / "none"))
     folder = tmp_path / "reports"

@@ -64,6 +64,7 @@ def called(capsys, monkeypatch):
     return call
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("raised", "said"),
     [
@@ -137,6 +138,7 @@ def test_a_terminal_without_a_character_shows_what_it_is(called, encoding):
     assert json.loads(ran.stdout.decode(encoding)) == json.loads(document.stdout)
 
 
+@pytest.mark.slow
 def test_json_is_printed_whole_or_not_at_all(called, monkeypatch):
     of_judged = documents.of_judged
     endless = {"z": float("nan")}

@@ -32,6 +32,7 @@ def verdict(tmp_path, monkeypatch):
     return judge
 
 
+@pytest.mark.slow
 def test_what_the_session_lacks_fails_case_by_case(verdict):
     status, said = verdict(str(RECORDED / "passed.json"), "--system", "testbed:gige")
     assert status == 1
@@ -42,6 +43,7 @@ def test_what_the_session_lacks_fails_case_by_case(verdict):
     assert "3 of 62 cases passed, 59 did not run" in said
 
 
+@pytest.mark.slow
 def test_a_partition_that_was_not_asked_for_is_not_owed(verdict):
     _, said = verdict(str(RECORDED / "passed.json"), "--system", "testbed:gige")
     assert "fast-ethernet" not in said
@@ -49,12 +51,14 @@ def test_a_partition_that_was_not_asked_for_is_not_owed(verdict):
     assert "8 of fast-ethernet openmpi4" in said
 
 
+@pytest.mark.slow
 def test_full_owes_every_function(verdict):
     _, said = verdict(str(RECORDED / "passed.json"), "--full")
     *_, row = (line for line in said.split("gige mpich ") if line.startswith("IMB Exchange 4"))
     assert row.split()[-1] == "FAIL"
 
 
+@pytest.mark.slow
 def test_a_failed_case_says_what_failed(verdict):
     status, said = verdict(str(RECORDED / "faulty.json"), "--system", "testbed:gige")
     assert status == 1
@@ -62,6 +66,7 @@ def test_a_failed_case_says_what_failed(verdict):
     assert "Barrier.1 was ended at its limit of 6 s" in said
 
 
+@pytest.mark.slow
 def test_the_newest_report_is_judged_if_none_is_named(verdict, tmp_path):
     shutil.copy(RECORDED / "passed.json", tmp_path / "run-7.json")
     status, said = verdict()
@@ -69,6 +74,7 @@ def test_the_newest_report_is_judged_if_none_is_named(verdict, tmp_path):
     assert said.endswith("run-7.json")
 
 
+@pytest.mark.slow
 def test_an_absent_benchmark_is_said_with_its_reason(verdict):
     _, said = verdict(str(RECORDED / "passed.json"))
     assert (
@@ -145,6 +151,7 @@ def test_an_environment_that_is_not_activated_is_named(verdict, monkeypatch):
     assert "RFM_CONFIG_PATH is not set; run '. ci/activate'" in said
 
 
+@pytest.mark.slow
 def test_both_curves_of_what_was_measured_again_are_shown(verdict):
     status, said = verdict(str(RECORDED / "sick.json"), "--system", "testbed:gige")
     assert status == 1
@@ -167,6 +174,7 @@ def test_an_environment_that_vanished_from_the_configuration_fails(verdict, tmp_
     assert f"FAIL testbed:gige intelmpi: ran in {earlier}, and the configuration has it no" in said
 
 
+@pytest.mark.slow
 def test_an_earlier_report_that_cannot_be_read_is_told(verdict, tmp_path):
     (tmp_path / "run-1.json").write_text("{")
     _, said = verdict(str(RECORDED / "passed.json"))
@@ -174,6 +182,7 @@ def test_an_earlier_report_that_cannot_be_read_is_told(verdict, tmp_path):
     assert "run-1.json: is no whole report" in said
 
 
+@pytest.mark.slow
 def test_a_link_to_nothing_beside_the_reports_is_named_and_stops_no_verdict(verdict, tmp_path):
     shutil.copy(RECORDED / "passed.json", tmp_path / "run-0.json")
     status, said = verdict()

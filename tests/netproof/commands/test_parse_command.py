@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 DATA = Path(__file__).parents[2] / "data"
 BARRIER = DATA / "imb/2021.11/out-of-mem.txt"
 LARGE = DATA / "imb/2021.11-intel/large.txt"

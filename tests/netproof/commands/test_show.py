@@ -17,6 +17,8 @@ from netproof.present.sparkline import BLOCKS
 from netproof.session import session
 from netproof.verdict import judging
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ROOT / "tests" / "data" / "sessions"
 SICK = RECORDED / "sick.json"
@@ -133,7 +135,6 @@ def test_json_is_the_same_document_for_show_and_verdict_and_verdict_keeps_its_ex
     assert ran.stdout == shown(*arguments)[1]
 
 
-@pytest.mark.slow
 def test_a_stored_session_is_shown_as_its_report_is(tmp_path):
     store = str(tmp_path / "store")
     assert CliRunner().invoke(app, ["ingest", str(SICK), "--store", store]).exit_code == 0
@@ -154,7 +155,6 @@ def test_the_legend_says_which_messages_cannot_be_the_peak():
     assert "over a link, peaks are of 131072 bytes and more" in " ".join(printed(300).split())
 
 
-@pytest.mark.slow
 def test_a_session_whose_nodes_differ_says_so_in_words_as_json_and_from_a_store(tmp_path):
     document = json.loads((RECORDED / "ranges.json").read_text())
     tests = document["runs"][0]["testcases"]

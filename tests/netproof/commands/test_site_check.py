@@ -86,6 +86,7 @@ def faults(*arguments: str) -> list[dict[str, str]]:
     return json.loads(said)["faults"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", ["testbed", "example"])
 @pytest.mark.parametrize("full", [(), ("--full",)])
 def test_the_systems_that_come_with_the_project_lack_nothing(folders, with_reframe, system, full):
@@ -109,6 +110,7 @@ def third_of_testbed(folders: Path, monkeypatch) -> None:
     monkeypatch.setenv("NETPROOF_TOPOLOGY", str(path))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", ["example", "testbed"])
 def test_another_switch_is_one_more_dictionary_and_nothing_else(
     folders, with_reframe, system, monkeypatch
@@ -188,6 +190,7 @@ def test_a_file_of_references_that_is_none_is_told(folders, text, reason):
     assert reason in found[0]["reason"]
 
 
+@pytest.mark.slow
 def test_a_copied_partition_that_would_measure_the_same_switch_is_told(folders):
     third = THIRD_OF_EXAMPLE.replace(
         '"access": ["--partition=nexus-fc", "--account=netproof"],',
@@ -229,6 +232,7 @@ def test_a_file_of_another_system_that_is_broken_is_told_too_since_it_stops_ever
     assert "No module named 'nowhere'" in fault["reason"]
 
 
+@pytest.mark.slow
 def test_a_second_file_with_the_same_system_is_told_and_the_first_is_checked(folders):
     shutil.copy(folders / "site-config" / "testbed.py", folders / "site-config" / "testbed2.py")
     (fault,) = faults("testbed")
@@ -268,6 +272,7 @@ def test_what_is_not_there_cannot_be_checked(folders, arguments, reason):
     assert reason in why
 
 
+@pytest.mark.slow
 def test_the_system_is_the_one_of_this_login_node(folders, monkeypatch):
     monkeypatch.setattr("socket.gethostname", lambda: "login3.example.org")
     assert checked()[1].splitlines()[-1] == "example: ready"

@@ -31,6 +31,7 @@ def shown(*arguments: str) -> tuple[int, str, str]:
     return ran.exit_code, ran.stdout, ran.stderr
 
 
+@pytest.mark.slow
 def test_every_case_that_is_owed_is_in_a_job_and_every_absence_is_told():
     document = json.loads(shown("testbed", "--json")[1])
     owed = matrix(site.gather(ROOT / "site-config"), "testbed")
@@ -55,6 +56,7 @@ def test_a_partition_says_switch_card_link_and_ranks():
     assert "summit" not in said
 
 
+@pytest.mark.slow
 def test_all_functions_take_jobs_of_their_own():
     plain = json.loads(shown("testbed", "--json")[1])
     full = json.loads(shown("testbed", "--full", "--json")[1])
@@ -62,6 +64,7 @@ def test_all_functions_take_jobs_of_their_own():
     assert len(full["jobs"]) > len(plain["jobs"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [((), "no store was named"), (("--store", "/nonexistent"), "/nonexistent: is no store")],
@@ -84,6 +87,7 @@ def store(tmp_path_factory) -> str:
     return folder
 
 
+@pytest.mark.slow
 def test_what_was_never_measured_is_expected_to_take_what_the_like_takes_and_said(store):
     status, said, _ = shown("testbed:gige", "--store", store)
     assert status == 0
@@ -100,6 +104,7 @@ def test_what_was_never_measured_is_expected_to_take_what_the_like_takes_and_sai
     assert "how long it should take is not known" in of_the_other
 
 
+@pytest.mark.slow
 def test_jobs_of_one_contention_domain_take_their_times_in_turn(store):
     document = json.loads(shown("testbed", "--store", store, "--json")[1])
     known = [job for job in document["jobs"] if job["benchmark"] == "netpipe"]
@@ -108,6 +113,7 @@ def test_jobs_of_one_contention_domain_take_their_times_in_turn(store):
     assert document["expected_seconds"] is None
 
 
+@pytest.mark.slow
 def test_a_job_that_would_outlast_its_limit_is_named(store, tmp_path, monkeypatch):
     for path in (ROOT / "site-config").glob("*.py"):
         text = path.read_text()
@@ -137,6 +143,7 @@ def test_what_is_not_there_cannot_be_shown(arguments, reason):
     assert reason in why
 
 
+@pytest.mark.slow
 def test_where_nodes_are_measured_in_pairs_is_told():
     document = json.loads(shown("testbed", "--json")[1])
     assert {one["partition"]: one["pairs_in"] for one in document["partitions"]} == {

@@ -32,6 +32,7 @@ def test_an_environment_without_imb_is_refused_with_the_reason_of_its_site():
     assert "intelmpi, mpich" in said
 
 
+@pytest.mark.slow
 def test_functions_and_rank_counts_are_those_that_there_are():
     mpich = ("--environment", "mpich")
     said = refused(*mpich, "--function", "PingPong")

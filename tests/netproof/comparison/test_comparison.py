@@ -20,6 +20,7 @@ from netproof.present.compared_tables import print_comparison
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "sessions"
 
 
+@pytest.mark.slow
 def test_a_session_that_is_twice_as_fast_everywhere_has_that_ratio_at_every_size(healthy):
     faster = with_results(healthy, lambda result: with_times(result, lambda size: 0.5))
     compared = compare(*sides(healthy, faster))
@@ -31,6 +32,7 @@ def test_a_session_that_is_twice_as_fast_everywhere_has_that_ratio_at_every_size
     assert compared.mean() == pytest.approx(2)
 
 
+@pytest.mark.slow
 def test_both_sides_exchanged_turn_every_ratio_and_interval_over(healthy, sick):
     there, back = compare(*sides(healthy, sick)), compare(*sides(sick, healthy))
     for case in there.cases:
@@ -43,6 +45,7 @@ def test_both_sides_exchanged_turn_every_ratio_and_interval_over(healthy, sick):
         ]
 
 
+@pytest.mark.slow
 def test_the_same_measurements_differ_nowhere(healthy):
     again = with_results(healthy, lambda result: result)
     compared = compare(*sides(healthy, again))
@@ -62,6 +65,7 @@ def test_one_launch_has_no_interval_and_no_outcome(healthy):
     assert "no interval" in case.sentence()
 
 
+@pytest.mark.slow
 def test_barrier_has_no_sizes_and_is_told_by_its_time(healthy):
     slower = with_results(healthy, lambda result: with_times(result, lambda size: 10))
     case = of(compare(*sides(healthy, slower)), "IMB Barrier 2 ranks")
@@ -71,6 +75,7 @@ def test_barrier_has_no_sizes_and_is_told_by_its_time(healthy):
     assert case.ratios == {}
 
 
+@pytest.mark.slow
 def test_what_a_side_adds_to_the_latency_is_told_in_microseconds(healthy):
     def told(factor):
         slower = with_results(healthy, lambda result: with_times(result, lambda size: factor))
@@ -97,6 +102,7 @@ def test_partitions_of_a_session_are_compared_by_environment_and_what_differs_is
     assert told["link_mbit_s"] == (1000, 100, 8)
 
 
+@pytest.mark.slow
 def test_a_key_that_an_older_session_does_not_have_is_no_difference_where_it_is_empty(healthy):
     def younger(result):
         extras = {**result.measured["environment_extras"], "youngest": {}, "later": "on"}
@@ -132,6 +138,7 @@ def test_a_case_that_failed_on_one_side_is_told_with_its_reason(healthy):
     assert len(compared.uncompared) == 4
 
 
+@pytest.mark.slow
 def test_a_case_that_neither_side_measured_is_told(healthy):
     def unmeasured(result):
         failing = result.case.function == "PingPong"
@@ -145,6 +152,7 @@ def test_a_case_that_neither_side_measured_is_told(healthy):
     )
 
 
+@pytest.mark.slow
 def test_a_case_that_was_run_again_stands_as_it_ended(healthy):
     again = tuple(
         with_times(result, lambda size: 2) for result in healthy.results if result.case is not None
@@ -176,6 +184,7 @@ def test_launches_that_are_not_of_one_case_are_refused_by_name(healthy):
         compare(*sides(healthy, with_results(healthy, shortened)))
 
 
+@pytest.mark.slow
 def test_a_side_that_was_disturbed_is_told(healthy):
     busy = {
         **{"node": "gige-1", "machine": "m", "cpus": 2, "wall_s": 1.0, "others_cpu_s": 0.8},
@@ -210,6 +219,7 @@ def with_cost(result, seconds):
     return dataclasses.replace(result, measured=changed)
 
 
+@pytest.mark.slow
 def test_a_side_that_takes_half_of_the_cpu_time_a_gb_has_twice_the_ratio(healthy):
     first = with_results(healthy, lambda result: with_cost(result, 2.0), "first.json")
     second = with_results(healthy, lambda result: with_cost(result, 1.0))
@@ -223,6 +233,7 @@ def test_a_side_that_takes_half_of_the_cpu_time_a_gb_has_twice_the_ratio(healthy
     assert "CPU/GB" in head
 
 
+@pytest.mark.slow
 def test_a_side_of_which_the_cpu_cost_is_not_known_has_no_ratio_of_it(healthy):
     second = with_results(healthy, lambda result: with_cost(result, 1.0))
     compared = compare(*sides(healthy, second))

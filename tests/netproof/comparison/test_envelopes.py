@@ -25,6 +25,7 @@ def cases(judge):
     return of
 
 
+@pytest.mark.slow
 def test_it_has_the_least_time_at_each_size_and_whose_it_is(cases, judge):
     matrix = judge("two-switches.json").matrix
     found = envelopes.of_cases(cases("tcp"), matrix)

@@ -15,6 +15,7 @@ from netproof.measurement.landmarks import landmarks
 from netproof.measurement.launches import median_curve
 
 
+@pytest.mark.slow
 def test_an_interval_of_a_landmark_is_that_of_the_launches(healthy):
     slower = with_results(
         healthy, lambda result: with_times(result, lambda size: 10 if size < 64 else 1)

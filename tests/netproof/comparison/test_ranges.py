@@ -24,6 +24,7 @@ def test_a_small_buffer_shows_as_slower_from_where_it_is_full(healthy, sick):
     assert compared.mostly("imb") == ()
 
 
+@pytest.mark.slow
 def test_a_curve_that_crosses_is_faster_in_one_range_and_slower_in_the_other(healthy):
     crossing = with_results(
         healthy, lambda result: with_times(result, lambda size: 0.2 if size < 1024 else 5)
@@ -37,6 +38,7 @@ def test_a_curve_that_crosses_is_faster_in_one_range_and_slower_in_the_other(hea
     assert "; slower from " in case.sentence()
 
 
+@pytest.mark.slow
 def test_one_size_alone_is_told_if_it_is_twice_as_slow_and_not_if_it_is_a_little(healthy):
     def at_8192(factor):
         changed = with_results(
@@ -82,6 +84,7 @@ def test_equal_noise_seldom_makes_a_difference_and_hardly_ever_a_range(healthy):
     assert sum(bool(case.ranges) for case in cases) / len(cases) < 0.03
 
 
+@pytest.mark.slow
 def test_two_launches_are_not_enough_to_say_where(healthy):
     def of_two(result):
         shortened = {**result.measured, "launches": result.measured["launches"][:2]}

@@ -431,7 +431,7 @@ class TestLineRate:
         assert found.level is Level.INCONCLUSIVE
         assert found.interval[0] < 1.02 < found.value < found.interval[1]
         assert found.bound == 1.02
-        assert "95 % interval 9" in found.why
+        assert "95 % interval 88.8% to 116.3%" in found.why
         assert "inconclusive: above 1.02" in found.why
 
     def test_a_share_within_the_bound_passes_though_its_interval_reaches_beyond(self):

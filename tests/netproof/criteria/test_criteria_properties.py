@@ -12,6 +12,7 @@ from netproof.criteria import (
     Level,
     above_envelope,
     dropout,
+    early_rendezvous,
     envelope,
     inversion,
     jump,
@@ -197,3 +198,6 @@ def test_no_curve_at_all_makes_a_finding_that_is_no_number(one, other, link):
         assert all(number is None or math.isfinite(number) for number in numbers(finding))
         assert (finding.value is None) == (finding.level is Level.UNDEFINED)
         assert finding.why.startswith(finding.where + ": ")
+    asked = early_rendezvous(one, [one], where=WHERE)
+    assert all(number is None or math.isfinite(number) for number in numbers(asked))
+    assert (asked.value is None) == (asked.level in (Level.UNDEFINED, Level.SHOWN))

@@ -20,6 +20,7 @@ def acceptance(stored, selection: Selection = GIGE, **values) -> Acceptance:
     return Acceptance(stored.system, stored.name, covers=selection, **said)
 
 
+@pytest.mark.slow
 def test_what_is_kept_is_what_is_read(nights):
     stored = nights.add(0)
     everything = Selection(("Sendrecv", "4 ranks"), "gige", "mpich", Quantity.LATENCY)
@@ -121,6 +122,7 @@ def test_a_foreign_file_among_them_is_an_error(nights):
         accepted.load(nights.store, "testbed")
 
 
+@pytest.mark.slow
 def test_its_session_or_the_next_that_is_looked_at_begins_the_new_level(nights):
     stored = [nights.add(night) for night in range(4)]
     found = series.read(nights.store, "testbed", stored)[0]
@@ -134,6 +136,7 @@ def test_its_session_or_the_next_that_is_looked_at_begins_the_new_level(nights):
     assert accepted.nights(elsewhere, stored, one) == set()
 
 
+@pytest.mark.slow
 def test_a_pool_is_covered_with_half_of_it(nights):
     found = series.read(nights.store, "testbed", [nights.add(0)])[0]
     (pool,) = [

@@ -40,6 +40,7 @@ def test_what_is_no_store_cannot_be_followed(nights, tmp_path):
     assert "is no store, it has no netproof-store.json" in ran.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("count", "said"), [(1, "1 session of"), (3, "3 sessions of")])
 def test_few_sessions_are_said_to_be_few(nights, count, said):
     nights.add_many(count)
@@ -103,6 +104,7 @@ def test_the_series_of_a_case_are_shown_session_by_session(stepped):
     assert status == 0
 
 
+@pytest.mark.slow
 def test_many_cases_are_shown_in_a_line_each(nights):
     nights.add_many(6)
     status, out, _ = history(nights, "--quantity", "latency_us")
@@ -111,6 +113,7 @@ def test_many_cases_are_shown_in_a_line_each(nights):
     assert out.count("latency") == 14
 
 
+@pytest.mark.slow
 def test_two_systems_are_to_be_told_apart(nights):
     nights.add(0)
     nights.add(1, system="another")
@@ -122,6 +125,7 @@ def test_two_systems_are_to_be_told_apart(nights):
     assert "history of another: 1 session from" in out
 
 
+@pytest.mark.slow
 def test_a_session_of_two_systems_is_of_the_one_that_is_named(nights):
     for system in ("testbed", "moon"):
         for night in range(2):
@@ -137,6 +141,7 @@ def test_a_session_of_two_systems_is_of_the_one_that_is_named(nights):
     assert nights.store.acceptances("testbed") == ()
 
 
+@pytest.mark.slow
 def test_without_a_baseline_it_says_so(nights):
     def without(rows):
         for row in rows["cases"]:
@@ -176,6 +181,7 @@ def test_what_cannot_be_is_said_with_the_remedy(nights, arguments, said):
     assert said in " ".join(err.replace("│", " ").split())
 
 
+@pytest.mark.slow
 def test_damaged_files_are_named(nights):
     nights.add_many(2)
     path = nights.store.path(nights.stored(0)) / "curves.parquet"
@@ -187,6 +193,7 @@ def test_damaged_files_are_named(nights):
     assert "select" not in err
 
 
+@pytest.mark.slow
 def test_what_lists_the_series_lists_what_no_expression_fits(nights):
     nights.add_many(2)
     _, _, err = history(nights, "nothing")
@@ -258,6 +265,7 @@ def test_accepting_where_nothing_is_open_says_so(nights):
     assert "no change of these is open now" in out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -278,6 +286,7 @@ def test_what_cannot_be_accepted_is_said(nights, arguments, said):
     assert nights.store.acceptances("testbed") == ()
 
 
+@pytest.mark.slow
 def test_a_full_or_closed_store_is_said(nights):
     stored = nights.add(0)
     nights.add(1)
@@ -300,6 +309,7 @@ def crashing(count: int):
     return change
 
 
+@pytest.mark.slow
 def test_launches_that_crashed_are_counted_from_session_to_session(nights):
     nights.add(0)
     for night, count in enumerate((0, 2, 1), 1):
@@ -320,6 +330,7 @@ def test_launches_that_crashed_are_counted_from_session_to_session(nights):
     assert document["crashes"][0]["launches"] == [None, made, made + 2, made + 1]
 
 
+@pytest.mark.slow
 def test_a_store_of_before_crashes_were_counted_has_none(nights):
     stored = nights.add(0)
     path = nights.store.path(stored) / "cases.parquet"
@@ -345,6 +356,7 @@ def carriers(changes: int | None):
     return change
 
 
+@pytest.mark.slow
 def test_what_nodes_counted_is_told_from_session_to_session(nights):
     nights.add(0)
     for night, changes in enumerate((0, 2, None, 1), 1):
@@ -463,6 +475,7 @@ def test_with_a_damaged_session_what_is_worse_fails_all_the_same(nights):
     assert str(path) in err
 
 
+@pytest.mark.slow
 def test_where_no_session_can_be_read_the_files_are_named(nights):
     nights.add_many(2)
     paths = [damage(nights, night) for night in (0, 1)]

@@ -11,6 +11,7 @@ from netproof.history.changes import DetectionSettings
 from netproof.history.control import controlled, expected_false_alarms
 
 
+@pytest.mark.slow
 def test_the_control_keeps_its_rate_on_p_values_of_chance():
     random = np.random.default_rng(10)
     nights, series = 2000, 100

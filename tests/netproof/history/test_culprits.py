@@ -9,6 +9,8 @@ import pytest
 from netproof.history import series
 from netproof.history.culprits import Archive
 
+pytestmark = pytest.mark.slow
+
 
 def culprits(nights, change, before=lambda rows: None, environment="mpich"):
     """What differs between a night as it was recorded and one with a change."""

@@ -32,6 +32,7 @@ def test_of_a_series_without_a_value_nothing_is_said():
     assert followed.p_value == 1.0
 
 
+@pytest.mark.slow
 def test_of_steps_of_20_percent_99_of_100_are_found_by_the_third_night_and_dated():
     missed = 0
     for seed, size in itertools.product(range(150), (0.2, -0.2)):
@@ -50,6 +51,7 @@ def test_of_steps_of_20_percent_99_of_100_are_found_by_the_third_night_and_dated
     assert missed <= 3
 
 
+@pytest.mark.slow
 @given(seeds, st.sampled_from([1e-3, 7.0, 1e9]))
 @settings(max_examples=15, deadline=None, phases=[Phase.generate])
 def test_the_unit_of_the_values_does_not_matter(seed, factor):
@@ -89,6 +91,7 @@ def test_nights_without_a_value_are_passed_over():
     assert change.index in (60, 61)
 
 
+@pytest.mark.slow
 def test_an_open_change_stays_open_until_the_series_is_back():
     values = stepped(2, 0.1, nights=100)
     for nights in range(64, 100):
@@ -131,6 +134,7 @@ def test_a_second_step_is_told_from_the_first():
     assert second.before == pytest.approx(110, rel=0.02)
 
 
+@pytest.mark.slow
 def test_a_slow_drift_is_called_one():
     values = [v * (1 + 0.1 * night / 160) for night, v in enumerate(quiet(6, 160))]
     (change,) = [change for change in follow(values).changes if change.open]
@@ -138,6 +142,7 @@ def test_a_slow_drift_is_called_one():
     assert change.size > 0.05
 
 
+@pytest.mark.slow
 def test_noise_that_grew_is_learned():
     values = np.array(quiet(7, 200))
     values[100:] = 100 * (values[100:] / 100) ** 3
@@ -165,6 +170,7 @@ def test_series_of_unlike_lengths_are_refused():
         follow_all([[1.0, 1.0], [1.0, 1.0, 1.0]])
 
 
+@pytest.mark.slow
 def test_many_series_are_followed_as_each_alone():
     several = [quiet(1), stepped(2, 0.1), [None, *stepped(3, -0.2)[1:]]]
     accepted = [(), (61,), ()]
@@ -173,6 +179,7 @@ def test_many_series_are_followed_as_each_alone():
     ]
 
 
+@pytest.mark.slow
 def test_p_values_of_unchanged_series_come_no_more_often_than_they_say():
     random = np.random.default_rng(9)
     values = (np.exp(NOISE * random.normal(size=(3000, 60)))).tolist()

@@ -153,6 +153,7 @@ def _flipped(content: bytes, at: int) -> bytes:
     return bytes(changed)
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_together_is_made_anew(nights, monkeypatch):
     nights.add_many(5)
     said(nights)
@@ -162,6 +163,7 @@ def test_what_does_not_fit_together_is_made_anew(nights, monkeypatch):
     assert followed.load(nights.store, SYSTEM) is followed.NOTHING
 
 
+@pytest.mark.slow
 def test_what_another_netproof_kept_is_made_anew(nights, monkeypatch):
     nights.add_many(5)
     said(nights)
@@ -193,6 +195,7 @@ def test_a_session_that_came_late_begins_everything_anew_but_the_values(nights, 
     assert from_the_first(nights) == by_night
 
 
+@pytest.mark.slow
 def test_other_sessions_than_the_usual_ones_are_not_kept(nights):
     nights.add_many(6)
     before = said(nights)
@@ -203,6 +206,7 @@ def test_other_sessions_than_the_usual_ones_are_not_kept(nights):
     assert said(nights) == before
 
 
+@pytest.mark.slow
 def test_other_settings_begin_anew(nights):
     nights.add_many(6)
     said(nights)
@@ -215,6 +219,7 @@ def test_other_settings_begin_anew(nights):
     assert known.going_on(names[1:], DetectionSettings(), keys)[0] is None
 
 
+@pytest.mark.slow
 def test_a_store_that_cannot_be_written_is_followed_all_the_same(nights, monkeypatch):
     nights.add_many(5)
 

@@ -215,6 +215,7 @@ def test_a_score_that_moved_by_its_own_times_is_its_own(nights):
     assert Quantity.SCORE in {shift.of.quantity for shift in event.shifts}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 2])
 def test_too_few_nights_are_said_and_fail_nothing(nights, count):
     nights.add_many(count)
@@ -234,6 +235,7 @@ def test_a_cold_start_is_told_of_by_what_shows_in_many_series(nights):
     assert verdict.events[0].session == nights.stored(9)
 
 
+@pytest.mark.slow
 def test_sessions_in_which_nothing_was_measured_are_said(nights):
     def nothing(rows):
         for name in ("launches", "curves"):
@@ -262,6 +264,7 @@ def test_a_part_keeps_the_verdict_of_the_whole(stepped):
         verdict.of(Selection(partition="roce"))
 
 
+@pytest.mark.slow
 def test_how_often_it_is_to_be_wrong_is_said(nights):
     nights.add_many(12)
     verdict = judge(nights.store)

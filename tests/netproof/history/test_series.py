@@ -43,6 +43,7 @@ def measured(nights, session, function="Sendrecv", ranks=4, environment="mpich")
     return it
 
 
+@pytest.mark.slow
 def test_a_series_has_the_landmarks_of_each_session(nights):
     nights.add_many(4)
     found = read(nights)
@@ -52,6 +53,7 @@ def test_a_series_has_the_landmarks_of_each_session(nights):
         assert one(found, Quantity.RATE_64_KIB).values[night] == landmarks.rate_64_kib_mb_s
 
 
+@pytest.mark.slow
 def test_the_mean_is_the_geometric_one_over_the_sizes_of_a_score(nights):
     nights.add_many(2)
     found = read(nights)
@@ -61,6 +63,7 @@ def test_the_mean_is_the_geometric_one_over_the_sizes_of_a_score(nights):
     assert one(found, Quantity.MEAN).values[0] == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_a_score_is_that_of_the_criteria_against_the_baseline_of_the_site(nights):
     nights.add_many(2, {0: by(1.5, environment="other")})
     found = read(nights)
@@ -74,6 +77,7 @@ def test_a_score_is_that_of_the_criteria_against_the_baseline_of_the_site(nights
     assert score.values[0] == pytest.approx(expected.value, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_the_baseline_has_no_score_that_could_be_followed(nights):
     nights.add_many(2)
     scored = [it for it in read(nights).series if it.quantity is Quantity.SCORE]
@@ -81,6 +85,7 @@ def test_the_baseline_has_no_score_that_could_be_followed(nights):
     assert {it.case.environment for it in scored} == {"other"}
 
 
+@pytest.mark.slow
 def test_without_a_baseline_there_are_no_scores(nights):
     def without(rows):
         for row in rows["cases"]:
@@ -93,6 +98,7 @@ def test_without_a_baseline_there_are_no_scores(nights):
     assert Quantity.SCORE not in {it.quantity for it in found.series}
 
 
+@pytest.mark.slow
 def test_a_function_without_bandwidth_is_followed_by_latency_and_mean(nights):
     nights.add_many(2)
     quantities = {
@@ -103,6 +109,7 @@ def test_a_function_without_bandwidth_is_followed_by_latency_and_mean(nights):
     assert quantities == {Quantity.LATENCY, Quantity.MEAN}
 
 
+@pytest.mark.slow
 def test_a_night_that_did_not_measure_a_case_has_no_value(nights):
     def without(rows):
         for name in ("cases", "launches", "curves"):
@@ -115,6 +122,7 @@ def test_a_night_that_did_not_measure_a_case_has_no_value(nights):
     assert [value is None for value in values] == [False, True, False]
 
 
+@pytest.mark.slow
 def test_a_case_that_failed_its_references_counts(nights):
     def failed(rows):
         for row in rows["cases"]:
@@ -125,6 +133,7 @@ def test_a_case_that_failed_its_references_counts(nights):
     assert None not in one(read(nights), Quantity.LATENCY).values
 
 
+@pytest.mark.slow
 def test_a_mean_over_other_sizes_is_left_out_and_counted(nights):
     def short(rows):
         rows["curves"] = [row for row in rows["curves"] if row["size_bytes"] != 1024]
@@ -138,6 +147,7 @@ def test_a_mean_over_other_sizes_is_left_out_and_counted(nights):
     assert found.other_sizes == len(with_sizes)
 
 
+@pytest.mark.slow
 def test_what_no_recent_session_measured_is_followed_no_longer(nights):
     def without(rows):
         for name in ("cases", "launches", "curves"):
@@ -151,6 +161,7 @@ def test_what_no_recent_session_measured_is_followed_no_longer(nights):
     assert found.left > 0
 
 
+@pytest.mark.slow
 def test_pools_hold_the_series_of_one_configuration_and_quantity(nights):
     nights.add_many(3)
     pools = read(nights).pools
@@ -159,6 +170,7 @@ def test_pools_hold_the_series_of_one_configuration_and_quantity(nights):
         assert {(*it.where, it.quantity) for it in pool.members} == {(*pool.where, pool.quantity)}
 
 
+@pytest.mark.slow
 def test_sessions_are_chosen_by_count_day_label_and_last_one(nights):
     def labelled(rows):
         rows["sessions"][0]["labels"] = {"rack": "b"}
@@ -203,6 +215,7 @@ def test_an_empty_store_is_said(nights):
         series.chosen(nights.store)
 
 
+@pytest.mark.slow
 def test_a_selection_takes_what_fits_all_of_it(nights):
     nights.add(0)
     found = read(nights).series
@@ -229,6 +242,7 @@ def disturbed(**which):
     return change
 
 
+@pytest.mark.slow
 def test_what_was_inconclusive_is_no_value_and_is_kept_beside(nights):
     nights.add(0)
     stored = nights.add(1, by(3.0), disturbed(function="Sendrecv", environment="other"))
@@ -246,6 +260,7 @@ def test_what_was_inconclusive_is_no_value_and_is_kept_beside(nights):
     assert told[4] == f"gige other IMB Sendrecv 4 ranks: inconclusive: {WHY}"
 
 
+@pytest.mark.slow
 def test_a_score_against_an_inconclusive_baseline_is_no_value(nights):
     nights.add(0)
     nights.add(1, change=disturbed(function="Sendrecv", environment="mpich"))
@@ -256,6 +271,7 @@ def test_a_score_against_an_inconclusive_baseline_is_no_value(nights):
     assert None not in one(found, Quantity.LATENCY, environment="other").values
 
 
+@pytest.mark.slow
 def test_what_an_earlier_netproof_stored_counts(nights):
     def earlier(rows):
         for row in rows["cases"]:

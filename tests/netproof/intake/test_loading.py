@@ -54,6 +54,7 @@ def test_json_that_is_none_or_too_much_is_refused(text, said):
         json_reading.json_value(text, "x")
 
 
+@pytest.mark.slow
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.text() | st.floats(-1e9, 1e9),

@@ -55,6 +55,7 @@ def noisy(random, sizes, launches, of_size, of_launch, kink=0.0, at=0):
     return spent * np.exp(random.normal(0, of_size, (launches, len(x))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [IMB, SIZES], ids=["IMB", "NetPIPE"])
 @pytest.mark.parametrize("launches", [3, 6, 9])
 def test_the_interval_of_launches_holds_the_bandwidth_in_95_of_100(sizes, launches):
@@ -68,6 +69,7 @@ def test_the_interval_of_launches_holds_the_bandwidth_in_95_of_100(sizes, launch
         assert 0.92 <= held / TRIES <= 0.99, (of_size, of_launch)
 
 
+@pytest.mark.slow
 def test_with_one_launch_the_pairs_of_its_sizes_hold_it():
     random = np.random.default_rng(1968)
     held = {7: 0, 4: 0}
@@ -103,6 +105,7 @@ def bent(sizes, spent):
     return found is not None and (found[0] > 0.1 or found[1] < -0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [IMB, SIZES], ids=["IMB", "NetPIPE"])
 @pytest.mark.parametrize("launches", [1, 3, 6])
 def test_a_noisy_line_is_hardly_ever_called_bent(sizes, launches):

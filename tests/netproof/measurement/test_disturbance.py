@@ -252,6 +252,7 @@ def test_a_rank_keeps_its_status_input_and_output(tmp_path):
     assert len(disturbance.loads(ERRORS, ran.stderr, job_files.cpu_by_node(ran.stderr))) == 1
 
 
+@pytest.mark.slow
 def test_a_rank_that_ends_before_its_shell_comes_to_run_again_is_told_whole(tmp_path):
     slow = {"BASH_FUNC_kill%%": '() { sleep 0.3; builtin kill "$@"; }'}
     ran = rank(tmp_path, "true", **slow)
@@ -266,6 +267,7 @@ def test_a_rank_that_a_signal_ended_says_so(tmp_path):
     assert rank(tmp_path, "./not-there").returncode == 127
 
 
+@pytest.mark.slow
 def test_what_a_rank_leaves_behind_does_not_hold_it_up(tmp_path):
     ran = rank(tmp_path, "sh", "-c", "sleep 30 >/dev/null 2>&1 & sleep 0.1")
     assert ran.returncode == 0
@@ -273,6 +275,7 @@ def test_what_a_rank_leaves_behind_does_not_hold_it_up(tmp_path):
     assert float(wall_s) < 10
 
 
+@pytest.mark.slow
 def test_a_rank_is_not_held_up_however_soon_it_ends(tmp_path):
     for seconds in (0, 0.001, 0.002, 0.005, 0.01, 0.02) * 8:
         ran = rank(tmp_path, "sleep", str(seconds))
@@ -281,6 +284,7 @@ def test_a_rank_is_not_held_up_however_soon_it_ends(tmp_path):
         assert float(wall_s) < 1.5
 
 
+@pytest.mark.slow
 def test_the_time_of_a_rank_is_that_of_its_program(tmp_path):
     ran = rank(tmp_path, "bash", "-c", "for ((i = 0; i < 200000; i++)); do :; done")
     watched = rank(tmp_path, "sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done")

@@ -31,6 +31,7 @@ def keys_of(value) -> set[str]:
     return set().union(*map(keys_of, value)) if isinstance(value, list) else set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [

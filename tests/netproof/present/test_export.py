@@ -39,6 +39,7 @@ def cases() -> dict[str, dict]:
     }
 
 
+@pytest.mark.slow
 def test_csv_has_every_row_and_column(stored, tmp_path):
     written, left_out = export(*stored, Format.CSV, tmp_path / "out")
     assert left_out == 0
@@ -108,6 +109,7 @@ def test_a_time_too_short_for_netpipe_is_no_zero():
         netpipe_text(Curve((8,), (0.001,), (8000.0,)), bidirectional=False)
 
 
+@pytest.mark.slow
 def test_gnuplot_plots_every_script(stored, tmp_path):
     written, _ = export(*stored, Format.NETPIPE, tmp_path / "out")
     scripts = [path for path in written if path.suffix == ".gp"]
@@ -120,6 +122,7 @@ def test_gnuplot_plots_every_script(stored, tmp_path):
         assert "intelmpi netpipe tcp" in script.with_suffix(".svg").read_text()
 
 
+@pytest.mark.slow
 def test_the_commands_find_the_store_by_the_environment(tmp_path):
     command = CliRunner(env={"NETPROOF_STORE": str(tmp_path / "store")})
     assert command.invoke(app, ["ingest", str(PASSED)]).exit_code == 0

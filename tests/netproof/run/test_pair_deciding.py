@@ -140,6 +140,7 @@ def launched(folder: Path) -> list[str]:
     return [line.split("\t")[0] for line in (folder / "launches.tsv").read_text().splitlines()[1:]]
 
 
+@pytest.mark.slow
 def test_one_process_decides_for_all_launches_of_a_job(folder: Path):
     ended = script(folder, plan.decider("netproof.run.pair_deciding", folder))
     told = folder / "decide.out"

@@ -63,6 +63,7 @@ def environment(folder: Path, name: str = MPICH.name) -> dict:
     return found
 
 
+@pytest.mark.slow
 def test_a_package_may_have_its_programs_in_other_folders_of_the_view(folder):
     path = folder / "common.yaml"
     text = path.read_text()
@@ -98,6 +99,7 @@ def test_kind_pmi_and_features_come_from_the_files(folder):
     assert found["features"] == ["mpi", "other", "imb", "netpipe-tcp", "netpipe-mpi", "osu"]
 
 
+@pytest.mark.slow
 def test_one_that_is_built_is_found_through_its_view_and_tells_of_its_build(folder):
     build(folder)
     found = environment(folder)
@@ -118,6 +120,7 @@ def test_one_that_is_built_is_found_through_its_view_and_tells_of_its_build(fold
     assert set(built["packages"]["mpich"]) >= {"spec", "compiler", "hash", "variants"}
 
 
+@pytest.mark.slow
 def test_the_sites_run_time_variables_are_the_environments(folder):
     build(folder)
     assert ["FI_PROVIDER", "tcp"] in environment(folder)["env_vars"]
@@ -127,6 +130,7 @@ def test_the_sites_run_time_variables_are_the_environments(folder):
     assert ["OMPI_MCA_mpi_yield_when_idle", "1"] in found["env_vars"]
 
 
+@pytest.mark.slow
 def test_a_path_in_the_project_is_absolute_in_a_variable(folder):
     path = folder / "site" / "debian12" / "packages.yaml"
     path.write_text(path.read_text().replace("FI_PROVIDER: tcp", "FI_PROVIDER_PATH: ${project}/x"))
@@ -143,6 +147,7 @@ def test_one_that_is_not_built_stays_and_says_what_to_do(folder):
     )
 
 
+@pytest.mark.slow
 def test_one_that_is_stale_stays_and_names_the_file_that_changed(folder):
     build(folder)
     path = folder / "compiler" / "gcc.yaml"
@@ -165,6 +170,7 @@ def test_an_external_that_is_gone_makes_stale(folder):
     assert spack.state(MPICH, folder).reason == "mpich@5.0.2 is not in /no/such/prefix any more"
 
 
+@pytest.mark.slow
 def test_a_program_that_dangles_makes_stale(folder):
     build(folder)
     program = spack.build_folder(MPICH, folder) / "view" / "bin" / "NPmpi"

@@ -115,6 +115,7 @@ def test_what_was_left_had_no_turn(store, tmp_path, owed):
     assert past(store, owed).tried[NETPIPE] == datetime(2026, 11, 1, 1)
 
 
+@pytest.mark.slow
 def test_what_was_never_measured_takes_what_the_like_takes(store, tmp_path, owed, whole):
     ingest(store, a_night(tmp_path, 1))
     known = past(store, owed)

@@ -70,6 +70,7 @@ def plain(stored: session.Session) -> list[dict]:
     return json.loads(json.dumps([dataclasses.asdict(result) for result in stored.results]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("report", [PASSED, FAULTY, SICK, RANGES], ids=lambda report: report.stem)
 def test_a_stored_session_is_the_one_that_the_report_had(store, report):
     done = ingest(store, report)
@@ -78,6 +79,7 @@ def test_a_stored_session_is_the_one_that_the_report_had(store, report):
     assert plain(there) == plain(reported)
 
 
+@pytest.mark.slow
 def test_the_fastest_rank_and_the_mean_are_kept_where_a_benchmark_prints_them(store):
     done = ingest(store, RANGES)
     with questions.connect(store) as connection:
@@ -97,6 +99,7 @@ def test_the_fastest_rank_and_the_mean_are_kept_where_a_benchmark_prints_them(st
     ]
 
 
+@pytest.mark.slow
 def test_a_session_that_was_stored_before_a_column_was_added_reads_as_before(store):
     """The newer one is first, whose columns a reader of many files would take for everyone's."""
     older, newer = ingest(store, SICK), ingest(store, RANGES)
@@ -118,6 +121,7 @@ def test_a_session_that_was_stored_before_a_column_was_added_reads_as_before(sto
     assert sorted(found) == sorted([(older.stored.name, False), (newer.stored.name, True)])
 
 
+@pytest.mark.slow
 def test_what_nodes_did_beside_a_launch_is_kept_and_can_be_asked_for(store, tmp_path):
     load = {
         **{"node": "gige-1", "machine": None, "cpus": 2, "wall_s": 1.5, "others_cpu_s": 0.9},
@@ -146,6 +150,7 @@ def test_what_nodes_did_beside_a_launch_is_kept_and_can_be_asked_for(store, tmp_
     assert switches == [(7,)]
 
 
+@pytest.mark.slow
 def test_what_it_costs_the_cpu_is_kept_and_can_be_asked_for(store, tmp_path):
     def change(document):
         measured = measured_test(document)["netproof_measured"]
@@ -192,6 +197,7 @@ def counted(**changes: int) -> dict:
     return {"nodes": [node], "names": [["tx_bytes", "rx_errs", "carrier_changes"]]}
 
 
+@pytest.mark.slow
 def test_what_the_network_counted_is_kept_and_can_be_asked_for(store, tmp_path):
     added = {
         "counters": counted(tx_bytes=7),
@@ -221,6 +227,7 @@ def test_what_the_network_counted_is_kept_and_can_be_asked_for(store, tmp_path):
     assert next_to == [("other", "gige-1", "rx_errs")]
 
 
+@pytest.mark.slow
 def test_a_crash_is_kept_and_its_report_reads_the_same_from_the_store(store, tmp_path):
     crash = {"launch": 1, "attempt": 2, "order": 7, "status": 139}
     crash |= {"nodes": ["gige-1", "gige-2"], "said": "Segmentation fault"}
@@ -237,6 +244,7 @@ def test_a_crash_is_kept_and_its_report_reads_the_same_from_the_store(store, tmp
     assert kept == [crash]
 
 
+@pytest.mark.slow
 def test_what_was_counted_while_a_launch_crashed_is_kept_and_followed(store, tmp_path):
     crash = {"launch": 1, "attempt": 1, "order": 7, "status": 139, "nodes": [], "said": ""}
     again = []
@@ -264,6 +272,7 @@ def test_what_was_counted_while_a_launch_crashed_is_kept_and_followed(store, tmp
     assert (row["node"], row["carrier_changes"]) == ("gige-1", 1 + 2 + 4 * len(again))
 
 
+@pytest.mark.slow
 def test_crashes_around_flagged_sizes_are_kept_and_counted_with_the_others(store, tmp_path):
     crash = {"launch": 2, "attempt": 1, "order": 7, "status": 139}
     crash |= {"nodes": ["gige-2"], "said": "Segmentation fault"}
@@ -290,6 +299,7 @@ def test_crashes_around_flagged_sizes_are_kept_and_counted_with_the_others(store
     assert sum(row["crashed"] for row in rows) == both
 
 
+@pytest.mark.slow
 def test_launches_next_to_others_are_kept_and_counted_as_their_environments(store, tmp_path):
     crash = {"launch": 2, "attempt": 1, "order": 7, "status": 139}
     crash |= {"nodes": ["gige-2"], "said": "Segmentation fault"}
@@ -347,6 +357,7 @@ def test_a_peer_that_cannot_be_one_is_refused(tmp_path, environment, sizes, why)
         ingest(Store.create(tmp_path / "store"), altered(tmp_path, change, SICK))
 
 
+@pytest.mark.slow
 def test_the_store_judges_nothing():
     parts = ("checksums", "columns", "folder", "ingest", "questions", "reading", "rows")
     imported = "; ".join(f"import netproof.store.{part}" for part in parts)
@@ -354,6 +365,7 @@ def test_the_store_judges_nothing():
     assert subprocess.run([sys.executable, "-c", asked], check=False).returncode == 0
 
 
+@pytest.mark.slow
 def test_a_store_of_old_sessions_alone_has_nulls_for_what_was_added(store):
     older = ingest(store, SICK).stored
     path = store.path(older) / "cases.parquet"
@@ -365,6 +377,7 @@ def test_a_store_of_old_sessions_alone_has_nulls_for_what_was_added(store):
     assert None not in nightly.column("peak_mb_s").to_pylist()
 
 
+@pytest.mark.slow
 def test_intervals_come_back_from_the_store(store):
     stored = ingest(store, SICK).stored
     found = [r.measured["landmarks"] for r in questions.load(store, stored).results if r.measured]
@@ -373,6 +386,7 @@ def test_intervals_come_back_from_the_store(store):
     assert all(one["intervals"] for one in found)
 
 
+@pytest.mark.slow
 def test_what_was_measured_again_has_rows_of_its_own(store):
     ingest(store, SICK)
     several = [entry for result in session.load(SICK).results for entry in result.again or ()]
@@ -384,6 +398,7 @@ def test_what_was_measured_again_has_rows_of_its_own(store):
     assert points == (sum(len(curve["sizes"]) for entry in several for curve in entry["launches"]),)
 
 
+@pytest.mark.slow
 def test_a_case_that_could_not_be_measured_again_has_its_faults(store, tmp_path):
     def lose(document):
         for test in document["runs"][0]["testcases"]:
@@ -398,6 +413,7 @@ def test_a_case_that_could_not_be_measured_again_has_its_faults(store, tmp_path)
     assert found == [(0, ["tcp.1: ended with status 1"])]
 
 
+@pytest.mark.slow
 def test_there_is_a_row_for_each_case_launch_and_size(store):
     done = ingest(store, FAULTY)
     results = [result for result in session.load(FAULTY).results if result.case]
@@ -419,6 +435,7 @@ def test_there_is_a_row_for_each_case_launch_and_size(store):
     assert done.measured == sum(result.measured is not None for result in results)
 
 
+@pytest.mark.slow
 def test_a_case_that_failed_has_its_reason_and_no_landmarks(store):
     ingest(store, FAULTY)
     with questions.connect(store) as connection:
@@ -430,6 +447,7 @@ def test_a_case_that_failed_has_its_reason_and_no_landmarks(store):
     assert "ended at its limit of 6 s" in row[2]
 
 
+@pytest.mark.slow
 def test_of_a_case_that_ran_twice_the_last_one_stands(store, tmp_path):
     def rerun(document):
         first = document["runs"][0]
@@ -446,6 +464,7 @@ def test_of_a_case_that_ran_twice_the_last_one_stands(store, tmp_path):
         assert connection.sql("select attempts, result from cases").fetchall() == [(2, "pass")] * 3
 
 
+@pytest.mark.slow
 def test_ingesting_twice_changes_nothing(store):
     assert ingest(store, PASSED).new
     before = content(store)
@@ -454,6 +473,7 @@ def test_ingesting_twice_changes_nothing(store):
     assert content(store) == before
 
 
+@pytest.mark.slow
 def test_another_report_of_a_stored_session_is_refused(store, tmp_path):
     ingest(store, PASSED)
     before = content(store)
@@ -592,6 +612,7 @@ def test_a_name_that_no_file_can_have_is_no_store_and_no_session(store, tmp_path
         judging.find(Path("x" * 300), store.folder)
 
 
+@pytest.mark.slow
 def test_a_report_that_may_not_be_read_is_refused_and_the_others_go_in(tmp_path, monkeypatch):
     # Root may read every file: that these may not be read is all that is made up.
     monkeypatch.setattr(os, "access", lambda *_, **__: False)
@@ -608,6 +629,7 @@ def test_a_report_without_a_test_case_is_refused(store, tmp_path):
         ingest(store, empty)
 
 
+@pytest.mark.slow
 def test_what_a_node_says_of_itself_cannot_command_the_terminal(tmp_path, capsys):
     def change(document):
         tests = document["runs"][0]["testcases"]
@@ -628,6 +650,7 @@ def test_a_folder_that_is_no_store_is_not_read(tmp_path):
         Store(tmp_path)
 
 
+@pytest.mark.slow
 def test_sessions_are_in_order_of_their_start_and_found_by_how_they_begin(store):
     for report in (PASSED, FAULTY):
         ingest(store, report)
@@ -649,6 +672,7 @@ def test_an_empty_month_hides_no_session(store):
     assert store.newest() == done.stored
 
 
+@pytest.mark.slow
 def test_several_systems_share_a_store(store, tmp_path):
     def elsewhere(document):
         document["session_info"]["uuid"] = "0" * 8 + "-0000-4000-8000-" + "0" * 12
@@ -666,6 +690,7 @@ def test_several_systems_share_a_store(store, tmp_path):
     assert sorted(counted) == [("other", 3), ("testbed", 3)]
 
 
+@pytest.mark.slow
 def test_a_damaged_file_of_the_store_is_named(store):
     done = ingest(store, PASSED)
     path = store.path(done.stored) / "curves.parquet"
@@ -676,6 +701,7 @@ def test_a_damaged_file_of_the_store_is_named(store):
         following.nightly(store, [done.stored], None)
 
 
+@pytest.mark.slow
 def test_session_extras_are_labels(store, tmp_path):
     report = altered(tmp_path, lambda document: document["session_info"].update(kernel="6.1"))
     ingest(store, report)
@@ -683,6 +709,7 @@ def test_session_extras_are_labels(store, tmp_path):
         assert connection.sql("select labels['kernel'] from sessions").fetchall() == [("6.1",)]
 
 
+@pytest.mark.slow
 def test_any_reader_of_parquet_reads_it(store):
     import pyarrow.dataset as ds
 
@@ -708,6 +735,7 @@ def test_the_documentation_has_every_table_and_column():
         assert f"| `{column}` | {meaning} |" in text
 
 
+@pytest.mark.slow
 def test_what_a_session_left_is_stored(store, tmp_path):
     left = {"why": "partition gige is DOWN", "planned": False}
 

@@ -21,6 +21,8 @@ from netproof.store.tables import TABLES
 from netproof.verdict import kept
 from netproof.verdict.keeping import ingest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[3]
 SICK, PASSED = (ROOT / "tests" / "data" / "sessions" / f"{n}.json" for n in ("sick", "passed"))
 
@@ -47,7 +49,6 @@ def test_a_sound_store_is_verified(stored):
     assert (status, said) == (0, "1 sessions: 1 verified, 0 unverified, 0 damaged")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [*(f"{table}.parquet" for table in TABLES), VERDICT, checksums.NAME]
 )
@@ -63,7 +64,6 @@ def test_a_flipped_bit_in_any_file_is_named(stored, name):
         kept.of_session(questions.load(store, session), store, session)
 
 
-@pytest.mark.slow
 def test_300_flips_and_cuts_are_found_and_named(tmp_path):
     found = store_flips.run(tmp_path, [SICK], tries=300, seed=20061)
     assert sum(one.tries for one in found) == 300
@@ -121,7 +121,6 @@ def test_a_session_that_lost_its_checksums_is_no_older_one(stored):
         questions.load(store, session)
 
 
-@pytest.mark.slow
 def test_a_session_of_before_there_were_checksums_is_read_and_said_to_be_unverified(
     stored, monkeypatch
 ):

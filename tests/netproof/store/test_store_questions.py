@@ -106,6 +106,7 @@ def test_landmarks_of_a_night_are_those_of_the_reports(store):
                 assert row[name] == getattr(case.landmarks, name)
 
 
+@pytest.mark.slow
 def test_scores_are_those_of_the_criteria(store):
     newest = store.newest()
     cases = measured(store, newest)
@@ -125,6 +126,7 @@ def test_scores_are_those_of_the_criteria(store):
         assert tuple(row["score_sizes"]) == common
 
 
+@pytest.mark.slow
 def test_a_case_that_the_criteria_cannot_judge_has_no_score(tmp_path):
     def stopped_clock(document):
         for test in document["runs"][0]["testcases"]:
@@ -177,6 +179,7 @@ def test_a_store_without_sessions_says_so(tmp_path):
         store.newest()
 
 
+@pytest.mark.slow
 def test_the_report_that_was_stored_is_not_needed_any_more(tmp_path):
     path = report(tmp_path, 1)
     reported = session.load(path)

@@ -23,6 +23,8 @@ from netproof.store.folder import INCOMING
 from netproof.verdict import kept
 from netproof.verdict.keeping import ingest
 
+pytestmark = pytest.mark.slow
+
 PASSED = Path(__file__).resolve().parents[2] / "data" / "sessions" / "passed.json"
 KILLS = 120
 MOST_TRIALS = 600
@@ -142,7 +144,6 @@ def seconds_of(writers: Writers, store: Path, brought: list[Path]) -> float:
     return time.monotonic() - started
 
 
-@pytest.mark.slow
 def test_killed_at_random_moments_the_store_is_as_before_or_complete(tmp_path, writers, whole):
     coming, store = reports(tmp_path, 5), tmp_path / "store"
     run(coming[:2], store)
@@ -169,7 +170,6 @@ def test_killed_at_random_moments_the_store_is_as_before_or_complete(tmp_path, w
     assert sessions(store) == whole
 
 
-@pytest.mark.slow
 def test_killed_before_each_step_that_reaches_the_disk_the_store_is_as_before_or_complete(
     tmp_path, writers, whole
 ):
@@ -193,7 +193,6 @@ def test_killed_before_each_step_that_reaches_the_disk_the_store_is_as_before_or
     assert outcomes[-2:] == [1, 1]
 
 
-@pytest.mark.slow
 def test_killed_while_the_store_is_made_it_can_be_made_again(tmp_path, writers):
     (report,) = reports(tmp_path, 1)
     for step in (1, 2, 3):
@@ -204,7 +203,6 @@ def test_killed_while_the_store_is_made_it_can_be_made_again(tmp_path, writers):
         assert len(Store(store).sessions()) == 1
 
 
-@pytest.mark.slow
 def test_what_killed_writers_left_is_removed_after_a_day(tmp_path, writers):
     first, second = reports(tmp_path, 2)
     store = tmp_path / "store"
@@ -221,7 +219,6 @@ def test_what_killed_writers_left_is_removed_after_a_day(tmp_path, writers):
     assert not left.exists()
 
 
-@pytest.mark.slow
 def test_of_two_writers_at_once_both_are_in(tmp_path, whole):
     coming, store = reports(tmp_path, 5), tmp_path / "store"
     several = [Writers(), Writers()]
@@ -264,7 +261,6 @@ def small_disk(tmp_path) -> Iterator[Path]:
     subprocess.run(["umount", disk], check=True)
 
 
-@pytest.mark.slow
 def test_a_full_disk_loses_nothing_that_was_there(tmp_path, whole, small_disk):
     coming, store = reports(tmp_path, 5), small_disk / "store"
     assert run(coming[:1], store) == 0

@@ -83,12 +83,14 @@ def test_what_is_as_good_is_named_with_how_far_it_may_be_behind():
     assert 0 <= best.as_good[other] < 0.1
 
 
+@pytest.mark.slow
 def test_of_a_setting_that_changes_nothing_nothing_is_recommended():
     found = [tuned(made(seed=seed)).recommended for seed in range(200)]
     # One in twenty may be; four standard errors of so many.
     assert sum(one is not None for one in found) <= 200 * 0.05 + 4 * (200 * 0.05 * 0.95) ** 0.5
 
 
+@pytest.mark.slow
 def test_a_planted_best_is_recommended_in_nine_of_ten():
     right = 0
     for seed in range(100):

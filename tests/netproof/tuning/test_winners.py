@@ -64,6 +64,7 @@ def test_what_cannot_be_told_apart_from_the_winner_is_named():
     assert 0 <= row.as_good[other] < 0.2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", [VALUES[:1], VALUES[:2], VALUES])
 @pytest.mark.parametrize("own", [0.0, 0.1])
 @pytest.mark.parametrize("wild", [1.0, 4.0])

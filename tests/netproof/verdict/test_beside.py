@@ -154,6 +154,7 @@ def test_beside_the_store_scores_are_those_of_measuring_both(tmp_path):
         assert one.score().interval == expected[one.case.key()].interval
 
 
+@pytest.mark.slow
 def test_sentences_say_of_which_day_the_other_side_is(tmp_path):
     store = store_of(tmp_path, report(tmp_path, "old", "gige", -3))
     verdict = judged(report(tmp_path, "new", "fast-ethernet"), store).verdict
@@ -172,6 +173,7 @@ def test_sentences_say_of_which_day_the_other_side_is(tmp_path):
     assert any(f"(switch gige, of {day})" in why for why in envelopes)
 
 
+@pytest.mark.slow
 def test_what_is_borrowed_is_not_judged_and_not_counted(tmp_path):
     store = store_of(tmp_path, report(tmp_path, "old", "gige", -3))
     new = report(tmp_path, "new", "fast-ethernet")
@@ -281,6 +283,7 @@ def test_against_another_switch_the_nodes_of_each_are_those_of_its_own_session(t
     assert differing(compared) == {"kernel": (("6.1.0-25",), ("6.1.0-27",))}
 
 
+@pytest.mark.slow
 def test_versions_that_one_session_does_not_know_mark_nothing(tmp_path):
     known = made_with("0.0.9", "6.1.0-25", "1.0", "aaa")
     store = store_of(tmp_path, report(tmp_path, "old", "gige", -3, known))
@@ -288,6 +291,7 @@ def test_versions_that_one_session_does_not_know_mark_nothing(tmp_path):
     assert {one.marks for one in judged(unknown, store).verdict.beside.cases} == {()}
 
 
+@pytest.mark.slow
 def test_what_no_session_has_is_said(tmp_path):
     store = store_of(tmp_path, report(tmp_path, "old", "gige", -3, only("mpich")))
     result = judged(report(tmp_path, "new", "fast-ethernet", 0, only("mpich")), store)
@@ -298,6 +302,7 @@ def test_what_no_session_has_is_said(tmp_path):
     assert {case.environment for case in result.verdict.beside.not_found} >= {"openmpi4"}
 
 
+@pytest.mark.slow
 def test_functions_of_a_baseline_that_is_nowhere_are_counted_once(tmp_path):
     def left(tests: list[dict]) -> None:
         for test in tests:
@@ -317,6 +322,7 @@ def test_functions_of_a_baseline_that_is_nowhere_are_counted_once(tmp_path):
     assert "has no session in which it passed" in without[1]
 
 
+@pytest.mark.slow
 def test_what_a_run_left_for_another_night_is_taken_from_the_store(tmp_path):
     def left(tests: list[dict]) -> None:
         for test in tests:
@@ -349,6 +355,7 @@ def test_a_damaged_session_is_said_and_the_next_one_taken(tmp_path):
     assert newest.name not in {one.session for one in result.verdict.beside.cases}
 
 
+@pytest.mark.slow
 def test_a_session_is_never_beside_itself(tmp_path):
     new = report(tmp_path, "new", "fast-ethernet")
     store = store_of(tmp_path, new)
@@ -420,4 +427,4 @@ def test_what_was_disturbed_or_inconclusive_is_no_good_result(tmp_path):
     store = store_of(tmp_path, older, report(tmp_path, "newer", "gige", -2, unsettled))
     found = judged(report(tmp_path, "new", "fast-ethernet"), store).verdict.beside.cases
     dates = {one.case.function: one.date for one in found}
-    assert dates["Sendrecv"] == dates["Barrier"] < dates["tcp"]
+    assert dates["Sendrecv"] == dates["Barrier"] < dates["mpi"]

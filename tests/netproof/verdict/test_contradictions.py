@@ -197,6 +197,7 @@ def judged(*, of: str = NAME, report: Path = BOTH):
     return verdict, next(one for one in verdict.cases if str(one.case) == of)
 
 
+@pytest.mark.slow
 def test_references_are_judged_anew_and_a_difference_is_said(references):
     references("[0, null, null, us]")
     verdict, case = judged()
@@ -213,6 +214,7 @@ def test_references_are_judged_anew_and_a_difference_is_said(references):
     assert NAME in note
 
 
+@pytest.mark.slow
 def test_a_known_fault_stays_expected_and_one_that_is_mended_fails(references):
     references("[$xfail, 'ticket 4711', [1, null, 0.5, us]]")
     verdict, case = judged()
@@ -225,6 +227,7 @@ def test_a_known_fault_stays_expected_and_one_that_is_mended_fails(references):
     assert "was expected to fail: ticket 4711; the entry has to go" in case.faults[0]
 
 
+@pytest.mark.slow
 def test_a_case_that_failed_by_references_of_then_can_pass_now(references, tmp_path):
     document = json.loads(BOTH.read_text())
     for test in document["runs"][0]["testcases"]:
@@ -239,6 +242,7 @@ def test_a_case_that_failed_by_references_of_then_can_pass_now(references, tmp_p
     assert any(" now passed, and failed by those" in note for note in verdict.notes)
 
 
+@pytest.mark.slow
 def test_what_references_do_not_name_fails(references, tmp_path):
     references("[0, null, null, us]")
     path = tmp_path / "references" / "testbed.yaml"

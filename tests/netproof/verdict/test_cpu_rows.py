@@ -77,6 +77,7 @@ def test_what_is_not_known_is_counted_by_its_reason(tmp_path):
     assert why == NO_STARTS
 
 
+@pytest.mark.slow
 def test_the_finding_says_whether_starting_and_ending_is_in_it(tmp_path):
     told = {}
     for name, path in (

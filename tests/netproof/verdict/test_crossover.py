@@ -13,6 +13,8 @@ from netproof.verdict.crossover import Crossover, crossovers
 from netproof.verdict.judged import Judged, Verdict
 from netproof.verdict.subject import Ruling
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ROOT / "tests" / "data" / "sessions"
 

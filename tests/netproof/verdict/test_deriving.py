@@ -152,6 +152,7 @@ def found(
 
 
 class TestCommand:
+    @pytest.mark.slow
     def test_shows_a_diff_and_changes_nothing(self, here):
         before = (here / "testbed.yaml").read_bytes()
         status, out, err = baseline(*RECORDED)
@@ -162,6 +163,7 @@ class TestCommand:
         assert "nothing is written; --write changes testbed.yaml" in err
         assert (here / "testbed.yaml").read_bytes() == before
 
+    @pytest.mark.slow
     def test_writes_what_reframe_then_finds_for_that_case_and_no_other(self, here):
         file = here / "testbed.yaml"
         before = {
@@ -178,6 +180,7 @@ class TestCommand:
         assert {place: found(file, *place) for place in before} == before
         assert found(file, check="NetpipeTcp")["peak_mb_s"] == [114.13, -0.1, 0.1, "MB/s"]
 
+    @pytest.mark.slow
     def test_the_same_sessions_again_change_nothing_more(self, here):
         baseline(*RECORDED, "--write")
         status, out, err = baseline(*RECORDED, "--write")
@@ -185,6 +188,7 @@ class TestCommand:
         assert "0 entries change" in err
         assert "testbed.yaml stays as it is" in err
 
+    @pytest.mark.slow
     def test_a_spread_above_the_limit_is_said_and_its_entry_stays(self, here):
         _, _, err = baseline(*RECORDED, "--write")
         assert (
@@ -197,10 +201,12 @@ class TestCommand:
         entries = found(here / "testbed.yaml", check="NetpipeTcp")
         assert entries["latency_us"] == [30.55, -0.942, 0.942, "us"]
 
+    @pytest.mark.slow
     def test_a_floor_is_the_least_tolerance(self, here):
         baseline(*RECORDED, "--write", "--floor", "0.3")
         assert found(here / "testbed.yaml")["latency_us"] == [6.195, -0.3, 0.3, "us"]
 
+    @pytest.mark.slow
     def test_the_time_at_each_size_only_if_asked_for(self, here):
         assert "time_us_" not in baseline(*RECORDED)[1]
         assert "time_us_65536: [" in baseline(*RECORDED, "--per-size")[1]
@@ -242,6 +248,7 @@ class TestBoundsThatStand:
 
         return put
 
+    @pytest.mark.slow
     def test_a_tighter_one_is_kept_and_said(self, standing):
         file = standing("[6.2, null, 0.05, us]")
         status, _, err = baseline(*RECORDED, "--write", "--system", "testbed:gige")
@@ -288,6 +295,7 @@ class TestBoundsThatStand:
 
 
 class TestCasesThatMakeNone:
+    @pytest.mark.slow
     def test_a_case_that_failed_in_one_session(self, here):
         def fail(number, testcases):
             if number == 2:
@@ -312,6 +320,7 @@ class TestCasesThatMakeNone:
         assert "6.195" not in out
         assert "10 cases, 1 of them without references" in err
 
+    @pytest.mark.slow
     def test_a_case_that_was_measured_in_another_configuration(self, here):
         def renew(number, testcases):
             if number == 2:

@@ -275,7 +275,7 @@ class TestAcross:
         assert tuple(sorted((*red.sizes(), *open_.sizes()))) == sizes
         assert f"; so it is at {len(red.sizes())} sizes: 4096, 6144, 12288, " in red.why
         # Where the launches of the sick switch are far apart, more of them have to tell.
-        assert open_.sizes() == (8192, 65536, 524288)
+        assert open_.sizes() == (8192, 24576, 65536, 524288)
 
     def test_where_it_is_red_it_says_with_whom_it_was_compared(self, sick):
         bad = slower(sick["mpich tcp"], 25, "openmpi4")

@@ -30,6 +30,8 @@ from netproof.verdict import judging, kept
 from netproof.verdict import verdict as judging_anew
 from netproof.verdict.keeping import ingest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[3]
 SESSIONS = ROOT / "tests" / "data" / "sessions"
 RECORDED = ROOT / "tests" / "data" / "jobs" / "pairs"
@@ -119,7 +121,6 @@ def insist_on_the_same(read: session.Session) -> judging.JudgedSession:
     return by_store
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", WHOLE)
 def test_a_kept_verdict_is_byte_for_byte_what_judging_gives(store, name):
     insist_on_the_same(questions.opened(store, stored(store, name)))
@@ -202,7 +203,6 @@ def lenient(monkeypatch) -> None:
     monkeypatch.setattr(judging.site, "gather", gather)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "faults", "status"),
     [
@@ -235,7 +235,6 @@ def test_rounds_of_pairs_are_kept_with_what_they_accuse(
         assert any("fast-ethernet" in fault for fault in by_store.verdict.faults)
 
 
-@pytest.mark.slow
 def test_rounds_beside_other_work_stay_undecided(store, site):
     by_store = insist_on_the_same(questions.opened(store, ingest(store, with_pairs(site)).stored))
     assert "something else ran beside" in by_store.verdict.undecided[0]
@@ -258,7 +257,6 @@ OF_PAIRS: dict[str, Callable[[dict[str, Any]], object]] = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("change", OF_PAIRS.values(), ids=OF_PAIRS)
 def test_a_kept_verdict_that_lacks_a_part_or_its_fault_is_an_error(
     store, site, monkeypatch, change
@@ -276,7 +274,6 @@ def test_a_kept_verdict_that_lacks_a_part_or_its_fault_is_an_error(
         judging.judge_session(questions.opened(store, place))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("extras", "told"),
     [
@@ -450,7 +447,6 @@ def test_a_session_of_before_verdicts_were_kept_is_judged_when_it_is_opened(stor
     assert not check(store, place).faults
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("at", [0.1, 0.5, 0.95])
 def test_a_damaged_verdict_is_named_and_never_used(store, at):
     place = stored(store)

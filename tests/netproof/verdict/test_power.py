@@ -42,6 +42,7 @@ def one_way(of: Examined, protocol: str = "tcp"):
     )
 
 
+@pytest.mark.slow
 def test_the_stated_change_fails_and_the_next_milder_one_passes(repeated):
     stated = 0
     for case in repeated.cases[:6]:
@@ -57,6 +58,7 @@ def test_the_stated_change_fails_and_the_next_milder_one_passes(repeated):
     assert stated
 
 
+@pytest.mark.slow
 def test_how_sure_it_is_takes_several_launches(repeated):
     case = one_way(repeated)
     found = repeated.power(case)
@@ -70,6 +72,7 @@ def test_how_sure_it_is_takes_several_launches(repeated):
         assert all(one.sure is None for one in alone.smallest)
 
 
+@pytest.mark.slow
 def test_a_reference_on_the_latency_makes_a_longer_one_fail(repeated):
     case = one_way(repeated)
     found = {one.change: one for one in repeated.power(case).smallest}

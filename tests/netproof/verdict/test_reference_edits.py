@@ -24,6 +24,7 @@ def reframes(text: str, check: str, case: Case) -> dict:
 
 @pytest.mark.parametrize("system", SHIPPED)
 class TestEdited:
+    @pytest.mark.slow
     @settings(max_examples=8, deadline=None)
     @given(data=st.data())
     def test_whatever_is_edited_reframe_finds_it_and_all_else_as_before(self, system, data):
@@ -45,6 +46,7 @@ class TestEdited:
         )
         assert [comment for comment in after if comment in before] == before
 
+    @pytest.mark.slow
     def test_what_was_written_can_be_edited_again_in_place(self, system, file):
         references = ReferenceFile(SHIPPED[system])
         once = edited(references, dict.fromkeys(PLACES[system], NEW))

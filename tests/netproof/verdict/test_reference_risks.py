@@ -69,6 +69,7 @@ def of(several, references, margin=0.2):
     }, without
 
 
+@pytest.mark.slow
 def test_a_bound_has_a_curve_and_a_landmark_without_one_only_a_plan(several, references):
     found, _ = of(several, references)
     latency = found["latency_us"]
@@ -80,6 +81,7 @@ def test_a_bound_has_a_curve_and_a_landmark_without_one_only_a_plan(several, ref
     assert found["peak_mb_s"].plan is not None
 
 
+@pytest.mark.slow
 def test_sessions_that_differ_scatter_between_sessions(several, references):
     latency = of(several, references)[0]["latency_us"]
     assert 0.5 < latency.scatter.between < 2
@@ -87,6 +89,7 @@ def test_sessions_that_differ_scatter_between_sessions(several, references):
     assert latency.plan.sessions > 1
 
 
+@pytest.mark.slow
 def test_a_case_that_a_session_lacks_has_a_reason(several, references):
     results = tuple(
         one for one in several[2].results if one.case and one.case.function != "PingPong"

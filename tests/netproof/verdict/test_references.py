@@ -21,6 +21,7 @@ class TestLookedUp:
             assert references.find(*place) == looked_up(read, *place)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "said"),
     [

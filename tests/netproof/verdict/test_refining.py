@@ -170,6 +170,7 @@ def test_nothing_changes_where_the_site_refines_nothing(name):
         ]
 
 
+@pytest.mark.slow
 def test_every_benchmark_s_curves_are_looked_at_alike():
     """Of a case that is red by a flag too, only other places than the flag's."""
     for one in cases("two-switches.json") + cases("sick.json"):

@@ -88,6 +88,7 @@ class TestPlan:
         assert 1 - risk.simulated(plan, 1.0, scattering, seed=1) <= most
         assert risk.simulated(plan, worse, scattering, seed=2) <= most
 
+    @pytest.mark.slow
     def test_one_session_fewer_would_risk_more(self):
         scattering = Scatter(0.05, 0.05, 10, 30)
         plan = risk.plan(scattering, 0.05, launches=3)

@@ -176,6 +176,7 @@ class TestCommand:
         assert ran.exit_code in (0, 1), ran.output
         return ran.output
 
+    @pytest.mark.slow
     def test_one_line_stands_for_what_the_sessions_before_had(self, written):
         *_, newest = [written(number) for number in range(4)]
         for command in ("verdict", "show"):
@@ -197,14 +198,17 @@ class TestCommand:
         ]
         assert levels == ["warn"]
 
+    @pytest.mark.slow
     def test_sessions_that_came_later_are_not_before(self, written):
         paths = [written(number) for number in range(4)]
         assert WARNED in self.said("verdict", paths[2])
 
+    @pytest.mark.slow
     def test_none_is_folded_where_the_user_wants_each(self, written):
         *_, newest = [written(number) for number in range(4)]
         assert WARNED in self.said("verdict", newest, "--fold", 0)
 
+    @pytest.mark.slow
     def test_a_session_that_cannot_be_read_is_not_known_to_have_warned(self, written, tmp_path):
         paths = [written(number) for number in range(5)]
         paths[2].write_text("{")
@@ -212,6 +216,7 @@ class TestCommand:
         assert WARNED in said
         assert "not compared with an earlier session: " in said
 
+    @pytest.mark.slow
     def test_what_an_earlier_session_measured_may_be_damaged(self, written):
         paths = [written(number) for number in range(4)]
         document = json.loads(paths[1].read_text())
@@ -225,6 +230,7 @@ class TestCommand:
         assert WARNED in said
         assert "not compared with an earlier session: " in said
 
+    @pytest.mark.slow
     def test_a_session_of_a_store_has_those_that_the_store_has(self, written, tmp_path):
         folder = tmp_path / "store"
         store = Store.create(folder)

@@ -93,6 +93,7 @@ def test_a_failure_has_its_reasons(faulty):
     assert "Barrier.1 was ended at its limit of 6 s" in barrier.get("message")
 
 
+@pytest.mark.slow
 def test_a_criterion_that_fails_is_a_failure():
     sick = session.load(RECORDED / "sick.json")
     failing = [why for one in judged(sick).verdict.cases for why in one.said(Level.FAIL)]
@@ -160,6 +161,7 @@ def test_the_headline_says_what_came_of_the_night(passed, faulty):
     )
 
 
+@pytest.mark.slow
 def test_a_failure_counts_before_what_could_not_be_judged(passed, faulty):
     assert night_of(passed).status == PASSED
     assert night_of(passed, faults=["/store: is full"]).status == CANNOT_JUDGE
@@ -185,6 +187,7 @@ def test_of_very_many_sentences_the_first_are_told_and_the_others_counted(passed
     assert "WORSE and 30 more, in the report" in told
 
 
+@pytest.mark.slow
 def test_a_hook_that_does_not_end_is_ended_with_all_that_it_began(monkeypatch, tmp_path):
     monkeypatch.setattr(command, "HOOK_S", 0.5)
     late = tmp_path / "late"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
+
 from netproof.present.html import content, figures
 from netproof.present.html.content import CaseState
 from netproof.present.html.layers import MARKS
@@ -14,6 +16,7 @@ def _group(judged, name):
     return next(group for group in content.groups(judged.verdict) if group.name == name)
 
 
+@pytest.mark.slow
 def test_bands_that_would_hide_each_other_are_shown_one_at_a_time(judge):
     judged = judge("two-switches.json")
     few = figures.of_time(_group(judged, "imb-sendrecv-2-ranks"), judged.matrix)

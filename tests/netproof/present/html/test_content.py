@@ -40,10 +40,10 @@ def test_the_sentence_counts_every_case_once(two_switches):
     for one in two_switches.verdict.cases:
         state = content.state_of(one)
         counts[state] = counts.get(state, 0) + 1
-    assert counts == {CaseState.PASSED: 23, CaseState.INCONCLUSIVE: 1, CaseState.ABSENT: 100}
+    assert counts == {CaseState.PASSED: 22, CaseState.INCONCLUSIVE: 2, CaseState.ABSENT: 100}
     found = count_of(two_switches.verdict)
-    assert (found.passed, found.inconclusive, found.not_run) == (23, 1, 100)
-    assert outcome(found) == "23 of 124 cases passed, 1 inconclusive, 100 did not run"
+    assert (found.passed, found.inconclusive, found.not_run) == (22, 2, 100)
+    assert outcome(found) == "22 of 124 cases passed, 2 inconclusive, 100 did not run"
 
 
 def test_a_case_is_as_bad_as_the_worst_that_was_ruled(sick):
@@ -133,6 +133,7 @@ def test_a_configuration_alone_has_no_envelope_and_is_told_so(judge):
     assert figures.ALONE in figure.told
 
 
+@pytest.mark.slow
 def test_where_links_differ_the_chart_says_what_a_time_is_held_against(two_switches, judge):
     def told(judged, name):
         return figures.of_time(_group(judged, name), judged.matrix).told
@@ -174,6 +175,7 @@ def test_a_size_between_those_of_the_curve_is_marked_where_it_was_measured_again
     assert min(times) <= row["time_us"] <= max(times)
 
 
+@pytest.mark.slow
 def test_all_sizes_above_the_envelope_are_marked_not_just_the_worst(tmp_path, judge):
     document = json.loads(TWO_SWITCHES.read_text())
     slow = []

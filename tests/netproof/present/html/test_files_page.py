@@ -21,6 +21,7 @@ def page(*paths: Path, compared: bool = False) -> str:
     return html.unescape(pages.page(files.judge(paths), SCRIPTS, compared=compared))
 
 
+@pytest.mark.slow
 def test_a_healthy_file_has_its_verdict_its_table_and_its_chart():
     text = page(TCP)
     assert "1 of 1 curves passed" in text

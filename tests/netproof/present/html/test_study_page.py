@@ -47,6 +47,7 @@ def page(gathered, name, sweeps=(), **not_swept):
     return study, study_page.page(gathered, study, sweeps, why, ("a.js",))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", literature.names())
 def test_every_study_has_a_page_with_its_parts_in_their_order(gathered, name):
     study, made = page(gathered, name)
@@ -74,6 +75,7 @@ def test_what_a_study_compares_by_scores_is_drawn_with_its_intervals(gathered):
     assert all(row["low"] <= row["score"] <= row["high"] for row in rows)
 
 
+@pytest.mark.slow
 def test_a_sweep_that_was_measured_stands_in_its_part(gathered):
     _, made = page(gathered, "e325-opteron", [swept()])
     part = made[made.index("<h2>Socket buffers</h2>") : made.index("<h2>Interrupt coalescing</h2>")]

@@ -81,7 +81,7 @@ def test_what_speaks_against_comparing_stands_on_the_page(tmp_path, stored):
     document["session_info"]["time_start_unix"] += 3 * 86400
     new.write_text(json.dumps(document))
     pages = written(tmp_path, str(new), "--system", "testbed:fast-ethernet", *beside)
-    assert "(3 days before): 6 cases of session" in pages["switch-fast-ethernet.html"]
+    assert "(3 days before): 5 cases of session" in pages["switch-fast-ethernet.html"]
     for name in ("switch-fast-ethernet.html", "index.html"):
         assert "3 days older, and 0 are allowed" in pages[name]
 
