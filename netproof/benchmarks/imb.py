@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from netproof.benchmarks.imb_payload import CROSSING, window
+from netproof.benchmarks.imb_payload import CROSSING, DEFAULT_WINDOW, window
 from netproof.benchmarks.imb_reading import is_one, read
 from netproof.benchmarks.imb_tables import MESSAGE_RATE, ImbOutput
 from netproof.benchmarks.interface import (
@@ -63,6 +63,8 @@ class Imb(MpiBenchmark):
     pairs_function = "PingPong"
     sizes = ListedSizes
     several_pairs = ("-multi", "1")
+    stream_function = "Uniband"
+    stream_window = DEFAULT_WINDOW
     arguments_meaning = "further arguments of IMB-MPI1, for instance its time limits"
     few_calls = ("-iter", "10")
     functions = (
@@ -145,14 +147,14 @@ class Imb(MpiBenchmark):
             sent[row.size] += crossing * row.repetitions
         return sent
 
-    def read_pairs(self, text: str, path: str, pairs: int) -> list[Curve]:
+    def read_pairs(self, text: str, path: str, function: str, pairs: int) -> list[Curve]:
         """The tables of ``-multi 1``, or the one of a single pair."""
         tables = read(text, path).tables
         expected = [None] if pairs == 1 else list(range(pairs))
         if [table.group for table in tables] != expected or any(
-            table.function != self.pairs_function for table in tables
+            table.function != function for table in tables
         ):
-            reason = f"{self.pairs_function} of {pairs} pairs was asked for, and is not there"
+            reason = f"{function} of {pairs} pairs was asked for, and is not there"
             raise ParseError(path, 0, "", reason)
         return [table.curve() for table in tables]
 

@@ -51,18 +51,22 @@ def _accused(view: PartitionView, accusation: Accusation) -> Place:
 
 
 def of_directions(view: PartitionView, found: Sequence[Evidence]) -> list[Evidence]:
-    """Of nodes that pairs accuse, the direction that streams between two nodes tell.
+    """Of nodes that pairs accuse, the direction that streams tell.
 
-    PingPong's time has both directions in halves, so of a share of the rate ``both``, and one
-    of ``known`` in one direction, the other direction has 1 / (2 / both - 1 / known).
+    Those of the rounds themselves, which are made for that; where there are none of a node, those
+    of cases between two nodes. PingPong's time has both directions in halves, so of a share of the
+    rate ``both``, and one of ``known`` in one direction, the other has 1 / (2 / both - 1 / known).
     """
     fine = 1 - view.site.pair_settings().accusation().slower
-    told = []
+    told = list(_of_rounds(view, found))
+    asked = frozenset[str]().union(*(one.streamed() for one in view.pairs))
     for one in found:
         rate = next((effect for effect in one.effects if effect.quantity is Quantity.RATE), None)
         if one.kind is not Kind.NODE or one.alternatives or rate is None:
             continue
         (node,) = one.place.nodes
+        if node in asked:
+            continue
         shares = list(_streams(view, node))
         for sends in (True, False):
             known = [share for from_it, share in shares if from_it is sends]
@@ -91,6 +95,32 @@ def of_directions(view: PartitionView, found: Sequence[Evidence]) -> list[Eviden
             )
             break
     return told
+
+
+def _of_rounds(view: PartitionView, found: Sequence[Evidence]) -> Iterator[Evidence]:
+    """The direction in which an accused node is slow, by the streams of its rounds."""
+    places = {
+        (one.environment, one.place.nodes): one.place
+        for one in found
+        if one.source is Source.PAIRS and one.kind is Kind.NODE and not one.alternatives
+    }
+    for pairs in view.pairs:
+        for one in pairs.slow_ways(view.site.pair_settings(), view.site.settings().disturbance):
+            environment = pairs.rounds.environment
+            place = places.get((environment, (one.node,)))
+            if place is not None:
+                yield Evidence(
+                    Source.PAIRS,
+                    Sign.ONE_WAY,
+                    place,
+                    f"only what {one.node} {one.way} is slow: {one.effect}; what it"
+                    f" {one.way.other}: {one.rest} (streams, {environment})",
+                    Sure.STATISTICAL,
+                    "streams go one way, and those of cleared nodes were measured with them",
+                    environment,
+                    (one.effect,),
+                    setting=one.way.value,
+                )
 
 
 def _streams(view: PartitionView, node: str) -> Iterator[tuple[bool, float]]:

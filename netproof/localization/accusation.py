@@ -32,6 +32,7 @@ from netproof.localization.observations import PairObservation, Quantity
 from netproof.localization.pair_table import PairTable, table_of
 from netproof.localization.posterior import Posterior, tails
 from netproof.localization.searching import (
+    LEAST_ROUNDS,
     Explanation,
     Kind,
     Search,
@@ -131,7 +132,7 @@ def judge_table(
         if thing.kind is Kind.NODE and cleared[thing.nodes[0]]:
             continue
         where = posterior(explanation, thing)
-        if where is not None and _slow(where, thing, explanation, scatter, levels, counts):
+        if where is not None and _slow(thing, explanation, scatter, levels, counts):
             effect = _effect(where, thing, explanation, quantity)
             accused.append(Accused(thing, effect, _alternatives(search, explanation, thing)))
     suspects = _suspects(explanation, estimates, errors, cleared, counts)
@@ -222,7 +223,6 @@ def _scatter(explanation: Explanation, standard: Floats, counts: float) -> float
 
 
 def _slow(
-    where: Posterior,
     thing: Thing,
     explanation: Explanation,
     scatter: float,
@@ -231,12 +231,17 @@ def _slow(
 ) -> bool:
     """Whether chance explains a thing's slowness in too few healthy runs, and whether it counts.
 
-    It counts where it lies nearer to what counts than to nothing, and may be as slow as that. One
-    round is not enough.
+    It counts where it lies nearer to what counts than to nothing, and may be as slow as that; of a
+    node behind a slow uplink this is what the uplink does not explain. One round is not enough.
     """
-    if len(np.unique(explanation.fit.table.round[thing.rows])) < 2:
+    if len(np.unique(explanation.fit.table.round[thing.rows])) < LEAST_ROUNDS:
         return False
-    if where.quantile(0.5) <= counts / 2 or _is_less(where, explanation, levels.clearing, counts):
+    where = posterior(explanation, thing, beyond=True)
+    if (
+        where is None
+        or where.quantile(0.5) <= counts / 2
+        or _is_less(where, explanation, levels.clearing, counts)
+    ):
         return False
     return chance(explanation, thing, scatter) <= levels.accusing(thing.kind)
 
@@ -244,10 +249,11 @@ def _slow(
 def chance(explanation: Explanation, thing: Thing, scatter: float = 1.0) -> float:
     """The probability that a thing without an effect looks as slow as this one, or slower.
 
+    As slow beyond what others explain: whatever is behind a slow uplink is slow with it.
     ``scatter``: of healthy nodes, in standard errors. The scale of the noise is known only as well
     as its degrees of freedom say; over what it may be, the probability is a mean.
     """
-    found, scales = contrasts(explanation, thing)
+    found, scales = contrasts(explanation, thing, beyond=True)
     fitted = explanation.fit
     factors, shares = scale_factors(fitted.freedom)
     shape = fitted.shape

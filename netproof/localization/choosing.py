@@ -9,7 +9,7 @@ import numpy as np
 
 from netproof.errors import NetproofError
 from netproof.localization.accused import DEFAULTS, AccusationSettings, Judgement, State
-from netproof.localization.observations import Pair, PairObservation
+from netproof.localization.observations import Pair, PairObservation, Quantity
 from netproof.localization.rounds import (
     PairRound,
     alone_rounds,
@@ -144,10 +144,7 @@ def confirming_rounds(
     Of a node, switch or uplink: a pair with a cleared node, one of those that were measured where
     there is one. () where nothing is accused or nothing is cleared.
     """
-    taken = {node for accusation in judgement.accusations for node in accusation.nodes}
-    good = [
-        name for name in nodes if judgement.nodes[name].state is State.CLEARED and name not in taken
-    ]
+    good = _good(nodes, judgement)
     pairs: list[Pair] = []
     for accusation in judgement.accusations[:MOST_CONFIRMED]:
         if accusation.kind is Kind.PAIR:
@@ -166,3 +163,43 @@ def confirming_rounds(
     if not pairs or not controls:
         return ()
     return tuple(one for _ in range(repeats) for one in alone_rounds([*pairs, *controls], nodes))
+
+
+def stream_rounds(
+    nodes: Sequence[str], judgement: Judgement, repeats: int = 3
+) -> tuple[PairRound, ...]:
+    """Streams of each accused node to a cleared one and back, and one between two cleared ones.
+
+    Each pair is of who sends and who receives. () where no node is accused of its rate, or fewer
+    than two are cleared.
+    """
+    good = _good(nodes, judgement)
+    accused = [
+        accusation.nodes[0]
+        for accusation in judgement.accusations[:MOST_CONFIRMED]
+        if accusation.kind is Kind.NODE
+        and any(effect.quantity is Quantity.RATE for effect in accusation.effects)
+    ]
+    if not accused or len(good) < 2:
+        return ()
+    pairs = [(good[0], good[1])]
+    for node in accused:
+        pairs += [(node, good[0]), (good[0], node)]
+    return tuple(
+        PairRound(
+            (pair,),
+            tuple(node for node in nodes if node not in pair),
+            alone=True,
+            why=f"{pair[0]} sends to {pair[1]}",
+        )
+        for _ in range(repeats)
+        for pair in pairs
+    )
+
+
+def _good(nodes: Sequence[str], judgement: Judgement) -> list[str]:
+    """The cleared nodes that no accusation has."""
+    taken = {node for accusation in judgement.accusations for node in accusation.nodes}
+    return [
+        name for name in nodes if judgement.nodes[name].state is State.CLEARED and name not in taken
+    ]

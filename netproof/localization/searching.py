@@ -141,6 +141,9 @@ class Search:
         return math.log(among) + _FIXED_PRICE
 
 
+LEAST_ROUNDS = 2
+"""One round is not enough to call anything slow."""
+
 _FIXED_PRICE = 2.0
 _CLIP = 5.0
 _SMALL = 32
@@ -313,12 +316,22 @@ def _largest(scores: Floats, count: int, least: float) -> list[int]:
     return [int(place) for place in some if scores[place] >= least]
 
 
-def contrasts(now: Explanation, thing: Thing) -> tuple[Floats, Floats]:
+def of_others(now: Explanation, thing: Thing) -> Floats:
+    """How slow each row of the table would be without a thing, by the others that explain it."""
+    slow = np.zeros(now.fit.table.rows)
+    for other, effect in zip(now.things, now.fit.effects, strict=True):
+        if other.key != thing.key:
+            slow[other.rows] = np.maximum(slow[other.rows], effect)
+    return slow
+
+
+def contrasts(now: Explanation, thing: Thing, *, beyond: bool = False) -> tuple[Floats, Floats]:
     """What each round says of a thing: its contrast with the others, and the scale of that.
 
     Others have the effects that the explanation gives them; rows that another thing of it sets
     say nothing of this one. Of a node or a pair, a round has one row; of a group the weighted
-    mean of its rows.
+    mean of its rows. ``beyond``: by how much it is slower than what the others explain, by rows
+    that they do not explain if two rounds have any.
     """
     fitted = now.fit
     table = fitted.table
@@ -326,19 +339,24 @@ def contrasts(now: Explanation, thing: Thing) -> tuple[Floats, Floats]:
     mine = -1 if place is None else place
     rows = thing.rows[fitted.owner[thing.rows] == mine]
     effect = 0.0 if place is None else float(fitted.effects[place])
+    slow = of_others(now, thing) if beyond else np.zeros(table.rows)
+    free = rows[slow[rows] == 0]
+    if len(np.unique(table.round[free])) >= LEAST_ROUNDS:
+        rows = free
     rounds = table.round[rows]
     if thing.kind in (Kind.NODE, Kind.PAIR):
         whole = fitted.round_weights[rounds]
         rest = np.maximum(whole - fitted.weights[rows], 1e-3)
-        found = effect + fitted.left[rows] * whole / rest
+        found = effect - slow[rows] + fitted.left[rows] * whole / rest
         scales = fitted.scale * np.sqrt(1 + 1 / rest)
     else:
         own = np.bincount(rounds, fitted.weights[rows], table.rounds)
         sums = np.bincount(rounds, fitted.weights[rows] * fitted.left[rows], table.rounds)
+        others = np.bincount(rounds, fitted.weights[rows] * slow[rows], table.rounds)
         rest = fitted.round_weights - own
         usable = (own > 0.5) & (rest > 0.5)
         own, sums, rest = own[usable], sums[usable], rest[usable]
-        found = effect + sums / own * (own + rest) / rest
+        found = effect - others[usable] / own + sums / own * (own + rest) / rest
         scales = fitted.scale * np.sqrt(1 / own + 1 / rest)
     return found, scales * _beside_others(now, rows, place)
 
@@ -389,9 +407,9 @@ def _beside_others(now: Explanation, rows: Ints, place: int | None) -> float:
     return math.sqrt(max(alone * variance, 1.0)) if alone > 1e-9 else math.inf
 
 
-def posterior(now: Explanation, thing: Thing) -> Posterior | None:
-    """Where the thing's effect lies; None where no round tells."""
-    found, scales = contrasts(now, thing)
+def posterior(now: Explanation, thing: Thing, *, beyond: bool = False) -> Posterior | None:
+    """Where the thing's effect lies; None where no round tells. ``beyond``: as ``contrasts``."""
+    found, scales = contrasts(now, thing, beyond=beyond)
     if not len(found) or not np.isfinite(scales).all():
         return None
     return Posterior.of(found, scales, now.fit.shape)[0]

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from netproof.intake import json_reading
-from netproof.localization.choosing import confirming_rounds, next_round
+from netproof.localization.choosing import confirming_rounds, next_round, stream_rounds
 from netproof.run.answering import answer
 from netproof.run.further import CLOSED_FILE, QUESTION_FILE
 from netproof.session import node_facts, pair_rounds
@@ -128,9 +128,12 @@ def _more(planned: Planned, rounds: PairRounds, partition: Partition) -> Planned
             for start in range(0, len(following.pairs), at_once)
         ]
         return Planned((*planned.launches, *more))
-    last = confirming_rounds(rounds.nodes, judged.judgement, seen)[:MOST_ALONE]
+    alone = confirming_rounds(rounds.nodes, judged.judgement, seen)
+    streams = stream_rounds(rounds.nodes, judged.judgement)
+    last = [*((one, False) for one in alone), *((one, True) for one in streams)][:MOST_ALONE]
     more = [
-        PlannedLaunch(done + place, one.pairs, True, one.why) for place, one in enumerate(last, 1)
+        PlannedLaunch(done + place, one.pairs, True, one.why, stream)
+        for place, (one, stream) in enumerate(last, 1)
     ]
     return Planned((*planned.launches, *more), last=True)
 

@@ -106,8 +106,12 @@ class PairLaunches(TakesFewer, Job, InPairs):
         most = max(settings.rounds, self.num_tasks) * launches + pair_deciding.MOST_ALONE + 1
         decider = plan.decider("netproof.run.pair_deciding", stage)
         text = pair_rounds.script(most, partition, srun, decider)
-        sizes = pair_rounds.sizes(partition.max_message_bytes)
-        self.write_files(text, plan.size_files({pair_rounds.SUBJECT: sizes}), [])
+        largest = partition.max_message_bytes
+        sizes = {
+            pair_rounds.SUBJECT: pair_rounds.sizes(largest),
+            pair_rounds.STREAM_SUBJECT: pair_rounds.sizes(largest, stream=True),
+        }
+        self.write_files(text, plan.size_files(sizes), [])
 
 
 class PairCheck(JobRead, InPairs):

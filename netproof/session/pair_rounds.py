@@ -2,7 +2,8 @@
 
 In a round each node has one partner. It is one launch of IMB's PingPong in groups of two ranks, a
 rank on each node; or several, where a site lets fewer pairs measure at once. Who is paired with
-whom is a list of nodes, in the order of ranks.
+whom is a list of nodes, in the order of ranks. A PingPong goes both ways; last come streams, from
+the first node of a pair to the second, which tell the direction in which an accused node is slow.
 """
 
 from __future__ import annotations
@@ -40,6 +41,12 @@ SUBJECT = "pairs"
 NEXT_FILE = "next.txt"
 """The nodes of the next round in the order of ranks; written by whoever decides."""
 
+STREAM_FILE = "stream.txt"
+"""There where the next launch is a stream; written before ``NEXT_FILE``."""
+
+STREAM_SUBJECT = "stream"
+"""Stem of the name of the file of a stream's message sizes."""
+
 PLANNED_FILE = "planned.json"
 """Every launch that was planned so far, in their order, and whether these are all."""
 
@@ -71,7 +78,8 @@ class PairLaunch:
 
     ``round``: which it is of, from 1; ``start`` in seconds since the epoch; ``alone``: a suspect
     or its control, and all other nodes silent; ``why``: what it was made for; ``counters``: what
-    the network of its nodes counted, None of sessions before that was recorded.
+    the network of its nodes counted, None of sessions before that was recorded; ``stream``: its
+    pair's first node sent all the time, and the second received.
     """
 
     number: int
@@ -85,6 +93,7 @@ class PairLaunch:
     alone: bool = False
     why: str = ""
     counters: Counters | None = None
+    stream: bool = False
 
 
 @dataclass(frozen=True)
@@ -179,7 +188,7 @@ SHAPE = Keys(
                     "why": TEXT,
                     "pairs": Each(Keys({"nodes": Each(TEXT), "curve": CURVE_SHAPE})),
                 },
-                {"counters": LAUNCH_SHAPE.others["counters"]},
+                {"counters": LAUNCH_SHAPE.others["counters"], "stream": YES_OR_NO},
             )
         ),
     },
@@ -209,6 +218,8 @@ def insist_on_rounds(rounds: PairRounds) -> None:
             raise NetproofError(f"{place} has {foreign[0]}, which is no node of its job")
         if one.alone and len(one.pairs) != 1:
             raise NetproofError(f"{place} is of one pair alone, and has {len(one.pairs)}")
+        if one.stream and not one.alone:
+            raise NetproofError(f"{place} is a stream, and of pairs that are not alone")
         ran_on = {use.rank: use.node for use in one.ranks}
         if ran_on != dict(enumerate(named)):
             raise NetproofError(f"{place}: its ranks ran on other nodes than its pairs are of")
@@ -230,11 +241,17 @@ def _launch(values: Mapping[str, Any]) -> PairLaunch:
         values["alone"],
         values["why"],
         Counters.from_json(values["counters"]) if "counters" in values else None,
+        values.get("stream", False),
     )
 
 
-def sizes(most_bytes: int) -> tuple[int, ...]:
-    """The message sizes in bytes of a round: one for latency, one for the rate."""
+def sizes(most_bytes: int, *, stream: bool = False) -> tuple[int, ...]:
+    """The message sizes in bytes of a round: one for latency, one for the rate.
+
+    Of a stream it is one, of which all that are under way at once make the largest message.
+    """
+    if stream:
+        return (max(SMALL_BYTES, most_bytes // OF_PAIRS.stream_window),)
     return (SMALL_BYTES, most_bytes)
 
 
@@ -246,18 +263,19 @@ def script(launches: int, partition: Partition, srun: Sequence[str], decider: st
     fails.
     """
     settings = partition.pair_settings()
-    program = OF_PAIRS.command(
-        OF_PAIRS.function(OF_PAIRS.pairs_function),
-        2,
-        sizes(partition.max_message_bytes),
-        plan.size_file(SUBJECT),
-        settings.arguments or partition.arguments[OF_PAIRS.name],
-    )
-    name, *arguments = program
+    given = settings.arguments or partition.arguments[OF_PAIRS.name]
+
+    def asked(function: str, subject: str, *, stream: bool) -> list[str]:
+        asked_sizes = sizes(partition.max_message_bytes, stream=stream)
+        one = OF_PAIRS.function(function)
+        return OF_PAIRS.command(one, 2, asked_sizes, plan.size_file(subject), given)
+
+    name, *both_ways = asked(OF_PAIRS.pairs_function, SUBJECT, stream=False)
+    _, *one_way = asked(OF_PAIRS.stream_function, STREAM_SUBJECT, stream=True)
     # Slurm from 24.11 on refuses --nodes beside a file that names them.
     launch = (
         f"{shlex.join(srun)} --distribution=arbitrary --ntasks=$ranks"
-        f" --kill-on-bad-exit=1 {shlex.join(plan.RANK)} {name} $multi {shlex.join(arguments)}"
+        f' --kill-on-bad-exit=1 {shlex.join(plan.RANK)} {name} $multi "${{asked[@]}}"'
     )
     lines = plan.head(partition, 0, over_tcp=False, describe_nodes=True, decider=decider)
     lines += [
@@ -270,6 +288,8 @@ def script(launches: int, partition: Partition, srun: Sequence[str], decider: st
         "    # A single pair is no group among several.",
         f"    multi={plan.quoted(shlex.join(OF_PAIRS.several_pairs))}",
         '    [ "$ranks" -gt 2 ] || multi=',
+        f"    asked=({shlex.join(both_ways)})",
+        f"    [ ! -e {STREAM_FILE} ] || asked=({shlex.join(one_way)})",
         f"    export SLURM_HOSTFILE=$PWD/{SUBJECT}.$launch.nodes",
         f"    step {SUBJECT}.$launch {partition.step_limit_s} {launch}",
         "    unset SLURM_HOSTFILE",
@@ -280,12 +300,13 @@ def script(launches: int, partition: Partition, srun: Sequence[str], decider: st
 
 @dataclass(frozen=True)
 class PlannedLaunch:
-    """What a launch is to measure: its round, its pairs, whether alone, and why."""
+    """What a launch is to measure: its round, its pairs, whether alone, why, and if one way."""
 
     round: int
     pairs: tuple[tuple[str, str], ...]
     alone: bool
     why: str
+    stream: bool = False
 
     def nodes(self) -> tuple[str, ...]:
         """The nodes in the order of ranks."""
@@ -314,7 +335,13 @@ def read_planned(folder: Path) -> Planned:
     try:
         document = json_reading.json_file(path)
         launches = tuple(
-            PlannedLaunch(one["round"], tuple(map(tuple, one["pairs"])), one["alone"], one["why"])
+            PlannedLaunch(
+                one["round"],
+                tuple(map(tuple, one["pairs"])),
+                one["alone"],
+                one["why"],
+                one.get("stream", False),
+            )
             for one in document["launches"]
         )
         return Planned(launches, document["last"])
@@ -326,6 +353,10 @@ def read_planned(folder: Path) -> Planned:
 
 def write_next(folder: Path, launch: PlannedLaunch) -> None:
     """Leave in a job's folder what its next launch is."""
+    if launch.stream:
+        (folder / STREAM_FILE).touch()
+    else:
+        (folder / STREAM_FILE).unlink(missing_ok=True)
     (folder / NEXT_FILE).write_text("".join(f"{node}\n" for node in launch.nodes()))
 
 
@@ -357,10 +388,11 @@ def read(
             done.append(known[number])
             continue
         try:
-            case = Case(*where, OF_PAIRS.name, OF_PAIRS.pairs_function, len(launch.nodes()), 1)
+            function = OF_PAIRS.stream_function if launch.stream else OF_PAIRS.pairs_function
+            case = Case(*where, OF_PAIRS.name, function, len(launch.nodes()), 1)
             curves: list[Curve] = []
-            reader = _reader(folder, len(launch.pairs), curves)
-            asked = sizes(most_bytes)
+            reader = _reader(folder, function, len(launch.pairs), curves)
+            asked = sizes(most_bytes, stream=launch.stream)
             ran = job_files.read_launch(folder, step, number, recorded, case, asked, reader)
             done.append(_as_planned(ran, launch, curves, asked))
         except Incomplete as error:
@@ -370,12 +402,12 @@ def read(
     return tuple(done), tuple(faults), tuple(crashes)
 
 
-def _reader(folder: Path, pairs: int, curves: list[Curve]) -> Callable[[str], Curve]:
+def _reader(folder: Path, function: str, pairs: int, curves: list[Curve]) -> Callable[[str], Curve]:
     """Reads the output of a round into ``curves``, one for each pair in the order of ranks."""
 
     def read_output(step: str) -> Curve:
         path = folder / f"{step}.{OF_PAIRS.suffix}"
-        curves.extend(OF_PAIRS.read_pairs(text_of(path), str(path), pairs))
+        curves.extend(OF_PAIRS.read_pairs(text_of(path), str(path), function, pairs))
         return curves[0]
 
     return read_output
@@ -408,4 +440,5 @@ def _as_planned(
         planned.alone,
         planned.why,
         launch.counters,
+        planned.stream,
     )

@@ -15,6 +15,7 @@ from netproof.localization.choosing import Mode
 from netproof.localization.observations import PairObservation, Quantity
 from netproof.localization.recovery import Alone
 from netproof.localization.rounds import tournament
+from netproof.localization.streams import SlowWay, Stream, slow_ways
 from netproof.localization.topology import Topology
 from netproof.measurement import interval
 from netproof.measurement.disturbance import DisturbanceSettings, disturbed, others_share
@@ -162,6 +163,23 @@ class JudgedPairs:
         """The nodes that were cleared."""
         return self._in(State.CLEARED)
 
+    def streamed(self) -> frozenset[str]:
+        """The nodes that sent or received a stream alone."""
+        pairs = (pair for one in self.rounds.launches if one.stream for pair in one.pairs)
+        return frozenset(node for pair in pairs for node in pair.nodes)
+
+    def slow_ways(
+        self, settings: PairSettings, disturbance: DisturbanceSettings
+    ) -> tuple[SlowWay, ...]:
+        """Of accused nodes that are slow in one direction only, which it is."""
+        several = [
+            Stream(*pair.nodes, pair.rate_mb_s, bool(disturbed(one.loads, disturbance)))
+            for one in self.rounds.launches
+            if one.stream
+            for pair in one.pairs
+        ]
+        return slow_ways(several, self.judgement, settings.accusation())
+
     def _in(self, state: State) -> tuple[str, ...]:
         return tuple(node for node, one in self.judgement.nodes.items() if one.state is state)
 
@@ -178,11 +196,14 @@ def _effect(effect: Effect) -> dict[str, Any]:
 def observations(
     rounds: PairRounds, settings: PairSettings, disturbance: DisturbanceSettings
 ) -> tuple[PairObservation, ...]:
-    """What each pair measured in each round; those whose nodes were disturbed are marked."""
+    """What each pair measured in each round; those whose nodes were disturbed are marked.
+
+    Streams are none of them: their times are of one direction.
+    """
     found = []
     latency, rate = (one in settings.quantities for one in (Quantity.LATENCY, Quantity.RATE))
     for one in rounds.launches:
-        for pair in one.pairs:
+        for pair in () if one.stream else one.pairs:
             loads = [load for load in one.loads if load.node in pair.nodes]
             found.append(
                 PairObservation(

@@ -41,9 +41,11 @@ from netproof.errors import NetproofError
 from netproof.localization.accused import State
 from netproof.localization.recovery import Recovery
 from netproof.localization.searching import Kind
+from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import NodeLoad
 from netproof.session.measured import Crash, Measured
 from netproof.session.node_facts import Node
+from netproof.session.pair_rounds import PairCurve
 from netproof.verdict.judged import FailedTest
 from netproof.verdict.judgement import LaunchCount
 from netproof.verdict.judging import JudgedSession
@@ -494,6 +496,57 @@ def test_where_both_directions_are_slow_no_direction_is_named():
     accused = accusing(Kind.NODE, "gige-1", NODES[:1], ratio=0.5)
     cases = [streaming(0.5, ("gige-1", "gige-2"))]
     assert only(**healthy(cases=cases, of_pairs=[accused])).cause is CauseName.SLOW_PORT
+
+
+def streams(sends: float, receives: float, *, disturbed: bool = False):
+    """Rounds that accuse gige-1, with three streams of it each way and of two cleared nodes."""
+    ratio = 2 / (1 / sends + 1 / receives)
+    accused = accusing(Kind.NODE, "gige-1", NODES[:1], ratio=ratio)
+    shares = {NODES[1:3]: 1.0, NODES[:2]: sends, (NODES[1], NODES[0]): receives}
+    others = 0.9 if disturbed else 0.0
+    launches = list(accused.rounds.launches)
+    for _ in range(3):
+        for pair, share in shares.items():
+            number = len(launches) + 1
+            rate = 110 * share * (1 + 0.001 * number)
+            launches.append(
+                dataclasses.replace(
+                    launches[0],
+                    number=number,
+                    round=number,
+                    pairs=(PairCurve(pair, Curve((1024,), (1024 / rate,))),),
+                    loads=tuple(load_of(node, others) for node in pair),
+                    alone=True,
+                    stream=True,
+                )
+            )
+    rounds_of = dataclasses.replace(accused.rounds, launches=tuple(launches))
+    return dataclasses.replace(accused, rounds=rounds_of)
+
+
+def load_of(node: str, others: float) -> NodeLoad:
+    """A second of a node with two CPUs, of which others took a share."""
+    return NodeLoad(node, None, 2, 1.0, 2 * others, others, 0.0, 0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(("sends", "receives", "slow"), [(0.5, 1, "sends"), (1, 0.5, "receives")])
+def test_one_direction_is_named_by_the_streams_of_the_rounds(sends, receives, slow):
+    culprit = only(**healthy(of_pairs=[streams(sends, receives)]))
+    assert culprit.cause is CauseName.ONE_DIRECTION
+    assert culprit.headline.endswith(f"what it {slow}")
+    assert str(culprit.place) == "gige-1 (eth1)"
+    assert any("50" in one.sentence and "streams" in one.sentence for one in culprit.evidence)
+
+
+def test_streams_of_the_rounds_are_believed_before_those_of_a_case():
+    cases = [streaming(0.99, ("gige-1", "gige-2"))]
+    culprit = only(**healthy(cases=cases, of_pairs=[streams(0.5, 0.5)]))
+    assert culprit.cause is CauseName.SLOW_PORT
+
+
+def test_disturbed_streams_tell_no_direction():
+    culprit = only(**healthy(of_pairs=[streams(0.5, 1, disturbed=True)], partition=strict()))
+    assert culprit.cause is CauseName.SLOW_PORT
 
 
 def test_one_environment_alone_is_red_where_others_pass_the_same():

@@ -88,6 +88,22 @@ def test_an_uplink_is_accused_and_its_nodes_are_fine_among_themselves():
     assert all(node.state is State.CLEARED for node in judgement.nodes.values())
 
 
+def test_a_node_that_only_met_others_across_a_slow_uplink_is_not_accused_too():
+    topology = tree(4, 4)
+    cluster = Cluster(slow_on_the_way(0.5, topology, "uplink of leaf1"), seed=1)
+    judgement = cluster.run(names(16), topology=topology)
+    assert told(judgement) == [(Kind.UPLINK, "uplink of leaf1")]
+
+
+def test_a_node_that_is_slower_than_its_uplink_explains_is_accused_with_it():
+    topology = tree(4, 4)
+    behind = slow_on_the_way(0.5, topology, "uplink of leaf1")
+    slow = slow_nodes(0.5, "n4")
+    cluster = Cluster(lambda *pair: min(behind(*pair), slow(*pair)))
+    judgement = cluster.run(names(16), topology=topology)
+    assert told(judgement) == [(Kind.UPLINK, "uplink of leaf1"), (Kind.NODE, "n4")]
+
+
 def test_a_slow_leaf_is_told_from_its_uplink():
     topology = tree(4, 8)
     judgement = Cluster(slow_on_the_way(0.5, topology, "leaf2")).run(names(32), topology=topology)

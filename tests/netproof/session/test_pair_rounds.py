@@ -113,6 +113,7 @@ def test_a_plan_that_is_cut_short_is_named(folder: Path):
         (lambda one: one["launches"].append(one["launches"][0]), "is there twice"),
         (lambda one: one["nodes"].remove(NODES[0]), "which is no node of its job"),
         (lambda one: one["launches"][0].update(alone=True), "of one pair alone, and has 2"),
+        (lambda one: one["launches"][0].update(stream=True), "a stream, and of pairs that are not"),
         (lambda one: one["launches"][1].update(round=1), "in two pairs of round 1"),
         (lambda one: one["launches"][0]["pairs"].pop(), "its ranks ran on other nodes"),
         (lambda one: one["launches"][0].update(pairs=[]), "other than two nodes, or none"),
@@ -133,7 +134,9 @@ def test_the_script_asks_before_each_launch_and_makes_none_that_is_not_wanted():
     assert text.count("    decide $((launch - 1))\n") == 1
     # Python starts while nodes say what they are, and nothing is measured.
     assert text.index("decider") < text.index("describe.sh") < text.index("for ((")
-    assert "-iter 15,4 PingPong" in text
+    assert "asked=(-npmin 2 -msglen sizes-pairs.txt -iter 15,4 PingPong)" in text
+    assert "[ ! -e stream.txt ] || asked=(-npmin 2 -msglen sizes-stream.txt" in text
+    assert "-iter 15,4 Uniband)" in text
     assert "--distribution=arbitrary --ntasks=$ranks" in text
     assert "--nodes=" not in text
 
@@ -144,6 +147,22 @@ def test_what_is_next_is_a_node_a_line_in_the_order_of_ranks(tmp_path: Path):
     assert pair_rounds.read_planned(tmp_path) == Planned((launch,))
     pair_rounds.write_next(tmp_path, launch)
     assert (tmp_path / pair_rounds.NEXT_FILE).read_text() == "a\nb\nd\nc\n"
+    assert not (tmp_path / pair_rounds.STREAM_FILE).exists()
+
+
+def test_that_a_stream_is_next_is_said_until_another_launch_is(tmp_path: Path):
+    stream = PlannedLaunch(2, (("a", "b"),), True, "a sends to b", stream=True)
+    pair_rounds.write_planned(tmp_path, Planned((stream,)))
+    assert pair_rounds.read_planned(tmp_path) == Planned((stream,))
+    pair_rounds.write_next(tmp_path, stream)
+    assert (tmp_path / pair_rounds.STREAM_FILE).exists()
+    pair_rounds.write_next(tmp_path, PlannedLaunch(3, (("a", "b"),), True, "a – b alone"))
+    assert not (tmp_path / pair_rounds.STREAM_FILE).exists()
+
+
+def test_all_that_a_stream_has_under_way_is_the_largest_message():
+    assert pair_rounds.sizes(1 << 20, stream=True) == ((1 << 20) // 64,)
+    assert pair_rounds.sizes(64, stream=True) == (4,)
 
 
 def test_nodes_that_the_job_did_not_get_are_deferred_and_kept():
@@ -155,4 +174,6 @@ def test_nodes_that_the_job_did_not_get_are_deferred_and_kept():
 def test_sessions_of_before_nodes_were_deferred_are_read():
     values = json.loads(json.dumps(rounds().as_json()))
     del values["deferred"], values["waited_s"]
+    for launch in values["launches"]:
+        del launch["stream"]
     assert PairRounds.from_json(values) == rounds()
