@@ -80,8 +80,8 @@ KINDS: Mapping[str, Kind] = {
     "loss": _on_gige("1 % loss at a port", {"loss": 0.01}, Measured.ONE_IMB, CauseName.LOSS),
     "mtu": _on_gige("MTU 1400 on a node", {"mtu": 1400}, Measured.ONE_IMB, CauseName.MTU),
     "small-buffer": Kind(
-        "8,000 bytes of buffer on the whole switch",
-        *(TWO_SWITCHES, "gige", SWITCH, ({"buffer": 8000},), Measured.ALL_IMB),
+        "16,000 bytes of buffer on the whole switch",
+        *(TWO_SWITCHES, "gige", SWITCH, ({"buffer": 16000},), Measured.ALL_IMB),
         # Where all nodes lose, that packets are lost is as right, if it is said of all.
         frozenset({CauseName.WHOLE, CauseName.LOSS}),
     ),
@@ -125,8 +125,8 @@ KINDS: Mapping[str, Kind] = {
         frozenset({CauseName.SLOW_PORT}),
     ),
     "buffers-of-leaves": Kind(
-        "8,000 bytes of buffer on all leaves and the spine",
-        *(LEAVES, "tree", SWITCH, ({"buffer": 8000},), Measured.ALL_IMB),
+        "16,000 bytes of buffer on all leaves and the spine",
+        *(LEAVES, "tree", SWITCH, ({"buffer": 16000},), Measured.ALL_IMB),
         frozenset({CauseName.WHOLE, CauseName.LOSS}),
     ),
     "one-direction": Kind(
