@@ -70,7 +70,9 @@ class MadeJob:
     def _launch(self, number: int) -> None:
         asked = (self.folder / pair_rounds.NEXT_FILE).read_text().split()
         step = f"pairs.{number}"
-        (self.folder / f"{step}.out").write_text(self._printed(asked))
+        stream = (self.folder / pair_rounds.STREAM_FILE).exists()
+        printed = self._streamed(asked) if stream else self._printed(asked)
+        (self.folder / f"{step}.out").write_text(printed)
         said = (self._said(rank, node) for rank, node in enumerate(asked))
         (self.folder / f"{step}.err").write_text("".join(said))
         start = 1795337843.0 + 5 * number
@@ -107,6 +109,19 @@ class MadeJob:
             "        Group       #bytes #repetitions      t[usec]   Mbytes/sec\n\n"
             + "\n".join(rows)
             + "\n# All processes entering MPI_Finalize\n\n"
+        )
+
+    def _streamed(self, nodes: list[str]) -> str:
+        """Of a stream, in which a message takes as long as its share of the largest one."""
+        (size,) = pair_rounds.sizes(262144, stream=True)
+        slower = 2.0 if {*nodes} & {*self.slow} else 1.0
+        time_us = LARGE_US / 64 * slower * float(np.exp(self.random.normal(0, self.noise)))
+        row = f"{size:13}{15:13}{size / time_us:13.2f}{1e6 / time_us:13.0f}"
+        header = self.header.replace("Multi-PingPong", "Uniband").replace("PingPong", "Uniband")
+        return (
+            f"{header}# #processes = 2 \n#{'-' * 51}\n"
+            "       #bytes #repetitions   Mbytes/sec      Msg/sec\n"
+            f"{row}\n\n\n# All processes entering MPI_Finalize\n\n"
         )
 
     def _said(self, rank: int, node: str) -> str:

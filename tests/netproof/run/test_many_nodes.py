@@ -8,9 +8,12 @@ from collections.abc import Callable
 import pytest
 from made_job import JOBID, MadeJob
 
+from netproof.intake import json_reading
 from netproof.run import pair_deciding
+from netproof.run.further import QUESTION_FILE
 from netproof.session import job_files
 from netproof.session.pair_rounds import PairRounds
+from netproof.site.partition import Partition
 from netproof.verdict import pairs
 from netproof.verdict.pairs import JudgedPairs
 
@@ -39,6 +42,10 @@ def judged(job: MadeJob, others: float = 1.0) -> JudgedPairs:
     return pairs.judge(rounds, partition.pair_settings(), disturbance, partition.link())
 
 
+def question(job: MadeJob) -> dict:
+    return json_reading.json_file(job.folder / QUESTION_FILE)
+
+
 @pytest.mark.slow
 def test_one_slow_node_of_many_is_found_in_a_few_launches_and_alone_is_named(made):
     found = judged(made(MANY, SLOW))
@@ -48,6 +55,11 @@ def test_one_slow_node_of_many_is_found_in_a_few_launches_and_alone_is_named(mad
     together = {one.round for one in found.rounds.launches if not one.alone}
     assert len(together) < 10
     assert not found.faults()
+    # Slow both ways, as its streams say.
+    assert SLOW in found.streamed()
+    partition = Partition.model_validate(question(made(MANY, SLOW))["extras"])
+    disturbance = partition.settings().disturbance
+    assert found.slow_ways(partition.pair_settings(), disturbance) == ()
 
 
 @pytest.mark.slow
