@@ -263,15 +263,21 @@ def script(launches: int, partition: Partition, srun: Sequence[str], decider: st
     fails.
     """
     settings = partition.pair_settings()
-    given = settings.arguments or partition.arguments[OF_PAIRS.name]
-
-    def asked(function: str, subject: str, *, stream: bool) -> list[str]:
-        asked_sizes = sizes(partition.max_message_bytes, stream=stream)
-        one = OF_PAIRS.function(function)
-        return OF_PAIRS.command(one, 2, asked_sizes, plan.size_file(subject), given)
-
-    name, *both_ways = asked(OF_PAIRS.pairs_function, SUBJECT, stream=False)
-    _, *one_way = asked(OF_PAIRS.stream_function, STREAM_SUBJECT, stream=True)
+    most = partition.max_message_bytes
+    name, *both_ways = OF_PAIRS.command(
+        OF_PAIRS.function(OF_PAIRS.pairs_function),
+        2,
+        sizes(most),
+        plan.size_file(SUBJECT),
+        settings.arguments or partition.arguments[OF_PAIRS.name],
+    )
+    _, *one_way = OF_PAIRS.command(
+        OF_PAIRS.function(OF_PAIRS.stream_function),
+        2,
+        sizes(most, stream=True),
+        plan.size_file(STREAM_SUBJECT),
+        settings.stream_arguments,
+    )
     # Slurm from 24.11 on refuses --nodes beside a file that names them.
     launch = (
         f"{shlex.join(srun)} --distribution=arbitrary --ntasks=$ranks"

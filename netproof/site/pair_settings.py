@@ -49,6 +49,9 @@ class PairSettings(Written):
     arguments: Annotated[tuple[_Word, ...], Field(strict=False)] = Field(
         (), description="arguments of IMB-MPI1 here, in place of the partition's"
     )
+    stream_arguments: Annotated[tuple[_Word, ...], Field(strict=False)] = Field(
+        ("-iter", "8"), description="arguments of IMB-MPI1 for streams of accused nodes"
+    )
     environments: Annotated[tuple[_Word, ...], Field(strict=False)] = Field(
         (), description="environments that make rounds of pairs, each its own; by default one"
     )

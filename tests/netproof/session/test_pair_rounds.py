@@ -17,6 +17,7 @@ from netproof.session.pair_rounds import PairRounds, Planned, PlannedLaunch
 from netproof.site.partition import Partition
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "jobs" / "pairs"
+STREAM = RECORDED.with_name("stream")
 WHERE = ("testbed", "fast-ethernet", "mpich")
 NODES = tuple(f"fast-ethernet-{n}" for n in range(1, 5))
 PARTITION = Partition.model_validate(json_reading.json_file(RECORDED / "question.json")["extras"])
@@ -63,6 +64,26 @@ def test_what_a_report_keeps_of_them_is_all():
     kept = json.loads(json.dumps(rounds().as_json()))
     assert PairRounds.from_json(kept) == rounds()
     assert rounds().measured() == set(NODES)
+
+
+def test_a_stream_is_one_size_from_the_first_node_to_the_second():
+    (one,), faults, _ = pair_rounds.read(STREAM, ("testbed", "gige", "mpich"), 524288)
+    assert not faults
+    assert (one.stream, one.alone) == (True, True)
+    assert one.pairs[0].nodes == ("gige-1", "gige-2")
+    assert one.pairs[0].curve.sizes == (8192,)
+    # As IMB printed it: MB/s, and messages a second.
+    assert one.pairs[0].rate_mb_s == pytest.approx(115.48, rel=1e-3)
+    assert one.pairs[0].time_us == pytest.approx(1e6 / 14096)
+
+
+def test_a_stream_that_was_not_planned_as_one_is_a_fault(tmp_path: Path):
+    folder = Path(shutil.copytree(STREAM, tmp_path / "job"))
+    (only,) = pair_rounds.read_planned(folder).launches
+    pair_rounds.write_planned(folder, Planned((dataclasses.replace(only, stream=False),)))
+    done, faults, _ = pair_rounds.read(folder, ("testbed", "gige", "mpich"), 524288)
+    assert done == ()
+    assert "PingPong of 1 pairs was asked for, and is not there" in faults[0]
 
 
 def test_a_launch_that_ran_on_other_nodes_is_none(folder: Path):
@@ -135,8 +156,8 @@ def test_the_script_asks_before_each_launch_and_makes_none_that_is_not_wanted():
     # Python starts while nodes say what they are, and nothing is measured.
     assert text.index("decider") < text.index("describe.sh") < text.index("for ((")
     assert "asked=(-npmin 2 -msglen sizes-pairs.txt -iter 15,4 PingPong)" in text
-    assert "[ ! -e stream.txt ] || asked=(-npmin 2 -msglen sizes-stream.txt" in text
-    assert "-iter 15,4 Uniband)" in text
+    stream = "[ ! -e stream.txt ] || asked=(-npmin 2 -msglen sizes-stream.txt -iter 8 Uniband)"
+    assert stream in text
     assert "--distribution=arbitrary --ntasks=$ranks" in text
     assert "--nodes=" not in text
 
