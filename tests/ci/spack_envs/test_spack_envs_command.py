@@ -141,6 +141,21 @@ def test_where_spack_marks_no_line_the_first_error_or_the_last_word_is_shown(tmp
     assert build.first_error(log) == error
 
 
+def test_an_error_goes_before_warnings_that_spack_marks_too(tmp_path):
+    # Of UCX 1.13.1 from Debian's tarball, whose autogen.sh failed.
+    log = tmp_path / "build.log"
+    log.write_text(
+        "==> Error: ProcessError: Command exited with status 1:\n"
+        "189 errors found in build log:\n"
+        "     29    configure.ac:31: warning: The macro `AC_GNU_SOURCE' is obsolete.\n"
+        "  >> 30    configure.ac:31: You should run autoupdate.\n"
+        "  >> 245    configure.ac:367: error: required file 'debian/rules.in' not found\n"
+        "  >> 252    autoreconf: error: automake failed with exit status: 1\n"
+    )
+    error = "configure.ac:367: error: required file 'debian/rules.in' not found"
+    assert build.first_error(log) == error
+
+
 def test_a_failure_is_shown_until_it_is_built(spack_envs, stand_in):
     spack_envs("build", ONE, STAND_IN_FAILS=ONE)
     assert f"{ONE}: failed 20" in spack_envs("list").stdout
