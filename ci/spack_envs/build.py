@@ -192,11 +192,13 @@ def lay_out(
 def first_error(log: Path) -> str:
     """The line of a log that says best what went wrong first, stripped.
 
-    Spack marks the errors that it found in a package's own log by ``>>`` and its line there; else
-    it is the first line that speaks of an error, or the last that says anything.
+    Spack marks what it takes for errors in a package's own log by ``>>`` and its line there, for
+    warnings of Autoconf too: so it is the first of these that speaks of an error, or the first.
+    Else it is the first line that speaks of an error, or the last that says anything.
     """
     lines = [line.strip() for line in log.read_text("utf-8", "replace").splitlines()]
-    for pattern in (r">>\s+(?:\d+\s+)?(.+)", r"(?:==> )?(.*\berror\b.*)"):
+    marked = r">>\s+(?:\d+\s+)?"
+    for pattern in (rf"{marked}(.*\berror\b.*)", rf"{marked}(.+)", r"(?:==> )?(.*\berror\b.*)"):
         for line in lines:
             found = re.fullmatch(pattern, line, re.IGNORECASE)
             if found and not re.match(r"\d+ errors? found", line):

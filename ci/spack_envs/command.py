@@ -55,6 +55,14 @@ def main(arguments: list[str]) -> int:
     except NetproofError as error:
         print(f"spack-envs: {error}", file=sys.stderr)
         return 2
+    except PermissionError as error:
+        place = spack.builds(options.folder)
+        print(
+            f"spack-envs: {error.filename}: {error.strerror}: only {_owner(place)}, to whom {place}"
+            " belongs, can build, check and clean what is there",
+            file=sys.stderr,
+        )
+        return 2
     except KeyboardInterrupt:
         print("spack-envs: interrupted; run it again to go on", file=sys.stderr)
         return 130
@@ -341,6 +349,16 @@ def _positive(text: str) -> int:
 
 def _interrupt(number: int, frame: object) -> NoReturn:
     raise KeyboardInterrupt
+
+
+def _owner(place: Path) -> str:
+    """The user to whom a folder belongs, or what is there of its path."""
+    while not place.exists():
+        place = place.parent
+    try:
+        return place.owner()
+    except KeyError:
+        return f"user {place.stat().st_uid}"
 
 
 def _insist_on_consistency(folder: Path) -> None:

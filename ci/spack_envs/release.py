@@ -105,9 +105,10 @@ def bootstrap(releases: dict[str, Release], place: Path) -> list[str]:
         if found.commit != release.commit:
             raise ReleaseError(f"{clone} is {found.name}, and not {release}")
     packages = place / "packages" / "repos" / "spack_repo" / "builtin"
-    (place / "spack" / "etc" / "spack" / "repos.yaml").write_text(
-        f"repos:\n  builtin: {packages.resolve()}\n", encoding="utf-8"
-    )
+    # Not etc/spack itself: what is there goes before the repositories that a user adds.
+    site = place / "spack" / "etc" / "spack" / "site"
+    site.mkdir(parents=True, exist_ok=True)
+    (site / "repos.yaml").write_text(f"repos:\n  builtin: {packages.resolve()}\n", encoding="utf-8")
     return [f". {place.resolve()}/spack/share/spack/setup-env.sh"]
 
 

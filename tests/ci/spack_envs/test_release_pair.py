@@ -103,7 +103,7 @@ def test_bootstrap_clones_the_pair_and_joins_it(spack_envs, upstream, tmp_path):
     for half in release.HALVES:
         assert release.at(place / half).name.startswith("v1 (")
         assert release.at(place / half).commit == git(upstream / half, "rev-parse", "HEAD")
-    assert (place / "spack/etc/spack/repos.yaml").read_text() == (
+    assert (place / "spack/etc/spack/site/repos.yaml").read_text() == (
         f"repos:\n  builtin: {place}/packages/repos/spack_repo/builtin\n"
     )
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ci.spack_envs import build, lock
+from ci.spack_envs import build, command, lock
 from netproof.site import spack
 from netproof.site.spack_files import SpackFileError
 
@@ -139,6 +139,34 @@ def test_where_spack_marks_no_line_the_first_error_or_the_last_word_is_shown(tmp
     log = tmp_path / "build.log"
     log.write_text(text)
     assert build.first_error(log) == error
+
+
+def test_an_error_goes_before_warnings_that_spack_marks_too(tmp_path):
+    # Of UCX 1.13.1 from Debian's tarball, whose autogen.sh failed.
+    log = tmp_path / "build.log"
+    log.write_text(
+        "==> Error: ProcessError: Command exited with status 1:\n"
+        "189 errors found in build log:\n"
+        "     29    configure.ac:31: warning: The macro `AC_GNU_SOURCE' is obsolete.\n"
+        "  >> 30    configure.ac:31: You should run autoupdate.\n"
+        "  >> 245    configure.ac:367: error: required file 'debian/rules.in' not found\n"
+        "  >> 252    autoreconf: error: automake failed with exit status: 1\n"
+    )
+    error = "configure.ac:367: error: required file 'debian/rules.in' not found"
+    assert build.first_error(log) == error
+
+
+def test_another_account_is_told_whose_builds_they_are(folder, monkeypatch, capsys):
+    def refused(*arguments: object) -> bool:
+        raise PermissionError(13, "Permission denied", "spack.lock")
+
+    monkeypatch.setattr(spack, "FOLDER", folder)
+    monkeypatch.setattr(build, "clean", refused)
+    assert command.main(["clean", ONE]) == 2
+    assert capsys.readouterr().err == (
+        f"spack-envs: spack.lock: Permission denied: only {folder.parent.owner()}, to whom"
+        f" {spack.builds(folder)} belongs, can build, check and clean what is there\n"
+    )
 
 
 def test_a_failure_is_shown_until_it_is_built(spack_envs, stand_in):
