@@ -117,6 +117,9 @@ class Daemons:
             # An empty directory has nothing to lose in a crash, so nothing is synced in here.
             hasty = ["--innodb-flush-method=nosync", "--innodb-doublewrite=0", "--bootstrap"]
             tables = "use mysql;\n" + system_tables().read_text(encoding="utf-8")
+            # slurmdbd would make its database, but with MariaDB 11.8.9 it cannot: a client's handle
+            # that asked for a missing database takes no row from then on.
+            tables += f"\ncreate database {slurm.DATABASE};\n"
             made = subprocess.run(
                 [*settings, *hasty, f"--datadir={fresh}"],
                 input=tables,

@@ -13,6 +13,7 @@ TASK_PROLOG = "task-prolog"
 CGROUP_CONFIGURATION = "CgroupPlugin=cgroup/v1\n"
 """slurm.conf uses no control groups; of the plugins, only this one then needs none, nor systemd."""
 DATABASE_PORT = 16819
+DATABASE = "slurm"
 UNKILLABLE_SECONDS = 600
 TOPOLOGY_CONF = "topology.conf"
 
@@ -112,7 +113,7 @@ def database_configuration(state: StateFolder, host: str) -> str:
         "StorageType=accounting_storage/mysql",
         "StorageHost=localhost",
         "StorageUser=root",
-        "StorageLoc=slurm",
+        f"StorageLoc={DATABASE}",
     ]
     return "\n".join(lines) + "\n"
 
