@@ -173,6 +173,7 @@ def _partition(switch, **more):
             "line_rate_from_bytes": min(131072, largest),
             "tuning_hook": [str(_root / "ci/testbed/tuning-hook")],
             "step_limit_s": 180,
+            "first_figure_s": 60,
             # The driver of veth counts nothing of its own, and all nodes share the cores.
             "driver_counters": False,
             # The same link, always healthy: how much one carries here is the machine's to say.

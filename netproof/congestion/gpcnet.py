@@ -102,7 +102,9 @@ def script(question: GpcnetQuestion) -> str:
         "--kill-on-bad-exit=1",
         *(*plan.RANK, PROGRAM),
     ]
-    lines = plan.head(question.partition, 0, over_tcp=False, describe_nodes=True)
+    lines = plan.head(
+        question.partition, 0, over_tcp=False, describe_nodes=True, figures_at_once=False
+    )
     rounds = range(1, question.rounds + 1)
     lines = [*lines, *(f"step {step_name(one)} {SECONDS} {shlex.join(command)}" for one in rounds)]
     return "\n".join(lines) + "\n"

@@ -116,7 +116,7 @@ def turn_of(values: Mapping[str, Any]) -> Turn:
 
 def script(partition: Partition, folder: Path) -> str:
     """Text of the job script: it has the launches drawn, and makes them."""
-    lines = plan.head(partition, 0, over_tcp=False, describe_nodes=True)
+    lines = plan.head(partition, 0, over_tcp=False, describe_nodes=True, figures_at_once=False)
     ask = shlex.join([sys.executable, "-m", "netproof.congestion.planning", str(folder)])
     lines += [". ./beside.sh", f"{ask} || exit 4", f". ./{LINES_FILE}"]
     return "\n".join(lines) + "\n"

@@ -120,7 +120,9 @@ def script(question: Question, folder: Path) -> str:
     first, second = TRIALS
     ask = shlex.join([sys.executable, "-m", __name__, str(folder)])
     lines = [
-        *plan.head(question.partition, 0, over_tcp=False, describe_nodes=True),
+        *plan.head(
+            question.partition, 0, over_tcp=False, describe_nodes=True, figures_at_once=False
+        ),
         _step(question, "trial.1", first),
         f"{ask} second || {_step(question, 'trial.2', second)}",
         f"{ask} || exit 4",

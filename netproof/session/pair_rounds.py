@@ -299,6 +299,7 @@ def script(launches: int, partition: Partition, srun: Sequence[str], decider: st
         f"    export SLURM_HOSTFILE=$PWD/{SUBJECT}.$launch.nodes",
         f"    step {SUBJECT}.$launch {partition.step_limit_s} {launch}",
         "    unset SLURM_HOSTFILE",
+        f'    [ -z "${{silent[{SUBJECT}]:-}}" ] || break',
         "done",
     ]
     return "\n".join(lines) + "\n"

@@ -458,11 +458,18 @@ def line(step: Step, partition: Partition) -> str:
 
 
 def head(
-    partition: Partition, count: int, *, over_tcp: bool, describe_nodes: bool, decider: str = ""
+    partition: Partition,
+    count: int,
+    *,
+    over_tcp: bool,
+    describe_nodes: bool,
+    decider: str = "",
+    figures_at_once: bool = True,
 ) -> list[str]:
     """What a job's script does before its first step; ``count``: how many ports it needs.
 
-    ``decider``: shell text that starts what decides, while nothing is measured yet.
+    ``decider``: shell text that starts what decides, while nothing is measured yet;
+    ``figures_at_once``: its programs print a figure soon after they begin, if they do at all.
     """
     lines = [
         "#!/bin/bash",
@@ -473,6 +480,7 @@ def head(
         f"export netproof_rails={shlex.quote(' '.join(partition.rails_or_interface()))}",
         f"export netproof_driver_counters={int(partition.driver_counters)}",
         f"crash_retries={partition.crash_retries}",
+        f"first_figure_s={partition.first_figure_s if figures_at_once else 0}",
         f"figures_np={shlex.quote(registry.figures('np'))}",
         f"figures_out={shlex.quote(registry.figures('out'))}",
         f"job_nodes {node_facts.JOB_NODES_FILE} || exit 3",

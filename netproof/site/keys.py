@@ -287,6 +287,11 @@ class PartitionExtras(_OfBenchmarks):
     step_limit_s: _Positive = Field(
         600, description="seconds after which one launch of a benchmark is ended"
     )
+    first_figure_s: _Count = Field(
+        300,
+        description="seconds after which a launch that has printed no figure is ended, as ranks"
+        " that cannot reach each other wait for ever; 0: only step_limit_s ends it",
+    )
     crash_retries: _Count = Field(
         3,
         description="how often a launch that crashes before its first figure is launched again; 0:"

@@ -18,19 +18,82 @@ end_steps() {
 # Subjects of which a launch crashed in every attempt: their later launches have one.
 declare -A hopeless=()
 
+# Subjects of which a launch was ended without a figure, to its name: they are not launched again.
+declare -A silent=()
+
+# Whether any launch came to a figure. Where none did, all wait for what does not answer.
+seen=
+
 # has_figures NAME: whether the launch came to its first row, by the patterns of the job script.
 has_figures() {
     grep -aEqs -e "$figures_np" "$1.np" || grep -aEqs -e "$figures_out" "$1.out"
 }
 
 # crashed NAME STATUS START END LIMIT: it ended by itself, and not well, before its first figure. A
-# program that is not there (126, 127), or whose other end does not answer, has not begun.
+# program that is not there (126, 127) has not begun.
 crashed() {
     case $2 in
     0 | 126 | 127) return 1 ;;
     124 | 137) [ $((${4%[.,]*} - ${3%[.,]*})) -lt "$5" ] || return 1 ;;
     esac
-    ! has_figures "$1" && ! grep -aqs '^nptcp.sh: .* had no answer from' "$1.err"
+    ! has_figures "$1"
+}
+
+# insist_on_figures NAME PID: ends a launch that has no figure in time; its status is 1 if it did.
+insist_on_figures() {
+    local never
+    trap 'exit 0' TERM
+    # A program that sleeps would be left behind when this is ended.
+    exec {never}<> <(:)
+    read -r -t "$first_figure_s" -u "$never"
+    ! has_figures "$1" || return 0
+    # From here on its status says what it did.
+    trap '' TERM
+    echo "steps.sh: $1 had no figure in $first_figure_s s (the partition's first_figure_s) and was ended" >>"$1.err"
+    kill -TERM "$2"
+    return 1
+}
+
+# launched NAME LIMIT COMMAND...: one attempt, of which status is set; it fails where it waited in
+# vain for its other end.
+launched() {
+    local name=$1 limit=$2 pid insists=
+    shift 2
+    # Appended to, since what ends the launch writes into it too.
+    : >"$name.err"
+    timeout --signal=TERM --kill-after=5 "$limit" "$@" >"$name.out" 2>>"$name.err" </dev/null &
+    pid=$!
+    if [ "$first_figure_s" -gt 0 ] && [ "$first_figure_s" -lt "$limit" ]; then
+        insist_on_figures "$name" "$pid" &
+        insists=$!
+    fi
+    wait "$pid"
+    status=$?
+    if [ -n "$insists" ]; then
+        kill -TERM "$insists" 2>/dev/null
+        wait "$insists" 2>/dev/null
+        # Any other status is that of one which had nothing to do yet.
+        if [ $? -eq 1 ]; then
+            [ "$status" -ne 0 ] || status=124
+            return 1
+        fi
+    fi
+    ! grep -aqs '^nptcp.sh: .* had no answer from' "$name.err"
+}
+
+# As sysexits.h has it: not available.
+NOT_LAUNCHED=69
+
+# in_vain NAME: why it is not launched, on standard output, or fails where it is.
+in_vain() {
+    local before=${silent[${1%.*}]:-}
+    if [ -n "$before" ]; then
+        echo "steps.sh: $1 was not launched, since $before had no figure"
+    elif [ -z "$seen" ] && [ "${#silent[@]}" -ge 2 ]; then
+        echo "steps.sh: $1 was not launched, since no launch before it had a figure: see ${silent[*]}"
+    else
+        return 1
+    fi
 }
 
 # step NAME LIMIT COMMAND...: one launch, ended after LIMIT seconds. One that crashes is launched
@@ -39,14 +102,21 @@ step() {
     local name=$1 limit=$2 attempt kind start end status as i
     shift 2
     local command=("$@")
+    if in_vain "$name" >"$name.err"; then
+        start=$EPOCHREALTIME
+        printf '%s\t%s\t%s\t%s\t%s\n' "$name" "$start" "$start" "$NOT_LAUNCHED" "$limit" >>launches.tsv
+        return 0
+    fi
     for ((attempt = 1; ; attempt++)); do
         start=$EPOCHREALTIME
-        timeout --signal=TERM --kill-after=5 "$limit" "${command[@]}" >"$name.out" 2>"$name.err" </dev/null
-        status=$?
+        launched "$name" "$limit" "${command[@]}" || silent[${name%.*}]=$name
         end=$EPOCHREALTIME
         [ "$status" -eq 0 ] || end_steps
+        [ -n "$seen" ] || ! has_figures "$name" || seen=1
         as=$name
-        if [ "$crash_retries" -gt 0 ] && crashed "$name" "$status" "$start" "$end" "$limit"; then
+        if [ -n "${silent[${name%.*}]:-}" ]; then
+            :
+        elif [ "$crash_retries" -gt 0 ] && crashed "$name" "$status" "$start" "$end" "$limit"; then
             if [ "$attempt" -gt "$crash_retries" ]; then
                 hopeless[${name%.*}]=1
             elif [ -z "${hopeless[${name%.*}]:-}" ]; then

@@ -57,7 +57,7 @@ def ran(
     (folder / "aggressor").write_text(aggressor)
     (folder / "victim").write_text(victim)
     script = f"""
-    crash_retries={retries}
+    crash_retries={retries} first_figure_s=0
     figures_np='{registry.figures("np")}' figures_out='{registry.figures("out")}'
     squeue() {{ :; }}
     . ./steps.sh

@@ -10,7 +10,7 @@ SHELL = Path(__file__).resolve().parents[3] / "netproof" / "run" / "shell"
 
 def test_what_failed_once_is_left_and_what_did_not_goes_on(tmp_path):
     script = f"""
-    SLURM_JOB_ID=1 crash_retries=1 figures_np=^x figures_out=^x
+    SLURM_JOB_ID=1 crash_retries=1 first_figure_s=0 figures_np=^x figures_out=^x
     squeue() {{ :; }}
     . {SHELL}/steps.sh
     trap - EXIT

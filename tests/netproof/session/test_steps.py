@@ -20,7 +20,9 @@ IMB_ROW = "            4         1000         1.02         3.92"
 NETPIPE_ROW = "       4 1.380798   0.00002210"
 
 
-def job(folder: Path, *steps: str, retries: int = 3, prologue: str = "") -> list[tuple[str, int]]:
+def job(
+    folder: Path, *steps: str, retries: int = 3, first: int = 0, prologue: str = ""
+) -> list[tuple[str, int]]:
     """Run steps as a job's script does; the lines of launches.tsv, name and status."""
     for source in plan.SHELL_FILES:
         shutil.copy(source, folder)
@@ -31,6 +33,7 @@ def job(folder: Path, *steps: str, retries: int = 3, prologue: str = "") -> list
     script = [
         ". ./steps.sh",
         f"crash_retries={retries}",
+        f"first_figure_s={first}",
         f"figures_np={shlex.quote(netpipe.FIGURES)}",
         f"figures_out={shlex.quote(imb.FIGURES)}",
         prologue,
@@ -111,6 +114,64 @@ def test_no_retries_is_one_attempt(tmp_path):
 )
 def test_what_is_no_crash_is_not_launched_again(tmp_path, text, status):
     assert job(tmp_path, step("Bcast.1", text, limit=1)) == [("Bcast.1", status)]
+
+
+HANGS = "echo header; exec sleep 30"
+
+
+def said_of(folder: Path, name: str) -> str:
+    return (folder / f"{name}.err").read_text().splitlines()[-1]
+
+
+@pytest.mark.slow
+def test_what_prints_no_figure_in_time_is_ended_and_not_launched_again(tmp_path):
+    row = f"echo '{IMB_ROW}'"
+    steps = [step("Reduce.1", row), step("Bcast.1", HANGS), step("Bcast.2", HANGS)]
+    done = job(tmp_path, *steps, step("Reduce.2", row), first=1)
+    assert done == [("Reduce.1", 0), ("Bcast.1", 143), ("Bcast.2", 69), ("Reduce.2", 0)]
+    assert said_of(tmp_path, "Bcast.1") == (
+        "steps.sh: Bcast.1 had no figure in 1 s (the partition's first_figure_s) and was ended"
+    )
+    assert said_of(tmp_path, "Bcast.2") == (
+        "steps.sh: Bcast.2 was not launched, since Bcast.1 had no figure"
+    )
+    records = job_files.records(tmp_path)
+    assert "first_figure_s" in job_files.failure(tmp_path, "Bcast.1", records)
+    assert "was not launched, since Bcast.1" in job_files.failure(tmp_path, "Bcast.2", records)
+
+
+@pytest.mark.slow
+def test_what_ends_well_when_it_is_ended_without_a_figure_has_failed(tmp_path):
+    text = "trap 'exit 0' TERM; sleep 30 & wait"
+    assert job(tmp_path, step("Bcast.1", text), first=1) == [("Bcast.1", 124)]
+
+
+@pytest.mark.slow
+def test_a_launch_that_printed_a_figure_has_time_to_its_limit(tmp_path):
+    text = f"echo '{IMB_ROW}'; sleep 2"
+    assert job(tmp_path, step("Bcast.1", text), first=1) == [("Bcast.1", 0)]
+
+
+@pytest.mark.slow
+def test_a_job_without_any_figure_gives_up_after_two_functions(tmp_path):
+    steps = [step(f"{name}.1", HANGS) for name in ("Bcast", "Reduce", "Gather")]
+    done = job(tmp_path, *steps, first=1)
+    assert [status for _, status in done] == [143, 143, 69]
+    assert "no launch before it had a figure: see " in said_of(tmp_path, "Gather.1")
+
+
+@pytest.mark.slow
+def test_a_job_with_figures_launches_what_else_it_has(tmp_path):
+    names = ("Bcast", "Reduce", "Gather")
+    steps = [step("Barrier.1", f"echo '{IMB_ROW}'"), *(step(f"{one}.1", HANGS) for one in names)]
+    done = job(tmp_path, *steps, first=1)
+    assert [status for _, status in done] == [0, 143, 143, 143]
+
+
+def test_a_sender_that_had_no_answer_is_not_launched_again(tmp_path):
+    text = "echo 'nptcp.sh: n2 had no answer from 10.0.0.1 in 20 s' >&2; exit 68"
+    done = job(tmp_path, step("tcp.1", text), step("tcp.2", text))
+    assert done == [("tcp.1", 68), ("tcp.2", 69)]
 
 
 def test_a_rank_that_is_killed_early_has_crashed_though_its_status_is_that_of_a_limit(tmp_path):

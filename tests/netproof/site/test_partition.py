@@ -19,4 +19,4 @@ def test_what_a_site_lists_is_kept_as_a_tuple_and_what_is_not_said_has_its_defau
     partition = Partition.model_validate({**extras, "scheduler": "slurm", "twin": ("np", "to")})
     assert (partition.rank_counts, partition.twin) == ((4, 8), ("np", "to"))
     assert partition.arguments == dict.fromkeys(partition.arguments, ())
-    assert partition.crash_retries == 3
+    assert (partition.crash_retries, partition.first_figure_s) == (3, 300)
