@@ -21,6 +21,7 @@ from netproof.diagnosis.evidence_for import (
     link_setting,
     loss,
     mtu,
+    no_tcp,
     one_direction,
     other_network,
     oversubscribed,
@@ -97,6 +98,15 @@ CAUSES: tuple[Cause, ...] = (
         "compare 'ip link show' of {node} with the others and its switch port, set the MTU, and run"
         f" {PAIRS_AGAIN}",
         "'ping -M do' with the largest payload from {node} and to it",
+        explains=_EFFECTS,
+    ),
+    Cause(
+        CauseName.NO_TCP,
+        "{place}: {detail}",
+        no_tcp,
+        "look at 'nft list ruleset', 'iptables -S' and firewalld ('firewall-cmd --list-all') of"
+        f" {{node}}, let all TCP of the partition's nodes pass, and run {PAIRS_AGAIN}",
+        "TCP connections to {node} and from it that are taken or refused at once",
         explains=_EFFECTS,
     ),
     Cause(

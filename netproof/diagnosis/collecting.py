@@ -11,7 +11,7 @@ from netproof.diagnosis.evidence import Collected, Evidence, RedCase, Sign, Sour
 from netproof.diagnosis.partition_view import PartitionView, count_of
 from netproof.measurement.disturbance import disturbed
 from netproof.session.node_differences import OF_ITS_OWN
-from netproof.session.node_facts import GROUPS, Node
+from netproof.session.node_facts import GROUPS, Node, named
 from netproof.site.hostlist import fold
 from netproof.verdict.coverage import Coverage
 from netproof.verdict.judged import Judged
@@ -118,6 +118,9 @@ def _ruled_out(view: PartitionView, evidence: Sequence[Evidence]) -> Iterator[st
     alike = len({node.node for node in view.described})
     if alike > 1 and not any(one.source is Source.HOST for one in evidence):
         yield f"{alike} nodes are alike in {_facts(view.described)} facts"
+    answering = {other for node in view.described for other in named(node.tcp_answered)}
+    if answering and not any(named(node.tcp_unanswered) for node in view.described):
+        yield f"{count_of(len(answering), 'node')} answered TCP connections"
     launches = list(view.launches())
     settings = view.site.settings().disturbance
     known = [loads for loads, _ in launches if loads]

@@ -315,6 +315,7 @@ def _stops_jobs(suspect: _Suspect) -> bool:
         CauseName.LINK_DOWN,
         CauseName.LINK_FLAPPED,
         CauseName.MTU,
+        CauseName.NO_TCP,
         CauseName.CRASHES,
     )
 

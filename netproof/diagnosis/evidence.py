@@ -33,6 +33,7 @@ class Sign(StrEnum):
     CARRIER_CHANGED = "carrier changed"
     OTHER_PATH = "other path"
     MTU = "MTU"
+    NO_TCP = "no TCP"
     LINK = "link"
     SETTING = "setting"
     LOSS = "loss"
@@ -89,7 +90,7 @@ class Evidence:
 
     ``why``: what that rests on; ``effects``, ``recovery``, ``alternatives``: of rounds of pairs;
     ``asserted``: whether it is enough for an accusation, and not only for an explanation;
-    ``setting``: which differs.
+    ``setting``: which differs, or in words what is wrong there.
     """
 
     source: Source

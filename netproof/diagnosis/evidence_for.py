@@ -38,6 +38,7 @@ class CauseName(StrEnum):
     LINK_FLAPPED = "link flapped"
     OTHER_NETWORK = "messages took another network"
     MTU = "MTU differs"
+    NO_TCP = "no TCP"
     LINK_SETTING = "link rate or duplex differs"
     SETTING = "setting differs"
     CPU_TAKEN = "CPUs taken by something else"
@@ -103,6 +104,13 @@ def other_network(seen: Collected) -> Iterator[Found]:
 def mtu(seen: Collected) -> Iterator[Found]:
     """Another MTU, or packets of the MTU that do not come through."""
     yield from _by_place(seen.of(Sign.MTU))
+
+
+def no_tcp(seen: Collected) -> Iterator[Found]:
+    """A node that answers no TCP connections, or gets no answer; two nodes, of which neither."""
+    for one in _by_place(seen.of(Sign.NO_TCP)):
+        first = next((each for each in one.evidence if each.asserted), one.evidence[0])
+        yield dataclasses.replace(one, detail=first.setting)
 
 
 def link_setting(seen: Collected) -> Iterator[Found]:

@@ -22,7 +22,7 @@ def of_nodes(view: PartitionView) -> Iterator[Evidence]:
         if sign is None:
             continue
         place = view.several(one.nodes)
-        if one.kind is NodeFindingKind.PATH:
+        if one.kind in (NodeFindingKind.PATH, NodeFindingKind.TCP) and len(one.nodes) == 2:
             place = Place(PlaceKind.PAIR, " to ".join(one.nodes), one.nodes, view.interface)
         if sign is Sign.SETTING:
             on = f"{one.fact} on {place.name}"
@@ -36,7 +36,7 @@ def of_nodes(view: PartitionView) -> Iterator[Evidence]:
             "the nodes say so themselves",
             one.environment,
             asserted=one.level is Level.FAIL,
-            setting=one.fact,
+            setting=one.value or "" if sign is Sign.NO_TCP else one.fact,
         )
 
 
@@ -68,4 +68,6 @@ def _sign_of(finding: NodeFinding) -> Sign | None:
         return None
     if finding.fact in ("mtu", "path"):
         return Sign.MTU
+    if finding.fact == "tcp":
+        return Sign.NO_TCP
     return Sign.LINK if finding.fact in LINK_FACTS else Sign.SETTING

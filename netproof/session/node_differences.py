@@ -12,6 +12,7 @@ OF_ITS_OWN = (
     *("node", "address", "bus", "absent"),
     *("clock_s", "clock_ntp_offset_s", "clock_ahead_from_s", "clock_ahead_to_s"),
     *("path_to", "path_asked_bytes", "path_passed_bytes", "busy"),
+    *("tcp_answered", "tcp_unanswered"),
 )
 """Fields of ``Node`` that are not the same on sound nodes that are alike."""
 

@@ -23,10 +23,13 @@ NODE_END = "end"
 NODE_FILES = "node.*.txt"
 """What the job's nodes print, a file each, named after the node."""
 
-PATH_HEADER = "netproof-path\t1"
+PATH_HEADER = "netproof-path\t2"
+
+PATH_HEADER_BEFORE = "netproof-path\t1"
+"""Of files without who answers TCP connections."""
 
 PATH_FILES = "path.*.txt"
-"""What each of them found of the way to the next, named after the node."""
+"""What each of them found of the ways to its neighbours, named after the node."""
 
 CLOCK_HEADER = "netproof-clock\t1"
 
@@ -34,7 +37,7 @@ CLOCK_FILE = "clock.txt"
 """Between which moments of the first node's clock the nodes described themselves."""
 
 RING_FILE = "ring.txt"
-"""Each node of the job, the next one, and that one's address."""
+"""Each node of the job, the next one with its address, and the one before with its own."""
 
 JOB_NODES_FILE = "job_nodes.txt"
 """Where a job notes, from within, which nodes Slurm gave it. ``sacct`` may be asked too early."""
@@ -46,6 +49,9 @@ NODE_STEP_LIMIT_S = 60
 
 NOT_BUSY = "none"
 """What ``busy`` of a node is where no program is."""
+
+NOBODY = "none"
+"""What ``tcp_answered`` and ``tcp_unanswered`` of a node are where they name no other."""
 
 IDENTITY = ("node", "interface")
 
@@ -74,6 +80,10 @@ class Node:
 
     ``busy``, of format 3: the programs of other users or jobs that took a tenth of a CPU while
     the node described itself, each with its process, its user and its share; ``none``.
+
+    ``tcp_answered`` and ``tcp_unanswered``, of format 4: the job's next node and the one before,
+    by whether their kernels took or refused a TCP connection, or nothing came back within 3 s,
+    twice; names with commas between them, ``none``.
     """
 
     node: str
@@ -114,6 +124,8 @@ class Node:
     path_asked_bytes: int | None = None
     path_passed_bytes: int | None = None
     busy: str | None = None
+    tcp_answered: str | None = None
+    tcp_unanswered: str | None = None
 
 
 _HINTS = get_type_hints(Node)
@@ -132,12 +144,19 @@ NAMES = tuple(_HINTS)
 ADDED = NAMES[NAMES.index("absent") + 1 :]
 """Fields that formats after the first have."""
 
-ADDED_LAST = ("busy",)
-"""Fields that only the last format has."""
+ADDED_LATER = {3: ("busy",), 4: ("tcp_answered", "tcp_unanswered")}
+"""Fields that formats after the second added, by the first format that has them."""
 
 _OF_THE_STEP = ("clock_ahead_from_s", "clock_ahead_to_s")
 
-_OF_THE_PATH = ("path_to", "path_asked_bytes", "path_passed_bytes")
+_OF_PACKETS = ("path_to", "path_asked_bytes", "path_passed_bytes")
+
+_OF_THE_PATH = (*_OF_PACKETS, *ADDED_LATER[4])
+
+
+def named(others: str | None) -> tuple[str, ...]:
+    """The nodes that ``tcp_answered`` or ``tcp_unanswered`` names."""
+    return () if others in (None, NOBODY) else tuple(others.split(","))
 
 
 def node_step(interface: str) -> str:
@@ -211,16 +230,17 @@ def with_clock(node: Node, window: tuple[float, float] | str) -> Node:
 
 
 def with_path(node: Node, folder: Path, count: int) -> Node:
-    """The node with what it found of the way to the next, of ``count`` nodes of its job."""
+    """The node with what it found of the ways to the others, of ``count`` nodes of its job."""
     path = folder / PATH_FILES.replace("*", node.node)
     if count == 1:
         values: dict[str, Any] = {}
         why = "the job has one node"
     else:
+        before = _begins_with(path, PATH_HEADER_BEFORE)
+        header = PATH_HEADER_BEFORE if before else PATH_HEADER
+        plain = _OF_PACKETS if before else _OF_THE_PATH
         try:
-            values = _values_of(
-                path, PATH_HEADER, ("node", *_OF_THE_PATH), _Numbers(whole=_OF_THE_PATH[1:])
-            )
+            values = _values_of(path, header, ("node", *plain), _Numbers(whole=_OF_PACKETS[1:]))
             why = f"{path}: does not say"
         except ProvenanceError as error:
             values, why = {}, f"{error}; see path.*.err beside it"
@@ -284,7 +304,7 @@ def read_node(path: Path) -> Node:
     plain = [name for name in NAMES if name not in MAPS and name not in later]
     header = NODE_HEADER_BEFORE if _begins_with(path, NODE_HEADER_BEFORE) else NODE_HEADER
     if header == NODE_HEADER_BEFORE:
-        plain = [name for name in plain if name not in ADDED_LAST]
+        plain = [name for name in plain if name not in ADDED_LATER[3]]
     values = _values_of(path, header, plain, _Numbers(WHOLE_NUMBERS, SECONDS))
     for key in (*IDENTITY, "clock_s"):
         if key not in values:

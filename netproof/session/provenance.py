@@ -1,10 +1,10 @@
 """Where a session came from: software, configuration, and every node as it was found in its job.
 
 In a job, ``run/shell/node.sh`` prints what a node is, and ``path.sh`` which packets come through to
-the next; ``of_job`` reads these files when the job has ended and gives the plain values that the
-report keeps under ``KEY``. What Slurm said of the partitions at the run's start is under
-``SLURM_KEY``. ``of_report`` gathers all of a report and says in what nodes differ; what of that is
-a fault is for the verdict.
+the next and which neighbours answer over TCP; ``of_job`` reads these files when the job has ended
+and gives the plain values that the report keeps under ``KEY``. What Slurm said of the partitions at
+the run's start is under ``SLURM_KEY``. ``of_report`` gathers all of a report and says in what nodes
+differ; what of that is a fault is for the verdict.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from netproof.intake.shapes import (
 from netproof.session.node_differences import NodeInJob, differences
 from netproof.session.node_facts import (
     ADDED,
-    ADDED_LAST,
+    ADDED_LATER,
     CLOCK_FILE,
     IDENTITY,
     MAPS,
@@ -51,13 +51,14 @@ from netproof.session.node_facts import (
 )
 from netproof.session.slurm_nodes import SLURM_KEY, PartitionNodes, read_slurm_record
 
-FORMAT = 3
+FORMAT = 4
 """Format of a job's record in the report; raised when its keys change.
 
-2: nodes have the fields behind ``absent``. 3: and ``busy``.
+2: nodes have the fields behind ``absent``. 3: and ``busy``. 4: and which neighbours
+answered over TCP.
 """
 
-READABLE_FORMATS = (1, 2, FORMAT)
+READABLE_FORMATS = (1, 2, 3, FORMAT)
 
 KEY = "netproof_provenance"
 """The key under which a job's test case keeps it in the report."""
@@ -131,16 +132,15 @@ _FIELD_SHAPES = {
     **dict.fromkeys(MAPS, TEXTS_BY_NAME),
 }
 
-_RECORD_SHAPES = {
-    1: {name: shape for name, shape in _FIELD_SHAPES.items() if name not in ADDED},
-    2: {name: shape for name, shape in _FIELD_SHAPES.items() if name not in ADDED_LAST},
-    FORMAT: _FIELD_SHAPES,
-}
 
-_RECORD_SHAPES = {
-    number: Keys({"software": _SOFTWARE_SHAPE, "nodes": Each(Keys(fields))})
-    for number, fields in _RECORD_SHAPES.items()
-}
+def _record_shape(number: int) -> Keys:
+    later = {name for first, names in ADDED_LATER.items() if first > number for name in names}
+    missing = later if number > 1 else ADDED
+    fields = {name: shape for name, shape in _FIELD_SHAPES.items() if name not in missing}
+    return Keys({"software": _SOFTWARE_SHAPE, "nodes": Each(Keys(fields))})
+
+
+_RECORD_SHAPES = {number: _record_shape(number) for number in READABLE_FORMATS}
 """Of what kind each value of a job's record is, by its format."""
 
 

@@ -32,7 +32,7 @@ FACTS = (
     *("kernel", "architecture", "cpu", "cpus", "microcode", "governor", "memory", "mitigations"),
     *("hugepages", "clock_source", "clock", "state", "nic", "pci", "driver", "driver_version"),
     *("firmware", "link_mbit_s", "duplex", "autonegotiation", "mtu", "offloads", "coalescing"),
-    *("rings", "sysctls", "programs", "path"),
+    *("rings", "sysctls", "programs", "path", "tcp"),
 )
 """What nodes are compared by; of groups as ``sysctls`` also each of their keys."""
 

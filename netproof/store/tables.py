@@ -124,6 +124,12 @@ _FACTS = {
     "busy": StoreColumn(
         TEXT_TYPE, "programs that took a tenth of a CPU then, of no job of ours; `none`", True
     ),
+    "tcp_answered": StoreColumn(
+        TEXT_TYPE, "of the job's next node and the one before, those that answered over TCP", True
+    ),
+    "tcp_unanswered": StoreColumn(
+        TEXT_TYPE, "and those that did not, with commas between them; `none`", True
+    ),
 }
 
 _SLURM = {

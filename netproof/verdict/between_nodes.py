@@ -1,14 +1,25 @@
-"""What nodes are to one another: whether their clocks agree, and packets come through."""
+"""What nodes are to one another: whether clocks agree, packets come through, TCP is answered."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from netproof.criteria import Level
 from netproof.session.node_differences import NodeInJob
+from netproof.session.node_facts import named
+from netproof.site.hostlist import fold
 from netproof.verdict.node_findings import NodeFinding, NodeFindingKind
+
+SILENT = "does not answer TCP connections"
+"""What is wrong with a node that others ask in vain."""
+
+UNHEARD = "gets no answer to TCP connections"
+"""What is wrong with a node that asks others in vain."""
+
+UNANSWERED = "TCP connections are not answered"
+"""What is wrong between two nodes, where it is neither node's own."""
 
 
 def clocks(nodes: Sequence[NodeInJob], partition: str, bound_s: float) -> Iterator[NodeFinding]:
@@ -110,6 +121,85 @@ def paths(
             )
         )
     return several
+
+
+def connections(
+    nodes: Sequence[NodeInJob], partition: str, interface: str, not_up: Collection[str]
+) -> Iterator[NodeFinding]:
+    """Nodes that answer no TCP connection of others, or that others do not answer.
+
+    ``not_up``: nodes whose interface is not up, which is told of them already. Where nobody answers
+    anybody, the site's firewalls are meant to be so.
+    """
+    asked: dict[tuple[str, str], list[bool]] = defaultdict(list)
+    for one in nodes:
+        node = one.node
+        for others, answered in ((node.tcp_answered, True), (node.tcp_unanswered, False)):
+            for other in named(others):
+                if not {node.node, other} & {*not_up}:
+                    asked[node.node, other].append(answered)
+    answers = {pair for pair, several in asked.items() if any(several)}
+    if not answers:
+        return
+    heard, answering = ({pair[end] for pair in answers} for end in (0, 1))
+    never = sorted(asked.keys() - answers)
+    silent: dict[str, list[str]] = defaultdict(list)
+    unheard: dict[str, list[str]] = defaultdict(list)
+    for source, target in never:
+        if target not in answering:
+            silent[target].append(source)
+        elif source not in heard:
+            unheard[source].append(target)
+    pinged = {one.node.path_to for one in nodes if one.node.path_passed_bytes is not None}
+    for target, sources in silent.items():
+        why = f"{target}: answers no TCP connection of {_listed(sources)}"
+        if target in unheard:
+            why += f", gets no answer of {_listed(unheard[target])} either"
+        if target in pinged:
+            why += ", and pings come through"
+        why += f": look for a firewall on {interface} there"
+        if not {*sources} & heard:
+            why += f", or on {_listed(sources)}, which no other node answered"
+        yield _tcp(partition, why, (target,), SILENT)
+    blamed = {source for source, targets in unheard.items() if len(targets) > 1} - {*silent}
+    for source in sorted(blamed):
+        why = f"{source}: {UNHEARD}, of {_listed(unheard[source])}, which answer others"
+        yield _tcp(partition, why, (source,), UNHEARD)
+    for source, target in never:
+        if target in answering and source not in {*blamed, *(silent.keys() & unheard.keys())}:
+            why = f"{source} to {target}: {UNANSWERED}, and {target} answers others"
+            yield _tcp(partition, why, (source, target), UNANSWERED)
+    yield from _now_and_then(asked, partition)
+
+
+def _now_and_then(
+    asked: dict[tuple[str, str], list[bool]], partition: str
+) -> Iterator[NodeFinding]:
+    """Nodes that answered TCP connections of the same others in some jobs only."""
+    counts: dict[str, dict[str, str]] = defaultdict(dict)
+    for (source, target), several in sorted(asked.items()):
+        if len({*several}) > 1:
+            counts[target][source] = f"in {several.count(False)} of {len(several)} jobs"
+    for target, by_source in counts.items():
+        if len(by_source) == 1:
+            ((source, count),) = by_source.items()
+            words = f"{UNANSWERED} {count}"
+            why = f"{source} to {target}: {words}"
+            yield _tcp(partition, why, (source, target), words, Level.WARN)
+            continue
+        each = ", ".join(f"of {source} {count}" for source, count in by_source.items())
+        why = f"{target}: {SILENT} {each}"
+        yield _tcp(partition, why, (target,), f"{SILENT} in some jobs", Level.WARN)
+
+
+def _tcp(
+    partition: str, why: str, nodes: tuple[str, ...], words: str, level: Level = Level.FAIL
+) -> NodeFinding:
+    return NodeFinding(partition, "tcp", NodeFindingKind.TCP, level, why, nodes, words)
+
+
+def _listed(nodes: Sequence[str]) -> str:
+    return " and ".join(nodes) if len(nodes) < 3 else fold(nodes)
 
 
 def _seconds(by: float) -> str:

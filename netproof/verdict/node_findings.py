@@ -24,7 +24,8 @@ class NodeFindingKind(StrEnum):
     ``MINORITY``: others than most nodes; ``NO_MAJORITY``: they differ, and none is what most are;
     ``DECLARED``: other than it has to be, by the site's file where it says; ``CHANGED``: a node
     differs between jobs; ``NOT_KNOWN``: what others know; ``PATH``: packets of the MTU do not come
-    through; ``CLOCK``: clocks are apart; ``BELOW_MAXIMUM``: a card in a slot that slows it.
+    through; ``TCP``: nothing comes back to TCP connections; ``CLOCK``: clocks are apart;
+    ``BELOW_MAXIMUM``: a card in a slot that slows it.
     """
 
     MINORITY = "minority"
@@ -33,6 +34,7 @@ class NodeFindingKind(StrEnum):
     CHANGED = "changed"
     NOT_KNOWN = "not known"
     PATH = "path"
+    TCP = "tcp"
     CLOCK = "clock"
     BELOW_MAXIMUM = "below maximum"
 
@@ -42,10 +44,11 @@ class NodeFinding:
     """In what nodes of a partition are not as they should be.
 
     ``fact``: a field of ``node_facts.Node``, of a group with the key, ``sysctls
-    net.ipv4.tcp_sack``, or ``path`` or ``clock``; of several keys the group alone. ``nodes``: the
-    accused, all that differ where there is no majority, both ends of a path; ``value``: what they
-    have, ``others``: what the others have or the site says, None where there is not one value;
-    ``environment``: in which a program differs.
+    net.ipv4.tcp_sack``, or ``path``, ``tcp`` or ``clock``; of several keys the group alone.
+    ``nodes``: the accused, all that differ where there is no majority, both ends of a path;
+    ``value``: what they have, of ``tcp`` what is wrong in words, ``others``: what the others have
+    or the site says, None where there is not one value; ``environment``: in which a program
+    differs.
     """
 
     partition: str

@@ -22,7 +22,7 @@ from netproof.session.node_differences import NodeInJob
 from netproof.session.provenance import OfSession
 from netproof.site.hostlist import fold
 from netproof.site.partition import Partition
-from netproof.verdict.between_nodes import clocks, paths
+from netproof.verdict.between_nodes import clocks, connections, paths
 from netproof.verdict.node_findings import FOLDED_FROM, NodeFinding, NodeFindingKind, folded
 from netproof.verdict.told_facts import (
     ToldFact,
@@ -121,6 +121,9 @@ class _Partition:
             found += clocks(self.nodes, self.name, self.site.clock_offset_ms / 1000)
         if not self._may_differ("path"):
             found = paths(self.nodes, self.name, found)
+        if not self._may_differ("tcp"):
+            interface = self.declared.interface
+            found += connections(self.nodes, self.name, interface, self._not_up())
         return [*found, *self._not_known(facts)]
 
     def _may_differ(self, name: str) -> bool:
@@ -260,11 +263,7 @@ class _Partition:
 
     def _not_known(self, facts: Sequence[ToldFact]) -> Iterator[NodeFinding]:
         """What some nodes cannot tell and others, or the site, can; each reason once."""
-        not_up = {
-            one.node.node
-            for one in self.nodes
-            if one.node.state not in (None, UP) or "state" in one.node.absent
-        }
+        not_up = self._not_up()
         told: dict[tuple[str, str], tuple[ToldFact, dict[str, str], int]] = {}
         knowing: dict[str, set[str]] = defaultdict(set)
         for fact in facts:
@@ -303,6 +302,14 @@ class _Partition:
                 level=Level.FAIL if gone else Level.WARN,
             )
             yield dataclasses.replace(one, environment=environment)
+
+    def _not_up(self) -> set[str]:
+        """The nodes whose interface is down, or not there, in any job."""
+        return {
+            one.node.node
+            for one in self.nodes
+            if one.node.state not in (None, UP) or "state" in one.node.absent
+        }
 
     def _unknown_paths(self, not_up: set[str]) -> Iterator[NodeFinding]:
         if self._may_differ("path"):

@@ -1,6 +1,6 @@
 #!/bin/bash
 # describe.sh LIMIT_S INTERFACE PROGRAM...: has every node of the job say what it is (node.sh), and
-# then send packets to the next one (path.sh). Each of the two ends after LIMIT_S seconds; what is
+# then try the ways to the next one and the one before (path.sh). Each of the two ends after LIMIT_S seconds; what is
 # missing then is for the reader of the files to tell. Runs on the job's first node.
 set -uf
 export LC_ALL=C
@@ -40,7 +40,10 @@ done <job_nodes.txt
 [ "${#nodes[@]}" -gt 1 ] || exit 0
 for ((i = 0; i < ${#nodes[@]}; i++)); do
     next=${nodes[(i + 1) % ${#nodes[@]}]}
-    printf '%s\t%s\t%s\n' "${nodes[i]}" "$next" "${addresses[$next]:-}" >>ring.txt
+    previous=${nodes[i - 1]}
+    # Bash takes two tabs for one, so that what is not known has a sign.
+    printf '%s\t%s\t%s\t%s\t%s\n' "${nodes[i]}" "$next" "${addresses[$next]:--}" \
+        "$previous" "${addresses[$previous]:--}" >>ring.txt
 done
 everywhere --output=path.%N.txt --error=path.%N.err bash ./path.sh "$interface"
 exit 0

@@ -1,12 +1,15 @@
 #!/bin/bash
 # path.sh INTERFACE: whether packets of the interface's MTU come through to the next node of
-# ring.txt, where nothing on the way may fragment them. Lines as node.sh has them.
+# ring.txt, where nothing on the way may fragment them, and whether that node and the one before
+# answer a TCP connection. Lines as node.sh has them.
 set -uf
 export LC_ALL=C PATH=$PATH:/usr/sbin:/sbin
 interface=$1
 headers=28
 # The least that ping sends by itself, headers with it.
 small=84
+# How ring.txt says that an address is not known.
+unknown=-
 
 # passes BYTES: whether one of three packets of so many bytes is answered; said: what ping said.
 passes() {
@@ -17,35 +20,96 @@ passes() {
     return 1
 }
 
-# The reason for which it is not known; any white space in it becomes one space.
+# absent KEY REASON: why it is not known; any white space in the reason becomes one space.
 absent() {
-    # shellcheck disable=SC2048,SC2206
-    local words=($*)
-    printf 'absent.path_passed_bytes\t%s\n' "${words[*]}"
+    # shellcheck disable=SC2206
+    local words=($2)
+    printf 'absent.%s\t%s\n' "$1" "${words[*]}"
 }
 
-mine=${SLURMD_NODENAME:-$(uname -n)}
-printf 'netproof-path\t1\nnode\t%s\n' "$mine"
-while IFS=$'\t' read -r name next address; do
-    [ "$name" = "$mine" ] || continue
-    printf 'path_to\t%s\n' "$next"
-    link=$(ip -o link show dev "$interface" 2>&1)
+packets() {
+    local next=$1 address=$2 mtu
     if ! [[ $link =~ \ mtu\ ([0-9]+) ]]; then
-        absent "ip link: $link"
-        continue
+        absent path_passed_bytes "ip link: $link"
+        return
     fi
     mtu=${BASH_REMATCH[1]}
     printf 'path_asked_bytes\t%s\n' "$mtu"
-    if [ -z "$address" ]; then
-        absent "$next has no IPv4 address on $interface"
+    if [ "$address" = "$unknown" ]; then
+        absent path_passed_bytes "$next has no IPv4 address on $interface"
     elif [ -z "$(type -P ping)" ]; then
-        absent "ping is not installed"
+        absent path_passed_bytes "ping is not installed"
     elif passes "$mtu"; then
         printf 'path_passed_bytes\t%s\n' "$mtu"
     elif passes "$small"; then
         printf 'path_passed_bytes\t%s\n' "$small"
     else
-        absent "ping of $address over $interface: ${said:-no answer}"
+        absent path_passed_bytes "ping of $address over $interface: ${said:-no answer}"
+    fi
+}
+
+# answers ADDRESS: whether its kernel takes or refuses a connection to one of two ports, such as
+# MPI's ranks listen on; said: what bash said. A SYN that is lost is sent again after 1 s.
+answers() {
+    local attempt port low=32768 high=60999
+    read -r low high </proc/sys/net/ipv4/ip_local_port_range
+    for attempt in 1 2; do
+        port=$((low + (RANDOM << 15 | RANDOM) % (high - low + 1)))
+        # shellcheck disable=SC2016
+        said=$(timeout 3 bash -c 'exec 3<>"/dev/tcp/$0/$1"' "$1" "$port" 2>&1) && return
+        [[ $said != *"Connection refused"* ]] || return 0
+    done
+    return 1
+}
+
+# elsewhere ADDRESS: the interface of the way to it, where that is another one.
+elsewhere() {
+    [[ $(ip -o route get "$1" 2>&1) =~ \ dev\ ([^ ]+) ]] || return
+    [ "${BASH_REMATCH[1]}" = "$interface" ] || echo "${BASH_REMATCH[1]}"
+}
+
+# connections [NODE ADDRESS]...: which of the nodes answer.
+connections() {
+    local answered='' unanswered='' why='' other
+    if ! [[ $link =~ \ mtu\  ]]; then
+        why="ip link: $link"
+    elif [ -z "$(type -P timeout)" ]; then
+        why="timeout is not installed"
+    else
+        while [ $# -gt 0 ]; do
+            if [ "$2" = "$unknown" ]; then
+                why+="${why:+, }$1 has no IPv4 address on $interface"
+            elif other=$(elsewhere "$2") && [ -n "$other" ]; then
+                why+="${why:+, }the way to $2 goes over $other and not over $interface"
+            elif answers "$2"; then
+                answered+="${answered:+,}$1"
+            elif [[ $said == *"No such file or directory"* ]]; then
+                why+="${why:+, }bash has no /dev/tcp here"
+            else
+                unanswered+="${unanswered:+,}$1"
+            fi
+            shift 2
+        done
+    fi
+    if [ -z "$answered$unanswered" ]; then
+        absent tcp_answered "$why"
+        absent tcp_unanswered "$why"
+    else
+        printf 'tcp_answered\t%s\ntcp_unanswered\t%s\n' "${answered:-none}" "${unanswered:-none}"
+    fi
+}
+
+mine=${SLURMD_NODENAME:-$(uname -n)}
+printf 'netproof-path\t2\nnode\t%s\n' "$mine"
+while IFS=$'\t' read -r name next address previous address_before; do
+    [ "$name" = "$mine" ] || continue
+    printf 'path_to\t%s\n' "$next"
+    link=$(ip -o link show dev "$interface" 2>&1)
+    packets "$next" "$address"
+    if [ "$next" = "$previous" ]; then
+        connections "$next" "$address"
+    else
+        connections "$next" "$address" "$previous" "$address_before"
     fi
 done <ring.txt
 printf 'end\n'

@@ -169,6 +169,43 @@ def test_another_mtu_explains_a_pair_of_its_node():
     assert culprit.cause is CauseName.MTU
 
 
+RING = {
+    "gige_1": {"tcp_answered": "gige-4", "tcp_unanswered": "gige-2"},
+    "gige_2": {"tcp_answered": "gige-3,gige-1", "tcp_unanswered": "none"},
+    "gige_3": {"tcp_answered": "gige-4", "tcp_unanswered": "gige-2"},
+    "gige_4": {"tcp_answered": "gige-1,gige-3", "tcp_unanswered": "none"},
+}
+"""Of a ring whose second node has a firewall that drops what asks for a connection."""
+
+
+def test_a_node_behind_a_firewall_explains_jobs_that_hang():
+    failed = [FailedTest("Job", "testbed", "gige", "mpich", "did not end")]
+    culprit = only(**healthy(cases=[unmeasured()], described=in_job(**RING), failed_tests=failed))
+    assert (culprit.cause, culprit.place.nodes) == (CauseName.NO_TCP, ("gige-2",))
+    assert culprit.headline == "gige-2 (eth1): does not answer TCP connections"
+    assert "of gige-1 and gige-3, and pings come through" in culprit.evidence[0].sentence
+    assert (culprit.sure, culprit.consequences) == (Sure.SEEN, 1)
+    assert all(word in culprit.advice for word in ("nft list ruleset", "iptables -S", "firewalld"))
+
+
+def test_two_nodes_that_are_not_answered_are_a_pair():
+    ring = RING | {"gige_1": {"tcp_answered": "gige-2,gige-4", "tcp_unanswered": "none"}}
+    culprit = only(**healthy(described=in_job(**ring)))
+    assert (culprit.cause, culprit.place.kind) == (CauseName.NO_TCP, PlaceKind.PAIR)
+    assert culprit.headline == "gige-3 to gige-2 (eth1): TCP connections are not answered"
+
+
+def test_nodes_that_answer_over_tcp_are_ruled_out():
+    ring = {
+        name: {"tcp_answered": "gige-2,gige-4" if name[-1] in "13" else "gige-1,gige-3"}
+        | {"tcp_unanswered": "none"}
+        for name in RING
+    }
+    found = of(**healthy(described=in_job(**ring)))
+    assert found.culprits == ()
+    assert "4 nodes answered TCP connections" in found.ruled_out
+
+
 def test_another_duplex_is_the_link():
     culprit = only(
         **healthy(described=in_job(gige_1={"duplex": "Half"}), of_pairs=[rounds(gige_1=2.0)])

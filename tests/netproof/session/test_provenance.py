@@ -87,7 +87,9 @@ def test_this_machine_is_described_whole_and_what_it_lacks_has_a_reason(tmp_path
     assert node.node == os.uname().nodename
     assert node.mtu == int(Path("/sys/class/net/lo/mtu").read_text())
     assert node.architecture == os.uname().machine
-    of_the_job = {name for name in node_facts.ADDED if name.startswith(("clock_ahead", "path"))}
+    of_the_job = {
+        name for name in node_facts.ADDED if name.startswith(("clock_ahead", "path", "tcp"))
+    }
     plain = {field.name for field in dataclasses.fields(node)} - {"absent"} - of_the_job
     for name in plain:
         assert getattr(node, name) or node_facts.reasons(node.absent, name), name
@@ -234,7 +236,26 @@ def test_the_step_asks_every_node_once_and_does_not_end_the_script(tmp_path):
     assert asked[second:] == ["bash", "./path.sh", "eth 1"]
     # The second node left no file, and so no address.
     ring = (tmp_path / "ring.txt").read_text()
-    assert ring == "gige-2\tgige-1\t198.18.1.1\ngige-1\tgige-2\t\n"
+    assert ring == (
+        "gige-2\tgige-1\t198.18.1.1\tgige-1\t198.18.1.1\ngige-1\tgige-2\t-\tgige-2\t-\n"
+    )
+
+
+def on_the_way(folder: Path, ring: str) -> dict[str, str]:
+    """What ``path.sh`` says on gige-1 of this ring, with the programs of ``with_program``."""
+    (folder / "ring.txt").write_text(f"gige-1\t{ring}\ngige-2\tgige-1\t198.18.1.1\t-\t-\n")
+    done = subprocess.run(
+        ["bash", SCRIPT.parent / "path.sh", "eth1"],
+        cwd=folder,
+        env=os.environ
+        | {"PATH": f"{folder / 'programs'}:{os.environ['PATH']}", "SLURMD_NODENAME": "gige-1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    first, *lines, last = done.stdout.splitlines()
+    assert (first, last) == (node_facts.PATH_HEADER, node_facts.NODE_END)
+    return dict(line.split("\t") for line in lines)
 
 
 @pytest.mark.parametrize(
@@ -255,21 +276,127 @@ def test_the_step_asks_every_node_once_and_does_not_end_the_script(tmp_path):
 )
 def test_a_node_sends_packets_of_its_mtu_to_the_next(tmp_path, ping, found):
     with_program(tmp_path, "ip", "echo '2: eth1: <UP,LOWER_UP> mtu 1500 qdisc tbf'")
-    path = with_program(tmp_path, "ping", f'printf "%s\\n" "$*" >>pinged; {ping}')
-    (tmp_path / "ring.txt").write_text("gige-1\tgige-2\t198.18.1.2\ngige-2\tgige-1\t198.18.1.1\n")
+    with_program(tmp_path, "timeout", "echo bash: connect: Connection refused; exit 1")
+    with_program(tmp_path, "ping", f'printf "%s\\n" "$*" >>pinged; {ping}')
+    lines = on_the_way(tmp_path, "gige-2\t198.18.1.2\tgige-2\t198.18.1.2")
+    asked = {"node": "gige-1", "path_to": "gige-2", "path_asked_bytes": "1500"}
+    answered = {"tcp_answered": "gige-2", "tcp_unanswered": "none"}
+    assert lines == asked | answered | found
+    sent = (tmp_path / "pinged").read_text().splitlines()
+    assert sent[0] == "-n -q -M do -c 1 -W 1 -s 1472 -I eth1 198.18.1.2"
+
+
+IN_RING = "gige-2\t198.18.1.2\tgige-4\t198.18.1.4"
+
+
+@pytest.mark.parametrize(
+    ("ring", "from_4", "answered", "unanswered", "asks"),
+    [
+        (IN_RING, "exit 0", "gige-2,gige-4", "none", 2),
+        (IN_RING, "exit 124", "gige-2", "gige-4", 3),
+        (IN_RING, '[ "$(wc -l <asked)" = 3 ] || exit 124', "gige-2,gige-4", "none", 3),
+        (IN_RING, "echo connect: No route to host; exit 1", "gige-2", "gige-4", 3),
+        ("gige-4\t198.18.1.4\tgige-4\t198.18.1.4", "exit 124", "none", "gige-4", 2),
+        ("gige-4\t-\tgige-2\t198.18.1.2", "exit 124", "gige-2", "none", 1),
+    ],
+)
+def test_a_node_asks_its_neighbours_for_a_connection(
+    tmp_path, ring, from_4, answered, unanswered, asks
+):
+    with_program(tmp_path, "ip", "echo '2: eth1: <UP,LOWER_UP> mtu 1500 qdisc tbf'")
+    with_program(tmp_path, "ping", "exit 0")
+    refused = "echo connect: Connection refused; exit 1"
+    with_program(
+        tmp_path,
+        "timeout",
+        f'echo "$@" >>asked; case $5 in *.4) {from_4} ;; *) {refused} ;; esac',
+    )
+    lines = on_the_way(tmp_path, ring)
+    assert (lines["tcp_answered"], lines["tcp_unanswered"]) == (answered, unanswered)
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert len(asked) == asks
+    low, high = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
+    assert all(low <= int(line.split()[-1]) <= high for line in asked)
+
+
+@pytest.mark.parametrize(
+    ("ring", "ip", "why"),
+    [
+        ("gige-2\t-\tgige-2\t-", "echo 2: eth1: mtu 1500", "gige-2 has no IPv4 address on eth1"),
+        (IN_RING, "echo Device eth1 does not exist.", "ip link: Device eth1 does not exist."),
+        (
+            "gige-2\t198.18.1.2\tgige-2\t198.18.1.2",
+            'if [ "$2" = link ]; then echo eth1: mtu 1500; else echo 198.18.1.2 dev eth0 src x; fi',
+            "the way to 198.18.1.2 goes over eth0 and not over eth1",
+        ),
+    ],
+)
+def test_a_node_that_can_ask_nobody_for_a_connection_says_why(tmp_path, ring, ip, why):
+    with_program(tmp_path, "ip", ip)
+    with_program(tmp_path, "ping", "exit 0")
+    with_program(tmp_path, "timeout", "exit 99")
+    lines = on_the_way(tmp_path, ring)
+    assert lines["absent.tcp_answered"] == lines["absent.tcp_unanswered"] == why
+    assert not {"tcp_answered", "tcp_unanswered"} & {*lines}
+
+
+NETWORK = """
+set -e
+unshare --net sleep 60 & other=$!
+trap 'kill $other' EXIT
+ip link add eth1 type veth peer name far
+until [ "$(readlink /proc/$other/ns/net)" != "$(readlink /proc/self/ns/net)" ]; do sleep 0.05; done
+ip link set far netns "$other"
+nsenter -t "$other" -n sh -c 'ip addr add 198.18.1.2/24 dev far; ip link set far up'
+ip addr add 198.18.1.1/24 dev eth1
+ip link set eth1 up
+# Nobody has this address, and what is sent to it is dropped.
+ip neigh add 198.18.1.4 lladdr 02:00:00:00:00:04 dev eth1
+{before}
+bash "$1" eth1
+"""
+
+LISTENS = """
+echo "40000 40001" >/proc/sys/net/ipv4/ip_local_port_range
+nsenter -t "$other" -n python3 -c '
+import socket, time
+several = [socket.create_server(("198.18.1.2", port)) for port in (40000, 40001)]
+open("listens", "w").close()
+time.sleep(20)' & listener=$!
+trap 'kill $other $listener' EXIT
+until [ -e listens ]; do sleep 0.05; done
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("before", ["", LISTENS])
+def test_a_kernel_that_takes_or_refuses_a_connection_answers_and_silence_does_not(tmp_path, before):
+    unshare = ["unshare", *([] if os.geteuid() == 0 else ["--map-root-user"]), "--mount", "--net"]
+    if subprocess.run([*unshare, "unshare", "--net", "true"], capture_output=True).returncode:
+        pytest.skip("this kernel gives us no network namespace")
+    (tmp_path / "ring.txt").write_text(f"gige-1\t{IN_RING}\n")
     done = subprocess.run(
-        ["bash", SCRIPT.parent / "path.sh", "eth1"],
+        [
+            *unshare,
+            "bash",
+            "-c",
+            NETWORK.replace("{before}", before),
+            "-",
+            SCRIPT.parent / "path.sh",
+        ],
         cwd=tmp_path,
-        env=os.environ | {"PATH": path, "SLURMD_NODENAME": "gige-1"},
+        env=os.environ
+        | {"PATH": with_program(tmp_path, "ping", "exit 0"), "SLURMD_NODENAME": "gige-1"},
         capture_output=True,
         text=True,
         check=True,
+        timeout=50,
     )
-    lines = dict(line.split("\t") for line in done.stdout.splitlines()[1:-1])
-    asked = {"node": "gige-1", "path_to": "gige-2", "path_asked_bytes": "1500"}
-    assert lines == asked | found
-    sent = (tmp_path / "pinged").read_text().splitlines()
-    assert sent[0] == "-n -q -M do -c 1 -W 1 -s 1472 -I eth1 198.18.1.2"
+    assert done.stdout.splitlines()[-3:] == [
+        "tcp_answered\tgige-2",
+        "tcp_unanswered\tgige-4",
+        "end",
+    ]
 
 
 JOB_NODES = """netproof-job-nodes\t1
@@ -362,6 +489,27 @@ def test_a_job_tells_of_clocks_and_of_the_way_to_the_next_node():
     first, second, *_ = provenance.of_job(NODES / "differ", GIGE, SOFTWARE)["nodes"]
     assert (first["path_asked_bytes"], first["path_passed_bytes"]) == (1500, 84)
     assert (second["path_asked_bytes"], second["path_passed_bytes"]) == (1400, 1400)
+
+
+def test_a_job_tells_which_neighbours_answer_and_one_of_before_does_not(tmp_path):
+    for name in GIGE[:2]:
+        shutil.copy(NODES / "same" / f"node.{name}.txt", tmp_path)
+    before = (NODES / "same" / "path.gige-1.txt").read_text()
+    (tmp_path / "path.gige-1.txt").write_text(before)
+    told = "tcp_answered\tnone\ntcp_unanswered\tgige-1\nend\n"
+    now = before.replace(node_facts.PATH_HEADER_BEFORE, node_facts.PATH_HEADER)
+    (tmp_path / "path.gige-2.txt").write_text(now.replace("end\n", told))
+    first, second = provenance.of_job(tmp_path, GIGE[:2], SOFTWARE)["nodes"]
+    assert first["path_passed_bytes"] == second["path_passed_bytes"] == 1500
+    assert first["tcp_answered"] is first["tcp_unanswered"] is None
+    assert "does not say" in first["absent"]["tcp_unanswered"]
+    assert (second["tcp_answered"], second["tcp_unanswered"]) == ("none", "gige-1")
+    assert node_facts.named(second["tcp_answered"]) == ()
+    assert node_facts.named(second["tcp_unanswered"]) == ("gige-1",)
+    # What a file of before has not may not be in it either.
+    (tmp_path / "path.gige-2.txt").write_text(before.replace("end\n", told))
+    second = provenance.of_job(tmp_path, GIGE[:2], SOFTWARE)["nodes"][1]
+    assert "'tcp_answered' is not known" in second["absent"]["path_passed_bytes"]
 
 
 def test_a_job_without_the_files_of_clocks_and_ways_says_why_these_are_not_known(tmp_path):
@@ -540,8 +688,8 @@ def test_a_record_that_is_not_whole_is_refused(tmp_path):
     jobs[0][provenance.KEY]["nodes"][0].pop("mtu")
     with pytest.raises(ProvenanceError, match=r"netproof_provenance: is not whole: .*mtu"):
         provenance.of_report(document, "run-0.json")
-    jobs[0][provenance.KEY]["format"] = 4
-    with pytest.raises(ProvenanceError, match="is of format 4, and this netproof reads 1, 2, 3"):
+    jobs[0][provenance.KEY]["format"] = 5
+    with pytest.raises(ProvenanceError, match="is of format 5, and this netproof reads 1, 2, 3, 4"):
         provenance.of_report(document, "run-0.json")
 
 
@@ -551,6 +699,25 @@ def test_a_record_of_before_there_were_some_facts_is_read(tmp_path):
     assert gathered.nodes
     assert all(one.node.mtu == 1500 and one.node.state is None for one in gathered.nodes)
     assert gathered.slurm == ()
+
+
+@pytest.mark.parametrize(("number", "lacks"), [(2, ("busy",)), (3, ())])
+def test_a_record_of_an_earlier_format_has_nothing_that_later_ones_added(tmp_path, number, lacks):
+    document = json.loads(report(tmp_path, "same").read_text())
+    record = next(
+        test[provenance.KEY]
+        for test in document["runs"][0]["testcases"]
+        if test.get(provenance.KEY)
+    )
+    for node in record["nodes"]:
+        for name in (*lacks, "tcp_answered", "tcp_unanswered"):
+            del node[name]
+    with pytest.raises(ProvenanceError, match="is not whole: "):
+        provenance.of_report(document, "run-0.json")
+    record["format"] = number
+    nodes = [one.node for one in provenance.of_report(document, "run-0.json").nodes]
+    assert [node.node for node in nodes] == list(GIGE)
+    assert all(node.tcp_answered is node.tcp_unanswered is None for node in nodes)
 
 
 SLURM = [

@@ -80,7 +80,11 @@ def sentences(found: Iterable[NodeInJob], site: Partition = SITE) -> list[str]:
 
 def test_every_fact_that_is_judged_may_be_told_to_differ_by_its_name():
     fields = {field.name for field in dataclasses.fields(Node)}
-    judged_as = (fields - {*node_differences.OF_ITS_OWN, "interface"}) | {"clock", "path"}
+    judged_as = (fields - {*node_differences.OF_ITS_OWN, "interface"}) | {
+        "clock",
+        "path",
+        "tcp",
+    }
     assert {*FACTS} == judged_as
 
 
@@ -319,6 +323,106 @@ def test_a_way_that_cannot_be_tried_warns_where_others_can():
         *GIGE, path_passed_bytes=None, absent={"path_passed_bytes": "ping is not installed"}
     )
     assert judged(nowhere) == ()
+
+
+def in_ring(
+    *silent: tuple[str, str], nodes: tuple[str, ...] = GIGE, jobid: str = "7"
+) -> list[NodeInJob]:
+    """The recorded job, whose neighbours answer one another but for these, source and target."""
+    several = []
+    for place, one in enumerate(in_job("same", jobid)[: len(nodes)]):
+        others = dict.fromkeys((nodes[(place + 1) % len(nodes)], nodes[place - 1]))
+        unanswered = [other for other in others if (nodes[place], other) in silent]
+        answered = [other for other in others if other not in unanswered]
+        told = {
+            "tcp_answered": ",".join(answered) or "none",
+            "tcp_unanswered": ",".join(unanswered) or "none",
+        }
+        several.append(changed(one, path_to=nodes[(place + 1) % len(nodes)], **told))
+    return several
+
+
+TO_2 = (("gige-1", "gige-2"), ("gige-3", "gige-2"))
+FROM_2 = (("gige-2", "gige-1"), ("gige-2", "gige-3"))
+
+
+def test_nodes_that_answer_one_another_or_none_another_are_no_finding():
+    assert judged(in_ring()) == ()
+    nobody = [
+        changed(one, tcp_answered="none", tcp_unanswered=f"{one.node.tcp_answered}")
+        for one in in_ring()
+    ]
+    assert judged(nobody) == ()
+
+
+def test_a_node_that_answers_no_neighbour_is_named():
+    (found,) = judged(in_ring(*TO_2))
+    assert str(found) == (
+        "gige: gige-2: answers no TCP connection of gige-1 and gige-3, and pings come through:"
+        " look for a firewall on eth1 there"
+    )
+    assert (found.level, found.kind) == (Level.FAIL, NodeFindingKind.TCP)
+    assert (found.nodes, found.fact) == (("gige-2",), "tcp")
+    unpinged = [
+        changed(one, path_passed_bytes=None, absent={"path_passed_bytes": "no answer"})
+        for one in in_ring(*TO_2)
+    ]
+    assert sentences(unpinged) == [
+        "gige-2: answers no TCP connection of gige-1 and gige-3: look for a firewall on eth1 there"
+    ]
+
+
+def test_what_two_nodes_cannot_tell_apart_is_told_of_both():
+    (found,) = judged(in_ring(("gige-1", "gige-2"), nodes=GIGE[:2]))
+    assert found.nodes == ("gige-2",)
+    assert found.why.endswith(
+        ": look for a firewall on eth1 there, or on gige-1, which no other node answered"
+    )
+
+
+def test_a_node_that_no_neighbour_answers_is_named():
+    (found,) = judged(in_ring(*FROM_2))
+    assert found.why == (
+        "gige-2: gets no answer to TCP connections, of gige-1 and gige-3, which answer others"
+    )
+    assert found.nodes == ("gige-2",)
+
+
+def test_a_node_whose_firewall_lets_nothing_in_or_out_is_one_finding():
+    (found,) = judged(in_ring(*TO_2, *FROM_2))
+    assert found.why == (
+        "gige-2: answers no TCP connection of gige-1 and gige-3, gets no answer of gige-1 and"
+        " gige-3 either, and pings come through: look for a firewall on eth1 there"
+    )
+
+
+def test_two_nodes_of_which_each_has_others_are_a_pair():
+    (found,) = judged(in_ring(("gige-2", "gige-1")))
+    assert found.why == (
+        "gige-2 to gige-1: TCP connections are not answered, and gige-1 answers others"
+    )
+    assert (found.nodes, found.level) == (("gige-2", "gige-1"), Level.FAIL)
+
+
+def test_connections_that_are_answered_in_some_jobs_warn():
+    (found,) = judged([*in_ring(*TO_2), *in_ring(jobid="8")])
+    assert found.why == (
+        "gige-2: does not answer TCP connections of gige-1 in 1 of 2 jobs, of gige-3 in 1 of 2 jobs"
+    )
+    assert (found.nodes, found.level) == (("gige-2",), Level.WARN)
+    (found,) = judged([*in_ring(TO_2[0]), *in_ring(jobid="8"), *in_ring(jobid="9")])
+    assert found.why == "gige-1 to gige-2: TCP connections are not answered in 1 of 3 jobs"
+    assert (found.nodes, found.level) == (("gige-1", "gige-2"), Level.WARN)
+
+
+def test_a_node_that_is_down_and_what_a_site_lets_differ_are_no_finding_over_tcp():
+    down = [
+        changed(one, state="down") if one.node.node == "gige-2" else one
+        for one in in_ring(*TO_2, *FROM_2)
+    ]
+    assert [one.fact for one in judged(down)] == ["state"]
+    site = SITE.model_copy(update={"may_differ": {"tcp": "a login node", **SITE.may_differ}})
+    assert judged(in_ring(*TO_2), site) == ()
 
 
 def ahead(by: Callable[[int], float]) -> list[NodeInJob]:
