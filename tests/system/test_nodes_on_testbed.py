@@ -33,12 +33,13 @@ def planted() -> Iterator[None]:
     inside("gige-3", "sysctl", "-w", "net.ipv4.tcp_sack=1")
 
 
-def judged(run, folder: Path) -> dict[str, Any]:
+def judged(run, folder: Path, **environment: str) -> dict[str, Any]:
     """What the verdict says of a run of all four nodes."""
     run(
         folder,
         *("reframe", "--system", "testbed:gige", "-c", str(ROOT / "checks"), "-p", "mpich"),
         *("-S", "launches=1", "-n", "ImbSendrecv.*ranks=4", "-r"),
+        **environment,
     )
     verdict = ("netproof", "verdict", "run-0.json", "--system", "testbed:gige", "--json")
     return json.loads(run(folder, *verdict).stdout)
@@ -68,13 +69,13 @@ def test_another_mtu_and_another_sysctl_fail_in_a_sentence_each(run, tmp_path, p
 IMPATIENT_SITE = """import runpy
 site_configuration = runpy.run_path("SITE")["site_configuration"]
 for partition in site_configuration["systems"][0]["partitions"]:
-    partition["extras"]["wait_for_nodes_s"] = 10
+    partition["extras"] |= {"wait_for_nodes_s": 10, "first_figure_s": 10}
 """
 
 
 @pytest.fixture
 def impatient(tmp_path: Path) -> str:
-    """The testbed's configuration, with ten seconds for nodes that other jobs hold."""
+    """The testbed's configuration, with 10 s for nodes that others hold, and for a figure."""
     folder = Path(shutil.copytree(ROOT / "site-config", tmp_path / "site"))
     (folder / "testbed.py").write_text(
         IMPATIENT_SITE.replace("SITE", str(ROOT / "site-config" / "testbed.py"))
@@ -110,3 +111,26 @@ def test_a_busy_node_is_deferred_and_named_and_the_others_are_measured(
     assert left["why"].startswith("Slurm gave it no 4 nodes in ")
     assert left["why"].endswith("other jobs held fast-ethernet-3")
     assert {case["function"] for case in left["cases"]} >= {"Sendrecv"}
+
+
+@pytest.fixture
+def firewall() -> Iterator[None]:
+    """gige-2 drops whoever asks it for a TCP connection over the switch."""
+    rule = ("INPUT", "-i", "eth1", "-p", "tcp", "--syn", "-j", "DROP")
+    inside("gige-2", "iptables", "-A", *rule)
+    yield
+    inside("gige-2", "iptables", "-D", *rule)
+
+
+def test_a_firewall_on_a_node_is_named_and_what_waits_for_it_ends(
+    run, tmp_path, impatient, firewall
+):
+    said = judged(run, tmp_path, RFM_CONFIG_PATH=impatient)
+    assert said["verdict"] == "fail"
+    (named,) = (one for one in said["faults"] if "TCP" in one)
+    assert named.startswith("gige: gige-2: answers no TCP connection of gige-1 and gige-3")
+    diagnosed = run(tmp_path, "netproof", "diagnose", "--session", "run-0.json")
+    assert "gige-2 (eth1): does not answer TCP connections" in diagnosed.stdout, diagnosed.stdout
+    (job,) = (path.parent for path in tmp_path.rglob("ImbJob_*/launches.tsv"))
+    errors = [path.read_text() for path in job.glob("*.err")]
+    assert any("had no figure in 10 s" in one for one in errors)
