@@ -16,15 +16,22 @@ from netproof.errors import NetproofError
 MET, MISSED, CANNOT = 0, 1, 2
 """Exit statuses: all aims met, one missed, it could not be done."""
 
+WHERE = ("out", "resume", "table")
+"""What can be done with any campaign, as options."""
 
-def add_where(parser: argparse.ArgumentParser) -> None:
-    """The three things that can be done with a campaign, of which one has to be asked for."""
+
+def add_where(parser: argparse.ArgumentParser) -> Any:
+    """The three things that can be done with a campaign, of which one has to be asked for.
+
+    The group that they are in, for what else can be done with one.
+    """
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument(
         "--out", type=Path, metavar="FOLDER", help="begin a campaign in a new folder"
     )
     where.add_argument("--resume", type=Path, metavar="FOLDER", help="go on with one")
     where.add_argument("--table", type=Path, metavar="FOLDER", help="print what it found so far")
+    return where
 
 
 def add_limits(group: Any, *more: tuple[str, float, str]) -> None:
@@ -57,13 +64,18 @@ def number(kind: type, least: float) -> Any:
     return read_number
 
 
-def options_of(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
-    """What was asked for; a campaign that stands has its settings, and is given none."""
+def options_of(
+    parser: argparse.ArgumentParser, arguments: Sequence[str], also: Sequence[str] = ()
+) -> argparse.Namespace:
+    """What was asked for; a campaign that stands has its settings, and is given none.
+
+    ``also``: names of what else can be done with one that stands.
+    """
     options = parser.parse_args(arguments)
     if not options.out:
         defaults = vars(parser.parse_args(["--out", "."]))
         given = [name for name, value in vars(options).items() if value != defaults[name]]
-        other = [name for name in given if name not in ("out", "resume", "table")]
+        other = [name for name in given if name not in (*WHERE, *also)]
         if other:
             parser.error(f"--{other[0].replace('_', '-')} goes with --out")
     return options

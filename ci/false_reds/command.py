@@ -9,19 +9,25 @@ from __future__ import annotations
 import argparse
 import random
 from collections.abc import Sequence
+from pathlib import Path
 
 from ci.campaigns.command_line import add_limits, add_where, carry_out, number, options_of
 from ci.campaigns.errors import CannotRunError
 from ci.campaigns.keeping import begin, code_digest
 from ci.campaigns.machine import this_machine
-from ci.false_reds.making import go_on
+from ci.false_reds.making import go_on, read_judged_again
 from ci.false_reds.records import COUNTS, SAID, Campaign, Condition, Settings, planned, read
 from ci.false_reds.table import missed, table
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="ci/false-reds", description=__doc__, allow_abbrev=False)
-    add_where(parser)
+    add_where(parser).add_argument(
+        "--judge-again",
+        type=Path,
+        metavar="FOLDER",
+        help="print what it found, its reports judged by the code that is here",
+    )
     counts = parser.add_argument_group("runs of each condition, with --out")
     for condition, count in COUNTS.items():
         counts.add_argument(
@@ -70,13 +76,16 @@ def _campaign(options: argparse.Namespace) -> Campaign:
 
 def main(arguments: Sequence[str]) -> int:
     """Make a campaign, go on with one, or print one: 0 aims met, 1 one missed, 2 not done."""
-    options = options_of(_parser(), arguments)
+    options = options_of(_parser(), arguments, also=("judge_again",))
+    again = options.judge_again is not None
+    if again:
+        options.table = options.judge_again
     return carry_out(
         "ci/false-reds",
         options,
         lambda folder: begin(folder, _campaign(options)),
         go_on,
-        read,
+        read_judged_again if again else read,
         table,
         missed,
     )

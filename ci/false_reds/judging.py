@@ -41,22 +41,25 @@ def _judge(status: int, document: Mapping[str, Any]) -> Judged:
     cases = tuple(case for case in found if case is not None)
     faults = tuple(short(fault) for fault in document["faults"])
     failed = bool(faults) or any(case.level is Level.FAIL for case in cases)
+    beyond = tuple(short(sentence) for sentence in document["undecided"])
     left, word = bool(document["left"]), document["verdict"]
-    if status == PASSED and word == "pass" and not (cases or faults or left):
+    if status == PASSED and word == "pass" and not (cases or faults or beyond or left):
         return Judged(Outcome.GREEN)
     if status == FAILED and word == "fail" and failed:
-        return Judged(Outcome.RED, "", cases, faults)
-    undecided = cases and not (failed or left) and word not in ("pass", "fail")
-    if status == CANNOT_JUDGE and undecided:
-        return Judged(Outcome.INCONCLUSIVE, "", cases)
+        return Judged(Outcome.RED, "", cases, faults, beyond)
+    is_open = (cases or beyond) and not (failed or left) and word not in ("pass", "fail")
+    if status == CANNOT_JUDGE and is_open:
+        return Judged(Outcome.INCONCLUSIVE, "", cases, undecided=beyond)
     return dataclasses.replace(
         not_judged(
             f"netproof verdict ended with {status} and says {word!r}, with {len(cases)} of"
-            f" {len(found)} cases failed or inconclusive, {len(faults)} faults beyond a case"
+            f" {len(found)} cases failed or inconclusive, {len(faults)} faults and"
+            f" {len(beyond)} undecided beyond a case"
             f"{' and cases that were left' if left else ''}"
         ),
         cases=cases,
         faults=faults,
+        undecided=beyond,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import random
@@ -14,8 +15,8 @@ from ci import machine_load
 from ci.campaigns.altered_site import SITE
 from ci.campaigns.cluster import Testbed
 from ci.campaigns.errors import CannotRunError, TooLongError
-from ci.campaigns.judged_run import answered, measured
-from ci.campaigns.keeping import ROOT, insist_on_code, locked, make_each
+from ci.campaigns.judged_run import REPORT, answered, measured
+from ci.campaigns.keeping import ROOT, code_digest, insist_on_code, locked, make_each
 from ci.campaigns.machine import limited, pressure_seconds, wait_until_quiet
 from ci.campaigns.telling import now
 from ci.false_reds.judging import judge, not_judged
@@ -126,7 +127,7 @@ def measure(run: Run, settings: Settings, folder: Path, lock: int) -> Judged:
 
     Raises NetproofError where ReFrame leaves no report.
     """
-    system = "testbed" if settings.whole and not run.sick else "testbed:gige"
+    system = _system(run, settings)
     options = [] if settings.whole else ["-S", "launches=1"]
     if run.sick:
         options += ["-p", f"^{sick_environment(run)}$"]
@@ -137,9 +138,34 @@ def measure(run: Run, settings: Settings, folder: Path, lock: int) -> Judged:
         lock=lock,
         patience_s=settings.run_limit_s,
     )
-    command = ["verdict", str(report), "--system", system]
-    ran = answered(command, folder, "verdict", settings={})
+    return _asked(report, system, folder, "verdict")
+
+
+def _system(run: Run, settings: Settings) -> str:
+    return "testbed" if settings.whole and not run.sick else "testbed:gige"
+
+
+def _asked(report: Path, system: str, folder: Path, name: str) -> Judged:
+    ran = answered(["verdict", str(report), "--system", system], folder, name, settings={})
     return judge(ran.returncode, ran.stdout, ran.stderr)
+
+
+def read_judged_again(folder: Path) -> tuple[Campaign, list[Result]]:
+    """A campaign, its runs' reports judged by the code that is here; its results stay as they are.
+
+    A run that left no report keeps what became of it. Raises CannotRunError as ``read`` does.
+    """
+    campaign, results = read(folder)
+    again = []
+    for result in results:
+        place = folder / result.run.folder
+        report = place / REPORT
+        if report.is_file():
+            system = _system(result.run, campaign.settings)
+            judged = _asked(report, system, place, "verdict-again")
+            result = dataclasses.replace(result, judged=judged)
+        again.append(result)
+    return dataclasses.replace(campaign, code=f"{campaign.code}, judged by {code_digest()}"), again
 
 
 def go_on(folder: Path) -> list[Result]:

@@ -108,12 +108,16 @@ class FlaggedCase:
 
 @dataclass(frozen=True)
 class Judged:
-    """What became of a run: ``reason`` where it was not judged, ``faults`` beyond a case."""
+    """What became of a run: ``reason`` where it was not judged.
+
+    ``faults`` and ``undecided``: what failed, and what is inconclusive, beyond a case.
+    """
 
     outcome: Outcome
     reason: str = ""
     cases: tuple[FlaggedCase, ...] = ()
     faults: tuple[str, ...] = ()
+    undecided: tuple[str, ...] = ()
 
     @property
     def by_criterion(self) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ MOST_CASES = 6
 
 def said(judged: Judged) -> str:
     """Why a run is not green, on one line; what was measured before what was not."""
-    parts = [*([judged.reason] if judged.reason else []), *judged.faults]
+    parts = [*([judged.reason] if judged.reason else []), *judged.faults, *judged.undecided]
     ordered = sorted(judged.cases, key=lambda case: not case.criteria)
     parts += [str(case) for case in ordered[:MOST_CASES]]
     more = len(judged.cases) - MOST_CASES

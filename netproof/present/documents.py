@@ -138,6 +138,7 @@ def of_verdict(
         ],
         "baseline": None if matrix.baseline is None else dataclasses.asdict(matrix.baseline),
         "faults": list(verdict.faults),
+        "undecided": list(verdict.undecided),
         "notes": list(verdict.notes),
         "not_compared": list(unread),
         "nodes_differ": list(differences),

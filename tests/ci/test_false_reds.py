@@ -95,6 +95,15 @@ def test_a_fault_beyond_a_case_is_red():
     assert (found.outcome, found.faults) == (Outcome.RED, ("a job left no record",))
 
 
+UNDECIDED = "testbed:gige mpich: gige-[1-4] undecided: in each launch something else ran beside"
+
+
+def test_what_is_undecided_beyond_a_case_is_inconclusive():
+    found = judged(2, {**green(), "verdict": "inconclusive", "undecided": [UNDECIDED]})
+    assert (found.outcome, found.cases) == (Outcome.INCONCLUSIVE, ())
+    assert "gige-[1-4] undecided" in table.said(found)
+
+
 def without(key: str) -> dict:
     return {name: value for name, value in green().items() if name != key}
 
@@ -118,6 +127,9 @@ def with_case(**values: object) -> dict:
         (0, without("cases")),
         (0, without("faults")),
         (0, without("left")),
+        (0, without("undecided")),
+        (0, {**green(), "undecided": ["gige-1 undecided"]}),
+        (2, {**green(), "verdict": "pass", "undecided": ["gige-1 undecided"]}),
         (0, without("format")),
         (0, with_case(verdict="fine")),
         (0, with_case(verdict="undefined")),
@@ -483,6 +495,30 @@ def test_a_campaign_that_stands_takes_no_other_settings(where, capsys):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("fake")
+def test_reports_are_judged_again_and_what_was_found_stays(tmp_path, monkeypatch):
+    runs = (Run(1, Condition.QUIET, 1), Run(2, Condition.SICK, 2))
+    keeping.begin(tmp_path, campaign(runs))
+    for run in runs:
+        place = tmp_path / run.folder
+        place.mkdir()
+        unread = dataclasses.replace(result(run.condition, run.number, Outcome.NOT_JUDGED), run=run)
+        keeping.write(place / keeping.RESULT_FILE, dataclasses.asdict(unread))
+    (tmp_path / runs[0].folder / judged_run.REPORT).write_text("{}")
+    asked = []
+
+    def answered(command, folder, name, **_):
+        asked.append((command[3], folder.name, name))
+        return subprocess.CompletedProcess(command, 0, json.dumps(green()), "")
+
+    monkeypatch.setattr(making, "answered", answered)
+    _, again = making.read_judged_again(tmp_path)
+    assert [one.judged.outcome for one in again] == [Outcome.GREEN, Outcome.NOT_JUDGED]
+    assert asked == [("testbed:gige", runs[0].folder, "verdict-again")]
+    _, kept = records.read(tmp_path)
+    assert [one.judged.outcome for one in kept] == [Outcome.NOT_JUDGED] * 2
+
+
 def test_the_command_prints_a_table_and_says_whether_the_aims_are_met(tmp_path):
     runs = (Run(1, Condition.QUIET, 1),)
     keeping.begin(tmp_path, campaign(runs))
