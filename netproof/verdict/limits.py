@@ -12,7 +12,7 @@ from netproof.criteria import Finding, Level
 from netproof.measurement import interval, twin
 from netproof.measurement.case import Case
 from netproof.measurement.interval import Interval, Side
-from netproof.measurement.landmark_table import LANDMARKS
+from netproof.measurement.landmark_table import LANDMARKS, RATES
 from netproof.measurement.landmarks import ASYMPTOTIC
 from netproof.measurement.readings import LandmarkSettings, readings
 from netproof.session.measured import Measured
@@ -98,9 +98,11 @@ def of_twin(measured: Measured) -> dict[str, list[float]]:
     """Each launch's landmarks over those of the healthy twin next to it, by the variable's name.
 
     Those only that all launches and twins define; none of a case without twins, nor of sessions in
-    which these had large messages alone.
+    which these had large messages alone. A rate at a size counts up to the line rate: NetPIPE sends
+    so few short messages that a token bucket's fill lets all of them pass, IMB sends a thousand.
     """
     settings = LandmarkSettings(peak_from=measured.peak_from)
+    most = measured.line_rate_mb_s or math.inf
     pairs = []
     for launch in measured.launches:
         if launch.twin is None or launch.twin.sizes[0] > launch.curve.sizes[0]:
@@ -110,6 +112,8 @@ def of_twin(measured: Measured) -> dict[str, list[float]]:
     for name, landmark in twin.VARIABLES.items():
         values = [(own[landmark], beside[landmark]) for own, beside in pairs]
         if all(own and beside for own, beside in values):
+            if landmark in RATES:
+                values = [(min(own, most), min(beside, most)) for own, beside in values]
             found[name] = [own / beside for own, beside in values]
     return found
 

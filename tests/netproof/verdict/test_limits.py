@@ -266,6 +266,21 @@ def test_landmarks_are_compared_with_the_twin_launch_by_launch(with_whole_twin):
     assert "relative to the healthy twin of this link" in finding.why
 
 
+def test_rates_beyond_the_line_rate_are_a_buckets_and_count_up_to_it(with_whole_twin):
+    """The twin's few short messages pass at once, and a thousand in a row take the link's time."""
+    first, *_ = with_whole_twin.launches
+    rates = dict(zip(first.curve.sizes, first.curve.bandwidth_mb_s, strict=True))
+    beside = dict(zip(first.twin.sizes, first.twin.bandwidth_mb_s, strict=True))
+    below, above = 0.9 * min(rates[4096], beside[4096]), 1.1 * beside[4096]
+    of_slow_link = dataclasses.replace(with_whole_twin, line_rate_mb_s=below)
+    assert limits.of_twin(of_slow_link)["twin_rate_4_kib"][0] == 1
+    as_they_are = dataclasses.replace(with_whole_twin, line_rate_mb_s=max(above, rates[4096]))
+    ratio = rates[4096] / beside[4096]
+    assert limits.of_twin(as_they_are)["twin_rate_4_kib"][0] == pytest.approx(ratio)
+    unknown = dataclasses.replace(with_whole_twin, line_rate_mb_s=None)
+    assert limits.of_twin(unknown)["twin_rate_4_kib"][0] == pytest.approx(ratio)
+
+
 def test_a_twin_of_large_messages_alone_has_no_landmarks_to_compare(with_whole_twin):
     launches = [
         dataclasses.replace(one, twin=Curve(*(column[-3:] for column in columns(one.twin))))
