@@ -322,7 +322,7 @@ def _variables(case: Case, partition: Partition, mpi_over_tcp: bool) -> list[str
     left = set()
     if line_rate_mb_s(partition, case, mpi_over_tcp=mpi_over_tcp) is None:
         left.add("line_rate_share")
-    if not plan.has_twin(partition, case.benchmark, case.path):
+    if not plan.has_twin(partition, case.ranks_per_node):
         left |= set(twin.NAMES)
     left |= {name for name, size in RATES.items() if size > partition.max_message_bytes}
     return [name for name in LANDMARKS if name not in left]

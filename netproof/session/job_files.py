@@ -106,7 +106,7 @@ def with_twin(
 
     Raises Incomplete where it is missing or did not end well, ParseError and OSError.
     """
-    if not plan.has_twin(partition, case.ranks, case.ranks_per_node):
+    if not plan.has_twin(partition, case.ranks_per_node):
         return launch
     sweep = plan.twin_sweep(partition)
     name = plan.twin_name(step)

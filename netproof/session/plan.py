@@ -213,17 +213,17 @@ def netpipe_steps(
                 variant = (protocol, path, direction)
                 step = netpipe_step(subject, launch, variant, whole, len(steps), partition, srun)
                 steps.append(step)
-                if has_twin(partition, *((2, 1) if path == "between" else (2, 2))):
+                if has_twin(partition, 1 if path == "between" else 2):
                     steps.append(twin_step(step, direction, partition))
     return tuple(steps)
 
 
-def has_twin(partition: Partition, ranks: int, ranks_per_node: int) -> bool:
+def has_twin(partition: Partition, ranks_per_node: int) -> bool:
     """Whether each launch has one over the link's healthy twin next to it.
 
-    Those of two ranks on two nodes: more of them, or of a node's, are no measure for one link.
+    Those of one rank a node: several of a node share its link, and send each other messages too.
     """
-    return bool(partition.twin) and (ranks, ranks_per_node) == (2, 1)
+    return bool(partition.twin) and ranks_per_node == 1
 
 
 def with_twins(
@@ -240,7 +240,7 @@ def with_twins(
 
 def twin_of(step: Step, function: Function, ranks: int, partition: Partition) -> tuple[Step, ...]:
     """The one over the twin that stands next to a step of ``function``; none where it has none."""
-    if not has_twin(partition, *ranks_of(function, ranks, partition)):
+    if not has_twin(partition, ranks_of(function, ranks, partition)[1]):
         return ()
     return (twin_step(step, function.direction, partition, share=TWINS_SHARE),)
 

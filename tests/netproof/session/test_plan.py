@@ -180,13 +180,17 @@ def test_other_benchmarks_have_it_where_they_run_on_two_nodes():
         assert " 'a switch' -2 -b 8192 -l 1 -u 4096 -p 0 -n 2 " in commands[f"{name}-twin.2"]
 
 
-def test_more_than_two_ranks_or_several_of_a_node_have_no_twin():
+def test_so_they_have_on_more_nodes_but_not_where_ranks_share_one():
     functions = [IMB.function(name) for name in ("PingPong", "Bcast")]
+    names = {}
     for ranks, a_node in ((4, 1), (2, 2)):
         partition = TWIN.model_copy(update={"ranks_per_node": a_node})
         steps = plan.function_steps(functions, ranks, 1, partition, SRUN, seed=1)
-        names = [step.name for step in plan.with_twins(steps, functions, ranks, partition)]
-        assert sorted(names) == ["Bcast.1", "PingPong-twin.1", "PingPong.1"]
+        made = plan.with_twins(steps, functions, ranks, partition)
+        names[ranks, a_node] = sorted(step.name for step in made)
+    pair = ["PingPong-twin.1", "PingPong.1"]
+    assert names[4, 1] == ["Bcast-twin.1", "Bcast.1", *pair]
+    assert names[2, 2] == ["Bcast.1", *pair]
     assert plan.with_twins(steps, functions, 2, PARTITION) == steps
 
 
