@@ -21,15 +21,17 @@ def measured(
     settings: Mapping[str, str],
     lock: int,
     patience_s: float,
+    checks: str = "",
 ) -> Path:
-    """Run all checks by ReFrame with ``options``: the report, which stays in ``folder``.
+    """Run checks by ReFrame with ``options``: the report, which stays in ``folder``.
 
-    ``settings``: variables of it; ``lock``: held by the campaign. Raises NetproofError where
-    ReFrame leaves no report, and where it takes longer than ``patience_s``.
+    ``settings``: variables of it; ``lock``: held by the campaign; ``checks``: the file of them, all
+    by default. Raises NetproofError where ReFrame leaves no report, and where it takes longer than
+    ``patience_s``.
     """
     report = folder / REPORT
     measuring.measure(
-        [*options, "--exec-policy=serial", "-c", str(ROOT / "checks"), "-r"],
+        [*options, "--exec-policy=serial", "-c", str(ROOT / "checks" / checks), "-r"],
         folder=folder,
         report=report,
         log=folder / "reframe.log",

@@ -1,7 +1,8 @@
 """Runs of the testbed with one planted fault each, held against what ``netproof diagnose`` says.
 
-Each run is a smoke run of one switch. What was planted has to be named, with its place, and nothing
-else; on a healthy testbed nothing may be named. A run that broke is not judged, and made again.
+Each run is a smoke run of one switch, or rounds of pairs alone. What was planted has to be named,
+with its place, and nothing else; on a healthy testbed nothing may be named. A run that broke is not
+judged, and made again.
 """
 
 from __future__ import annotations
@@ -49,6 +50,11 @@ def _parser() -> argparse.ArgumentParser:
         help=f"only these kinds of faults: {', '.join(KINDS)}",
     )
     settings.add_argument(
+        "--pairs",
+        action="store_true",
+        help="a run measures rounds of pairs alone, as netproof diagnose --measure does",
+    )
+    settings.add_argument(
         "--seed", type=int, help="of the order, the places and all else; drawn by default"
     )
     flap = ("flap-within", 30.0, "seconds after the first launch in which a link goes down for 2 s")
@@ -65,9 +71,10 @@ def _campaign(options: argparse.Namespace) -> Campaign:
         options.quiet_seconds,
         options.quiet_limit,
         options.run_limit,
+        options.pairs,
     )
     kinds = [name for name in KINDS if name in options.kinds]
-    runs = planned(kinds, options.runs, options.healthy, seed)
+    runs = planned(kinds, options.runs, options.healthy, seed, pairs=options.pairs)
     if not runs:
         raise CannotRunError("no run was asked for")
     return Campaign(settings, runs, code_digest(), this_machine())

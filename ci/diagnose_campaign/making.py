@@ -27,6 +27,7 @@ from ci.diagnose_campaign.records import (
     read,
     topology_file,
 )
+from netproof.commands.diagnose import PAIRS
 from netproof.errors import NetproofError
 
 POLL_S = 0.2
@@ -125,11 +126,15 @@ def measure(run: Run, settings: Settings, folder: Path, lock: int) -> Judged:
     several = "|".join(map(re.escape, run.environments))
     variables = site_settings(run, folder)
     report = measured(
-        ["--system", system, "-S", "launches=1", "-p", f"^({several})$"],
+        [
+            *("--system", system, "-p", f"^({several})$"),
+            *(() if settings.pairs else ("-S", "launches=1")),
+        ],
         folder,
         settings=variables,
         lock=lock,
         patience_s=settings.run_limit_s,
+        checks=PAIRS if settings.pairs else "",
     )
     command = ["diagnose", run.switch, "--session", str(report), "--system", system, "--back", "0"]
     # Since when is asked of no other session.

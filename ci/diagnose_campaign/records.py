@@ -45,7 +45,8 @@ class Settings:
     """What all runs of a campaign have in common, chosen when it begins.
 
     ``flap_within_s``: a fault of seconds begins at a moment drawn from so many after the first
-    launch on its node; the others as in ``campaigns.Settings``.
+    launch on its node; ``pairs``: a run measures rounds of pairs alone; the others as in
+    ``campaigns.Settings``.
     """
 
     seed: int
@@ -54,6 +55,7 @@ class Settings:
     quiet_s: float
     quiet_limit_s: float
     run_limit_s: float
+    pairs: bool = False
 
 
 @dataclass(frozen=True)
@@ -147,17 +149,22 @@ def topology_file(name: str) -> Path:
     return ROOT / "ci" / "testbed" / name
 
 
-def planned(kinds: Sequence[str], runs: int, healthy: int, seed: int) -> tuple[Run, ...]:
+def planned(
+    kinds: Sequence[str], runs: int, healthy: int, seed: int, *, pairs: bool = False
+) -> tuple[Run, ...]:
     """So many runs of each kind and healthy ones, in an order and at places that ``seed`` draws.
 
-    A healthy run is made as one of ``kinds``, without its fault.
+    A healthy run is made as one of ``kinds``, without its fault. ``pairs``: a run measures rounds
+    of pairs alone, which one environment with IMB makes.
     """
     drawn, there = random.Random(seed), environments()
+    if pairs:
+        there = dict.fromkeys(there, there[Measured.ONE_IMB])
     names = [name for name in kinds for _ in range(runs)] + [HEALTHY] * healthy
     drawn.shuffle(names)
     seeds = [drawn.randrange(1, 2**31) for _ in names]
     return tuple(
-        _run_of(position, name, one, kinds, there)
+        _run_of(position, name, one, kinds, there, pairs=pairs)
         for position, (name, one) in enumerate(zip(names, seeds, strict=True), 1)
     )
 
@@ -168,13 +175,15 @@ def _run_of(
     seed: int,
     kinds: Sequence[str],
     there: Mapping[Measured, tuple[str, ...]],
+    *,
+    pairs: bool,
 ) -> Run:
     drawn = random.Random(seed)
     kind = KINDS[name if name != HEALTHY else drawn.choice(list(kinds))]
     several = there[kind.measured]
     if not several:
         raise CannotRunError(f"{SITE}: no MPI environment has IMB, which measures all nodes")
-    if kind.measured is not Measured.ALL_IMB:
+    if pairs or kind.measured is not Measured.ALL_IMB:
         several = (drawn.choice(several),)
     place = drawn.choice(places(kind)) if name != HEALTHY else ""
     fault = dict(drawn.choice(kind.faults)) if name != HEALTHY else {}

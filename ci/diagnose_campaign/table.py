@@ -44,7 +44,8 @@ HEAD = (
 
 def table(campaign: Campaign, results: Sequence[Result]) -> str:
     """What a campaign found, as Markdown."""
-    lines = [described("Smoke runs", campaign, results), "", row(HEAD), row(["---"] * len(HEAD))]
+    what = "Rounds of pairs" if campaign.settings.pairs else "Smoke runs"
+    lines = [described(what, campaign, results), "", row(HEAD), row(["---"] * len(HEAD))]
     for name, said in SAID.items():
         several = [one for one in results if one.run.kind == name]
         if several:

@@ -294,6 +294,14 @@ def test_what_rounds_of_pairs_tell_has_all_environments_that_make_them(drawn):
         assert len(runs[name].environments) == 1
 
 
+def test_rounds_of_pairs_alone_are_made_in_one_environment_with_imb(drawn):
+    whole, pairs = (drawn(list(KINDS), 2, 2, 5, pairs=pairs) for pairs in (False, True))
+    assert [(one.kind, one.seed) for one in pairs] == [(one.kind, one.seed) for one in whole]
+    for run in pairs:
+        (environment,) = run.environments
+        assert environment in THERE[Measured.ONE_IMB]
+
+
 def test_the_environments_are_those_of_the_testbeds_site():
     there = records.environments()
     assert {"mpich", "intelmpi", "openmpi4", "openmpi5"} <= set(there[Measured.ANY])
@@ -330,6 +338,13 @@ def test_a_run_measures_its_switch_with_its_environments_and_topology(tmp_path, 
     assert arguments[:2] == ["--system", "testbed:tree"]
     assert arguments[arguments.index("-p") + 1] == "^(intelmpi|mpich)$"
     assert asked["settings"]["NETPROOF_TOPOLOGY"].endswith("ci/testbed/leaves.yaml")
+    assert arguments[arguments.index("-c") + 1] == str(ROOT / "checks")
+    assert "launches=1" in arguments
+    with pytest.raises(NetproofError, match="far enough"):
+        making.measure(run, dataclasses.replace(SETTINGS, pairs=True), tmp_path, 0)
+    arguments = asked["arguments"]
+    assert arguments[arguments.index("-c") + 1] == str(ROOT / "checks" / "pairs.py")
+    assert "launches=1" not in arguments
 
 
 class NoTestbed:
