@@ -169,7 +169,9 @@ def _compared(
     more = ""
     if name == "twin_share":
         more, enough = _of_the_twin(measured)
-        level = level if enough else Level.INCONCLUSIVE
+        # A link that surely carries that much itself is not at half rate, however slow its twin.
+        itself = level is Level.PASS and _surely_carries(measured, ends)
+        level = level if enough or itself else Level.INCONCLUSIVE
     elif name in twin.VARIABLES:
         more = (
             "; that is relative to the healthy twin of this link, measured next to each launch:"
@@ -197,6 +199,17 @@ def twin_too_slow(measured: Measured) -> bool:
     if ends is None or measured.line_rate_mb_s is None:
         return False
     return ends[1] < twin.HALF_RATE_SEEN * measured.line_rate_mb_s
+
+
+def _surely_carries(measured: Measured, share: Interval | None) -> bool:
+    """Whether a link carries as much of its rate itself as its healthy twin has to.
+
+    ``share``: the interval of what it carries of its twin, in %.
+    """
+    if share is None or measured.line_rate_mb_s is None:
+        return False
+    least = share[0] / 100 * measured.landmarks.twin_mb_s
+    return least >= twin.HALF_RATE_SEEN * measured.line_rate_mb_s
 
 
 def _of_the_twin(measured: Measured) -> tuple[str, bool]:

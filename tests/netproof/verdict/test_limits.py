@@ -195,6 +195,14 @@ def test_a_machine_too_slow_for_a_healthy_link_tells_nothing(pingpong):
         assert "only 50% of the line rate: on a machine as slow as that" in finding.why
 
 
+def test_a_link_that_carries_enough_itself_is_sound_however_slow_its_twin_was(pingpong):
+    assert of_twin(beside_twin(pingpong, 0.81, machine=0.55)).level is Level.PASS
+    # Beyond the bound the slow twin may be why, and one launch is not sure.
+    assert of_twin(beside_twin(pingpong, 0.7, machine=0.55)).level is Level.INCONCLUSIVE
+    once = pingpong.with_launches(pingpong.launches[:1])
+    assert of_twin(beside_twin(once, 0.81, machine=0.55)).level is Level.INCONCLUSIVE
+
+
 def test_a_session_that_had_no_twin_is_not_asked_for_it(pingpong):
     assert limits.judge(pingpong, {"twin_share": Limits(80, 125)}, "here") == {}
 
