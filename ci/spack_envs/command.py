@@ -133,6 +133,8 @@ def build_all(options: argparse.Namespace) -> int:
         print(f"{outcome.name}: {outcome.what}, {outcome.seconds:.0f} s", flush=True)
         return outcome
 
+    if at_a_time > 1:
+        _index_packages(found, options.folder)
     with ThreadPoolExecutor(at_a_time) as pool:
         try:
             outcomes = list(pool.map(one, chosen))
@@ -380,6 +382,18 @@ def _choose(site: str, folder: Path) -> None:
         )
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"{site}\n", encoding="utf-8")
+
+
+def _index_packages(found: program.Spack, folder: Path) -> None:
+    """Has Spack index its packages, once, where it has not yet.
+
+    Of several that begin together, one makes the index, and the others give up after two minutes.
+    """
+    log = spack.builds(folder) / "index.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_text("", encoding="utf-8")
+    if found.run(log, "providers", "mpi"):
+        raise NetproofError(f"{build.first_error(log)} (log: {log})")
 
 
 def _in_a_job(options: argparse.Namespace) -> int:

@@ -38,15 +38,16 @@ A machine on which a healthy link carries less has no room in which a slow one w
 """
 
 
-def alike(beside: Curve, curve: Curve) -> Curve:
+def alike(beside: Curve, curve: Curve, messages: float = 1.0) -> Curve:
     """What was measured over the twin, at the sizes of a launch and with its count of bandwidth.
 
-    An empty message takes as long as the least. Where the launch has no bandwidth, the twin has its
-    own; where the two have no size in common, all of the twin's stay.
+    ``messages``: how many cross the link each way, one after the other, in the launch's time of a
+    size; in the twin's, one does. An empty message takes as long as the least. Where the launch has
+    no bandwidth, the twin has its own; where no size is common to both, all of the twin's stay.
     """
     if curve.sizes == (0,):
         return Curve((0,), beside.time_us[:1])
-    times = dict(zip(beside.sizes, beside.time_us, strict=True))
+    times = {size: messages * time for size, time in zip(beside.sizes, beside.time_us, strict=True)}
     common = tuple(size for size in curve.sizes if size in times)
     if not common:
         return beside

@@ -130,7 +130,11 @@ def with_twin(
     if faults:
         raise Incomplete(faults)
     if over_tcp is not case:
-        curve = twin.alike(curve, launch.curve)
+        function = registry.function_of(case)
+        messages = 1.0
+        if function.rated:
+            messages, _ = function.messages_on_link(case.ranks, case.ranks_per_node)
+        curve = twin.alike(curve, launch.curve, messages)
     return dataclasses.replace(launch, twin=curve)
 
 

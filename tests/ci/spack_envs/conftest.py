@@ -20,6 +20,11 @@ STAND_IN = """#!/bin/bash
 [ "$1" = --version ] && { echo "${STAND_IN_VERSION-1.1.0 (2e907202)}"; exit; }
 [ "$1" = location ] && { echo "/srv/${2#--}"; exit; }
 shift
+if [ "$1" = providers ]; then
+    echo "index of packages" >>"$STAND_IN_CALLS"
+    [ -z "${STAND_IN_INDEX-}" ] || { echo "==> Error: $STAND_IN_INDEX" && exit 1; }
+    exit
+fi
 own=$2 verb=$3
 echo "$(basename "$own") $verb" >>"$STAND_IN_CALLS"
 case $verb in

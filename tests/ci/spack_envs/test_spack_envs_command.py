@@ -127,6 +127,21 @@ def test_one_that_fails_leaves_the_others_and_its_first_error_is_shown(
     assert DATA.joinpath("failed-install.log").read_text() in log.read_text()
 
 
+def test_packages_are_indexed_once_before_several_are_built_at_a_time(spack_envs, stand_in):
+    spack_envs("build", ONE, "openmpi-clang", "--jobs", "2")
+    calls = stand_in()
+    assert calls[0] == "index of packages"
+    assert "index of packages" not in calls[1:]
+
+
+def test_where_packages_cannot_be_indexed_nothing_is_begun(spack_envs, stand_in, folder):
+    why = "no room left"
+    ran = spack_envs("build", ONE, "openmpi-clang", "--jobs", "2", STAND_IN_INDEX=why)
+    log = spack.builds(folder) / "index.log"
+    assert (ran.returncode, ran.stderr) == (2, f"spack-envs: Error: {why} (log: {log})\n")
+    assert stand_in() == ["index of packages"]
+
+
 @pytest.mark.parametrize(
     ("text", "error"),
     [

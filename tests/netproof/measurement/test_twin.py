@@ -65,6 +65,18 @@ def test_the_twin_is_compared_at_the_sizes_of_a_launch_and_counted_as_it():
     assert (found.twin_mb_s, found.share) == pytest.approx((200, 0.5))
 
 
+@pytest.mark.parametrize("messages", [0.5, 1.0, 2.0])
+def test_a_launch_whose_time_is_of_other_than_one_message_is_compared_with_as_many(messages):
+    """osu_bibw's time is of half a message each way, that of IMB's Exchange of two."""
+    times = tuple(messages * size / 100 for size in POWERS)
+    counted = Curve(POWERS, times, (200.0,) * len(POWERS))
+    beside = twin.alike(link(100, (1, 2, 3, 4, 6, *SIZES[:2])), counted, messages)
+    assert beside.time_us == pytest.approx(times)
+    assert beside.bandwidth_mb_s == pytest.approx((200.0,) * len(POWERS))
+    found = twin.compared([(counted, beside)])
+    assert (found.twin_mb_s, found.share) == pytest.approx((200, 1))
+
+
 def test_a_launch_without_bandwidth_is_compared_by_its_times():
     collective = Curve((4, 65536, 131072), (30.0, 1000.0, 2000.0))
     beside = twin.alike(link(131.072), collective)
