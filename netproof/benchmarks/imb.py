@@ -158,6 +158,14 @@ class Imb(MpiBenchmark):
             raise ParseError(path, 0, "", reason)
         return [table.curve() for table in tables]
 
+    def sent_in_pairs(self, text: str, path: str, function: str) -> int:
+        """How many bytes a launch of pairs had to send between its nodes, by its tables' calls."""
+        crossing = CROSSING[function](("one", "other"))
+        if function in MESSAGE_RATE:
+            crossing *= window(text)
+        tables = read(text, path).tables
+        return crossing * sum(row.size * row.repetitions for table in tables for row in table.rows)
+
     def read_repetitions(
         self, text: str, path: str, function: str, ranks: int, size: int
     ) -> tuple[float, ...]:

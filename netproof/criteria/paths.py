@@ -127,15 +127,20 @@ def _elsewhere(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> 
     return found
 
 
-def path(case: CaseCurves, settings: PathSettings) -> Finding | None:
-    """Of the launch with the least share; None where none had anything to send between nodes."""
+def path(
+    launches: Sequence[CountedLaunch], rails: Sequence[str], where: str, settings: PathSettings
+) -> Finding | None:
+    """Of the launch with the least share; None where none had anything to send between nodes.
+
+    ``rails``: the interfaces under test; ``where``: what the finding is of.
+    """
     worst: tuple[float, int, Path] | None = None
     reasons: dict[str, None] = {}
     bound = settings.fail if settings.fail is not None else settings.warn or 0.0
-    for launch in case.counted:
+    for launch in launches:
         if launch.payload.bytes == 0:
             continue
-        found = path_of(launch, case.rails)
+        found = path_of(launch, rails)
         if isinstance(found, str):
             reasons.setdefault(found)
             continue
@@ -144,27 +149,27 @@ def path(case: CaseCurves, settings: PathSettings) -> Finding | None:
             worst = (share, launch.number, found)
     if worst is None or settings.level(worst[0])[0] is Level.PASS:
         if reasons:
-            return undefined("path", case.where, "; ".join(reasons))
+            return undefined("path", where, "; ".join(reasons))
         if worst is None:
             return None
     share, number, found = worst
     level, held = settings.level(share)
-    rails = ", ".join(case.rails)
+    named = ", ".join(rails)
     carried, least = _mb(found.on_rails), _mb(found.payload)
-    interface = rails
+    interface = named
     if level in (Level.PASS, Level.SHOWN):
-        why = f"at least {least} were sent between nodes, and {rails} carried {carried}"
+        why = f"at least {least} were sent between nodes, and {named} carried {carried}"
     else:
-        interface, told = _culprit(found, rails)
+        interface, told = _culprit(found)
         why = (
-            f"launch {number}: {told}; {rails} carried {carried} of the {least} or more that were"
+            f"launch {number}: {told}; {named} carried {carried} of the {least} or more that were"
             f" sent between nodes (below {100 * held:.0f} % is flagged): look at the interface that"
             " the MPI library and the addresses choose"
         )
-    return finding_of("path", level, case.where, why, value=share, bound=held, interface=interface)
+    return finding_of("path", level, where, why, value=share, bound=held, interface=interface)
 
 
-def _culprit(found: Path, rails: str) -> tuple[str | None, str]:
+def _culprit(found: Path) -> tuple[str | None, str]:
     """The interface that carried the most beside the rails, and that in words."""
     all_sent = max(found.payload, found.on_rails + sum(found.elsewhere.values()))
     if found.elsewhere:
@@ -182,7 +187,7 @@ def _mb(count: int) -> str:
 
 
 def _judge(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
-    found = path(case, settings.path) if case.counted else None
+    found = path(case.counted, case.rails, case.where, settings.path)
     return () if found is None else (found,)
 
 

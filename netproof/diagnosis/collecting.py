@@ -62,7 +62,7 @@ def _asked(view: PartitionView) -> Iterator[Source]:
         yield Source.PAIRS
     if view.totals:
         yield Source.COUNTERS
-    if next(view.findings_of("path"), None) is not None:
+    if view.paths():
         yield Source.PATH
     if view.described:
         yield Source.HOST
@@ -113,8 +113,11 @@ def _ruled_out(view: PartitionView, evidence: Sequence[Evidence]) -> Iterator[st
         else:
             yield f"no segment was sent again ({count_of(len(again), 'node')})"
     paths = [one for one in view.findings_of("path") if one.level is Level.PASS]
-    if paths and Sign.OTHER_PATH not in signs:
-        yield f"messages went over {view.interface} in {count_of(len(paths), 'case')}"
+    rounds = any(one.path is not None and one.path.level is Level.PASS for one in view.pairs)
+    if (paths or rounds) and Sign.OTHER_PATH not in signs:
+        where = [f"in {count_of(len(paths), 'case')}"] if paths else []
+        where += ["in rounds of pairs"] if rounds else []
+        yield f"messages went over {view.interface} {' and '.join(where)}"
     alike = len({node.node for node in view.described})
     if alike > 1 and not any(one.source is Source.HOST for one in evidence):
         yield f"{alike} nodes are alike in {_facts(view.described)} facts"
@@ -138,7 +141,7 @@ def _not_known(view: PartitionView) -> Iterator[str]:
         yield "what interfaces counted: it was not recorded"
     yield from dict.fromkeys(
         f"the path of messages: {finding.why_undefined or finding.reason}"
-        for finding in view.findings_of("path")
+        for finding in view.paths()
         if finding.level is Level.UNDEFINED
     )
     if not view.described:

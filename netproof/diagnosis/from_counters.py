@@ -74,16 +74,23 @@ def of_paths(view: PartitionView) -> Iterator[Evidence]:
             finding = ruling.finding
             if finding.criterion == "path" and ruling.level is Level.FAIL:
                 went[finding.interface or ""][one.case.environment].append(finding)
+    rounds = {one.rounds.environment: one.path for one in view.pairs if one.path is not None}
+    for environment, finding in rounds.items():
+        if finding.level is Level.FAIL:
+            went[finding.interface or ""][environment].append(finding)
     for interface, environments in went.items():
         names = sorted(environments)
         several = [finding for name in names for finding in environments[name]]
         over = interface or "no interface that is known"
+        cases = sum(finding not in rounds.values() for finding in several)
+        parts = [count_of(cases, "case")] if cases else []
+        parts += ["rounds of pairs"] if cases < len(several) else []
         worst = min(several, key=lambda one: one.value if one.value is not None else 1.0)
         yield Evidence(
             Source.PATH,
             Sign.OTHER_PATH,
             Place(PlaceKind.ENVIRONMENT, ", ".join(names), (), interface, tuple(names)),
-            f"in {count_of(len(several), 'case')} of {', '.join(names)} messages went over"
+            f"in {' and '.join(parts)} of {', '.join(names)} messages went over"
             f" {over} and not over {view.interface}: {worst.reason}",
             Sure.SEEN,
             "the interfaces counted the bytes",

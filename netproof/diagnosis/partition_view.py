@@ -81,6 +81,11 @@ class PartitionView:
                 if ruling.finding.criterion == criterion:
                     yield ruling.finding
 
+    def paths(self) -> list[Finding]:
+        """What carried messages, of cases and of rounds of pairs."""
+        of_pairs = [one.path for one in self.pairs if one.path is not None]
+        return [*self.findings_of("path"), *of_pairs]
+
     def rail_totals(self) -> list[InterfaceTotals]:
         """What the interfaces that are to carry messages counted over the session."""
         return [one for one in self.totals if one.rail]

@@ -120,6 +120,9 @@ def rounds_in_words(sweep: Sweep, tuned: Tuned) -> tuple[str, ...]:
         f"{tuned.rounds} rounds of {counted(len(tuned.gains), 'value')}, each alongside the"
         f" default at the same time; the last default took {tuned.drift:.2f} times the first."
     ]
+    if sweep.already in [one.value for one in tuned.gains]:
+        value = value_in_words(sweep, sweep.already)
+        told.append(f"All nodes have {value} already: it is the default by name.")
     if tuned.disturbed:
         count = len(sweep.launches)
         told.append(f"{tuned.disturbed} of {count} launches were disturbed and are left out.")
@@ -158,6 +161,7 @@ def _document(sweep: Sweep, tuned: Tuned) -> dict[str, Any]:
     return {
         "case": str(sweep.case),
         "parameter": sweep.parameter,
+        "own": list(sweep.own),
         "rounds": tuned.rounds,
         "drift": tuned.drift,
         "disturbed": tuned.disturbed,

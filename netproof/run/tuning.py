@@ -20,7 +20,7 @@ from netproof.run.on_demand import DemandedJob, JobRead
 from netproof.site.partition import Partition
 from netproof.tuning import parameters, restoring
 from netproof.tuning.parameters import Parameter, Told
-from netproof.tuning.sweep import Sweep, Turn, hooked_script, of_job, steps, turns
+from netproof.tuning.sweep import Sweep, Turn, hooked_script, of_job, own_values, steps, turns
 
 ROUNDS = 5
 
@@ -161,5 +161,6 @@ class TuningCheck(JobRead, Turned):
             self.current_partition.extras,
             several,
             launches,
+            self.left_by_job(lambda folder, _: own_values(folder)) if parameter.by_hook else (),
         ).as_json()
         return True

@@ -20,7 +20,7 @@ from netproof.benchmarks.outputs import text_of
 from netproof.benchmarks.registry import OF_PAIRS
 from netproof.errors import NetproofError
 from netproof.intake import json_reading
-from netproof.intake.shapes import NUMBER, TEXT, WHOLE, YES_OR_NO, Each, Keys, insist
+from netproof.intake.shapes import NUMBER, TEXT, WHOLE, YES_OR_NO, Each, Keys, OrNone, insist
 from netproof.measurement.case import Case
 from netproof.measurement.counters import Counters
 from netproof.measurement.curve import Curve
@@ -79,7 +79,8 @@ class PairLaunch:
     ``round``: which it is of, from 1; ``start`` in seconds since the epoch; ``alone``: a suspect
     or its control, and all other nodes silent; ``why``: what it was made for; ``counters``: what
     the network of its nodes counted, None of sessions before that was recorded; ``stream``: its
-    pair's first node sent all the time, and the second received.
+    pair's first node sent all the time, and the second received; ``payload``: bytes that its pairs
+    had to send, None of sessions before that was recorded.
     """
 
     number: int
@@ -94,6 +95,7 @@ class PairLaunch:
     why: str = ""
     counters: Counters | None = None
     stream: bool = False
+    payload: int | None = None
 
 
 @dataclass(frozen=True)
@@ -188,7 +190,11 @@ SHAPE = Keys(
                     "why": TEXT,
                     "pairs": Each(Keys({"nodes": Each(TEXT), "curve": CURVE_SHAPE})),
                 },
-                {"counters": LAUNCH_SHAPE.others["counters"], "stream": YES_OR_NO},
+                {
+                    "counters": LAUNCH_SHAPE.others["counters"],
+                    "stream": YES_OR_NO,
+                    "payload": OrNone(WHOLE),
+                },
             )
         ),
     },
@@ -242,6 +248,7 @@ def _launch(values: Mapping[str, Any]) -> PairLaunch:
         values["why"],
         Counters.from_json(values["counters"]) if "counters" in values else None,
         values.get("stream", False),
+        values.get("payload"),
     )
 
 
@@ -401,7 +408,9 @@ def read(
             reader = _reader(folder, function, len(launch.pairs), curves)
             asked = sizes(most_bytes, stream=launch.stream)
             ran = job_files.read_launch(folder, step, number, recorded, case, asked, reader)
-            done.append(_as_planned(ran, launch, curves, asked))
+            output = folder / f"{step}.{OF_PAIRS.suffix}"
+            payload = OF_PAIRS.sent_in_pairs(text_of(output), str(output), function)
+            done.append(_as_planned(ran, launch, curves, asked, payload))
         except Incomplete as error:
             faults += error.reasons
         except (NetproofError, OSError) as error:
@@ -421,7 +430,11 @@ def _reader(folder: Path, function: str, pairs: int, curves: list[Curve]) -> Cal
 
 
 def _as_planned(
-    launch: Launch, planned: PlannedLaunch, curves: Sequence[Curve], asked: tuple[int, ...]
+    launch: Launch,
+    planned: PlannedLaunch,
+    curves: Sequence[Curve],
+    asked: tuple[int, ...],
+    payload: int,
 ) -> PairLaunch:
     """A launch with its pairs; Incomplete where its ranks ran elsewhere, or a pair lacks a size."""
     ran_on, nodes = [use.node for use in launch.ranks], planned.nodes()
@@ -448,4 +461,5 @@ def _as_planned(
         planned.why,
         launch.counters,
         planned.stream,
+        payload,
     )

@@ -127,10 +127,11 @@ def range_of(size: int, largest: int) -> Range:
     return Range.LONG if size * LONG_SHARE >= largest else Range.MEDIUM
 
 
-def tuned(made: Sequence[Made]) -> Tuned:
+def tuned(made: Sequence[Made], already: str | None = None) -> Tuned:
     """What launches of a sweep say; each value has to stand between two defaults of its round.
 
-    A launch that something disturbed, or whose neighbour it did, tells nothing. Raises
+    A launch that something disturbed, or whose neighbour it did, tells nothing. ``already``: the
+    value that all nodes have, which is the default by name and not recommended. Raises
     NetproofError for fewer than ``LEAST_ROUNDS`` rounds of a value that do, and where a neighbour
     or a size is missing.
     """
@@ -172,7 +173,7 @@ def tuned(made: Sequence[Made]) -> Tuned:
             )
         )
     disturbed = sum(not one.calm for one in made)
-    recommended = _recommended(gains, shares)
+    recommended = _recommended([one for one in gains if one.value != already], shares)
     return Tuned(tuple(gains), recommended, drift_of(made), len(rounds), disturbed)
 
 

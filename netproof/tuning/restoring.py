@@ -29,6 +29,9 @@ class NotRestored:
     value: str
 
 
+OWN_FILE = "own_values.tsv"
+"""The same lines in the job's folder, where they stay: what the nodes had when it began."""
+
 FOLDER = "tuning"
 """Where reports of sweeps are, in the folder of reports: no verdict looks there."""
 

@@ -27,6 +27,7 @@ from netproof.session.measured import Launch
 from netproof.session.measured_shapes import CASE_SHAPE, LAUNCH_SHAPE
 from netproof.session.plan import Step
 from netproof.site.partition import Partition
+from netproof.tuning import restoring
 from netproof.tuning.gains import Made, Tuned, tuned
 from netproof.tuning.parameters import EAGER_LIMIT, Told
 
@@ -50,7 +51,9 @@ SHAPE = Keys(
         "seed": WHOLE,
         "partition_extras": MAPPING,
         "launches": Each(Keys({"value": OrNone(TEXT), "round": WHOLE, "launch": LAUNCH_SHAPE})),
-    }
+    },
+    # Of sweeps by a hook, since it is kept.
+    {"own": Each(TEXT)},
 )
 
 
@@ -147,7 +150,10 @@ def telling(step: Step, told: Told) -> Step:
 
 @dataclass(frozen=True)
 class Sweep:
-    """What a job measured of a sweep, in the order of its launches."""
+    """What a job measured of a sweep, in the order of its launches.
+
+    ``own``: the values that its nodes had when it began, each once; () where no hook turned it.
+    """
 
     case: Case
     parameter: str
@@ -158,6 +164,12 @@ class Sweep:
     partition_extras: Mapping[str, Any]
     turns: tuple[Turn, ...]
     launches: tuple[Launch, ...]
+    own: tuple[str, ...] = ()
+
+    @property
+    def already(self) -> str | None:
+        """The value that all nodes have already, None where they differ or nobody told."""
+        return self.own[0] if len(self.own) == 1 else None
 
     def made(self) -> list[Made]:
         """The launches, as what they say is reckoned of them."""
@@ -169,7 +181,7 @@ class Sweep:
     def tuned(self) -> Tuned:
         """What it says; NetproofError, with what disturbed it, where that is nothing."""
         try:
-            return tuned(self.made())
+            return tuned(self.made(), self.already)
         except NetproofError as error:
             raise NetproofError(f"{self.title}: {error}{self.disturbance()}") from None
 
@@ -220,6 +232,7 @@ class Sweep:
             "jobid": self.jobid,
             "seed": self.seed,
             "partition_extras": dict(self.partition_extras),
+            "own": list(self.own),
             "launches": [
                 {
                     "value": turn.value,
@@ -256,6 +269,7 @@ class Sweep:
                 values["partition_extras"],
                 several,
                 launches,
+                tuple(values.get("own", ())),
             )
         except (KeyError, TypeError, ValidationError) as error:
             raise NetproofError(f"a sweep cannot be read: {shortened(repr(error))}") from error
@@ -315,6 +329,18 @@ def of_job(
     if reasons:
         raise Incomplete(reasons)
     return tuple(left.made.values())
+
+
+def own_values(folder: Path) -> tuple[str, ...]:
+    """The values that the nodes of a job had when it began, each once, in order.
+
+    Incomplete where it left none, NetproofError where it cannot be read.
+    """
+    file = folder / restoring.OWN_FILE
+    found = restoring.read(file)
+    if not found:
+        raise Incomplete([f"{file}: is not there: the job did not note what its nodes had"])
+    return tuple(sorted({one.value for one in found}))
 
 
 def of_report(path: Path) -> list[Sweep]:

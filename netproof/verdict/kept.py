@@ -20,7 +20,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from netproof.criteria import Level
+from netproof.criteria import Finding, Level
 from netproof.errors import NetproofError
 from netproof.intake import json_reading, records
 from netproof.localization.accused import Judgement
@@ -49,7 +49,7 @@ from netproof.verdict.verdict import cases_of, complete, measured_again
 FORMAT = 1
 """Of what is kept; raised when a key changes its meaning or goes."""
 
-JUDGED_BY = 7
+JUDGED_BY = 8
 """Raised when the same session and bounds can get another verdict than before."""
 
 MOST_BYTES = 400_000_000
@@ -77,6 +77,7 @@ class KeptPairs:
     beside: Mapping[str, str]
     bisection: Bisection | None = None
     least: float | None = None
+    path: Finding | None = None
 
 
 @dataclass(frozen=True)
@@ -161,7 +162,7 @@ class Kept:
             raise Contradiction("its rounds of pairs are not those of the session")
         for one, rounds in zip(self.pairs, measured, strict=True):
             yield JudgedPairs(
-                rounds, one.judgement, one.alone, one.beside, one.bisection, one.least
+                rounds, one.judgement, one.alone, one.beside, one.bisection, one.least, one.path
             )
 
     def warnings(self) -> dict[tuple[Any, ...], tuple[Ruling, ...]]:
@@ -308,6 +309,7 @@ def made(
                 one.beside,
                 one.bisection,
                 one.least,
+                one.path,
             )
             for one in verdict.pairs
         ),

@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from netproof.criteria import Finding, Level
+from netproof.criteria.interface import CountedLaunch
+from netproof.criteria.paths import path
 from netproof.localization import recovery
 from netproof.localization.accusation import judge as judge_observations
 from netproof.localization.accused import Accusation, Effect, Judgement, State
@@ -21,6 +24,7 @@ from netproof.measurement import interval
 from netproof.measurement.disturbance import DisturbanceSettings, disturbed, others_share
 from netproof.measurement.interval import Side
 from netproof.measurement.links import Link
+from netproof.measurement.payload import Payload
 from netproof.measurement.units import line_rate_mb_s
 from netproof.session.pair_rounds import PairRounds
 from netproof.session.session import Session
@@ -39,7 +43,8 @@ class JudgedPairs:
     ``judgement``: what becomes of each node; ``alone``: of suspects that were measured while all
     others were silent; ``beside``: what else ran on a node, of each that was never undisturbed;
     ``bisection``: what pairs get while all of them send, None where no round tells it, and
-    ``least``: the share of the line rate that the site asks of it.
+    ``least``: the share of the line rate that the site asks of it; ``path``: which interfaces
+    carried what they sent, None where nothing was counted.
     """
 
     rounds: PairRounds
@@ -48,6 +53,7 @@ class JudgedPairs:
     beside: Mapping[str, str] = dataclasses.field(default_factory=dict)
     bisection: Bisection | None = None
     least: float | None = None
+    path: Finding | None = None
 
     @property
     def where(self) -> str:
@@ -121,6 +127,8 @@ class JudgedPairs:
         found = [f"rounds of pairs: {fault}" for fault in self.rounds.faults]
         if self._bisection_is(Side.BEYOND):
             found.append(self._asked_of_bisection())
+        if self.path is not None and self.path.level is Level.FAIL:
+            found.append(self.path.reason)
         return tuple(found)
 
     def _bisection_is(self, side: Side) -> bool:
@@ -290,8 +298,26 @@ def of_session(session: Session, matrix: Matrix) -> tuple[JudgedPairs, ...]:
         if here is None:
             here = Partition.model_validate(extras)
         disturbance = here.settings().disturbance
-        found.append(judge(rounds, here.pair_settings(), disturbance, here.link()))
+        judged = judge(rounds, here.pair_settings(), disturbance, here.link())
+        found.append(dataclasses.replace(judged, path=path_of_rounds(rounds, here)))
     return tuple(found)
+
+
+def path_of_rounds(rounds: PairRounds, here: Partition) -> Finding | None:
+    """Criterion 16 on the launches of the rounds that were counted."""
+    settings = here.settings()
+    launches = [
+        CountedLaunch(
+            one.number,
+            one.counters,
+            Payload(one.payload),
+            not disturbed(one.loads, settings.disturbance),
+        )
+        for one in rounds.launches
+        if one.counters is not None and one.payload is not None
+    ]
+    where = f"pairs on {rounds.partition} {rounds.environment}"
+    return path(launches, here.rails_or_interface(), where, settings.path)
 
 
 def rounds_of(session: Session) -> tuple[tuple[PairRounds, Mapping[str, Any]], ...]:

@@ -29,26 +29,31 @@ CONNECT_S=20
 # As sysexits.h has it: the host is not there.
 NO_HOST=68
 
-# insist_on_answer ADDRESS PORT: ends a sender that is asking for a connection for so long, and says
-# so before it does.
+# insist_on_answer ADDRESS PORT FILE: ends a sender that has no figure in FILE after so long and still
+# asks for a connection, and says so before it does. It does not look earlier: to list connections, the
+# kernel goes through a table that takes it some ms, and the rate of the sender drops meanwhile.
 insist_on_answer() {
-    local address=$1 port=$2 remote there state file never asking= until=$((SECONDS + CONNECT_S))
-    local -a parts words
+    local address=$1 port=$2 file=$3 remote line asking never
+    local -a parts words lines
     IFS=. read -r -a parts <<<"$address"
     printf -v remote '%02X%02X%02X%02X:%04X' "${parts[3]}" "${parts[2]}" "${parts[1]}" "${parts[0]}" "$port"
     # A program that sleeps would be left behind when this is ended.
     exec {never}<> <(:)
-    while [ "$SECONDS" -lt "$until" ]; do
-        read -r -t "${asking:-0.1}" -u "$never"
+    read -r -t "$CONNECT_S" -u "$never"
+    # One that is refused asks again and again: only who asks in two looks waits for an answer.
+    for _ in 1 2; do
+        [ ! -s "$file" ] || return 0
         asking=
-        while read -r _ _ there state _; do
-            [ "$there" = "$remote" ] || continue
-            # 2 of a connection that was asked for and not answered.
-            [ "$state" = 02 ] || return 0
-            asking=1
-        done </proc/net/tcp
+        # Read as a whole: for a line at a time, the kernel would go through its table each time.
+        mapfile -t lines </proc/net/tcp
+        for line in "${lines[@]}"; do
+            read -r -a words <<<"$line"
+            # 02 is a connection that was asked for and not answered.
+            [ "${words[2]-} ${words[3]-}" != "$remote 02" ] || asking=1
+        done
+        [ -n "$asking" ] || return 0
+        read -r -t 0.1 -u "$never"
     done
-    [ -n "$asking" ] || return 0
     echo "no answer"
     for file in /proc/[0-9]*/cmdline; do
         mapfile -d '' -t words <"$file"
@@ -62,9 +67,13 @@ insist_on_answer() {
 # The receiver may come up after the sender: NPtcp's exit status for a refused connection is 246,
 # and it is tried again for 20 seconds.
 send_to() {
-    local address=$1 port=$2 tries=0 status said insists
+    local address=$1 port=$2 tries=0 status said insists file= before= word
     shift 2
-    exec {said}< <(insist_on_answer "$address" "$port" 2>/dev/null)
+    for word in "$@"; do
+        [ "$before" != -o ] || file=$word
+        before=$word
+    done
+    exec {said}< <(insist_on_answer "$address" "$port" "$file" 2>/dev/null)
     insists=$!
     while :; do
         watched NPtcp -h "$address" -P "$port" "$@"

@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # Sourced by the job script of a sweep that turns what takes a site's hook, on every node of the job.
 #
-#   turn_begin RECORD NAME HOOK...   notes each node's own value in RECORD, before anything is changed
+#   turn_begin RECORD NAME HOOK...   notes each node's own value in RECORD, before anything is changed,
+#                                    and in own_values.tsv, which stays
 #   turn_to VALUE                    sets it on every node, and reads it back there
 #   turn_back                        sets each node's own again, reads that back, and removes RECORD
 #
@@ -34,6 +35,7 @@ turn_begin() {
         turn_values[$node]=$value
         text+="$node"$'\t'"$turn_name"$'\t'"$value"$'\n'
     done
+    printf '%s' "$text" >own_values.tsv || return 1
     printf '%s' "$text" >"$turn_record.new" && sync "$turn_record.new" && mv "$turn_record.new" "$turn_record"
 }
 

@@ -15,6 +15,7 @@ from made_sessions import (
     rounds,
     sending_again,
     session_of,
+    site,
     strict,
     subject,
     unmeasured,
@@ -49,6 +50,7 @@ from netproof.session.pair_rounds import PairCurve
 from netproof.verdict.judged import FailedTest
 from netproof.verdict.judgement import LaunchCount
 from netproof.verdict.judging import JudgedSession
+from netproof.verdict.pairs import path_of_rounds
 
 
 def of(**parts) -> Diagnosis:
@@ -154,6 +156,20 @@ def test_messages_over_another_network_name_its_interface():
     assert (culprit.place.kind, culprit.place.name) == (PlaceKind.ENVIRONMENT, "mpich")
     assert culprit.headline == "MPI of mpich: messages went over eth0"
     assert culprit.consequences == 1
+
+
+def test_rounds_of_pairs_over_another_network_name_its_interface_too():
+    counters = subject("management", "mpi-between-oneway").measured.launches[0].counters
+    one = rounds()
+    launches = [
+        dataclasses.replace(launch, counters=counters, payload=110100240)
+        for launch in one.rounds.launches
+    ]
+    made = dataclasses.replace(one.rounds, launches=tuple(launches))
+    went = dataclasses.replace(one, rounds=made, path=path_of_rounds(made, site()))
+    culprit = only(**healthy(of_pairs=[went], cases=[]))
+    assert culprit.headline == "MPI of mpich: messages went over eth0"
+    assert "in rounds of pairs of mpich messages went over eth0" in culprit.evidence[0].sentence
 
 
 def test_another_mtu_explains_that_pairs_accuse_its_node():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html
 import io
 import json
@@ -108,6 +109,15 @@ def test_the_terminal_has_the_table(sweep):
     assert "set it by: NPtcp -b 131072" in text
     assert "long (from 1/8 of the largest)" in text
     assert "5 rounds of 2 values, each alongside the default at the same time" in text
+
+
+def test_what_all_nodes_have_already_is_said(sweep):
+    out = Console(file=io.StringIO(), width=140)
+    has = dataclasses.replace(sweep, own=("131072",))
+    shown.print_sweep(has, has.tuned(), out)
+    assert "All nodes have 128 KiB already: it is the default by name." in out.file.getvalue()
+    assert "leave it as it is" in out.file.getvalue()
+    assert shown.document([(has, has.tuned())])["sweeps"][0]["own"] == ["131072"]
 
 
 def test_plain_values_have_the_sentence_and_every_size(sweep):

@@ -60,6 +60,24 @@ def test_the_group_that_imb_printed_is_the_pair_of_its_ranks():
     assert one.pairs[1].rate_mb_s == pytest.approx(size / float(second[1][3]))
 
 
+def test_what_its_pairs_had_to_send_are_the_calls_that_imb_printed_both_ways():
+    printed = (RECORDED / "pairs.1.out").read_text().splitlines()
+    rows = [line.split() for line in printed if line.split()[:1] in (["0"], ["1"])]
+    assert len(rows) == 4
+    one = read(RECORDED)[0][0]
+    assert one.payload == sum(2 * int(size) * int(calls) for _, size, calls, *_ in rows)
+    (stream,), _, _ = pair_rounds.read(STREAM, ("testbed", "gige", "mpich"), 524288)
+    # 60 times a window of 64 messages of 8192 bytes, one way.
+    assert stream.payload == 60 * 64 * 8192
+
+
+def test_rounds_of_before_that_was_recorded_have_none():
+    kept = json.loads(json.dumps(rounds().as_json()))
+    for one in kept["launches"]:
+        del one["payload"]
+    assert {one.payload for one in PairRounds.from_json(kept).launches} == {None}
+
+
 def test_what_a_report_keeps_of_them_is_all():
     kept = json.loads(json.dumps(rounds().as_json()))
     assert PairRounds.from_json(kept) == rounds()

@@ -114,6 +114,35 @@ def test_a_disturbed_sweep_says_by_what_and_how_often(measured):
     )
 
 
+def test_a_value_that_all_nodes_have_already_is_not_recommended(measured, tmp_path):
+    faster = [
+        one
+        if turn.value is None
+        else dataclasses.replace(
+            one,
+            curve=dataclasses.replace(
+                one.curve, time_us=tuple(time / 2 for time in one.curve.time_us)
+            ),
+        )
+        for turn, one in zip(measured.turns, measured.launches, strict=True)
+    ]
+    several = dataclasses.replace(measured, launches=tuple(faster))
+    assert several.tuned().recommended.value == "65536"
+    own = tmp_path / "own_values.tsv"
+    own.write_text("gige-1\tmtu\t65536\ngige-2\tmtu\t65536\n")
+    alike = dataclasses.replace(several, own=sweep.own_values(tmp_path))
+    assert alike.already == "65536"
+    assert alike.tuned().recommended is None
+    assert Sweep.from_json(json.loads(json.dumps(alike.as_json()))).own == alike.own
+    own.write_text("gige-1\tmtu\t65536\ngige-2\tmtu\t1500\n")
+    unlike = dataclasses.replace(several, own=sweep.own_values(tmp_path))
+    assert unlike.already is None
+    assert unlike.tuned().recommended.value == "65536"
+    own.unlink()
+    with pytest.raises(Incomplete, match="did not note what its nodes had"):
+        sweep.own_values(tmp_path)
+
+
 def test_a_sweep_comes_back_from_a_report_as_it_was(measured):
     back = Sweep.from_json(json.loads(json.dumps(measured.as_json())))
     assert back.launches == measured.launches

@@ -17,6 +17,7 @@ from netproof.session import job_files, session
 from netproof.session.measured import Measured
 from netproof.session.pair_rounds import PairCurve, PairLaunch, PairRounds
 from netproof.site.partition import Partition
+from netproof.verdict import pairs
 from netproof.verdict.judgement import counted
 from netproof.verdict.subject import Subject
 from netproof.verdict.traffic import carriers_in_rounds, of_cases, of_rounds, standing_out, totals
@@ -183,6 +184,26 @@ def test_rounds_of_pairs_tell_whose_port_loses_where_the_switch_loses_under_all(
     assert found.node == "d"
     assert "loses 0.3 % of segments" in found.why
     assert "3 of 3 launches show it" in found.why
+
+
+@pytest.mark.parametrize(
+    ("job", "level", "interface"), [("healthy", "pass", "eth1"), ("management", "fail", "eth0")]
+)
+def test_rounds_of_pairs_tell_which_interface_carried_them(extras, job, level, interface):
+    step = "mpi-between-oneway"
+    counters = subject(extras, job, step).measured.launches[0].counters
+    launch = PairLaunch(1, 1, 1, 0.0, 1.0, (), (), (), counters=counters, payload=110100240)
+    where = ("testbed", "gige", "mpich", ("gige-1", "gige-2"))
+    rounds = PairRounds(*where, (launch,), "7", "quick", 1)
+    here = Partition.model_validate(extras)
+    found = pairs.path_of_rounds(rounds, here)
+    assert (found.level.value, found.interface) == (level, interface)
+    judged = dataclasses.replace(
+        pairs.judge(rounds, here.pair_settings(), here.settings().disturbance), path=found
+    )
+    assert bool(judged.what_failed()) is (level == "fail")
+    before = dataclasses.replace(rounds, launches=(dataclasses.replace(launch, payload=None),))
+    assert pairs.path_of_rounds(before, here) is None
 
 
 def test_a_carrier_that_changed_in_rounds_of_pairs_is_found(extras):
