@@ -99,3 +99,20 @@ def test_nothing_is_left_of_what_insists_once_the_sender_has_ended(ran, tmp_path
         " done; exit 9"
     )
     assert (done.stdout, done.returncode) == ("0\n", 0), done.stderr
+
+
+def test_connections_are_listed_only_where_a_sender_has_no_figure_for_long(ran, tmp_path):
+    """To list them takes the kernel some ms, in which the sender's rate drops."""
+
+    def traced(address: str) -> str:
+        arguments = f"run {address} {PORT} -u 64 -o 1.np"
+        return f"BASH_XTRACEFD=7 SLURM_PROCID=1 bash -x ./nptcp.sh {arguments} 7>trace"
+
+    done = ran(f"{end(0, '127.0.0.1')} & {traced('127.0.0.1')}; status=$?; wait; exit $status")
+    assert done.returncode == 0, done.stderr
+    trace = (tmp_path / "trace").read_text()
+    assert "insist_on_answer 127.0.0.1" in trace
+    assert "mapfile" not in trace
+    (tmp_path / "1.np").unlink()
+    assert ran(traced("198.18.77.2")).returncode == 68
+    assert "mapfile -t lines" in (tmp_path / "trace").read_text()
