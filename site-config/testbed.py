@@ -158,10 +158,11 @@ def _partition(switch, **more):
             "imb_arguments": ["-iter", f"{60 if fast else 15},1"],
             # Two pairs at once ask for more than the cores can do where a link is fast, and read by
             # them and not by it. On a slow one a pair sends for more than a second: what else takes
-            # the cores for some tenths of one then weighs little. 16 MB at most of a size.
+            # the cores for some tenths of one then weighs little. 16 MB at most of a size, and
+            # 3 s where packets are lost.
             "pairs": {
                 "together": 1 if fast else 0,
-                "arguments": ["-iter", "60,16"],
+                "arguments": ["-iter", "60,16", "-time", "3"],
                 # A latency is that of the cores, as for from_the_link; and what they give one pair
                 # more than another is no node's.
                 "quantities": ["rate"],

@@ -63,6 +63,7 @@ class Imb(MpiBenchmark):
     pairs_function = "PingPong"
     sizes = ListedSizes
     several_pairs = ("-multi", "1")
+    both_ways_function = "PingPing"
     stream_function = "Uniband"
     stream_window = DEFAULT_WINDOW
     arguments_meaning = "further arguments of IMB-MPI1, for instance its time limits"

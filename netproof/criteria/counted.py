@@ -344,7 +344,7 @@ def carrier_changes(
         if count:
             times = "once" if count == 1 else f"{count} times"
             why = (
-                f"{node} {name}: its carrier came or went {times} while launches ran;"
+                f"{node} {name}: its carrier came or went {times} while its jobs ran;"
                 " look at the cable, the transceiver and both of its ports"
             )
             findings.append(

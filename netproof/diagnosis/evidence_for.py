@@ -203,7 +203,7 @@ def _accused(seen: Collected, kinds: Sequence[Kind], *, recovers: bool) -> Itera
 
 def _slowness(effect: Effect) -> float:
     """How many times slower, by rate or by time."""
-    return 1 / effect.ratio if effect.quantity is Quantity.RATE else effect.ratio
+    return effect.ratio if effect.quantity is Quantity.LATENCY else 1 / effect.ratio
 
 
 def slow_port(seen: Collected) -> Iterator[Found]:

@@ -20,8 +20,8 @@ def of_counters(view: PartitionView) -> Iterator[Evidence]:
                 Source.COUNTERS,
                 Sign.CARRIER_CHANGED,
                 Place(PlaceKind.NODE, one.node, (one.node,), one.interface),
-                f"the carrier of {one.node} {one.interface} came or went {times} while launches"
-                " ran",
+                f"the carrier of {one.node} {one.interface} came or went {times} while its"
+                " jobs ran",
                 Sure.SEEN,
                 "the kernel counted it",
             )

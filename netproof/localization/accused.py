@@ -56,8 +56,8 @@ class AccusationSettings:
 
     def counts(self, quantity: Quantity) -> float:
         """The logarithm of what counts in a quantity."""
-        rate = quantity is Quantity.RATE
-        return -math.log1p(-(self.slower if rate else self.slower_latency))
+        latency = quantity is Quantity.LATENCY
+        return -math.log1p(-(self.slower_latency if latency else self.slower))
 
 
 DEFAULTS = AccusationSettings()
@@ -84,7 +84,7 @@ class Effect:
     rounds: int
 
     def __str__(self) -> str:
-        of = "rate" if self.quantity is Quantity.RATE else "time"
+        of = "time" if self.quantity is Quantity.LATENCY else self.quantity
         shares = [f"{100 * share:.3g}" for share in (self.ratio, *self.interval)]
         return f"{shares[0]} % of the others' {of}, {shares[1]} to {shares[2]} %"
 
@@ -219,9 +219,9 @@ class Verdict:
 
 def effect_of(quantity: Quantity, middle: float, low: float, high: float, rounds: int) -> Effect:
     """The effect of a slowness in logarithms, with its interval, as rates or times have it."""
-    if quantity is Quantity.RATE:
-        return Effect(quantity, _exp(-middle), (_exp(-high), _exp(-low)), rounds)
-    return Effect(quantity, _exp(middle), (_exp(low), _exp(high)), rounds)
+    if quantity is Quantity.LATENCY:
+        return Effect(quantity, _exp(middle), (_exp(low), _exp(high)), rounds)
+    return Effect(quantity, _exp(-middle), (_exp(-high), _exp(-low)), rounds)
 
 
 def _exp(log: float) -> float:

@@ -129,6 +129,42 @@ def _of_paths(
     return inside[(done // 2 if across else done) % len(inside)]
 
 
+MOST_BOTH_WAYS = 8
+"""Rounds of pairs that send both ways at once, at most."""
+
+
+def both_ways_round(
+    nodes: Sequence[str],
+    observations: Sequence[PairObservation],
+    topology: Topology,
+    *,
+    made: int,
+    seed: int = 0,
+) -> PairRound | None:
+    """The next round in which all pairs send both ways at once, or None where no more is needed.
+
+    A PingPong sends one way at a time, so that several fill half of the uplink that they share.
+    ``LEAST_ROUNDS`` rounds across the uplinks, and one within the leaves, by which a slow uplink is
+    told from a slow leaf; further ones for those that were disturbed. ``made``: such rounds so far.
+    """
+    random = np.random.default_rng([seed])
+    across = longest_paths(topology, nodes, MOST_BOTH_WAYS, random)
+    inside = shortest_paths(topology, nodes)
+    if made >= MOST_BOTH_WAYS or not across or not any(len(one.pairs) > 1 for one in across):
+        return None
+    counts = {True: 0, False: 0}
+    leaf = topology.leaf_of
+    for number in {seen.round for seen in observations if seen.both_ways_mb_s is not None}:
+        seen = [one for one in observations if one.round == number and not one.disturbed]
+        if seen:
+            counts[any(leaf[one.nodes[0]] != leaf[one.nodes[1]] for one in seen)] += 1
+    if counts[True] == 0 or (counts[True] < LEAST_ROUNDS and (counts[False] or not inside)):
+        return across[made]
+    if inside and not counts[False]:
+        return inside[made % len(inside)]
+    return None if counts[True] >= LEAST_ROUNDS else across[made]
+
+
 MOST_CONFIRMED = 4
 """Accusations that are measured alone at most, the first ones."""
 

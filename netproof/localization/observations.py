@@ -12,10 +12,19 @@ Pair = tuple[str, str]
 
 
 class Quantity(StrEnum):
-    """What a pair measures: the time of a small message in µs, the rate of a large one in MB/s."""
+    """What a pair measures: the time of a small message in µs, the rate of a large one in MB/s.
+
+    ``BOTH_WAYS``: the rate while both nodes send, which loads what pairs share as far as it can.
+    """
 
     LATENCY = "latency"
     RATE = "rate"
+    BOTH_WAYS = "rate both ways"
+
+    @property
+    def of_nodes(self) -> bool:
+        """Whether nodes are judged by it, and not only what several pairs share."""
+        return self is not Quantity.BOTH_WAYS
 
 
 @dataclass(frozen=True)
@@ -25,8 +34,9 @@ class PairObservation:
     ``round``: the launch's number, the same for all of its pairs; ``time_us`` of a small message
     and ``rate_mb_s`` of a large one, None where it was not measured; ``alone``: all other nodes
     were silent; ``disturbed``: something else loaded its nodes, so that it says nothing of the
-    network. Raises NetproofError where a pair is one node, nothing was measured, or a figure is
-    not above 0 and finite.
+    network; ``both_ways_mb_s``: the rate in each direction while both nodes send. Raises
+    NetproofError where a pair is one node, nothing was measured, or a figure is not above 0 and
+    finite.
     """
 
     round: int
@@ -35,12 +45,14 @@ class PairObservation:
     rate_mb_s: float | None = None
     alone: bool = False
     disturbed: bool = False
+    both_ways_mb_s: float | None = None
 
     def __post_init__(self) -> None:
         where = f"round {self.round}, {self.nodes[0]} – {self.nodes[1]}"
         if self.nodes[0] == self.nodes[1]:
             raise NetproofError(f"{where}: a pair is two different nodes")
-        figures = {"time_us": self.time_us, "rate_mb_s": self.rate_mb_s}
+        names = ("time_us", "rate_mb_s", "both_ways_mb_s")
+        figures = {name: getattr(self, name) for name in names}
         if all(value is None for value in figures.values()):
             raise NetproofError(f"{where}: neither a time nor a rate")
         for name, value in figures.items():
@@ -51,4 +63,5 @@ class PairObservation:
         """The logarithm of the time, or of one over the rate: larger is slower."""
         if quantity is Quantity.LATENCY:
             return None if self.time_us is None else math.log(self.time_us)
-        return None if self.rate_mb_s is None else -math.log(self.rate_mb_s)
+        rate = self.rate_mb_s if quantity is Quantity.RATE else self.both_ways_mb_s
+        return None if rate is None else -math.log(rate)

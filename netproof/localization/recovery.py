@@ -20,7 +20,7 @@ from netproof.localization.accused import (
     State,
     effect_of,
 )
-from netproof.localization.observations import Pair, PairObservation
+from netproof.localization.observations import Pair, PairObservation, Quantity
 from netproof.measurement.interval import CONFIDENCE
 
 
@@ -79,7 +79,8 @@ def _judged(
     effects: list[Effect] = []
     told: dict[Recovery, str] = {}
     for concurrent in about.effects:
-        quantity = concurrent.quantity
+        # A pair alone shares nothing, and one way at a time shows all that its links carry.
+        quantity = concurrent.quantity if concurrent.quantity.of_nodes else Quantity.RATE
         values: dict[Pair, list[float]] = defaultdict(list)
         for one in seen:
             slowness = one.slowness(quantity)

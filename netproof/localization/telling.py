@@ -27,8 +27,13 @@ from netproof.measurement.interval import CONFIDENCE
 def judgement_on(
     nodes: Sequence[str], verdicts: Sequence[Verdict], observations: Sequence[PairObservation]
 ) -> Judgement:
-    """The judgement of a partition by the tables of latency and of rate, each with its verdict."""
+    """The judgement of a partition by the tables of its quantities, each with its verdict.
+
+    What is measured both ways accuses switches and uplinks only: of nodes the others tell.
+    """
     accusations = _accusations(nodes, verdicts)
+    both_ways = [one for one in verdicts if not one.quantity.of_nodes]
+    verdicts = [one for one in verdicts if one.quantity.of_nodes]
     groups = {
         node: accusation
         for accusation in accusations
@@ -48,7 +53,7 @@ def judgement_on(
         rounds=max((verdict.table.rounds for verdict in verdicts), default=0),
         nodes=states,
         accusations=accusations,
-        noise=tuple(verdict.noise for verdict in verdicts),
+        noise=tuple(verdict.noise for verdict in (*verdicts, *both_ways)),
         suspects=tuple(suspects),
         suspected_pairs=tuple(pairs),
         disturbed=sum(seen.disturbed for seen in observations),
@@ -60,7 +65,15 @@ def _accusations(nodes: Sequence[str], verdicts: Sequence[Verdict]) -> tuple[Acc
     """What is accused in any quantity, one for each thing."""
     by_thing: dict[tuple[Kind, str], list[tuple[Thing, Effect, tuple[str, ...]]]] = {}
     for verdict in verdicts:
-        for thing, effect, alternatives in _grouped(verdict):
+        if verdict.quantity.of_nodes:
+            accused = _grouped(verdict)
+        else:
+            accused = [
+                (item.thing, item.effect, item.alternatives)
+                for item in verdict.accused
+                if item.thing.kind in (Kind.SWITCH, Kind.UPLINK)
+            ]
+        for thing, effect, alternatives in accused:
             by_thing.setdefault(thing.key, []).append((thing, effect, alternatives))
     return tuple(
         Accusation(

@@ -20,6 +20,10 @@ INTERFACE, TCP, SOFTNET, DRIVER, INFINIBAND = "interface", "tcp", "softnet", "dr
 """Kinds of sources."""
 
 CARRIER = "carrier_changes"
+"""Of it alone what came between launches counts too, with the launch that follows."""
+
+SINCE = "carriers-since"
+"""Where the node's reading of carriers after its launch before is kept among those of this one."""
 
 WORD_BYTES = 4
 """``port_xmit_data`` and ``port_rcv_data`` count words of 4 bytes."""
@@ -223,7 +227,7 @@ def _counters(errors: Path, said: Mapping[str, Sequence[tuple[str, str]]]) -> Co
     return Counters(tuple(read), tuple(names))
 
 
-Readings = dict[str, Mapping[str, str]]
+Readings = dict[str, dict[str, str]]
 """Name of a source to counter to the kernel's word for it."""
 
 
@@ -233,6 +237,7 @@ def _node(
     if lines[-1][0] != _LAST:
         raise ValueError("the last line is missing")
     before, after = _texts(lines[:-1])
+    since = _carriers(before.pop(SINCE, ""))
     absent: dict[str, str] = {}
     sources = []
     for kind, reader in (
@@ -243,6 +248,8 @@ def _node(
         (INFINIBAND, _ports),
     ):
         was, now = reader(before, absent), reader(after, absent)
+        if kind == INTERFACE:
+            _begin_earlier(was, since)
         for name in dict.fromkeys((*was, *now)):
             if name not in was or name not in now:
                 when = "before" if name not in was else "after"
@@ -267,6 +274,8 @@ def _texts(lines: Sequence[tuple[str, str]]) -> tuple[dict[str, str], dict[str, 
     same: list[str] = []
     for what, text in joined:
         moment, _, key = what.partition(" ")
+        if moment == "since" and key == "carriers":
+            moment, key = "before", SINCE
         if moment == "same" and not key:
             same += [one for one in text.split("\t") if one]
             continue
@@ -327,21 +336,34 @@ def _interfaces(texts: Mapping[str, str], absent: dict[str, str]) -> Readings:
     if not first:
         absent[INTERFACE] = "/proc/net/dev cannot be read"
         return {}
-    shown = {}
-    for entry in texts.get("carriers", "").split("\t"):
-        if entry:
-            name, received, sent, changes, *below = entry.split(" ")
-            shown[name] = (received, sent, changes)
-            if name in first:
-                first[name].of = ("", *below)
+    shown = _carriers(texts.get("carriers", ""))
     for name, columns in first.items():
+        if name in shown:
+            columns.of = ("", *shown[name][3:])
         columns[CARRIER] = _carrier(name, shown.get(name), columns, again.get(name))
     return dict(first)
 
 
+def _carriers(text: str) -> dict[str, tuple[str, ...]]:
+    """Of each interface what /sys shows: bytes received and sent, carrier changes, those below."""
+    entries = [entry.split(" ") for entry in text.split("\t") if entry]
+    return {
+        name: (received, sent, changes, *below) for name, received, sent, changes, *below in entries
+    }
+
+
+def _begin_earlier(was: Mapping[str, dict[str, str]], since: Mapping[str, tuple[str, ...]]) -> None:
+    """Counts changes of carriers from the node's reading before this one, in the same job."""
+    for name, columns in was.items():
+        changes = since[name][2] if name in since else ""
+        known = _is_count(changes) and _is_count(columns[CARRIER])
+        if known and int(changes) <= int(columns[CARRIER]):
+            columns[CARRIER] = changes
+
+
 def _carrier(
     name: str,
-    shown: tuple[str, str, str] | None,
+    shown: tuple[str, ...] | None,
     before: Mapping[str, str],
     after: Mapping[str, str] | None,
 ) -> str:

@@ -15,7 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from netproof.intake import json_reading
-from netproof.localization.choosing import confirming_rounds, next_round, stream_rounds
+from netproof.localization.choosing import (
+    both_ways_round,
+    confirming_rounds,
+    next_round,
+    stream_rounds,
+)
 from netproof.run.answering import answer
 from netproof.run.further import CLOSED_FILE, QUESTION_FILE
 from netproof.session import node_facts, pair_rounds
@@ -111,12 +116,13 @@ def _more(planned: Planned, rounds: PairRounds, partition: Partition) -> Planned
     if done >= partition.settings().confirm.launches and all(one.disturbed for one in seen):
         # What else runs here does not end, and says nothing of a node.
         return Planned(planned.launches, last=True)
+    switches = pairs.topology(rounds)
     following = next_round(
         mode,
         rounds.nodes,
         seen,
         judged.judgement,
-        topology=pairs.topology(rounds),
+        topology=switches,
         settings=settings.accusation(),
         seed=rounds.seed,
         done=done,
@@ -128,6 +134,13 @@ def _more(planned: Planned, rounds: PairRounds, partition: Partition) -> Planned
             for start in range(0, len(following.pairs), at_once)
         ]
         return Planned((*planned.launches, *more))
+    if switches is not None and not settings.together:
+        made = sum(one.both_ways for one in planned.launches)
+        loading = both_ways_round(rounds.nodes, seen, switches, made=made, seed=rounds.seed)
+        if loading is not None:
+            why = f"{loading.why}, both ways at once"
+            one = PlannedLaunch(done + 1, loading.pairs, False, why, both_ways=True)
+            return Planned((*planned.launches, one))
     alone = confirming_rounds(rounds.nodes, judged.judgement, seen)
     streams = stream_rounds(rounds.nodes, judged.judgement)
     last = [*((one, False) for one in alone), *((one, True) for one in streams)][:MOST_ALONE]

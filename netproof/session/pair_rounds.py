@@ -2,8 +2,9 @@
 
 In a round each node has one partner. It is one launch of IMB's PingPong in groups of two ranks, a
 rank on each node; or several, where a site lets fewer pairs measure at once. Who is paired with
-whom is a list of nodes, in the order of ranks. A PingPong goes both ways; last come streams, from
-the first node of a pair to the second, which tell the direction in which an accused node is slow.
+whom is a list of nodes, in the order of ranks. A PingPong goes one way at a time; where pairs share
+uplinks, PingPing goes both ways at once. Last come streams, from the first node of a pair to the
+second, which tell the direction in which an accused node is slow.
 """
 
 from __future__ import annotations
@@ -44,6 +45,9 @@ NEXT_FILE = "next.txt"
 STREAM_FILE = "stream.txt"
 """There where the next launch is a stream; written before ``NEXT_FILE``."""
 
+BOTH_WAYS_FILE = "both-ways.txt"
+"""There where both nodes of each pair send at once in the next launch; written as the other is."""
+
 STREAM_SUBJECT = "stream"
 """Stem of the name of the file of a stream's message sizes."""
 
@@ -80,7 +84,8 @@ class PairLaunch:
     or its control, and all other nodes silent; ``why``: what it was made for; ``counters``: what
     the network of its nodes counted, None of sessions before that was recorded; ``stream``: its
     pair's first node sent all the time, and the second received; ``payload``: bytes that its pairs
-    had to send, None of sessions before that was recorded.
+    had to send, None of sessions before that was recorded; ``both_ways``: both nodes of each pair
+    sent at once.
     """
 
     number: int
@@ -96,6 +101,7 @@ class PairLaunch:
     counters: Counters | None = None
     stream: bool = False
     payload: int | None = None
+    both_ways: bool = False
 
 
 @dataclass(frozen=True)
@@ -193,6 +199,7 @@ SHAPE = Keys(
                 {
                     "counters": LAUNCH_SHAPE.others["counters"],
                     "stream": YES_OR_NO,
+                    "both_ways": YES_OR_NO,
                     "payload": OrNone(WHOLE),
                 },
             )
@@ -226,6 +233,8 @@ def insist_on_rounds(rounds: PairRounds) -> None:
             raise NetproofError(f"{place} is of one pair alone, and has {len(one.pairs)}")
         if one.stream and not one.alone:
             raise NetproofError(f"{place} is a stream, and of pairs that are not alone")
+        if one.both_ways and one.alone:
+            raise NetproofError(f"{place} goes both ways at once, and has a pair alone")
         ran_on = {use.rank: use.node for use in one.ranks}
         if ran_on != dict(enumerate(named)):
             raise NetproofError(f"{place}: its ranks ran on other nodes than its pairs are of")
@@ -249,6 +258,7 @@ def _launch(values: Mapping[str, Any]) -> PairLaunch:
         Counters.from_json(values["counters"]) if "counters" in values else None,
         values.get("stream", False),
         values.get("payload"),
+        values.get("both_ways", False),
     )
 
 
@@ -271,12 +281,15 @@ def script(launches: int, partition: Partition, srun: Sequence[str], decider: st
     """
     settings = partition.pair_settings()
     most = partition.max_message_bytes
-    name, *both_ways = OF_PAIRS.command(
-        OF_PAIRS.function(OF_PAIRS.pairs_function),
-        2,
-        sizes(most),
-        plan.size_file(SUBJECT),
-        settings.arguments or partition.arguments[OF_PAIRS.name],
+    (name, *in_turns), (_, *both_ways) = (
+        OF_PAIRS.command(
+            OF_PAIRS.function(function),
+            2,
+            sizes(most),
+            plan.size_file(SUBJECT),
+            settings.arguments or partition.arguments[OF_PAIRS.name],
+        )
+        for function in (OF_PAIRS.pairs_function, OF_PAIRS.both_ways_function)
     )
     _, *one_way = OF_PAIRS.command(
         OF_PAIRS.function(OF_PAIRS.stream_function),
@@ -301,7 +314,8 @@ def script(launches: int, partition: Partition, srun: Sequence[str], decider: st
         "    # A single pair is no group among several.",
         f"    multi={plan.quoted(shlex.join(OF_PAIRS.several_pairs))}",
         '    [ "$ranks" -gt 2 ] || multi=',
-        f"    asked=({shlex.join(both_ways)})",
+        f"    asked=({shlex.join(in_turns)})",
+        f"    [ ! -e {BOTH_WAYS_FILE} ] || asked=({shlex.join(both_ways)})",
         f"    [ ! -e {STREAM_FILE} ] || asked=({shlex.join(one_way)})",
         f"    export SLURM_HOSTFILE=$PWD/{SUBJECT}.$launch.nodes",
         f"    step {SUBJECT}.$launch {partition.step_limit_s} {launch}",
@@ -314,13 +328,21 @@ def script(launches: int, partition: Partition, srun: Sequence[str], decider: st
 
 @dataclass(frozen=True)
 class PlannedLaunch:
-    """What a launch is to measure: its round, its pairs, whether alone, why, and if one way."""
+    """What a launch is to measure: its round, its pairs, whether alone, why, and in which ways."""
 
     round: int
     pairs: tuple[tuple[str, str], ...]
     alone: bool
     why: str
     stream: bool = False
+    both_ways: bool = False
+
+    @property
+    def function(self) -> str:
+        """What the benchmark calls it."""
+        if self.stream:
+            return OF_PAIRS.stream_function
+        return OF_PAIRS.both_ways_function if self.both_ways else OF_PAIRS.pairs_function
 
     def nodes(self) -> tuple[str, ...]:
         """The nodes in the order of ranks."""
@@ -355,6 +377,7 @@ def read_planned(folder: Path) -> Planned:
                 one["alone"],
                 one["why"],
                 one.get("stream", False),
+                one.get("both_ways", False),
             )
             for one in document["launches"]
         )
@@ -367,10 +390,11 @@ def read_planned(folder: Path) -> Planned:
 
 def write_next(folder: Path, launch: PlannedLaunch) -> None:
     """Leave in a job's folder what its next launch is."""
-    if launch.stream:
-        (folder / STREAM_FILE).touch()
-    else:
-        (folder / STREAM_FILE).unlink(missing_ok=True)
+    for name, wanted in ((STREAM_FILE, launch.stream), (BOTH_WAYS_FILE, launch.both_ways)):
+        if wanted:
+            (folder / name).touch()
+        else:
+            (folder / name).unlink(missing_ok=True)
     (folder / NEXT_FILE).write_text("".join(f"{node}\n" for node in launch.nodes()))
 
 
@@ -402,7 +426,7 @@ def read(
             done.append(known[number])
             continue
         try:
-            function = OF_PAIRS.stream_function if launch.stream else OF_PAIRS.pairs_function
+            function = launch.function
             case = Case(*where, OF_PAIRS.name, function, len(launch.nodes()), 1)
             curves: list[Curve] = []
             reader = _reader(folder, function, len(launch.pairs), curves)
@@ -462,4 +486,5 @@ def _as_planned(
         launch.counters,
         planned.stream,
         payload,
+        planned.both_ways,
     )

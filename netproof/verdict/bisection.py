@@ -68,7 +68,7 @@ def of_rounds(
     counted = [
         one
         for one in rounds.launches
-        if not one.alone
+        if not (one.alone or one.both_ways)
         and len(one.pairs) == whole >= LEAST_PAIRS
         and not disturbed(one.loads, settings)
     ]

@@ -160,12 +160,25 @@ class JudgedPairs:
         ]
         if self._bisection_is(Side.ASTRIDE):
             found.append(f"{self.where}: {self._asked_of_bisection()}")
+        if self._uplinks_unknown():
+            found.append(
+                f"{self.where}: uplinks undecided: too few undisturbed rounds in which both nodes"
+                " of each pair sent"
+            )
         if self.bisection is None and self.least is not None:
             found.append(
                 f"{self.where}: no round in which all pairs measured at once, and at least"
                 f" {self.least:.1%} of the line rate is asked of a bisection"
             )
         return tuple(found)
+
+    def _uplinks_unknown(self) -> bool:
+        if not any(one.both_ways for one in self.rounds.launches):
+            return False
+        return not any(
+            one.quantity is Quantity.BOTH_WAYS and one.share is not None
+            for one in self.judgement.noise
+        )
 
     def cleared(self) -> tuple[str, ...]:
         """The nodes that were cleared."""
@@ -206,7 +219,8 @@ def observations(
 ) -> tuple[PairObservation, ...]:
     """What each pair measured in each round; those whose nodes were disturbed are marked.
 
-    Streams are none of them: their times are of one direction.
+    Streams are none of them: their times are of one direction. What was measured while both nodes
+    sent tells neither latency nor rate of a node.
     """
     found = []
     latency, rate = (one in settings.quantities for one in (Quantity.LATENCY, Quantity.RATE))
@@ -217,10 +231,11 @@ def observations(
                 PairObservation(
                     one.round,
                     pair.nodes,
-                    pair.time_us if latency else None,
-                    pair.rate_mb_s if rate else None,
+                    pair.time_us if latency and not one.both_ways else None,
+                    pair.rate_mb_s if rate and not one.both_ways else None,
                     one.alone,
                     bool(disturbed(loads, disturbance)),
+                    pair.rate_mb_s if one.both_ways else None,
                 )
             )
     return tuple(found)

@@ -152,7 +152,7 @@ def of_rounds(rounds: PairRounds) -> tuple[PairMap, ...]:
     }
     sizes: dict[Quantity, int] = {}
     for launch in rounds.launches:
-        for pair in () if launch.alone else launch.pairs:
+        for pair in () if launch.alone or launch.both_ways else launch.pairs:
             one, other = sorted(pair.nodes)
             values[Quantity.RATE][one, other].append(pair.rate_mb_s)
             values[Quantity.LATENCY][one, other].append(pair.time_us)

@@ -3,13 +3,11 @@
 # it; netproof reads the lines. Shell builtins but for ethtool, which is asked only of the interfaces
 # in $netproof_rails and where $netproof_driver_counters is 1.
 
-# read_network: every source, whole, into the array network by the source's name. What cannot be
-# read stays empty.
 declare -A network=()
-read_network() {
-    local IFS=$' \t\n' lines=() again=() line name folder received sent changes i words
-    local processed=0 dropped=0 squeezed=0
-    network=()
+
+# read_interfaces: what /proc/net/dev and /sys tell of interfaces, into the array network.
+read_interfaces() {
+    local IFS=$' \t\n' lines=() again=() line name folder received sent changes
     mapfile -t lines 2>/dev/null </proc/net/dev
     # Only /sys tells how often a carrier came or went, and it may show another network namespace: so
     # its bytes are read between two readings of /proc/net/dev, between which they have to be.
@@ -33,7 +31,21 @@ read_network() {
     IFS=$'\t'
     network[devices]="${lines[*]}"
     network[devices-again]="${again[*]}"
-    IFS=$' \t\n'
+}
+
+# keep_carriers NODE: leaves in the job's folder how often carriers changed until now, from where the
+# node's next launch counts: a link may go down and come back while nothing runs.
+keep_carriers() {
+    { printf '%s\n' "${network[carriers]-}" >"carriers.$1"; } 2>/dev/null
+}
+
+# read_network: every source, whole, into the array network by the source's name. What cannot be
+# read stays empty.
+read_network() {
+    local IFS=$' \t\n' lines=() line name i words
+    local processed=0 dropped=0 squeezed=0
+    network=()
+    read_interfaces
     for name in snmp netstat; do
         lines=()
         mapfile -t lines 2>/dev/null </proc/net/$name
@@ -118,8 +130,11 @@ say_counted() {
     done
 }
 
+# network_before NODE: reads what each source has, and what the node's carriers had before.
 network_before() {
     local key began=${EPOCHREALTIME/[.,]/}
+    network_since=
+    { IFS= read -r network_since <"carriers.$1"; } 2>/dev/null
     read_network
     declare -gA network_was=()
     for key in "${!network[@]}"; do network_was[$key]=${network[$key]}; done
@@ -132,6 +147,7 @@ network_after() {
     local key same= began=${EPOCHREALTIME/[.,]/} network_said=0
     read_network
     {
+        [ -z "$network_since" ] || say_counted "$1" "since carriers" "$network_since"
         for key in "${!network_was[@]}"; do
             say_counted "$1" "before $key" "${network_was[$key]}"
         done
@@ -143,6 +159,7 @@ network_after() {
             fi
         done
         say_counted "$1" same "$same"
+        keep_carriers "$1"
         say_counted "$1" last $((network_took + ${EPOCHREALTIME/[.,]/} - began))
     } >&2
 }

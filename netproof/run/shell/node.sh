@@ -6,6 +6,9 @@ export LC_ALL=C PATH=$PATH:/usr/sbin:/sbin
 clock=$EPOCHREALTIME
 interface=$1
 shift
+. ./counters.sh
+read_interfaces
+keep_carriers "$(uname -n)"
 
 SYSCTLS="net.ipv4.tcp_congestion_control net.ipv4.tcp_rmem net.ipv4.tcp_wmem net.ipv4.tcp_timestamps
 net.ipv4.tcp_sack net.ipv4.tcp_window_scaling net.ipv4.tcp_moderate_rcvbuf net.ipv4.tcp_adv_win_scale

@@ -12,7 +12,7 @@ scheduled=
 if [ "$1" = bash ]; then run=("$@"); else run=(watched "$@"); fi
 if [ "${SLURM_LOCALID:?}" -eq 0 ]; then
     pace_begin
-    network_before
+    network_before "$node"
     load_before
 fi
 time "${run[@]}" 8<&- 9>&-

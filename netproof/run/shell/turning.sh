@@ -54,6 +54,8 @@ turn_to() {
     local node
     for node in "${nodes[@]}"; do
         turn_node "$node" "$1" || return 1
+        # To set a card anew may take its carrier for a moment: that is no fault of the network.
+        rm -f "carriers.$node"
     done
 }
 

@@ -65,6 +65,14 @@ class Cluster:
             time_us = 50 * math.exp(0.05 * self.random.normal()) if latency else None
             self.seen.append(PairObservation(number, (one, other), time_us, rate, alone=step.alone))
 
+    def measure_both_ways(self, step: PairRound) -> None:
+        """Rates while both nodes of each pair send at once."""
+        number = len({seen.round for seen in self.seen})
+        for one, other in step.pairs:
+            rate = 100 * self.slower(one, other, number)
+            rate *= math.exp(self.noise * self.random.normal())
+            self.seen.append(PairObservation(number, (one, other), both_ways_mb_s=rate))
+
     def all(self, steps: Iterable[PairRound]) -> list[PairObservation]:
         for step in steps:
             self.measure(step)

@@ -213,7 +213,7 @@ def test_latency_and_rate_are_judged_each_by_itself():
     judgement = Cluster(slow_nodes(0.5, "n3")).run(names(32), latency=True)
     assert told(judgement) == [(Kind.NODE, "n3")]
     assert [effect.quantity for effect in judgement.accusations[0].effects] == [Quantity.RATE]
-    assert {noise.quantity for noise in judgement.noise} == set(Quantity)
+    assert {noise.quantity for noise in judgement.noise} == {Quantity.LATENCY, Quantity.RATE}
     assert len(judgement.nodes["n5"].effects) == 2
 
 

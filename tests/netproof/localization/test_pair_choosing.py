@@ -8,8 +8,17 @@ from made_pairs import Cluster, healthy, names, slow_nodes, slow_on_the_way, slo
 from netproof.errors import NetproofError
 from netproof.localization.accusation import judge
 from netproof.localization.accused import AccusationSettings
-from netproof.localization.choosing import Mode, confirming_rounds, next_round
+from netproof.localization.choosing import (
+    MOST_BOTH_WAYS,
+    Mode,
+    both_ways_round,
+    confirming_rounds,
+    next_round,
+)
+from netproof.localization.observations import PairObservation, Quantity
 from netproof.localization.recovery import Recovery, alone
+from netproof.localization.searching import Kind
+from netproof.localization.topology import Topology
 
 
 def first(mode=Mode.QUICK, count=8, **given):
@@ -123,3 +132,70 @@ def test_without_pairs_to_compare_with_it_is_undecided():
     (one,) = alone(cluster.seen, judgement)
     assert one.recovery is Recovery.UNDECIDED
     assert "too few launches alone" in one.reason
+
+
+def both_ways(cluster: Cluster, topology: Topology) -> int:
+    """Measures both ways until no more is needed; how many rounds that took."""
+    made = 0
+    nodes = [node for below in topology.leaves.values() for node in below]
+    while (step := both_ways_round(nodes, cluster.seen, topology, made=made)) is not None:
+        cluster.measure_both_ways(step)
+        made += 1
+    return made
+
+
+def test_an_uplink_that_only_shows_while_both_nodes_send_is_named_and_no_node():
+    topology = tree(4, 4)
+    cluster = Cluster(healthy, noise=0.01)
+    assert not cluster.run(names(16), topology=topology).accusations
+    cluster.slower = slow_on_the_way(0.5, topology, "uplink of leaf2")
+    assert both_ways(cluster, topology) == 3
+    judgement = judge(cluster.seen, names(16), topology)
+    (one,) = judgement.accusations
+    assert (one.kind, one.name, one.alternatives) == (Kind.UPLINK, "uplink of leaf2", ())
+    assert str(one.effects[0]).startswith("50")
+    assert "rate both ways" in str(one)
+    assert judgement.decided
+    assert {state.state for state in judgement.nodes.values()} == {"cleared"}
+    # Alone the pairs have all that their links carry: one way at a time tells that.
+    cluster.slower = healthy
+    for step in confirming_rounds(names(16), judgement, cluster.seen):
+        cluster.measure(step)
+    found = alone(cluster.seen, judgement)
+    assert {one.recovery for one in found} == {Recovery.RECOVERS}
+
+
+def test_a_node_that_is_slow_both_ways_is_left_to_the_other_rounds():
+    topology = tree(4, 4)
+    cluster = Cluster(healthy, noise=0.01)
+    cluster.run(names(16), topology=topology)
+    cluster.slower = slow_nodes(0.5, "n5")
+    both_ways(cluster, topology)
+    assert not judge(cluster.seen, names(16), topology).accusations
+
+
+def test_rounds_both_ways_accuse_nobody_of_a_healthy_network():
+    topology = tree(4, 4)
+    for seed in range(60):
+        cluster = Cluster(healthy, noise=0.03, seed=seed)
+        cluster.run(names(16), topology=topology)
+        both_ways(cluster, topology)
+        assert not judge(cluster.seen, names(16), topology).accusations
+
+
+def test_disturbed_rounds_both_ways_are_made_again_up_to_a_limit():
+    topology = tree(2, 4)
+    seen: list[PairObservation] = []
+    for made in range(MOST_BOTH_WAYS):
+        step = both_ways_round(names(8), seen, topology, made=made)
+        seen += [
+            PairObservation(made, pair, both_ways_mb_s=1.0, disturbed=True) for pair in step.pairs
+        ]
+    assert both_ways_round(names(8), seen, topology, made=MOST_BOTH_WAYS) is None
+    noise = judge(seen, names(8), topology).noise
+    assert Quantity.BOTH_WAYS not in {one.quantity for one in noise}
+
+
+@pytest.mark.parametrize("topology", [Topology({"one": tuple(names(8))}), tree(2, 1)])
+def test_where_nothing_is_shared_by_several_pairs_none_is_made(topology):
+    assert both_ways_round(names(8), (), topology, made=0) is None

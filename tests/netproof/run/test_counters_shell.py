@@ -14,7 +14,7 @@ SHELL = Path(__file__).resolve().parents[3] / "netproof" / "run" / "shell"
 
 LAUNCH = """
 . ./counters.sh
-network_before
+network_before n1
 {meanwhile}
 network_after n1
 """
@@ -50,6 +50,29 @@ def read(said: str) -> Counters:
 OWN_SYSFS = (
     "mount -t sysfs sysfs /sys; ip link set lo up; ip link add name one type veth peer name two;"
 )
+
+
+def test_what_a_carrier_does_between_two_launches_counts_with_the_second(tmp_path):
+    up = "ip link set one up; ip link set two up"
+    flap = "ip link set two down; ip link set two up"
+    first = (
+        f"{OWN_SYSFS} {up}; cp counters.sh {tmp_path}; cd {tmp_path}; . ./counters.sh;"
+        f" set +e; network_before n1; network_after n1 2>/dev/null; {flap}"
+    )
+    found = read(ran("", before=first))
+    assert found.value("n1", "interface", "one", "carrier_changes") == 2
+    assert found.value("n1", "interface", "one", "rx_bytes") == 0
+
+
+def test_a_node_that_described_itself_began_then(tmp_path):
+    up = "ip link set one up; ip link set two up"
+    flap = "ip link set two down; ip link set two up"
+    described = (
+        f"{OWN_SYSFS} {up}; cp *.sh {tmp_path}; cd {tmp_path}; bash ./node.sh one >/dev/null;"
+        f" mv carriers.* carriers.n1; {flap}"
+    )
+    found = read(ran("", before=described))
+    assert found.value("n1", "interface", "one", "carrier_changes") == 2
 
 
 def test_a_link_that_goes_and_comes_changes_its_carrier_twice():
