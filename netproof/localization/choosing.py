@@ -129,6 +129,9 @@ def _of_paths(
     return inside[(done // 2 if across else done) % len(inside)]
 
 
+ACROSS_BOTH_WAYS = 3
+"""Undisturbed rounds across uplinks while all send; two are too few for the stated error."""
+
 MOST_BOTH_WAYS = 8
 """Rounds of pairs that send both ways at once, at most."""
 
@@ -144,8 +147,9 @@ def both_ways_round(
     """The next round in which all pairs send both ways at once, or None where no more is needed.
 
     A PingPong sends one way at a time, so that several fill half of the uplink that they share.
-    ``LEAST_ROUNDS`` rounds across the uplinks, and one within the leaves, by which a slow uplink is
-    told from a slow leaf; further ones for those that were disturbed. ``made``: such rounds so far.
+    ``ACROSS_BOTH_WAYS`` rounds across the uplinks, and one within the leaves, by which a slow
+    uplink is told from a slow leaf; further ones for those that were disturbed. ``made``: such
+    rounds so far.
     """
     random = np.random.default_rng([seed])
     across = longest_paths(topology, nodes, MOST_BOTH_WAYS, random)
@@ -158,11 +162,9 @@ def both_ways_round(
         seen = [one for one in observations if one.round == number and not one.disturbed]
         if seen:
             counts[any(leaf[one.nodes[0]] != leaf[one.nodes[1]] for one in seen)] += 1
-    if counts[True] == 0 or (counts[True] < LEAST_ROUNDS and (counts[False] or not inside)):
-        return across[made]
-    if inside and not counts[False]:
+    if counts[True] and inside and not counts[False]:
         return inside[made % len(inside)]
-    return None if counts[True] >= LEAST_ROUNDS else across[made]
+    return across[made] if counts[True] < ACROSS_BOTH_WAYS else None
 
 
 MOST_CONFIRMED = 4

@@ -146,10 +146,10 @@ def both_ways(cluster: Cluster, topology: Topology) -> int:
 
 def test_an_uplink_that_only_shows_while_both_nodes_send_is_named_and_no_node():
     topology = tree(4, 4)
-    cluster = Cluster(healthy, noise=0.01)
+    cluster = Cluster(healthy, noise=0.01, drift=0.01)
     assert not cluster.run(names(16), topology=topology).accusations
     cluster.slower = slow_on_the_way(0.5, topology, "uplink of leaf2")
-    assert both_ways(cluster, topology) == 3
+    assert both_ways(cluster, topology) == 4
     judgement = judge(cluster.seen, names(16), topology)
     (one,) = judgement.accusations
     assert (one.kind, one.name, one.alternatives) == (Kind.UPLINK, "uplink of leaf2", ())
