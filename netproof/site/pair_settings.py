@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from netproof.intake.models import Several, Written
 from netproof.localization.accused import AccusationSettings
@@ -12,6 +12,14 @@ from netproof.localization.observations import Quantity
 
 _Share = Annotated[float, Field(gt=0, lt=1, title="a share between 0 and 1")]
 _Word = Annotated[str, Field(pattern=r"^\S+$", title="a word")]
+
+
+def _of_nodes(quantity: Quantity) -> Quantity:
+    if not quantity.of_nodes:
+        raise ValueError(
+            f"found {quantity.value!r}, expected latency or rate: of nodes it says nothing"
+        )
+    return quantity
 
 
 class PairSettings(Written):
@@ -35,8 +43,11 @@ class PairSettings(Written):
     rounds: Annotated[int, Field(ge=2)] = Field(
         AccusationSettings.rounds, description="most rounds of mode `quick`"
     )
-    quantities: Several[Annotated[Quantity, Field(strict=False)]] = Field(
-        tuple(Quantity), description="what nodes are judged by: latency, rate"
+    quantities: Several[Annotated[Quantity, Field(strict=False), AfterValidator(_of_nodes)]] = (
+        Field(
+            tuple(one for one in Quantity if one.of_nodes),
+            description="what nodes are judged by: latency, rate",
+        )
     )
     bisection: _Share | None = Field(
         None,

@@ -6,7 +6,7 @@ export LC_ALL=C PATH=$PATH:/usr/sbin:/sbin
 clock=$EPOCHREALTIME
 interface=$1
 shift
-. ./counters.sh
+. "${BASH_SOURCE[0]%/*}/counters.sh"
 read_interfaces
 keep_carriers "$(uname -n)"
 

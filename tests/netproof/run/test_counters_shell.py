@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -25,19 +27,22 @@ def ran(meanwhile: str, *, before: str = "", **env: str) -> str:
     unshare = ["unshare", *([] if os.geteuid() == 0 else ["--map-root-user"]), "--mount", "--net"]
     if subprocess.run([*unshare, "true"], capture_output=True).returncode:
         pytest.skip("this kernel gives us no network namespace")
-    done = subprocess.run(
-        [
-            *unshare,
-            "bash",
-            "-c",
-            "set -e\n" + before + "\nset +e\n" + LAUNCH.format(meanwhile=meanwhile),
-        ],
-        cwd=SHELL,
-        env={"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", **env},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    with tempfile.TemporaryDirectory() as folder:
+        for script in SHELL.glob("*.sh"):
+            shutil.copy(script, folder)
+        done = subprocess.run(
+            [
+                *unshare,
+                "bash",
+                "-c",
+                "set -e\n" + before + "\nset +e\n" + LAUNCH.format(meanwhile=meanwhile),
+            ],
+            cwd=folder,
+            env={"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", **env},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
     return done.stderr
 
 
@@ -52,24 +57,23 @@ OWN_SYSFS = (
 )
 
 
-def test_what_a_carrier_does_between_two_launches_counts_with_the_second(tmp_path):
+def test_what_a_carrier_does_between_two_launches_counts_with_the_second():
     up = "ip link set one up; ip link set two up"
     flap = "ip link set two down; ip link set two up"
     first = (
-        f"{OWN_SYSFS} {up}; cp counters.sh {tmp_path}; cd {tmp_path}; . ./counters.sh;"
-        f" set +e; network_before n1; network_after n1 2>/dev/null; {flap}"
+        f"{OWN_SYSFS} {up}; . ./counters.sh; set +e;"
+        f" network_before n1; network_after n1 2>/dev/null; {flap}"
     )
     found = read(ran("", before=first))
     assert found.value("n1", "interface", "one", "carrier_changes") == 2
     assert found.value("n1", "interface", "one", "rx_bytes") == 0
 
 
-def test_a_node_that_described_itself_began_then(tmp_path):
+def test_a_node_that_described_itself_began_then():
     up = "ip link set one up; ip link set two up"
     flap = "ip link set two down; ip link set two up"
     described = (
-        f"{OWN_SYSFS} {up}; cp *.sh {tmp_path}; cd {tmp_path}; bash ./node.sh one >/dev/null;"
-        f" mv carriers.* carriers.n1; {flap}"
+        f"{OWN_SYSFS} {up}; bash ./node.sh one >/dev/null; mv carriers.* carriers.n1; {flap}"
     )
     found = read(ran("", before=described))
     assert found.value("n1", "interface", "one", "carrier_changes") == 2

@@ -83,6 +83,36 @@ def test_nodes_that_are_cleared_end_the_rounds(folder: Path):
     assert (folder / CLOSED_FILE).exists()
 
 
+LEAVES = {
+    "leaves": {
+        "leaf-1": ["fast-ethernet-1", "fast-ethernet-2"],
+        "leaf-2": ["fast-ethernet-3", "fast-ethernet-4"],
+    },
+    "parents": {"leaf-1": "spine", "leaf-2": "spine"},
+}
+
+
+@pytest.mark.parametrize("together", [0, 1])
+def test_where_pairs_share_uplinks_all_of_them_send_both_ways_at_the_end(folder: Path, together):
+    for name in ("planned.json", "launches.tsv"):
+        shutil.copy(RECORDED / name, folder)
+    planned = pair_rounds.read_planned(folder)
+    pair_rounds.write_planned(folder, pair_rounds.Planned(planned.launches))
+    calm = {"disturbance": {"others": 1.0, "steal": 1.0}}
+    ask(folder, mode="quick", criteria=calm, pairs={"together": together}, **LEAVES)
+    pair_deciding.decide(folder, 3, JOBID)
+    # Pairs that measure one after the other share no uplink.
+    assert (folder / CLOSED_FILE).exists() is bool(together)
+    if not together:
+        one = pair_rounds.read_planned(folder).launches[-1]
+        assert (one.round, one.both_ways, one.alone) == (4, True, False)
+        assert one.why == "pairs across uplinks, both ways at once"
+        assert {frozenset(node[-1] < "3" for node in pair) for pair in one.pairs} == {
+            frozenset({True, False})
+        }
+        assert (folder / pair_rounds.BOTH_WAYS_FILE).exists()
+
+
 def test_nodes_that_are_not_decided_are_measured_on(folder: Path):
     for name in ("planned.json", "launches.tsv"):
         shutil.copy(RECORDED / name, folder)

@@ -216,3 +216,41 @@ def test_sessions_of_before_nodes_were_deferred_are_read():
     for launch in values["launches"]:
         del launch["stream"]
     assert PairRounds.from_json(values) == rounds()
+
+
+def test_a_launch_both_ways_has_what_both_nodes_of_each_pair_sent():
+    """Of a testbed on which one of four uplinks had half of its rate."""
+    folder = RECORDED.with_name("both-ways")
+    (one,), faults, _ = pair_rounds.read(folder, ("testbed", "tree", "intelmpi"), 16384)
+    assert not faults
+    assert one.both_ways
+    assert not one.alone
+    # 60 calls of each size, both ways, of eight pairs.
+    assert one.payload == 8 * 2 * 60 * (4 + 16384)
+    behind = {f"tree-{n}" for n in range(1, 5)}
+    rates = {bool(behind & {*pair.nodes}): [] for pair in one.pairs}
+    for pair in one.pairs:
+        rates[bool(behind & {*pair.nodes})].append(pair.rate_mb_s)
+    assert [len(several) for several in rates.values()] == [4, 4]
+    assert max(rates[True]) < 0.6 < 1.0 < min(rates[False])
+    kept = PairRounds(
+        "testbed",
+        "tree",
+        "intelmpi",
+        tuple(f"tree-{n}" for n in range(1, 17)),
+        (one,),
+        "1",
+        "quick",
+        1,
+    )
+    assert PairRounds.from_json(json.loads(json.dumps(kept.as_json()))) == kept
+
+
+def test_the_script_asks_for_both_ways_where_the_file_of_it_is_there(folder):
+    text = pair_rounds.script(3, PARTITION, ["srun"], "decider")
+    assert "[ ! -e both-ways.txt ] || asked=(" in text
+    pair_rounds.write_next(folder, PlannedLaunch(1, (("a", "b"),), False, "", both_ways=True))
+    assert (folder / "both-ways.txt").exists()
+    pair_rounds.write_next(folder, PlannedLaunch(1, (("a", "b"),), True, "", stream=True))
+    assert not (folder / "both-ways.txt").exists()
+    assert (folder / "stream.txt").exists()

@@ -43,6 +43,7 @@ def described(interface: str, folder: Path, **environment: str) -> node_facts.No
     """This machine as the script describes it."""
     done = subprocess.run(
         ["bash", SCRIPT, interface, *registry.PROGRAMS],
+        cwd=folder,
         capture_output=True,
         text=True,
         check=True,
@@ -108,8 +109,13 @@ def test_without_ethtool_the_rest_is_still_known(tmp_path):
     script = SCRIPT.read_text().replace("PATH=$PATH:/usr/sbin:/sbin", f"PATH={tools}")
     changed = tmp_path / "node.sh"
     changed.write_text(script)
+    shutil.copy(SCRIPT.with_name("counters.sh"), tmp_path)
     done = subprocess.run(
-        ["bash", changed, "lo", *registry.PROGRAMS], capture_output=True, text=True, check=True
+        ["bash", changed, "lo", *registry.PROGRAMS],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     path = tmp_path / "node.this.txt"
     path.write_text(done.stdout)

@@ -24,6 +24,7 @@ def test_defaults_judge_both_quantities_with_all_pairs_at_once():
         ({"slower": "0.1"}, "slower: found '0.1', expected share"),
         ({"rounds": 0}, "rounds: found 0, expected most rounds"),
         ({"quantities": ["speed"]}, "quantities.0: found 'speed', expected"),
+        ({"quantities": ["rate both ways"]}, "quantities.0: found 'rate both ways', expected"),
         ({"quantities": []}, "quantities: found"),
         ({"arguments": ["-iter 3"]}, "arguments.0: found '-iter 3', expected"),
         ({"environments": "mpich"}, "environments: found 'mpich', expected environments"),
