@@ -21,6 +21,10 @@ from ci.diagnose_campaign.records import HEALTHY_RUNS, RUNS, Campaign, Settings,
 from ci.diagnose_campaign.table import missed, table
 
 
+FLAP_WITHIN_S, FLAP_WITHIN_PAIRS_S = 30.0, 3.0
+"""Within so many seconds after the first launch a link goes down, in a run that lasts longer."""
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="ci/diagnose-campaign", description=__doc__, allow_abbrev=False
@@ -57,16 +61,28 @@ def _parser() -> argparse.ArgumentParser:
     settings.add_argument(
         "--seed", type=int, help="of the order, the places and all else; drawn by default"
     )
-    flap = ("flap-within", 30.0, "seconds after the first launch in which a link goes down for 2 s")
-    add_limits(settings, flap)
+    settings.add_argument(
+        "--flap-within",
+        type=number(float, 0.01),
+        metavar="N",
+        help="seconds after the first launch in which a link goes down for 2 s (default:"
+        f" {FLAP_WITHIN_S:g}, with --pairs {FLAP_WITHIN_PAIRS_S:g}, which are over sooner)",
+    )
+    add_limits(settings)
     return parser
+
+
+def _flap_within_s(options: argparse.Namespace) -> float:
+    if options.flap_within is not None:
+        return options.flap_within
+    return FLAP_WITHIN_PAIRS_S if options.pairs else FLAP_WITHIN_S
 
 
 def _campaign(options: argparse.Namespace) -> Campaign:
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1, 2**31)
     settings = Settings(
         seed,
-        options.flap_within,
+        _flap_within_s(options),
         options.quiet_share,
         options.quiet_seconds,
         options.quiet_limit,
