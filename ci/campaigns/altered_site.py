@@ -20,7 +20,7 @@ def altered_site(folder: Path, alteration: str) -> dict[str, str]:
     ``alteration``: Python that changes ``site_configuration``.
     """
     place = folder / "site-config"
-    place.mkdir()
+    place.mkdir(exist_ok=True)
     (place / "settings.py").write_text(SITE.with_name("settings.py").read_text())
     (place / SITE.name).write_text(_BEGIN + alteration)
     return {"RFM_CONFIG_PATH": str(place)}

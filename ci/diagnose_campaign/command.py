@@ -10,16 +10,16 @@ from __future__ import annotations
 import argparse
 import random
 from collections.abc import Sequence
+from pathlib import Path
 
 from ci.campaigns.command_line import add_limits, add_where, carry_out, number, options_of
 from ci.campaigns.errors import CannotRunError
 from ci.campaigns.keeping import begin, code_digest
 from ci.campaigns.machine import this_machine
 from ci.diagnose_campaign.kinds import KINDS
-from ci.diagnose_campaign.making import go_on
+from ci.diagnose_campaign.making import go_on, read_judged_again
 from ci.diagnose_campaign.records import HEALTHY_RUNS, RUNS, Campaign, Settings, planned, read
 from ci.diagnose_campaign.table import missed, table
-
 
 FLAP_WITHIN_S, FLAP_WITHIN_PAIRS_S = 30.0, 3.0
 """Within so many seconds after the first launch a link goes down, in a run that lasts longer."""
@@ -29,7 +29,12 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="ci/diagnose-campaign", description=__doc__, allow_abbrev=False
     )
-    add_where(parser)
+    add_where(parser).add_argument(
+        "--judge-again",
+        type=Path,
+        metavar="FOLDER",
+        help="print what it found, its reports judged by the code that is here",
+    )
     settings = parser.add_argument_group("with --out")
     settings.add_argument(
         "--runs",
@@ -98,13 +103,16 @@ def _campaign(options: argparse.Namespace) -> Campaign:
 
 def main(arguments: Sequence[str]) -> int:
     """Make a campaign, go on with one, or print one: 0 aims met, 1 one missed, 2 not done."""
-    options = options_of(_parser(), arguments)
+    options = options_of(_parser(), arguments, also=("judge_again",))
+    again = options.judge_again is not None
+    if again:
+        options.table = options.judge_again
     return carry_out(
         "ci/diagnose-campaign",
         options,
         lambda folder: begin(folder, _campaign(options)),
         go_on,
-        read,
+        read_judged_again if again else read,
         table,
         missed,
     )

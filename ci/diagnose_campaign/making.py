@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 import re
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ci.campaigns.altered_site import altered_site
 from ci.campaigns.attempting import attempt
 from ci.campaigns.cluster import Testbed
-from ci.campaigns.judged_run import answered, measured
-from ci.campaigns.keeping import insist_on_code, locked, make_each
+from ci.campaigns.judged_run import REPORT, answered, measured
+from ci.campaigns.keeping import code_digest, insist_on_code, locked, make_each
 from ci.diagnose_campaign.judging import judge, not_judged
 from ci.diagnose_campaign.kinds import HEALTHY, KINDS, MANAGEMENT, UNDER_TEST
 from ci.diagnose_campaign.records import (
@@ -136,11 +137,35 @@ def measure(run: Run, settings: Settings, folder: Path, lock: int) -> Judged:
         patience_s=settings.run_limit_s,
         checks=PAIRS if settings.pairs else "",
     )
+    return _asked(run, report, folder, "diagnosis", variables)
+
+
+def _asked(run: Run, report: Path, folder: Path, name: str, variables: Mapping[str, str]) -> Judged:
+    system = f"testbed:{run.switch}"
     command = ["diagnose", run.switch, "--session", str(report), "--system", system, "--back", "0"]
     # Since when is asked of no other session.
     without = ["NETPROOF_STORE"]
-    ran = answered(command, folder, "diagnosis", settings=variables, without=without)
+    ran = answered(command, folder, name, settings=variables, without=without)
     return judge(run, ran.returncode, ran.stdout, ran.stderr)
+
+
+def read_judged_again(folder: Path) -> tuple[Campaign, list[Result]]:
+    """A campaign, its runs' reports judged by the code that is here; its results stay as they are.
+
+    A run that was not judged, or left no report, keeps what became of it. Raises CannotRunError as
+    ``read`` does.
+    """
+    campaign, results = read(folder)
+    again = []
+    for result in results:
+        place = folder / result.run.folder
+        report = place / REPORT
+        if report.is_file() and result.judged.found is not Found.NOT_JUDGED:
+            variables = site_settings(result.run, place)
+            judged = _asked(result.run, report, place, "diagnosis-again", variables)
+            result = dataclasses.replace(result, judged=judged)
+        again.append(result)
+    return dataclasses.replace(campaign, code=f"{campaign.code}, judged by {code_digest()}"), again
 
 
 def make(run: Run, campaign: Campaign, testbed: Testbed, folder: Path, lock: int) -> Result:

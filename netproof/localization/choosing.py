@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from enum import StrEnum
 
 import numpy as np
@@ -13,6 +15,7 @@ from netproof.localization.observations import Pair, PairObservation, Quantity
 from netproof.localization.rounds import (
     PairRound,
     alone_rounds,
+    evenly,
     longest_paths,
     random_round,
     shortest_paths,
@@ -148,23 +151,29 @@ def both_ways_round(
 
     A PingPong sends one way at a time, so that several fill half of the uplink that they share.
     ``ACROSS_BOTH_WAYS`` rounds across the uplinks, and one within the leaves, by which a slow
-    uplink is told from a slow leaf; further ones for those that were disturbed. ``made``: such
-    rounds so far.
+    uplink is told from a slow leaf; further ones for those that were disturbed. As many nodes take
+    part below each uplink. ``made``: such rounds so far.
     """
-    random = np.random.default_rng([seed])
-    across = longest_paths(topology, nodes, MOST_BOTH_WAYS, random)
+    random = np.random.default_rng([seed, made])
+    taking = evenly(topology, nodes, random)
+    across = longest_paths(topology, taking, 1, random)
     inside = shortest_paths(topology, nodes)
-    if made >= MOST_BOTH_WAYS or not across or not any(len(one.pairs) > 1 for one in across):
+    leaf = topology.leaf_of
+    below = Counter(leaf[node] for node in taking)
+    # One pair shares no uplink with another, and of two uplinks all pairs cross both.
+    if made >= MOST_BOTH_WAYS or not across or len(below) < 3 or min(below.values()) < 2:
         return None
     counts = {True: 0, False: 0}
-    leaf = topology.leaf_of
     for number in {seen.round for seen in observations if seen.both_ways_mb_s is not None}:
         seen = [one for one in observations if one.round == number and not one.disturbed]
         if seen:
             counts[any(leaf[one.nodes[0]] != leaf[one.nodes[1]] for one in seen)] += 1
     if counts[True] and inside and not counts[False]:
         return inside[made % len(inside)]
-    return across[made] if counts[True] < ACROSS_BOTH_WAYS else None
+    if counts[True] >= ACROSS_BOTH_WAYS:
+        return None
+    idle = tuple(node for node in nodes if node not in taking)
+    return replace(across[0], idle=(*across[0].idle, *idle))
 
 
 MOST_CONFIRMED = 4

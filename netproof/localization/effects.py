@@ -23,7 +23,8 @@ import numpy as np
 from netproof.localization.pair_table import Floats, Ints, PairTable
 
 FURTHEST = 3.0
-"""Logarithms that a disturbed measurement lies off at most: 20 times slower, or faster."""
+"""Logarithms that a disturbed measurement lies off at most: 20 times slower, or faster. More where
+the noise is so wide itself."""
 
 PRIOR_WEIGHT = 8.0
 """Measurements that the expected shares of wider and of disturbed ones weigh as much as."""
@@ -51,13 +52,17 @@ class Shape:
 
     def parts(
         self, standard_squared: Floats, scale: Floats | float
-    ) -> tuple[Floats, Floats, float]:
-        """Densities of core, wider part and the flat part, for squared standard deviates."""
+    ) -> tuple[Floats, Floats, Floats | float]:
+        """Densities of core, wider part and the flat part, for squared standard deviates.
+
+        What is disturbed lies further off than noise does. Else, where nothing explains a port at a
+        tenth of the rate yet, all that is left would be disturbed, and no noise.
+        """
         height = 1 / (scale * math.sqrt(2 * math.pi))
         core = (1 - self.wide - self.disturbed) * height * np.exp(-standard_squared / 2)
         wide = self.wide / WIDER * height * np.exp(-standard_squared / (2 * WIDER**2))
         # All of the disturbed may be slower ones.
-        return core, wide, self.disturbed / FURTHEST
+        return core, wide, self.disturbed / np.maximum(FURTHEST, 2 * WIDER * scale)
 
     def with_rows(self, standard: Floats, scale: Floats, rows: int) -> Shape:
         """The shape where rows that were explained by an effect are noise too.

@@ -241,6 +241,43 @@ def longest_paths(
     return tuple(rounds)
 
 
+def evenly(topology: Topology, nodes: Sequence[str], random: np.random.Generator) -> list[str]:
+    """Nodes so that every uplink has as many below it: as many of each leaf, and leaves of a side.
+
+    Where uplinks carry less than all of their nodes send, as is often meant, the one with more
+    nodes below it is slower, and nothing is wrong. What takes part is as much as can, rather of
+    more leaves; leaves with fewer nodes, and sides with fewer leaves, do not.
+    """
+    sides: dict[str, list[list[str]]] = {}
+    for members in _sides(topology, nodes).values():
+        for side, below in members.items():
+            leaves: dict[str, list[str]] = defaultdict(list)
+            for node in below:
+                leaves[topology.leaf_of[node]].append(node)
+            sides[side] = list(leaves.values())
+    each = _most_even([len(leaf) for several in sides.values() for leaf in several])
+    fitting = {
+        side: [leaf for leaf in several if len(leaf) >= each] for side, several in sides.items()
+    }
+    beside = _most_even([len(several) for several in fitting.values() if several])
+    taken: set[str] = set()
+    for several in fitting.values():
+        if len(several) >= beside:
+            for place in random.permutation(len(several))[:beside]:
+                leaf = several[place]
+                taken |= {leaf[node] for node in random.permutation(len(leaf))[:each]}
+    return [node for node in nodes if node in taken]
+
+
+def _most_even(counts: Sequence[int]) -> int:
+    """How many of each there may be so that most take part, the fewest of such; 0 of none."""
+    return max(
+        sorted(set(counts)),
+        key=lambda each: each * sum(count >= each for count in counts),
+        default=0,
+    )
+
+
 def _sides(topology: Topology, nodes: Sequence[str]) -> dict[str, dict[str, list[str]]]:
     """Nodes by what is below the top of their tree, for each tree."""
     trees: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))

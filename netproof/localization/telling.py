@@ -63,7 +63,7 @@ def judgement_on(
 
 def _accusations(nodes: Sequence[str], verdicts: Sequence[Verdict]) -> tuple[Accusation, ...]:
     """What is accused in any quantity, one for each thing."""
-    by_thing: dict[tuple[Kind, str], list[tuple[Thing, Effect, tuple[str, ...]]]] = {}
+    by_thing: dict[tuple[Kind, str], _Accusing] = {}
     for verdict in verdicts:
         if verdict.quantity.of_nodes:
             accused = _grouped(verdict)
@@ -75,6 +75,7 @@ def _accusations(nodes: Sequence[str], verdicts: Sequence[Verdict]) -> tuple[Acc
             ]
         for thing, effect, alternatives in accused:
             by_thing.setdefault(thing.key, []).append((thing, effect, alternatives))
+    _merge(by_thing)
     return tuple(
         Accusation(
             kind,
@@ -90,6 +91,27 @@ def _accusations(nodes: Sequence[str], verdicts: Sequence[Verdict]) -> tuple[Acc
         )
         for (kind, name), several in by_thing.items()
     )
+
+
+_Accusing = list[tuple[Thing, Effect, tuple[str, ...]]]
+
+
+def _merge(by_thing: dict[tuple[Kind, str], _Accusing]) -> None:
+    """Two things of which one would do: the one that another quantity tells from the other.
+
+    One quantity may not tell a leaf switch from its uplink, and another accuses the uplink alone.
+    """
+    names = {named(*key): key for key in by_thing}
+    for key, several in list(by_thing.items()):
+        for other in several[0][2]:
+            instead = names.get(other)
+            if (
+                instead in by_thing
+                and all(other in alternatives for _, _, alternatives in several)
+                and not all(named(*key) in alternatives for *_, alternatives in by_thing[instead])
+            ):
+                by_thing[instead] += by_thing.pop(key)
+                break
 
 
 def _grouped(verdict: Verdict) -> list[tuple[Thing, Effect, tuple[str, ...]]]:

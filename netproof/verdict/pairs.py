@@ -69,7 +69,24 @@ class JudgedPairs:
         return (
             f"{self.where}: of {len(states)} nodes {counts}, after {rounds} rounds of pairs in"
             f" {len(launches)} launches{'' if self.bisection is None else f'; {self.bisection}'}"
+            f"{self._not_loaded()}"
         )
+
+    def _not_loaded(self) -> str:
+        """The uplinks of which too few nodes sent at once to compare them, "" for none."""
+        loaded = [one for one in self.rounds.launches if one.both_ways]
+        leaf = {node: name for name, nodes in self.rounds.leaves.items() for node in nodes}
+        there = {
+            leaf.get(node)
+            for one in loaded
+            for pair in one.pairs
+            if len({leaf.get(node) for node in pair.nodes}) > 1
+            for node in pair.nodes
+        }
+        left = [name for name, nodes in self.rounds.leaves.items() if nodes and name not in there]
+        if not loaded or not left:
+            return ""
+        return f"; uplinks with too few nodes to be loaded: {fold(left)}"
 
     def as_json(self) -> dict[str, Any]:
         """What was found, as plain values for ``json``; ratios are of the others' time or rate."""

@@ -485,6 +485,34 @@ def test_a_link_goes_down_for_two_seconds_after_the_first_launch_on_its_node(fak
     assert NoTestbed.verbs[1:3] == ["plant gige-3 {'link': 'down'} for 2", "lift"]
 
 
+def test_reports_are_judged_again_and_what_was_found_stays(fake, tmp_path, monkeypatch):
+    broken = run_of("faster-network", number=3)
+    keeping.begin(tmp_path, campaign(MTU, CLEAN, broken))
+
+    def measure(run, folder):
+        if run.kind != HEALTHY:
+            (folder / judged_run.REPORT).write_text("{}")
+        return Judged(Found.NOT_JUDGED if run == broken else Found.MISSED, ("why",))
+
+    fake["measure"] = measure
+    making.go_on(tmp_path)
+    asked = []
+
+    def answered(command, folder, name, **_):
+        asked.append((command[1], folder.name, name))
+        return subprocess.CompletedProcess(command, 0, "", "no diagnosis")
+
+    monkeypatch.setattr(making, "answered", answered)
+    _, again = making.read_judged_again(tmp_path)
+    assert asked == [(MTU.switch, MTU.folder, "diagnosis-again")]
+    assert [one.judged.found for one in again] == [
+        *(Found.NOT_JUDGED, Found.MISSED, Found.NOT_JUDGED)
+    ]
+    assert "no diagnosis" in again[0].judged.said[0]
+    kept = [one.judged.found for one in records.read(tmp_path)[1]]
+    assert kept == [Found.MISSED, Found.MISSED, Found.NOT_JUDGED]
+
+
 def test_a_run_that_ends_before_its_link_went_down_and_came_back_is_not_judged(
     fake, tmp_path, monkeypatch
 ):

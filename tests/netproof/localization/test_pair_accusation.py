@@ -296,3 +296,14 @@ def test_what_the_scale_may_be_makes_students_distribution_of_the_normal_one(fre
     for deviate in (2.0, 5.0):
         mean = float(shares @ stdtr(math.inf, -deviate / factors))
         assert mean == pytest.approx(float(stdtr(freedom, -deviate)), rel=0.01)
+
+
+@pytest.mark.parametrize("rounds", [3, 6, 16])
+def test_a_node_ten_times_slower_is_told_from_noise_however_many_rounds_there_are(rounds):
+    """Before it is found, what it does to two pairs a round is all that the noise is known by."""
+    cluster = Cluster(slow_nodes(0.115, "n0"), noise=0.02, drift=0.02)
+    cluster.all(random_rounds(4, rounds))
+    judgement = judge(cluster.seen, names(4))
+    if rounds > 3:
+        assert told(judgement) == [(Kind.NODE, "n0")]
+    assert all(noise.share is not None for noise in judgement.noise)

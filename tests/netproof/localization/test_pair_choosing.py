@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
+
+import numpy as np
 import pytest
 from made_pairs import Cluster, healthy, names, slow_nodes, slow_on_the_way, slow_pair, tree
 
@@ -17,6 +21,7 @@ from netproof.localization.choosing import (
 )
 from netproof.localization.observations import PairObservation, Quantity
 from netproof.localization.recovery import Recovery, alone
+from netproof.localization.rounds import PairRound, evenly
 from netproof.localization.searching import Kind
 from netproof.localization.topology import Topology
 
@@ -183,19 +188,93 @@ def test_rounds_both_ways_accuse_nobody_of_a_healthy_network():
         assert not judge(cluster.seen, names(16), topology).accusations
 
 
+def test_an_uplink_that_is_told_both_ways_is_not_told_again_as_its_leaf():
+    """One way at a time it is some slower too, and two rounds do not tell it from its leaf."""
+    topology = tree(4, 4)
+    nodes = names(16)
+    across = [(f"n{n}", f"n{n + 8}") for n in range(8)]
+    other = [(f"n{n}", f"n{(n + 4) % 16}") for n in (0, 1, 2, 3, 8, 9, 10, 11)]
+    cluster = Cluster(slow_on_the_way(0.8, topology, "uplink of leaf0"), noise=0.004, drift=0.01)
+    cluster.all([PairRound(tuple(across)), PairRound(tuple(other)), PairRound(tuple(across))])
+    (one,) = judge(cluster.seen, nodes, topology).accusations
+    assert len({one.name, *one.alternatives} & {"leaf0", "switch leaf0", "uplink of leaf0"}) == 2
+    cluster.slower = slow_on_the_way(0.5, topology, "uplink of leaf0")
+    both_ways(cluster, topology)
+    (one,) = judge(cluster.seen, nodes, topology).accusations
+    assert (one.kind, one.name, one.alternatives) == (Kind.UPLINK, "uplink of leaf0", ())
+    assert {effect.quantity for effect in one.effects} == {Quantity.RATE, Quantity.BOTH_WAYS}
+
+
+def shared_uplinks(cluster: Cluster, topology: Topology, carries: dict[str, float]) -> None:
+    """Measures both ways on uplinks that carry so many pairs at full rate, shared evenly."""
+    nodes = [node for below in topology.leaves.values() for node in below]
+    leaf, made = topology.leaf_of, 0
+    while (step := both_ways_round(nodes, cluster.seen, topology, made=made)) is not None:
+        across = [pair for pair in step.pairs if leaf[pair[0]] != leaf[pair[1]]]
+        load = Counter(leaf[node] for pair in across for node in pair)
+        cluster.slower = lambda one, other, _, load=load: (
+            1.0
+            if leaf[one] == leaf[other]
+            else min(1.0, *(carries[leaf[node]] / load[leaf[node]] for node in (one, other)))
+        )
+        cluster.measure_both_ways(step)
+        made += 1
+
+
+@pytest.mark.parametrize("sizes", [(8, 8, 8, 5), (8, 8, 8, 8), (8, 5, 5, 5), (9, 8, 8, 8)])
+def test_uplinks_that_carry_half_are_none_of_them_slow_however_many_nodes_are_there(sizes):
+    nodes = iter(names(sum(sizes)))
+    leaves = {f"leaf{n}": tuple(itertools.islice(nodes, size)) for n, size in enumerate(sizes)}
+    topology = Topology(leaves, dict.fromkeys(leaves, "spine"))
+    every = names(sum(sizes))
+    cluster = Cluster(healthy, noise=0.01)
+    cluster.run(every, topology=topology)
+    shared_uplinks(cluster, topology, dict.fromkeys(leaves, 4.0))
+    assert not judge(cluster.seen, every, topology).accusations
+    slow = Cluster(healthy, noise=0.01, seed=2)
+    slow.run(every, topology=topology)
+    shared_uplinks(slow, topology, dict.fromkeys(leaves, 4.0) | {"leaf2": 2.0})
+    (one,) = judge(slow.seen, every, topology).accusations
+    assert one.name == "uplink of leaf2"
+
+
+def test_as_many_nodes_are_taken_of_each_leaf_and_leaves_of_each_side():
+    random = np.random.default_rng(1)
+    leaves = {
+        "a1": tuple(f"a1-{n}" for n in range(4)),
+        "a2": tuple(f"a2-{n}" for n in range(4)),
+        "a3": tuple(f"a3-{n}" for n in range(4)),
+        "b1": tuple(f"b1-{n}" for n in range(4)),
+        "b2": tuple(f"b2-{n}" for n in range(6)),
+        "b3": ("b3-0",),
+    }
+    above = {leaf: leaf[0] for leaf in leaves} | {"a": "top", "b": "top"}
+    nodes = [node for below in leaves.values() for node in below]
+    for _ in range(20):
+        taken = evenly(Topology(leaves, above), nodes, random)
+        counts = Counter(node.partition("-")[0] for node in taken)
+        assert set(counts.values()) == {4}
+        assert sorted(leaf[0] for leaf in counts) == ["a", "a", "b", "b"]
+    assert evenly(Topology({}), [], random) == []
+
+
 def test_disturbed_rounds_both_ways_are_made_again_up_to_a_limit():
-    topology = tree(2, 4)
+    topology = tree(3, 4)
     seen: list[PairObservation] = []
     for made in range(MOST_BOTH_WAYS):
-        step = both_ways_round(names(8), seen, topology, made=made)
+        step = both_ways_round(names(12), seen, topology, made=made)
         seen += [
             PairObservation(made, pair, both_ways_mb_s=1.0, disturbed=True) for pair in step.pairs
         ]
-    assert both_ways_round(names(8), seen, topology, made=MOST_BOTH_WAYS) is None
-    noise = judge(seen, names(8), topology).noise
+    assert both_ways_round(names(12), seen, topology, made=MOST_BOTH_WAYS) is None
+    noise = judge(seen, names(12), topology).noise
     assert Quantity.BOTH_WAYS not in {one.quantity for one in noise}
 
 
-@pytest.mark.parametrize("topology", [Topology({"one": tuple(names(8))}), tree(2, 1)])
-def test_where_nothing_is_shared_by_several_pairs_none_is_made(topology):
+@pytest.mark.parametrize(
+    "topology",
+    [Topology({"one": tuple(names(8))}), tree(2, 4), tree(8, 1), Topology({})],
+    ids=["one leaf", "two leaves", "a node each", "no leaves"],
+)
+def test_where_no_uplinks_can_be_compared_none_is_made(topology):
     assert both_ways_round(names(8), (), topology, made=0) is None

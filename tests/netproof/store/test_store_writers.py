@@ -26,7 +26,7 @@ from netproof.verdict.keeping import ingest
 pytestmark = pytest.mark.slow
 
 PASSED = Path(__file__).resolve().parents[2] / "data" / "sessions" / "passed.json"
-KILLS = 120
+KILLS = 40
 MOST_TRIALS = 600
 
 SERVER = """
@@ -222,7 +222,7 @@ def test_what_killed_writers_left_is_removed_after_a_day(tmp_path, writers):
 def test_of_two_writers_at_once_both_are_in(tmp_path, whole):
     coming, store = reports(tmp_path, 5), tmp_path / "store"
     several = [Writers(), Writers()]
-    for _ in range(10):
+    for _ in range(4):
         # The middle one is brought by both.
         for writer, brought in zip(several, (coming[:3], coming[2:]), strict=True):
             writer.start(store, brought)
