@@ -38,7 +38,19 @@ def of_counters(view: PartitionView) -> Iterator[Evidence]:
 
 
 def _of_losses(view: PartitionView) -> Iterator[Evidence]:
-    """The nodes whose ports lose more than the others', together where it is one or the other."""
+    """The nodes whose ports lose more than the others', together where it is one or the other.
+
+    And all nodes together, where all lose.
+    """
+    for finding in view.all_lose:
+        yield Evidence(
+            Source.COUNTERS,
+            Sign.LOSS,
+            view.several(view.nodes),
+            finding.reason,
+            Sure.SEEN,
+            "the kernel of every node counted it",
+        )
     told: set[tuple[str, ...]] = set()
     for finding in view.lossy:
         names = tuple(sorted({finding.node, *(finding.against or "").split()}))

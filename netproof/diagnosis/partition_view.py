@@ -11,7 +11,7 @@ from netproof.session.node_facts import Node
 from netproof.session.rank_use import RankUse
 from netproof.site.hostlist import fold
 from netproof.verdict.judging import JudgedSession
-from netproof.verdict.traffic import LOSES, LOST_ONCE, InterfaceTotals
+from netproof.verdict.traffic import ALL_LOSE, LOSES, LOST_ONCE, InterfaceTotals
 
 LEAST_LAUNCHES = 3
 """Fewer launches do not tell what a node does from what happened once."""
@@ -37,6 +37,11 @@ class PartitionView:
             one for one in verdict.standing_out if one.where.startswith(f"{partition} {one.node} ")
         ]
         self.lossy = [one for one in standing_out if one.criterion == LOSES]
+        self.all_lose = [
+            one
+            for one in verdict.standing_out
+            if (one.criterion, one.where) == (ALL_LOSE, f"pairs on {partition}")
+        ]
         self.lost_once = [one for one in standing_out if one.criterion == LOST_ONCE]
         self.crashing = [
             one.finding.why

@@ -16,6 +16,7 @@ from typing import Any
 
 from netproof.intake import json_reading
 from netproof.localization.choosing import (
+    LEAST_ROUNDS,
     both_ways_round,
     confirming_rounds,
     next_round,
@@ -26,7 +27,7 @@ from netproof.run.further import CLOSED_FILE, QUESTION_FILE
 from netproof.session import node_facts, pair_rounds
 from netproof.session.pair_rounds import SUBJECT, PairLaunch, PairRounds, Planned, PlannedLaunch
 from netproof.site.partition import Partition
-from netproof.verdict import pairs
+from netproof.verdict import pairs, traffic
 
 MOST_ALONE = 60
 """Rounds of one pair that a job has room for; suspects are measured in the order of suspicion."""
@@ -115,6 +116,11 @@ def _more(planned: Planned, rounds: PairRounds, partition: Partition) -> Planned
     done = max((one.round for one in planned.launches), default=0)
     if done >= partition.settings().confirm.launches and all(one.disturbed for one in seen):
         # What else runs here does not end, and says nothing of a node.
+        return Planned(planned.launches, last=True)
+    if done >= LEAST_ROUNDS and traffic.all_lose(
+        traffic.of_rounds([rounds], {rounds.partition: partition})
+    ):
+        # What slows every pair is not told by more of them, and each takes long.
         return Planned(planned.launches, last=True)
     switches = pairs.topology(rounds)
     following = next_round(

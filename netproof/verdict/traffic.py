@@ -29,6 +29,9 @@ from netproof.verdict.subject import Subject
 LOSES, LOST_ONCE = "retransmissions", "burst of retransmissions"
 """What findings on a node's port are of: most launches show them, or few do."""
 
+ALL_LOSE = "retransmissions on all nodes"
+"""What a finding on a whole partition is of."""
+
 SHOWN = 1e-5
 """Shares of segments below this are not told apart."""
 
@@ -155,6 +158,49 @@ def carriers_in_rounds(several: Iterable[Seen]) -> tuple[Finding, ...]:
         )
         if finding.level in (Level.WARN, Level.FAIL)
     )
+
+
+def all_lose(several: Iterable[Seen]) -> tuple[Finding, ...]:
+    """Partitions on which every node of rounds of pairs sends too much again, a finding each.
+
+    Over undisturbed launches, each node beyond the bound that fails a case. No node stands out
+    then, and what all are slowed by shows in no comparison of nodes.
+    """
+    by_partition: dict[str, list[Seen]] = defaultdict(list)
+    for seen in several:
+        if seen.calm:
+            by_partition[seen.partition].append(seen)
+    found = []
+    for partition, launches in sorted(by_partition.items()):
+        bounds: RetransmissionSettings = launches[0].settings.retransmission
+        shares: dict[str, Share] = {}
+        for one in launches:
+            for node in one.counters.nodes:
+                share = sent_again(one.counters, node.node)
+                shares[node.node] = shares[node.node] + share if node.node in shares else share
+        lose = [
+            one.value
+            for one in shares.values()
+            if bounds.fail is not None
+            and (one.count or 0) >= bounds.least
+            and one.value > bounds.fail
+        ]
+        if len(shares) < 2 or len(lose) < len(shares):
+            continue
+        least, most = _percent(min(lose)), _percent(max(lose))
+        found.append(
+            finding_of(
+                ALL_LOSE,
+                Level.FAIL,
+                f"pairs on {partition}",
+                f"all {len(lose)} nodes send {least if least == most else f'{least} to {most}'} of"
+                f" their segments again, bound {_percent(bounds.fail)}; packets are lost between"
+                " all of them: look at the switch's buffers, its flow control and its drops",
+                value=min(lose),
+                bound=bounds.fail,
+            )
+        )
+    return tuple(found)
 
 
 def totals(several: Iterable[Seen]) -> tuple[InterfaceTotals, ...]:

@@ -116,6 +116,7 @@ def judge(
     in_rounds = traffic.of_rounds((one.rounds for one in of_pairs), matrix.partitions)
     seen = [*traffic.of_cases(subjects.values()), *in_rounds]
     carriers, lossy = traffic.carriers_in_rounds(in_rounds), traffic.standing_out(seen)
+    broken = (*carriers, *traffic.all_lose(in_rounds))
     nodes = () if made is None else of_nodes.judge(made, matrix.partitions, _declared(matrix, ran))
     left = left_by(session)
     deferred = {case.partition for case in matrix.cases if case.key() in left}
@@ -123,7 +124,7 @@ def judge(
     faults = [
         *map(str, failed_tests),
         *_vanished(matrix, earlier),
-        *faults_of_parts(launched, of_pairs, carriers, covered, nodes),
+        *faults_of_parts(launched, of_pairs, broken, covered, nodes),
     ]
     if beside is not None:
         ruled = (
@@ -150,7 +151,7 @@ def judge(
         nodes,
         covered,
         traffic.totals(seen),
-        (*carriers, *lossy),
+        (*broken, *lossy),
     )
 
 

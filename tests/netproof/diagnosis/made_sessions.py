@@ -96,6 +96,16 @@ def rounds(times: int = 3, environment: str = "mpich", **slow: float) -> JudgedP
     return pairs.judge(made, partition.pair_settings(), BUSY)
 
 
+def rounds_that_lose() -> JudgedPairs:
+    """Recorded rounds of a switch whose buffers hold 16,000 bytes."""
+    folder = DATA / "jobs" / "small-buffer"
+    partition = Partition.model_validate(json_reading.json_file(folder / "question.json")["extras"])
+    where = ("testbed", "gige", "intelmpi")
+    launches, _, _ = pair_rounds.read(folder, where, partition.max_message_bytes)
+    made = PairRounds(*where, NODES, launches, "1", "quick", 1)
+    return pairs.judge(made, partition.pair_settings(), BUSY)
+
+
 def _slowed(launch: PairLaunch, slow: Mapping[str, float]) -> PairLaunch:
     def pair(given: PairCurve) -> PairCurve:
         names = tuple(name.replace("fast-ethernet", "gige") for name in given.nodes)
@@ -268,7 +278,7 @@ def session_of(
         nodes=nodes.judge(made, {"gige": own}, {"gige": declared}),
         coverage=(coverage,),
         traffic=traffic.totals(seen),
-        standing_out=traffic.standing_out(seen),
+        standing_out=(*traffic.all_lose(in_rounds), *traffic.standing_out(seen)),
     )
     any_case = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1)
     results = tuple(one.result for one in cases if one.result is not None)

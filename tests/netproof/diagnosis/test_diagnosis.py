@@ -13,6 +13,7 @@ from made_sessions import (
     in_job,
     judged_case,
     rounds,
+    rounds_that_lose,
     sending_again,
     session_of,
     site,
@@ -170,6 +171,13 @@ def test_rounds_of_pairs_over_another_network_name_its_interface_too():
     culprit = only(**healthy(of_pairs=[went], cases=[]))
     assert culprit.headline == "MPI of mpich: messages went over eth0"
     assert "in rounds of pairs of mpich messages went over eth0" in culprit.evidence[0].sentence
+
+
+def test_where_every_node_loses_packets_it_is_said_of_all_of_them():
+    culprit = only(**healthy(of_pairs=[rounds_that_lose()], cases=[]))
+    assert (culprit.cause, culprit.place.kind) == (CauseName.LOSS, PlaceKind.WHOLE)
+    assert culprit.headline == "all nodes of gige (eth1): packets are lost"
+    assert culprit.evidence[0].sentence.startswith("all 4 nodes send 40 % of their segments again")
 
 
 def test_another_mtu_explains_that_pairs_accuse_its_node():

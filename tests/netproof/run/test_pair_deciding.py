@@ -19,6 +19,7 @@ from netproof.site.partition import Partition
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "jobs" / "pairs"
 JOBID = (RECORDED / "job_nodes.txt").read_text().splitlines()[1].split("\t")[1]
+JOBID_OF_SMALL_BUFFER = "1"
 
 
 @pytest.fixture
@@ -112,6 +113,13 @@ def test_where_uplinks_can_be_compared_all_pairs_send_both_ways_at_the_end(
         assert (one.round, one.both_ways, one.alone) == (4, True, False)
         assert one.why == "pairs across uplinks, both ways at once"
         assert (folder / pair_rounds.BOTH_WAYS_FILE).exists()
+
+
+def test_rounds_end_where_every_node_loses_packets(tmp_path: Path):
+    job = Path(shutil.copytree(RECORDED.with_name("small-buffer"), tmp_path / "job"))
+    pair_deciding.decide(job, 4, JOBID_OF_SMALL_BUFFER)
+    assert (job / CLOSED_FILE).exists()
+    assert pair_rounds.read_planned(job).last
 
 
 def test_nodes_that_are_not_decided_are_measured_on(folder: Path):

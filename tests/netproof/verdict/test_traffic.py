@@ -20,7 +20,16 @@ from netproof.site.partition import Partition
 from netproof.verdict import pairs
 from netproof.verdict.judgement import counted
 from netproof.verdict.subject import Subject
-from netproof.verdict.traffic import carriers_in_rounds, of_cases, of_rounds, standing_out, totals
+from netproof.verdict.traffic import (
+    ALL_LOSE,
+    Seen,
+    all_lose,
+    carriers_in_rounds,
+    of_cases,
+    of_rounds,
+    standing_out,
+    totals,
+)
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 
@@ -217,3 +226,23 @@ def test_a_carrier_that_changed_in_rounds_of_pairs_is_found(extras):
     assert (found.level.value, found.node, found.interface) == ("fail", "gige-2", "eth1")
     assert found.why.startswith("pairs on gige: gige-2 eth1: its carrier came or went 2 times")
     assert of_rounds([rounds], {}) == []
+
+
+@pytest.mark.parametrize(
+    ("again", "fails"),
+    [
+        ({"a": 2000, "b": 1500, "c": 3000}, True),
+        ({"a": 2000, "b": 1500, "c": 900}, False),
+        ({"a": 19, "b": 1500, "c": 3000}, False),
+        ({"a": 1500}, False),
+    ],
+    ids=["all", "all but one", "one hardly sent", "a node alone"],
+)
+def test_only_where_every_node_loses_it_is_the_partition(extras, again, fails):
+    partition = Partition.model_validate(extras)
+    seen = [Seen("gige", lossy(**again), ("eth1",), partition.settings(), True)]
+    found = all_lose(seen)
+    assert [one.criterion for one in found] == [ALL_LOSE] * fails
+    if fails:
+        assert found[0].why.startswith("pairs on gige: all 3 nodes send 1.5 % to 3 % of their")
+    assert not all_lose([dataclasses.replace(one, calm=False) for one in seen])
