@@ -177,7 +177,7 @@ def test_where_every_node_loses_packets_it_is_said_of_all_of_them():
     culprit = only(**healthy(of_pairs=[rounds_that_lose()], cases=[]))
     assert (culprit.cause, culprit.place.kind) == (CauseName.LOSS, PlaceKind.WHOLE)
     assert culprit.headline == "all nodes of gige (eth1): packets are lost"
-    assert culprit.evidence[0].sentence.startswith("all 4 nodes send 40 % of their segments again")
+    assert culprit.evidence[0].sentence.startswith("all 4 nodes send 40 % to 41 % of their")
 
 
 def test_another_mtu_explains_that_pairs_accuse_its_node():
