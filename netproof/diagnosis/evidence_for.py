@@ -101,14 +101,26 @@ def other_network(seen: Collected) -> Iterator[Found]:
         yield Found(one.place, (one,), one.sure, one.why, detail=over)
 
 
+def _nodes_of(seen: Collected, *signs: Sign) -> set[str]:
+    return {node for one in seen.of(*signs) for node in one.place.nodes}
+
+
+def _between_linked(seen: Collected, sign: Sign) -> list[Evidence]:
+    """Evidence of a sign, but for what is of two nodes one of which had no link for a while."""
+    gone = _nodes_of(seen, Sign.CARRIER_CHANGED)
+    return [
+        one for one in seen.of(sign) if len(one.place.nodes) < 2 or not {*one.place.nodes} & gone
+    ]
+
+
 def mtu(seen: Collected) -> Iterator[Found]:
-    """Another MTU, or packets of the MTU that do not come through."""
-    yield from _by_place(seen.of(Sign.MTU))
+    """Another MTU, or packets of the MTU that do not come through where there is a link."""
+    yield from _by_place(_between_linked(seen, Sign.MTU))
 
 
 def no_tcp(seen: Collected) -> Iterator[Found]:
     """A node that answers no TCP connections, or gets no answer; two nodes, of which neither."""
-    for one in _by_place(seen.of(Sign.NO_TCP)):
+    for one in _by_place(_between_linked(seen, Sign.NO_TCP)):
         first = next((each for each in one.evidence if each.asserted), one.evidence[0])
         yield dataclasses.replace(one, detail=first.setting)
 
@@ -167,8 +179,11 @@ def loss(seen: Collected) -> Iterator[Found]:
 
 
 def crashes(seen: Collected) -> Iterator[Found]:
-    """A node on which launches die."""
-    yield from _by_place(seen.of(Sign.CRASHES))
+    """A node on which launches die, but not because another node had no link."""
+    gone = _nodes_of(seen, Sign.NO_CARRIER, Sign.CARRIER_CHANGED)
+    yield from _by_place(
+        one for one in seen.of(Sign.CRASHES) if not gone or gone & {*one.place.nodes}
+    )
 
 
 def one_direction(seen: Collected) -> Iterator[Found]:

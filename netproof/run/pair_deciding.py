@@ -17,6 +17,7 @@ from typing import Any
 from netproof.intake import json_reading
 from netproof.localization.choosing import (
     LEAST_ROUNDS,
+    MOST_BOTH_WAYS,
     both_ways_round,
     confirming_rounds,
     next_round,
@@ -31,6 +32,9 @@ from netproof.verdict import pairs, traffic
 
 MOST_ALONE = 60
 """Rounds of one pair that a job has room for; suspects are measured in the order of suspicion."""
+
+MOST_AT_THE_END = MOST_BOTH_WAYS + MOST_ALONE + 1
+"""Launches after the rounds that judge nodes, and the one for which nothing is left."""
 
 
 def write_question(

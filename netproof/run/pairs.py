@@ -103,7 +103,7 @@ class PairLaunches(TakesFewer, Job, InPairs):
         settings = partition.pair_settings()
         pairs_of_all = max(1, self.num_tasks // 2)
         launches = -(-pairs_of_all // (settings.together or pairs_of_all))
-        most = max(settings.rounds, self.num_tasks) * launches + pair_deciding.MOST_ALONE + 1
+        most = max(settings.rounds, self.num_tasks) * launches + pair_deciding.MOST_AT_THE_END
         decider = plan.decider("netproof.run.pair_deciding", stage)
         text = pair_rounds.script(most, partition, srun, decider)
         largest = partition.max_message_bytes

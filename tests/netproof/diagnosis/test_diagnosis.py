@@ -140,6 +140,17 @@ def test_what_differs_between_two_nodes_is_explained_by_the_link_of_one_that_is_
     assert len(culprit.evidence) == 2
 
 
+def test_packets_that_did_not_come_through_while_a_link_flapped_say_nothing_of_an_mtu():
+    short = {"path_to": "gige-2", "path_asked_bytes": 1500, "path_passed_bytes": 84}
+    described = in_job(gige_1=short)
+    culprit = only(**healthy(described=described))
+    assert (culprit.cause, culprit.place.kind) == (CauseName.MTU, PlaceKind.PAIR)
+    culprit = only(cases=[judged_case(subject("carrier"))], described=described)
+    assert culprit.cause is CauseName.LINK_FLAPPED
+    # An interface's own MTU is another matter.
+    assert len(of(cases=[judged_case(subject("carrier"))], described=in_job("differ")).culprits) > 1
+
+
 def test_a_link_that_flapped_explains_losses_and_slowness():
     cases = [judged_case(subject("carrier"), "slow at 1024")]
     culprit = only(cases=cases, of_pairs=[rounds(gige_2=2.0)], described=in_job())
@@ -489,6 +500,10 @@ def test_launches_that_die_on_one_node():
     died = dataclasses.replace(one, measured=dataclasses.replace(one.measured, crashes=crashes))
     culprit = only(**healthy(cases=[judged_case(died)]))
     assert (culprit.cause, culprit.place.nodes) == (CauseName.CRASHES, ("gige-2",))
+    # MPI gives up on the other node where one has no link.
+    down = in_job(gige_1={"state": "no carrier"})
+    culprit = only(**healthy(cases=[judged_case(died)], described=down))
+    assert (culprit.cause, culprit.place.nodes) == (CauseName.LINK_DOWN, ("gige-1",))
     both = (*crashes, Crash(4, 1, 4, 139, ("gige-1",), ""))
     died = dataclasses.replace(one, measured=dataclasses.replace(one.measured, crashes=both))
     assert of(**healthy(cases=[judged_case(died)])).culprits == ()
