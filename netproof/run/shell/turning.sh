@@ -42,6 +42,8 @@ turn_begin() {
 # turn_node NODE VALUE: sets the value there, and sees that it is set.
 turn_node() {
     local said
+    # To set a card anew may take its carrier for a moment: that is no fault of the network.
+    rm -f "carriers.$1"
     on_node "$1" "${turn_hook[@]}" set "$turn_name" "$2" || return 1
     said=$(on_node "$1" "${turn_hook[@]}" get "$turn_name") || return 1
     if [ "$said" != "$2" ]; then
@@ -54,8 +56,6 @@ turn_to() {
     local node
     for node in "${nodes[@]}"; do
         turn_node "$node" "$1" || return 1
-        # To set a card anew may take its carrier for a moment: that is no fault of the network.
-        rm -f "carriers.$node"
     done
 }
 
