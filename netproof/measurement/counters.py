@@ -346,10 +346,14 @@ def _interfaces(texts: Mapping[str, str], absent: dict[str, str]) -> Readings:
 
 def _carriers(text: str) -> dict[str, tuple[str, ...]]:
     """Of each interface what /sys shows: bytes received and sent, carrier changes, those below."""
-    entries = [entry.split(" ") for entry in text.split("\t") if entry]
-    return {
-        name: (received, sent, changes, *below) for name, received, sent, changes, *below in entries
-    }
+    found = {}
+    for entry in text.split("\t"):
+        name, *counts = entry.split(" ")
+        if entry and len(counts) < 3:
+            raise ValueError(f"{shortened(entry)!r} is not an interface, two counts and a third")
+        if entry:
+            found[name] = tuple(counts)
+    return found
 
 
 def _begin_earlier(was: Mapping[str, dict[str, str]], since: Mapping[str, tuple[str, ...]]) -> None:

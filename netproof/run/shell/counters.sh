@@ -33,10 +33,11 @@ read_interfaces() {
     network[devices-again]="${again[*]}"
 }
 
-# keep_carriers NODE: leaves in the job's folder how often carriers changed until now, from where the
-# node's next launch counts: a link may go down and come back while nothing runs.
+# keep_carriers NODE: adds to the node's file in the job's folder how often carriers changed until
+# now, from where its next launch counts: a link may go down and come back while nothing runs.
 keep_carriers() {
-    { printf '%s\n' "${network[carriers]-}" >"carriers.$1"; } 2>/dev/null
+    # Added to, since whoever is killed while it writes a file anew leaves it empty.
+    { printf '%s\n' "${network[carriers]-}" >>"carriers.$1"; } 2>/dev/null
 }
 
 # read_network: every source, whole, into the array network by the source's name. What cannot be
@@ -132,17 +133,18 @@ say_counted() {
 
 # network_before NODE: reads what each source has, and what the node's carriers had before.
 network_before() {
-    local key began=${EPOCHREALTIME/[.,]/}
+    local key kept=() began=${EPOCHREALTIME/[.,]/}
+    { mapfile -t kept <"carriers.$1"; } 2>/dev/null
     network_since=
-    { IFS= read -r network_since <"carriers.$1"; } 2>/dev/null
+    [ "${#kept[@]}" -eq 0 ] || network_since=${kept[-1]}
     read_network
     declare -gA network_was=()
     for key in "${!network[@]}"; do network_was[$key]=${network[$key]}; done
     network_took=$((${EPOCHREALTIME/[.,]/} - began))
 }
 
-# network_after NODE: what each source had before and has now, in numbered lines of which the last
-# says that they are all, and how many µs reading and saying it took.
+# network_after NODE STATUS: what each source had before and has now, in numbered lines of which the
+# last says that they are all, and how many µs reading and saying it took. STATUS: the program's.
 network_after() {
     local key same= began=${EPOCHREALTIME/[.,]/} network_said=0
     read_network
@@ -159,7 +161,8 @@ network_after() {
             fi
         done
         say_counted "$1" same "$same"
-        keep_carriers "$1"
+        # Of a launch that fails srun may cut off what is said here: the next one counts it again.
+        [ "$2" -ne 0 ] || keep_carriers "$1"
         say_counted "$1" last $((network_took + ${EPOCHREALTIME/[.,]/} - began))
     } >&2
 }

@@ -20,7 +20,7 @@ status=$?
 [ -z "$scheduled" ] || echo "$scheduled" >&2
 if [ "$SLURM_LOCALID" -eq 0 ]; then
     load_after "$node"
-    network_after "$node"
+    network_after "$node" "$status"
     pace_end "$node"
 fi
 exit "$status"

@@ -172,6 +172,7 @@ def test_a_port_counts_words_and_a_counter_at_its_end_is_not_known():
         ("\tsame\t", "\tsame\tno such reading", "is the same as nothing"),
         ("\tbefore softnet\t", "\tbefore carriers\t", "is no reading, or the second"),
         ("TcpExt: SyncookiesSent ", "TcpExt: ", "cannot be read"),
+        ("\tbefore carriers\t", "\tbefore carriers\tlo 0 0\t", "'lo 0 0' is not an interface"),
     ],
 )
 def test_damaged_lines_are_refused(old, new, fault):

@@ -18,7 +18,7 @@ LAUNCH = """
 . ./counters.sh
 network_before n1
 {meanwhile}
-network_after n1
+network_after n1 0
 """
 
 
@@ -62,11 +62,22 @@ def test_what_a_carrier_does_between_two_launches_counts_with_the_second():
     flap = "ip link set two down; ip link set two up"
     first = (
         f"{OWN_SYSFS} {up}; . ./counters.sh; set +e;"
-        f" network_before n1; network_after n1 2>/dev/null; {flap}"
+        f" network_before n1; network_after n1 0 2>/dev/null; {flap}"
     )
     found = read(ran("", before=first))
     assert found.value("n1", "interface", "one", "carrier_changes") == 2
     assert found.value("n1", "interface", "one", "rx_bytes") == 0
+
+
+def test_what_a_failed_launch_saw_counts_with_the_next_one():
+    first = (
+        f"{OWN_SYSFS} ip link set one up; ip link set two up; . ./counters.sh; set +e;"
+        " network_before n1; network_after n1 0 2>/dev/null;"
+        " network_before n1; ip link set two down; network_after n1 137 2>/dev/null;"
+        " ip link set two up"
+    )
+    found = read(ran("", before=first))
+    assert found.value("n1", "interface", "one", "carrier_changes") == 2
 
 
 def test_a_node_that_described_itself_began_then():
