@@ -137,6 +137,8 @@ def _not_known(view: PartitionView) -> Iterator[str]:
     yield from _incomplete(view)
     if not any(one.rounds.launches for one in view.pairs):
         yield "which node is slow: no rounds of pairs were measured (--measure does)"
+    if not view.ran:
+        yield from from_pairs.what_pairs_get(view)
     if view.ran and not view.totals:
         yield "what interfaces counted: it was not recorded"
     yield from dict.fromkeys(

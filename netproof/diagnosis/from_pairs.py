@@ -12,7 +12,9 @@ from netproof.localization.accused import Accusation
 from netproof.localization.observations import Quantity
 from netproof.localization.recovery import Recovery
 from netproof.localization.searching import Kind
+from netproof.measurement import interval
 from netproof.measurement.disturbance import disturbed
+from netproof.measurement.units import line_rate_mb_s
 from netproof.verdict.pairs import JudgedPairs
 
 
@@ -48,6 +50,31 @@ def _accused(view: PartitionView, accusation: Accusation) -> Place:
     }[accusation.kind]
     interface = view.interface if kind in (PlaceKind.NODE, PlaceKind.PAIR) else ""
     return Place(kind, accusation.name, accusation.nodes, interface)
+
+
+def what_pairs_get(view: PartitionView) -> Iterator[str]:
+    """What a pair gets of the line rate, by environment, of rounds that nothing disturbed.
+
+    Pairs are compared with each other, so that nodes which are all slow alike accuse nobody.
+    """
+    link, settings = view.site.link(), view.site.settings().disturbance
+    line_rate = line_rate_mb_s(link.mbit_s, link.mtu)
+    for one in view.pairs:
+        shares = [
+            pair.rate_mb_s / line_rate
+            for launch in one.rounds.launches
+            if not (launch.stream or launch.both_ways or disturbed(launch.loads, settings))
+            for pair in launch.pairs
+        ]
+        if not shares:
+            continue
+        ends = interval.of_median(shares)
+        over = "" if ends is None else f", 95% interval {ends[0]:.1%} to {ends[1]:.1%}"
+        yield (
+            f"whether all nodes are slow alike: no case was judged. A pair of"
+            f" {one.rounds.environment} gets {statistics.median(shares):.1%} of the line rate"
+            f" (median of {len(shares)}{over})"
+        )
 
 
 def of_directions(view: PartitionView, found: Sequence[Evidence]) -> list[Evidence]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -88,6 +89,17 @@ def test_a_healthy_session_accuses_nobody_and_says_what_was_ruled_out():
         "no other program took CPUs in 10 launches",
     )
     assert found.not_known == ()
+
+
+def test_where_pairs_alone_were_measured_it_is_said_what_they_get():
+    def get(**slow: float) -> float:
+        (one,) = of(**healthy(cases=[], of_pairs=[rounds(**slow)])).not_known
+        found = re.search(r"slow alike: .* A pair of mpich gets ([\d.]+)% of the line rate", one)
+        return float(found[1])
+
+    every = dict.fromkeys(("gige_1", "gige_2", "gige_3", "gige_4"), 2.0)
+    assert get(**every) == pytest.approx(get() / 2, rel=0.02)
+    assert not of(**healthy(cases=[], of_pairs=[rounds(**every)])).culprits
 
 
 def test_a_node_at_half_rate_is_a_slow_port_with_its_error():

@@ -137,6 +137,19 @@ def test_rounds_of_all_nodes_at_once_tell_the_bisection_bandwidth():
     assert 0.5 < found.across < 1.1
 
 
+def test_uplinks_that_too_few_nodes_load_are_named():
+    three = {**LEAVES, "leaf3": ("fast-ethernet-5",)}
+    plain = dataclasses.replace(recorded(), leaves=three)
+    across = next(
+        dataclasses.replace(one, both_ways=True)
+        for one in plain.launches
+        if any(len({node in LEAVES["leaf1"] for node in pair.nodes}) == 2 for pair in one.pairs)
+    )
+    loaded = dataclasses.replace(plain, launches=(*plain.launches, across))
+    assert "too few nodes to be loaded: leaf3" in str(pairs.judge(loaded, SETTINGS, BUSY))
+    assert "to be loaded" not in str(pairs.judge(plain, SETTINGS, BUSY))
+
+
 def test_slow_pairs_across_leaves_are_told_apart_from_those_below_one():
     def slow(one: PairLaunch) -> PairLaunch:
         def pair(given: PairCurve) -> PairCurve:
