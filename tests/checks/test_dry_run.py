@@ -72,3 +72,26 @@ def test_each_check_is_eligible_where_the_golden_list_says(run, tmp_path):
     built = tuple(f"+{name}" for name in spack.attempted())
     shipped = [f"{where} {name}" for name, where in found if not where.endswith(built)]
     assert sorted(shipped) == golden
+
+
+def test_of_500_nodes_every_one_is_measured_in_no_more_jobs_than_of_few(run, tmp_path):
+    """A job takes all nodes at once, whatever their number: jobs are per test, not per node."""
+    assert run(tmp_path, "netproof", "init", "--system", "wide", ".").returncode == 0
+    described = tmp_path / "site-config" / "wide.py"
+    text = described.read_text()
+    assert text.count('"nodes": 64') == 1
+    text = text.replace('"nodes": 64', '"nodes": 500').replace('"lmod"', '"nomod"')
+    # There is no Lmod here.
+    described.write_text(re.sub(r'"modules": \[[^\]]*\],', "", text))
+    ran = run(
+        tmp_path,
+        *("bash", "-c"),
+        ". ./activate && reframe --system wide:summit -c checks -R --dry-run",
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    tests = re.findall(r"^\[ *OK *\]", ran.stdout, flags=re.MULTILINE)
+    scripts = [path.read_text() for path in tmp_path.glob("**/stage/**/rfm_job.sh")]
+    submitted = [text for text in scripts if "#SBATCH" in text]
+    assert len(tests) > 20
+    assert 0 < len(submitted) < 500
+    assert any(re.search(r"^#SBATCH --ntasks=500$", text, re.MULTILINE) for text in submitted)
