@@ -148,7 +148,8 @@ decider() {
         exec 2>>decide.out
         exec "$@"
     }
-    decider=$deciding_PID
+    # deciding_PID is gone by now where that ended at once.
+    decider=$!
 }
 
 # decide WORD: has that close what is decided. A node that cannot tell makes every round; what ends
