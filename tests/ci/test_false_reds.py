@@ -519,6 +519,7 @@ def test_reports_are_judged_again_and_what_was_found_stays(tmp_path, monkeypatch
     assert [one.judged.outcome for one in kept] == [Outcome.NOT_JUDGED] * 2
 
 
+@pytest.mark.slow
 def test_the_command_prints_a_table_and_says_whether_the_aims_are_met(tmp_path):
     runs = (Run(1, Condition.QUIET, 1),)
     keeping.begin(tmp_path, campaign(runs))

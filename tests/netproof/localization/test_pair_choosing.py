@@ -179,6 +179,7 @@ def test_a_node_that_is_slow_both_ways_is_left_to_the_other_rounds():
     assert not judge(cluster.seen, names(16), topology).accusations
 
 
+@pytest.mark.slow
 def test_rounds_both_ways_accuse_nobody_of_a_healthy_network():
     topology = tree(4, 4)
     for seed in range(60):

@@ -54,6 +54,7 @@ def test_of_a_port_that_is_slow_both_ways_no_direction_is_named(sends, receives)
     assert told(sends, receives) == ()
 
 
+@pytest.mark.slow
 def test_noise_names_hardly_ever_the_wrong_direction():
     found = [told(0.6, 1.0, noise=0.05, seed=seed) for seed in range(100)]
     ways = [one.way for several in found for one in several]
