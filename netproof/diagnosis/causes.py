@@ -104,8 +104,9 @@ CAUSES: tuple[Cause, ...] = (
         CauseName.NO_TCP,
         "{place}: {detail}",
         no_tcp,
-        "look at 'nft list ruleset', 'iptables -S' and firewalld ('firewall-cmd --list-all') of"
-        f" {{node}}, let all TCP of the partition's nodes pass, and run {PAIRS_AGAIN}",
+        "look at 'nft list ruleset', 'iptables -S', firewalld ('firewall-cmd --list-all') and"
+        " 'ip route' of {node}, let all TCP of the partition's nodes pass, and run"
+        f" {PAIRS_AGAIN}",
         "TCP connections to {node} and from it that are taken or refused at once",
         explains=_EFFECTS,
     ),

@@ -179,10 +179,18 @@ def loss(seen: Collected) -> Iterator[Found]:
 
 
 def crashes(seen: Collected) -> Iterator[Found]:
-    """A node on which launches die, but not because another node had no link."""
+    """A node on which launches die, but not because another node had no link.
+
+    Nor because it and another cannot connect: MPI gives up on either of the two.
+    """
     gone = _nodes_of(seen, Sign.NO_CARRIER, Sign.CARRIER_CHANGED)
+    apart = {
+        node for one in seen.of(Sign.NO_TCP) if len(one.place.nodes) > 1 for node in one.place.nodes
+    }
     yield from _by_place(
-        one for one in seen.of(Sign.CRASHES) if not gone or gone & {*one.place.nodes}
+        one
+        for one in seen.of(Sign.CRASHES)
+        if (not gone or gone & {*one.place.nodes}) and not apart & {*one.place.nodes}
     )
 
 

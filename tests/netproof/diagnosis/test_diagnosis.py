@@ -516,6 +516,10 @@ def test_launches_that_die_on_one_node():
     down = in_job(gige_1={"state": "no carrier"})
     culprit = only(**healthy(cases=[judged_case(died)], described=down))
     assert (culprit.cause, culprit.place.nodes) == (CauseName.LINK_DOWN, ("gige-1",))
+    # And where the two cannot connect.
+    ring = RING | {"gige_1": {"tcp_answered": "gige-2,gige-4", "tcp_unanswered": "none"}}
+    culprit = only(**healthy(cases=[judged_case(died)], described=in_job(**ring)))
+    assert culprit.headline == "gige-3 to gige-2 (eth1): TCP connections are not answered"
     both = (*crashes, Crash(4, 1, 4, 139, ("gige-1",), ""))
     died = dataclasses.replace(one, measured=dataclasses.replace(one.measured, crashes=both))
     assert of(**healthy(cases=[judged_case(died)])).culprits == ()
