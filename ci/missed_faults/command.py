@@ -1,8 +1,9 @@
-"""Runs of the testbed with a fault of an MPI library each, held against their verdicts.
+"""Runs of the testbed with a fault of an MPI library or of the links each, against their verdicts.
 
-Each run is a smoke run of one switch with two environments. A case of the library that has the
-fault has to fail by a sentence that names a size that has it; without a fault nothing may fail. A
-run that broke is not judged, and made again.
+Each run is a smoke run of one switch with two environments, or with one where it is judged by
+references that healthy runs of the campaign made. A case of the library that has the fault has to
+fail by a sentence that names a size that has it; without a fault nothing may fail. A run that broke
+is not judged, and made again.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from ci.campaigns.keeping import begin, code_digest
 from ci.campaigns.machine import this_machine
 from ci.missed_faults.kinds import KINDS
 from ci.missed_faults.making import go_on
-from ci.missed_faults.records import RUNS, Campaign, Settings, planned, read
+from ci.missed_faults.records import DERIVING_RUNS, RUNS, Campaign, Settings, planned, read
 from ci.missed_faults.table import missed, table
+from netproof.verdict.deriving import LEAST_SESSIONS
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -27,11 +29,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_where(parser)
     settings = parser.add_argument_group("with --out")
-    for name, what in (("runs", "runs of each fault"), ("healthy", "runs without a fault")):
+    for name, count, what in (
+        ("runs", RUNS, "runs of each fault"),
+        ("healthy", RUNS, "runs without a fault, and as many by derived references"),
+        ("deriving", DERIVING_RUNS, "runs without a fault that make those, at least 3"),
+    ):
         settings.add_argument(
             f"--{name}",
             type=number(int, 0),
-            default=RUNS,
+            default=count,
             metavar="N",
             help=f"{what} (default: %(default)s)",
         )
@@ -56,7 +62,11 @@ def _campaign(options: argparse.Namespace) -> Campaign:
         seed, options.quiet_share, options.quiet_seconds, options.quiet_limit, options.run_limit
     )
     kinds = [name for name in KINDS if name in options.kinds]
-    runs = planned(kinds, options.runs, options.healthy, seed)
+    if options.deriving < LEAST_SESSIONS:
+        raise CannotRunError(
+            f"--deriving {options.deriving}: references take {LEAST_SESSIONS} runs"
+        )
+    runs = planned(kinds, options.runs, options.healthy, options.deriving, seed)
     if not runs:
         raise CannotRunError("no run was asked for")
     return Campaign(settings, runs, code_digest(), this_machine())

@@ -10,7 +10,7 @@ from typing import Any
 from ci.campaigns.telling import short
 from ci.false_reds import judging as verdicts
 from ci.false_reds.records import Outcome
-from ci.missed_faults.kinds import HEALTHY, KINDS
+from ci.missed_faults.kinds import DERIVING, HEALTHY, HEALTHY_DERIVED, KINDS
 from ci.missed_faults.records import Found, Judged, Run
 from netproof.criteria import Level
 from netproof.session.reference_findings import CRITERION as REFERENCE
@@ -35,15 +35,24 @@ def judge(run: Run, status: int, text: str, errors: str) -> Judged:
     ]
     if {case["environment"] for case in measured} != {*run.environments}:
         return not_judged("the verdict does not have all environments of the run")
-    if run.kind == HEALTHY:
-        return _of_healthy(measured)
+    if run.kind in (HEALTHY, HEALTHY_DERIVED, DERIVING):
+        return _of_healthy(measured, certain=run.kind == DERIVING)
     return _of_fault(run, measured)
 
 
-def _of_healthy(cases: Sequence[Mapping[str, Any]]) -> Judged:
+def _of_healthy(cases: Sequence[Mapping[str, Any]], *, certain: bool) -> Judged:
+    """``certain``: what is inconclusive makes no references."""
     failed = [why for case in cases for why in _failures(case)]
     if failed:
         return Judged(Found.FALSE, tuple(map(short, failed)))
+    undecided = [
+        finding
+        for case in cases
+        for finding in case["findings"]
+        if finding["level"] == Level.INCONCLUSIVE
+    ]
+    if certain and undecided:
+        return Judged(Found.INCONCLUSIVE, _sentences(undecided))
     return Judged(Found.NAMED)
 
 
@@ -80,9 +89,11 @@ def _findings(
 
 
 def _sizes_named(finding: Mapping[str, Any]) -> set[int]:
-    """The sizes in bytes that its sentence names; a reference does so by the rate's name."""
+    """The sizes in bytes that its sentence names; a reference does so in words, or by its name."""
     if finding["criterion"] == REFERENCE:
-        return {1024 * int(kib) for kib in re.findall(r"rate_(\d+)_kib", finding["why"])}
+        rates = {1024 * int(kib) for kib in re.findall(r"rate_(\d+)_kib", finding["why"])}
+        told = re.findall(r"(?:at|messages of|to) (\d+)(?= bytes| to \d+ bytes)", finding["why"])
+        return rates | {int(size) for size in told}
     of = {finding["size_bytes"], *(finding["sizes_bytes"] or ())} - {None}
     return {size for size in of if str(size) in finding["why"]}
 

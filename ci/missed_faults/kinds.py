@@ -1,9 +1,10 @@
-"""Faults of an MPI library that a run may have planted, and which cases have to show each."""
+"""Faults of an MPI library or of links that a run may have planted, and what has to show each."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 KIB = 1024
 ANY_SIZE = (0, 1 << 40)
@@ -33,9 +34,12 @@ class Kind:
     """A fault.
 
     ``said``: in words; ``environments``: of which one, drawn, has it; ``shows``: where; ``slow``:
-    what slow_mpi.c adds to calls, in ``program`` only where it is not empty; ``variables``: a
-    setting of the library instead, by environment. ``checks``: those that are run, as ReFrame's
-    ``-n`` has them, empty for all.
+    what slow_mpi.c adds to calls, ``{latency_us}`` for the latency of the campaign's healthy runs,
+    in ``program`` only where it is not empty; ``variables``: a
+    setting of the library instead, by environment; ``links``: what is planted on each node's link.
+    ``checks``: those that are run, as ReFrame's ``-n`` has them, empty for all. ``derived``: the
+    environment is measured alone, and judged by references that the campaign's own healthy runs
+    make.
     """
 
     said: str
@@ -44,19 +48,29 @@ class Kind:
     slow: str = ""
     program: str = ""
     variables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    links: Mapping[str, float] = field(default_factory=dict)
     checks: str = ""
+    derived: bool = False
 
-    def variables_in(self, environment: str, library: str) -> dict[str, str]:
-        """Variables of the environment that has the fault; ``library``: slow_mpi.c, compiled."""
+    def variables_in(
+        self, environment: str, library: str, latency_us: float | None = None
+    ) -> dict[str, str]:
+        """Variables of the environment that has the fault.
+
+        ``library``: slow_mpi.c, compiled; ``latency_us``: of healthy runs, where ``slow`` needs it.
+        """
         if not self.slow:
             return dict(self.variables.get(environment, {}))
         program = {"SLOW_MPI_PROGRAM": self.program} if self.program else {}
-        return {"LD_PRELOAD": library, "SLOW_MPI": self.slow, **program}
+        slow = self.slow.format(latency_us=latency_us)
+        return {"LD_PRELOAD": library, "SLOW_MPI": slow, **program}
 
 
 IMB, NETPIPE = "IMB-MPI1", "NPmpi"
 # Without the space that ReFrame shows.
 OF_IMB, OF_NETPIPE, OF_TWO_RANKS = "^Imb", "^Netpipe", "^Imb.*%job_ranks=2$"
+# Without what is no case of one way between nodes, but with the checks that launch again.
+OF_ONE_WAY = "^Netpipe(?!.*(%path=inside|%direction=bidirectional))"
 WITH_IMB, WITH_NETPIPE = ("mpich", "intelmpi"), ("openmpi4", "openmpi5", "mpich", "intelmpi")
 
 # On the link of gige a KiB takes 8.7 µs, and a short message some 40 µs: twice of both more.
@@ -78,6 +92,16 @@ def _set_in_open_mpi(said: str, **variables: str) -> Kind:
     both = dict.fromkeys(("openmpi4", "openmpi5"), set_in)
     shows = Shows("netpipe", "mpi")
     return Kind(said, tuple(both), shows, variables=both, checks=OF_NETPIPE)
+
+
+def _by_derived(said: str, shows: Shows, **fault: Any) -> Kind:
+    return Kind(said, ("mpich",), shows, checks=OF_ONE_WAY, derived=True, **fault)
+
+
+def _less_bandwidth(share: float) -> Kind:
+    # At smaller sizes a latency hides part of what each byte takes longer.
+    shows = Shows("netpipe", sizes=(16 * KIB, ANY_SIZE[1]))
+    return _by_derived(f"{share:.0%} less bandwidth", shows, links={"rate": 1 - share})
 
 
 KINDS: Mapping[str, Kind] = {
@@ -104,8 +128,31 @@ KINDS: Mapping[str, Kind] = {
     "spike": _over_netpipe("a spike at 3,000 bytes, of 100 to either side", 2900, 3100, 500),
     "eager-limit": _set_in_open_mpi("a wrong eager limit", eager_limit="64"),
     "least-buffers": _set_in_open_mpi("buffers at the least", sndbuf="4608", rcvbuf="2304"),
+    "bandwidth-5": _less_bandwidth(0.05),
+    "bandwidth-10": _less_bandwidth(0.1),
+    "bandwidth-20": _less_bandwidth(0.2),
+    "latency": _by_derived(
+        "latencies below 1 KiB doubled",
+        Shows("netpipe", "mpi", (1, KIB - 1)),
+        slow=f"Send:0-{KIB - 1}:{{latency_us}}:0",
+        program=NETPIPE,
+    ),
 }
 """Each fault by its name."""
 HEALTHY = "healthy"
+DERIVING, HEALTHY_DERIVED = "deriving", "healthy-derived"
+"""Healthy runs that make references, and healthy runs that are judged by them."""
+ALONE = Kind("", ("mpich",), Shows("netpipe"), checks=OF_ONE_WAY, derived=True)
+"""How both are measured."""
 
-SAID = {**{name: kind.said for name, kind in KINDS.items()}, HEALTHY: HEALTHY}
+SAID = {
+    **{name: kind.said for name, kind in KINDS.items()},
+    HEALTHY: HEALTHY,
+    HEALTHY_DERIVED: "healthy, by derived references",
+    DERIVING: "healthy, to derive references",
+}
+
+
+def kind_of(name: str) -> Kind | None:
+    """How a run of this name is measured; None for HEALTHY, by all checks."""
+    return ALONE if name in (DERIVING, HEALTHY_DERIVED) else KINDS.get(name)

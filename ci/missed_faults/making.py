@@ -1,24 +1,41 @@
-"""Making runs: the switch measured with an MPI library that has a fault, and its verdict."""
+"""Making runs: the switch measured with a library or links that have a fault, and its verdict."""
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from statistics import median
 
 from ci.campaigns.altered_site import altered_site
 from ci.campaigns.attempting import attempt
 from ci.campaigns.cluster import Testbed
 from ci.campaigns.errors import CannotRunError
-from ci.campaigns.judged_run import answered, measured
+from ci.campaigns.judged_run import REPORT, answered, measured
 from ci.campaigns.keeping import ROOT, insist_on_code, locked, make_each
 from ci.missed_faults.judging import judge, not_judged
-from ci.missed_faults.kinds import HEALTHY, KINDS
+from ci.missed_faults.kinds import DERIVING, kind_of
 from ci.missed_faults.records import Found, Judged, Result, Run, Settings, read
+from ci.testbed import topology_reading
+from netproof.session import session
+from netproof.verdict.deriving import LEAST_SESSIONS
 
 TOPOLOGY = ROOT / "ci" / "testbed" / "topology.yaml"
 SOURCE = Path(__file__).with_name("slow_mpi.c")
-SYSTEM = "testbed:gige"
+PARTITION = "gige"
+SYSTEM = f"testbed:{PARTITION}"
+PREFIX = "RFM_REFERENCE_PREFIX"
+"""The variable that names the folder of references."""
+LAUNCHES = 3
+"""Of a run by derived references: one slow launch of a single one would be the session's value."""
+FLOOR = 0.025
+"""Least tolerance of derived references: half of the smallest loss of bandwidth."""
 
 FAULTY = """for one in site_configuration["environments"]:
     if one["name"] == {environment!r}:
@@ -41,28 +58,114 @@ def compiled(folder: Path) -> Path:
     return library
 
 
-def site_settings(run: Run, folder: Path, library: Path) -> dict[str, str]:
-    """Variables for the site of a run, one of whose MPI libraries has the fault."""
-    if run.kind == HEALTHY:
+def site_settings(
+    run: Run, folder: Path, library: Path, latency_us: float | None = None
+) -> dict[str, str]:
+    """Variables for the site of a run, one of whose MPI libraries may have the fault.
+
+    ``latency_us``: MPI's in the campaign's healthy runs, where there are some.
+    """
+    kind, environment = kind_of(run.kind), run.environments[0]
+    variables = kind.variables_in(environment, str(library), latency_us) if kind else {}
+    if not variables:
         return {}
-    environment = run.environments[0]
-    variables = KINDS[run.kind].variables_in(environment, str(library))
     several = [[name, value] for name, value in variables.items()]
     return altered_site(folder, FAULTY.format(environment=environment, variables=several))
 
 
-def measure(run: Run, settings: Settings, folder: Path, library: Path, lock: int) -> Judged:
+@contextmanager
+def planted(run: Run, testbed: Testbed) -> Iterator[None]:
+    """What is done within meets what the run plants on links, which is gone afterwards."""
+    kind = kind_of(run.kind)
+    links = kind.links if kind else {}
+    if not links:
+        yield
+        return
+    switches = {one.name: one for one in topology_reading.load(TOPOLOGY).switches}
+    try:
+        for node in switches[PARTITION].nodes:
+            testbed.plant(node.name, links)
+        yield
+    finally:
+        testbed.lift()
+
+
+@dataclass(frozen=True)
+class Agreed:
+    """What the campaign's healthy runs agree on.
+
+    ``references``: the folder of those that they make; ``latency_us``: MPI's, their median.
+    """
+
+    references: Path
+    latency_us: float
+
+
+def agreed_by(folder: Path, results: Sequence[Result]) -> Agreed:
+    """What the campaign's healthy runs make references of; these are made once.
+
+    Raises CannotRunError where they make none.
+    """
+    reports = [
+        folder / one.run.folder / REPORT
+        for one in results
+        if one.run.kind == DERIVING and one.judged.found is Found.NAMED
+    ]
+    if len(reports) < LEAST_SESSIONS:
+        raise CannotRunError(
+            f"{len(reports)} runs are good enough to derive references, and it takes"
+            f" {LEAST_SESSIONS}; begin a campaign with a larger --deriving"
+        )
+    latencies = [
+        result.measured["landmarks"]["latency_us"]
+        for report in reports
+        for result in session.load(report).results
+        if result.case is not None and result.case.function == "mpi" and result.measured
+    ]
+    if not latencies:
+        raise CannotRunError("no healthy run has measured a latency of MPI")
+    place = folder / "reference-values"
+    if not place.is_dir():
+        _derive(reports, place)
+    return Agreed(place, median(latencies))
+
+
+def _derive(reports: Sequence[Path], place: Path) -> None:
+    new = place.with_suffix(".new")
+    shutil.rmtree(new, ignore_errors=True)
+    shutil.copytree(ROOT / "reference-values", new)
+    ran = subprocess.run(
+        ["netproof", "references", "derive", *reports, "--write", "--floor", str(FLOOR)],
+        env={**os.environ, PREFIX: str(new)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = place.with_suffix(".err")
+    said.write_text(ran.stderr)
+    if ran.returncode:
+        raise CannotRunError(f"no references: see {said}")
+    new.rename(place)
+
+
+def measure(
+    run: Run, settings: Settings, folder: Path, library: Path, lock: int, agreed: Agreed | None
+) -> Judged:
     """ReFrame and the verdict on its session; the report stays in ``folder``.
 
-    Raises NetproofError where ReFrame leaves no report.
+    ``agreed``: what it is judged by, None for the project's own references. Raises NetproofError
+    where ReFrame leaves no report.
     """
     several = "|".join(map(re.escape, run.environments))
-    variables = site_settings(run, folder, library)
-    checks = KINDS[run.kind].checks if run.kind != HEALTHY else ""
+    variables = site_settings(run, folder, library, agreed and agreed.latency_us)
+    if agreed is not None:
+        variables[PREFIX] = str(agreed.references)
+    kind = kind_of(run.kind)
+    launches = LAUNCHES if kind and kind.derived else 1
     report = measured(
         [
-            *("--system", SYSTEM, "-S", "launches=1", "-p", f"^({several})$"),
-            *(("-n", checks) if checks else ()),
+            *("--system", SYSTEM, "-S", f"launches={launches}", "-p", f"^({several})$"),
+            *(("-n", kind.checks) if kind and kind.checks else ()),
         ],
         folder,
         settings=variables,
@@ -89,14 +192,21 @@ def go_on(folder: Path) -> None:
         library, settings = compiled(folder), campaign.settings
         testbed = Testbed(folder / "testbed.log")
 
+        @cache
+        def agreed() -> Agreed:
+            return agreed_by(folder, read(folder)[1])
+
         def made(run: Run, place: Path) -> Result:
+            kind = kind_of(run.kind)
+            by = agreed() if kind and kind.derived and run.kind != DERIVING else None
             one = attempt(
                 f"{run.number}/{len(campaign.runs)} {run}",
                 settings,
                 testbed,
                 TOPOLOGY,
-                lambda: measure(run, settings, place, library, lock),
+                lambda: measure(run, settings, place, library, lock, by),
                 not_judged,
+                planted(run, testbed),
             )
             return Result(run, one.judged, one.started, one.wall_s, one.before, one.after)
 

@@ -10,10 +10,20 @@ from pathlib import Path
 from typing import Any
 
 from ci.campaigns import keeping
-from ci.missed_faults.kinds import HEALTHY, KINDS, SAID, WITH_NETPIPE
+from ci.missed_faults.kinds import (
+    DERIVING,
+    HEALTHY,
+    HEALTHY_DERIVED,
+    KINDS,
+    SAID,
+    WITH_NETPIPE,
+    kind_of,
+)
 
 RUNS = 10
 """Aim: so many runs of each fault, and of the healthy testbed."""
+DERIVING_RUNS = 8
+"""Healthy runs that make the references of a campaign."""
 LEAST_NAMED = 0.9
 """Aim: the share of a fault's runs that name it; no healthy run fails."""
 
@@ -23,8 +33,8 @@ class Found(StrEnum):
 
     ``NAMED``: a case that has it fails by a sentence that names a size that has it, or nothing
     fails on the healthy testbed; ``OTHERWISE``: something else fails in the environment that has
-    it; ``INCONCLUSIVE``: it would be named, were it certain; ``MISSED``: neither; ``FALSE``:
-    something fails on the healthy testbed.
+    it; ``INCONCLUSIVE``: it would be named, were it certain, or a run is not certain enough to make
+    references; ``MISSED``: neither; ``FALSE``: something fails on the healthy testbed.
     """
 
     NAMED = "named"
@@ -48,7 +58,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Run:
-    """One run to make: a fault or HEALTHY, and two environments, of which the first has it."""
+    """One run to make: a fault or a kind of healthy run, and environments: the first has it."""
 
     number: int
     kind: str
@@ -99,11 +109,24 @@ class Campaign:
     machine: Mapping[str, Any]
 
 
-def planned(kinds: Sequence[str], runs: int, healthy: int, seed: int) -> tuple[Run, ...]:
-    """So many runs of each fault and healthy ones, in an order that ``seed`` draws."""
+def planned(
+    kinds: Sequence[str], runs: int, healthy: int, deriving: int, seed: int
+) -> tuple[Run, ...]:
+    """So many runs of each fault and healthy ones, in an order that ``seed`` draws.
+
+    Where a fault is judged by derived references, so many ``deriving`` runs come first, and as many
+    healthy runs are judged by them as ``healthy`` says; where all are, there are no others.
+    """
     drawn = random.Random(seed)
-    names = [name for name in kinds for _ in range(runs)] + [HEALTHY] * healthy
+    by_derived = {KINDS[name].derived for name in kinds}
+    names = [name for name in kinds for _ in range(runs)]
+    if False in by_derived or not kinds:
+        names += [HEALTHY] * healthy
+    if True in by_derived:
+        names += [HEALTHY_DERIVED] * healthy
     drawn.shuffle(names)
+    if True in by_derived and names:
+        names = [DERIVING] * deriving + names
     return tuple(
         _run_of(position, name, drawn.randrange(1, 2**31)) for position, name in enumerate(names, 1)
     )
@@ -111,7 +134,10 @@ def planned(kinds: Sequence[str], runs: int, healthy: int, seed: int) -> tuple[R
 
 def _run_of(position: int, name: str, seed: int) -> Run:
     drawn = random.Random(seed)
-    first = drawn.choice(KINDS[name].environments if name != HEALTHY else WITH_NETPIPE)
+    kind = kind_of(name)
+    first = drawn.choice(WITH_NETPIPE if kind is None else kind.environments)
+    if kind is not None and kind.derived:
+        return Run(position, name, seed, (first,))
     # Beside one that has IMB, collectives of both can be compared.
     other = drawn.choice([one for one in ("mpich", "intelmpi") if one != first])
     return Run(position, name, seed, (first, other))

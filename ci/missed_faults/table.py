@@ -8,7 +8,7 @@ from itertools import chain
 from statistics import median
 
 from ci.campaigns.telling import described, row, told, upper_limit
-from ci.missed_faults.kinds import HEALTHY, SAID
+from ci.missed_faults.kinds import DERIVING, HEALTHY, HEALTHY_DERIVED, SAID
 from ci.missed_faults.records import LEAST_NAMED, RUNS, Campaign, Found, Result
 
 
@@ -21,13 +21,16 @@ def missed(campaign: Campaign, results: Sequence[Result]) -> list[str]:
     if broken:
         sentences.append(f"{broken} runs were not judged; --resume makes them again")
     for name, said in SAID.items():
+        if name == DERIVING:
+            continue
         found = [one.judged.found for one in results if one.run.kind == name]
         judged = [one for one in found if one is not Found.NOT_JUDGED]
         named = judged.count(Found.NAMED)
         if len(judged) < RUNS:
             sentences.append(f"{said}: {len(judged)} of the {RUNS} runs that it takes")
-        if name == HEALTHY and named < len(judged):
-            sentences.append(f"{len(judged) - named} of {len(judged)} healthy runs fail something")
+        if name in (HEALTHY, HEALTHY_DERIVED) and named < len(judged):
+            failed = len(judged) - named
+            sentences.append(f"{said}: {failed} of {len(judged)} runs fail something")
         elif named < LEAST_NAMED * len(judged):
             sentences.append(f"{said}: {named} of {len(judged)} named")
     return sentences

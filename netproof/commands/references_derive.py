@@ -14,6 +14,7 @@ from netproof.session import session
 from netproof.session.session import Session
 from netproof.verdict.deriving import (
     DERIVED,
+    FEW_LAUNCHES,
     NOT_ALL_DERIVED,
     DerivedCase,
     DerivingSettings,
@@ -32,6 +33,7 @@ def run(
     system: str | None,
     write_file: bool,
     allow_looser: bool,
+    risk: float | None,
     floor: float | None,
     spread_limit: float | None,
     per_size: bool,
@@ -41,6 +43,7 @@ def run(
     try:
         default = DerivingSettings()
         settings = DerivingSettings(
+            risk=default.risk if risk is None else risk,
             floor=default.floor if floor is None else floor,
             spread_limit=default.spread_limit if spread_limit is None else spread_limit,
         )
@@ -72,6 +75,9 @@ def run(
     for line in _remarks(made):
         errors.print(line, soft_wrap=True)
     errors.print(Text(_summary(sessions, made), "bold"), soft_wrap=True)
+    few = sum(one.launches < FEW_LAUNCHES for one in made if not one.reason)
+    if few:
+        errors.print(Text(_few_launches(few), "yellow"), soft_wrap=True)
     errors.print(Text(_outcome(references.path, changed, write_file)), soft_wrap=True)
     return NOT_ALL_DERIVED if any(one.outside for one in made) else DERIVED
 
@@ -98,6 +104,14 @@ def _summary(sessions: Sequence[Session], made: Sequence[DerivedCase]) -> str:
     return (
         f"{len(sessions)} sessions, {len(made)} cases, {without} of them without references;"
         f" {changed} entries change, {left} are left as they are"
+    )
+
+
+def _few_launches(cases: int) -> str:
+    return (
+        f"{cases} cases have fewer than {FEW_LAUNCHES} launches in a session: one slow launch is"
+        " then the session's value, which no bound foresees; measure with"
+        f" -S launches={FEW_LAUNCHES}"
     )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from netproof.errors import NetproofError
+from netproof.measurement.variances import Variance
 from netproof.tuning.gains import (
     LEAST_ROUNDS,
     Gain,
@@ -21,7 +22,7 @@ from netproof.tuning.gains import (
     drift_of,
     interval_of_difference,
 )
-from netproof.tuning.moderated import Common, common, gain_with
+from netproof.tuning.moderated import common, gain_with
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ def winners(made: Sequence[Made]) -> Winners:
 
 
 def _row(
-    size: int, logs: Mapping[str, Sequence[float]], shared: Common, questions: int
+    size: int, logs: Mapping[str, Sequence[float]], shared: Variance, questions: int
 ) -> SizeWinner:
     gains = {value: gain_with(several, shared, questions) for value, several in logs.items()}
     sure = [value for value, gain in gains.items() if gain.sure]

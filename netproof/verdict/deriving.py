@@ -1,4 +1,9 @@
-"""References from sessions: the median of each variable, with bounds from the sessions' spread."""
+"""References from sessions: the median of each variable, with bounds from the sessions' spread.
+
+The bounds are a prediction interval: of the sessions of a network that stays as it was, a given
+share crosses one of all bounds together. A variable's variance over few sessions is drawn to those
+of the same variable in other cases (``measurement/variances.py``).
+"""
 
 from __future__ import annotations
 
@@ -7,28 +12,39 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import median
+from statistics import median, variance
 from typing import Any
 
 from netproof.errors import NetproofError
 from netproof.measurement import twin
 from netproof.measurement.case import Case
 from netproof.measurement.landmark_table import LANDMARKS
+from netproof.measurement.variances import Variance, beyond_chance, in_common, moderated
 from netproof.session import session
+from netproof.session.measured import Measured
 from netproof.session.session import CheckResult, Session
 from netproof.verdict import unsettled
+from netproof.verdict.limits import TIME_AT, variables
 from netproof.verdict.references import XFAIL, Entry, NotThere, ReferenceFile
+from netproof.verdict.risk import MEDIAN_TO_MEAN
 
 LEAST_SESSIONS = 3
 """Of fewer values a median absolute deviation says nothing."""
 MAD_TO_SIGMA = 1.4826
 """What makes the MAD of normally distributed values their standard deviation."""
+LEAST_VARIANCE = 1e-8
+"""Of logarithms: values that are equal in their four printed digits are equal."""
+FEW_LAUNCHES = 3
+"""With fewer in a session one slow launch is the session's value."""
 OCTAVE = (-0.5, 1.0)
 """Floor of a size's tolerance, below and above: sizes move in steps of the grid measured."""
 SHARE_LIMIT = 102.0
 """Per cent of the line rate above which a bandwidth is an error of measurement (criterion 8)."""
 VALUE_DIGITS = 5
 BOUND_DECIMALS = 4
+TWIN_ITSELF = "twin_mb_s"
+WIDEST = 2.0
+"""Bounds beyond half of the value and twice it are too wide to be references."""
 
 DERIVED, NOT_ALL_DERIVED = 0, 2
 """Exit statuses of ``netproof references derive``, which judges no network."""
@@ -38,29 +54,33 @@ DERIVED, NOT_ALL_DERIVED = 0, 2
 class DerivingSettings:
     """How wide derived bounds are, and what is refused.
 
-    The spread is the MAD over the sessions, scaled to a standard deviation, over their median.
-    ``factor``: tolerance over spread. ``floor``: the least tolerance, but for sizes, whose floor
-    is an octave. ``spread_limit``: the largest spread that makes a reference.
-    ``outside_limit``: the share of sessions that may lie outside the bounds they make.
+    ``risk``: the share of sessions of an unchanged network that may cross one of all bounds.
+    ``floor``: the least tolerance, but for sizes, whose floor is an octave. ``spread_limit``: the
+    largest spread that makes a reference: the MAD over the sessions, scaled to a standard
+    deviation, over their median. ``outside_limit``: the share of sessions that may lie outside the
+    bounds they make.
 
     Raises NetproofError for settings that make no bounds.
     """
 
-    factor: float = 4.0
+    risk: float = 0.05
     floor: float = 0.1
     spread_limit: float = 0.1
     outside_limit: float = 0.1
 
     def __post_init__(self) -> None:
+        if not 0 < self.risk < 1:
+            raise NetproofError(
+                f"a risk of {self.risk:g} makes no bounds; 0.05 is one session in twenty"
+            )
         if not 0 < self.floor < 1:
             raise NetproofError(
                 f"a floor of {self.floor:g} makes no bounds; 0.1 is a tenth, and 1 too much"
             )
-        if not 0 <= self.spread_limit < 1 / self.factor:
+        if not 0 <= self.spread_limit < 1:
             raise NetproofError(
-                f"a spread limit of {self.spread_limit:g} makes no bounds: the tolerance is"
-                f" {self.factor:g} times the spread and has to stay below 1, so the limit lies"
-                f" below {1 / self.factor:g}"
+                f"a spread limit of {self.spread_limit:g} makes no bounds; 0.1 is a tenth, and 1"
+                " too much"
             )
 
 
@@ -98,6 +118,7 @@ class DerivedCase:
     ``check`` is the class of its check. ``reason``: why the case makes no references, empty where
     it does. ``left``: why a variable's entry stays as it is; ``kept``: which bounds stay though
     the entry changes. ``outside``: a median lies beyond the bounds that stand, or there are none.
+    ``launches``: the fewest that one of the sessions made of it, 0 where a report does not say.
     """
 
     check: str
@@ -107,34 +128,43 @@ class DerivedCase:
     left: dict[str, str] = field(default_factory=dict)
     kept: dict[str, str] = field(default_factory=dict)
     outside: bool = False
+    launches: int = 0
 
 
 def derive(
     values: Sequence[float],
     variable: str,
+    half_width: float,
     settings: DerivingSettings = DerivingSettings(),
 ) -> Reference:
     """The reference that the sessions' values of a variable make.
 
     ``values``: one for each session, in the variable's unit; the value is their median, rounded
-    to five digits, and a size's to whole bytes. A share of the line rate gets no upper bound
-    above 102 %. Raises NetproofError with the reason where they make none.
+    to five digits, and a size's to whole bytes. ``half_width``: from there to each bound, in
+    logarithms, as ``half_widths`` has it. A share of the line rate gets no upper bound above 102 %.
+    Raises NetproofError with the reason where they make none.
     """
     unit = _unit(variable)
     middle = median(values)
-    if not (math.isfinite(middle) and middle > 0):
-        raise NetproofError(f"a median of {middle:g} {unit} takes no relative bounds")
+    if not _have_logarithms(values):
+        raise NetproofError(f"values of {_listed(values)} {unit} take no relative bounds")
     spread = MAD_TO_SIGMA * median(abs(value - middle) for value in values) / middle
     if spread > settings.spread_limit:
         raise NetproofError(
             f"the sessions spread by {100 * spread:.1f} % ({_listed(values)} {unit}), and the limit"
             f" is {100 * settings.spread_limit:g} %"
         )
+    if half_width > math.log(WIDEST):
+        times = f"{math.exp(half_width):.3g} times" if half_width < 9 else "thousands of times"
+        raise NetproofError(
+            f"{len(values)} sessions that spread like this ({_listed(values)} {unit}) would allow"
+            f" {times} the value; more sessions, and more launches in each, allow less"
+        )
     value = round(middle) if unit == "B" else _rounded(middle)
-    tolerance = math.ceil(round(settings.factor * spread * 1000, 6)) / 1000
     below, above = OCTAVE if unit == "B" else (-settings.floor, settings.floor)
-    lower, upper = min(below, -tolerance), max(above, tolerance)
-    if unit == "%":
+    lower = min(below, -_outward(-math.expm1(-half_width)))
+    upper = max(above, _outward(math.expm1(half_width)))
+    if variable == "line_rate_share":
         if value > SHARE_LIMIT:
             raise NetproofError(
                 f"{value:g} % of the line rate is an error of measurement, see the partition's"
@@ -150,6 +180,39 @@ def derive(
             f" {_listed(outside)} lies outside; leave that session out, add more, or raise --floor"
         )
     return reference
+
+
+def half_widths(
+    several: Sequence[Mapping[str, Sequence[float]]], risk: float
+) -> list[dict[str, float]]:
+    """How far bounds lie from the value of each variable of each case, in logarithms.
+
+    ``several``: of each case, the values of its variables, one for each session. A further session
+    crosses one of all bounds with a probability of ``risk``, where logarithms are normally
+    distributed: Student's prediction intervals around a median, made wider for their number
+    (Bonferroni). A variable with a value that has no logarithm is left out.
+    """
+    own: dict[str, dict[int, Variance]] = {}
+    for place, case in enumerate(several):
+        for variable, values in case.items():
+            if _have_logarithms(values):
+                spread = variance([math.log(value) for value in values])
+                estimated = Variance(max(spread, LEAST_VARIANCE), len(values) - 1)
+                own.setdefault(variable, {})[place] = estimated
+    made: list[dict[str, float]] = [{} for _ in several]
+    bounds = sum(map(len, own.values()))
+    # How unlike cases are is known better from all variables than from the cases of one.
+    beyond = beyond_chance([*of.values()] for of in own.values())
+    for variable, estimates in own.items():
+        # Cases of a session share its hour: together they count as all of them but one.
+        freedom = [one.freedom for one in estimates.values()]
+        shared = in_common([*estimates.values()], sum(freedom) - max(freedom), beyond)
+        for place, estimated in estimates.items():
+            sessions = len(several[place][variable])
+            around_median = 1 + MEDIAN_TO_MEAN / sessions
+            spread = moderated(estimated, shared)
+            made[place][variable] = spread.half_width(risk / bounds, around_median)
+    return made
 
 
 def tightened(derived: Reference, standing: Reference) -> tuple[Reference, str]:
@@ -198,7 +261,8 @@ def derived(
     for several in results:
         for key, result in several.items():
             cases.setdefault(key, result)
-    made = []
+    made: list[DerivedCase | None] = []
+    fit: list[_Fit] = []
     for key, first in cases.items():
         case, check = first.case, first.name.split()[0]
         here = [several.get(key) for several in results]
@@ -221,29 +285,48 @@ def derived(
                     f"{references.path}: {check}, {case}, {variable}: the unit is {unit!r}, and"
                     f" the check reports {_unit(variable)!r}"
                 )
-        values, left = _values([result.measured for result in here], per_size=per_size)
-        made.append(_made(check, case, standing, values, left, settings, allow_looser))
-    return made
+        measured = [result.measured for result in here]
+        values, left = _values(measured, per_size=per_size)
+        launches = min(len(one.get("launches", ())) for one in measured)
+        fit.append(_Fit(check, case, standing, values, left, launches))
+        made.append(None)
+    widths = half_widths([one.values for one in fit], settings.risk)
+    of_fit = iter(
+        _made(one, width, settings, allow_looser) for one, width in zip(fit, widths, strict=True)
+    )
+    return [next(of_fit) if one is None else one for one in made]
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """A case that makes references: what stands for it, and its variables' values by session.
+
+    ``left``: variables that not all sessions define, with why; ``launches``: the fewest of one.
+    """
+
+    check: str
+    case: Case
+    standing: Mapping[str, Entry]
+    values: Mapping[str, Sequence[float]]
+    left: Mapping[str, str]
+    launches: int
 
 
 def _made(
-    check: str,
-    case: Case,
-    standing: Mapping[str, Entry],
-    values: Mapping[str, Sequence[float]],
-    left: Mapping[str, str],
+    fit: _Fit,
+    widths: Mapping[str, float],
     settings: DerivingSettings,
     allow_looser: bool,
 ) -> DerivedCase:
-    """A case's entries from the sessions' values; ``left`` are the variables without some."""
-    entries, left, kept, outside = {}, dict(left), {}, False
-    for variable, several in values.items():
-        stands = standing.get(variable)
+    """A case's entries from the sessions' values; ``widths``: as ``half_widths`` has them."""
+    entries, left, kept, outside = {}, dict(fit.left), {}, False
+    for variable, several in fit.values.items():
+        stands = fit.standing.get(variable)
         if stands is not None and stands[0] == XFAIL:
             left[variable] = f"{XFAIL}, {stands[1]}"
             continue
         try:
-            derived = derive(several, variable, settings)
+            derived = derive(several, variable, widths.get(variable, math.inf), settings)
         except NetproofError as error:
             left[variable] = str(error)
             continue
@@ -257,7 +340,9 @@ def _made(
                 kept[variable] = text
         if derived.entry() != stands:
             entries[variable] = derived.entry()
-    return DerivedCase(check, case, entries, left=left, kept=kept, outside=outside)
+    return DerivedCase(
+        fit.check, fit.case, entries, left=left, kept=kept, outside=outside, launches=fit.launches
+    )
 
 
 def _insist_on_sessions(sessions: Sequence[Session]) -> None:
@@ -346,15 +431,19 @@ def _unit(variable: str) -> str:
 
 
 def _of_session(measured: Mapping[str, Any], *, per_size: bool) -> dict[str, float]:
+    """A session's variables of a case; not the twin's bandwidth, which is the machine's own."""
     landmarks, curve = measured["landmarks"], measured["curve"]
     values = {
         name: 100 * landmarks[name] if one.per_cent else landmarks[name]
         for name, one in LANDMARKS.items()
-        if landmarks.get(name) is not None
+        if name != TWIN_ITSELF and landmarks.get(name) is not None
     }
+    if "launches" in measured:
+        of_case = variables(Measured.from_json(measured))
+        values |= {name: of_case[name][0] for name in twin.VARIABLES if name in of_case}
     if per_size:
         values |= {
-            f"time_us_{size}": time
+            f"{TIME_AT}{size}": time
             for size, time in zip(curve["sizes"], curve["time_us"], strict=True)
         }
     return values
@@ -381,6 +470,14 @@ def system_of(sessions: Sequence[Session]) -> str:
 
 def _rounded(value: float) -> float:
     return round(value, VALUE_DIGITS - 1 - math.floor(math.log10(value)))
+
+
+def _have_logarithms(values: Sequence[float]) -> bool:
+    return all(0 < value < math.inf for value in values)
+
+
+def _outward(distance: float) -> float:
+    return math.ceil(round(distance * 1000, 6)) / 1000
 
 
 def _inward(distance: float) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 
 from netproof.benchmarks.registry import check_name
 from netproof.criteria import Finding, Level
-from netproof.measurement import interval, twin
+from netproof.measurement import asymptotic, interval, twin
 from netproof.measurement.case import Case
 from netproof.measurement.interval import Interval, Side
 from netproof.measurement.landmark_table import LANDMARKS, RATES
@@ -186,11 +186,30 @@ def _compared(
         CRITERION,
         level,
         where,
-        f"{name} is {value:.5g} {unit} ({spoken}), and the reference is {limit} {unit}{more}",
+        f"{name} is {value:.5g} {unit}{_of_sizes(measured, name)} ({spoken}), and the reference is"
+        f" {limit} {unit}{more}",
         value=value,
         bound=limit.low if value < limit.low or not math.isfinite(limit.high) else limit.high,
         interval=ends,
     )
+
+
+def _of_sizes(measured: Measured, name: str) -> str:
+    """Of which messages a variable is; empty where its name says so, and of what has no size."""
+    settings, sizes = LandmarkSettings(), measured.curve.sizes
+    variable = twin.VARIABLES.get(name, name)
+    of: Sequence[int] = ()
+    if variable == "latency_us":
+        of = [size for size in sizes if 1 <= size < settings.latency_below]
+    elif variable == "peak_mb_s" and measured.landmarks.peak_size is not None:
+        of = [measured.landmarks.peak_size]
+    elif name in twin.NAMES and measured.launches[0].twin is not None:
+        of = [size for size, _, _ in twin.top(measured.launches[0].twin)]
+    elif name in ASYMPTOTIC:
+        of = [sizes[place] for place in asymptotic.top(sizes, settings.asymptotic_top)]
+    if not of:
+        return ""
+    return f" at {of[0]} bytes" if len(of) == 1 else f" over messages of {of[0]} to {of[-1]} bytes"
 
 
 def twin_too_slow(measured: Measured) -> bool:

@@ -7,13 +7,14 @@ import json
 import subprocess
 from collections import Counter
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from ci.campaigns import attempting, keeping
 from ci.campaigns.errors import CannotRunError
 from ci.missed_faults import command, judging, making, records, table
-from ci.missed_faults.kinds import HEALTHY, KINDS
+from ci.missed_faults.kinds import DERIVING, HEALTHY, HEALTHY_DERIVED, KINDS, kind_of
 from ci.missed_faults.records import Campaign, Found, Judged, Result, Run, Settings
 from netproof.errors import NetproofError
 from netproof.site import site
@@ -21,6 +22,7 @@ from netproof.verdict.judged import NOT_IN_SESSION
 
 ROOT = Path(__file__).resolve().parents[2]
 RED = json.loads((ROOT / "tests" / "data" / "verdicts" / "red.json").read_text())
+HEALTHY_SESSION = ROOT / "tests" / "data" / "sessions" / "healthy.json"
 SETTINGS = Settings(3, 0.05, 0.05, 0.1, 60.0)
 FINDING = next(f for case in RED["cases"] for f in case["findings"] if f["level"] == "fail")
 
@@ -155,33 +157,47 @@ def test_what_is_no_verdict_is_not_judged(status, text):
 
 
 def test_order_and_environments_are_drawn_by_the_seed():
-    runs = records.planned(list(KINDS), 10, 10, 5)
-    assert runs == records.planned(list(KINDS), 10, 10, 5)
-    assert runs != records.planned(list(KINDS), 10, 10, 6)
-    assert Counter(run.kind for run in runs) == dict.fromkeys([*KINDS, HEALTHY], 10)
+    runs = records.planned(list(KINDS), 10, 10, 4, 5)
+    assert runs == records.planned(list(KINDS), 10, 10, 4, 5)
+    assert runs != records.planned(list(KINDS), 10, 10, 4, 6)
+    counted = dict.fromkeys([*KINDS, HEALTHY, HEALTHY_DERIVED], 10)
+    assert Counter(run.kind for run in runs) == {**counted, DERIVING: 4}
+    assert [run.kind for run in runs[:4]] == [DERIVING] * 4
     for run in runs:
+        kind = kind_of(run.kind)
+        if kind is not None and kind.derived:
+            assert run.environments == ("mpich",)
+            continue
         first, other = run.environments
         assert first != other
         assert run.kind == HEALTHY or first in KINDS[run.kind].environments
         assert other in ("mpich", "intelmpi")
 
 
+def test_what_no_fault_is_judged_by_is_not_measured():
+    derived = [name for name, kind in KINDS.items() if kind.derived]
+    others = [name for name in KINDS if name not in derived]
+    assert HEALTHY not in {run.kind for run in records.planned(derived, 1, 1, 3, 5)}
+    without = {run.kind for run in records.planned(others, 1, 1, 3, 5)}
+    assert not without & {DERIVING, HEALTHY_DERIVED}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if not kind.links])
 def test_one_library_of_the_site_has_the_fault(kind, tmp_path):
-    (tmp_path / "plain").mkdir()
     plain = {one["name"]: one for one in site.gather(ROOT / "site-config")["environments"]}
     for name in KINDS[kind].environments:
         folder = tmp_path / name
         folder.mkdir()
-        variables = making.site_settings(run_of(kind, name, "mpich"), folder, tmp_path / "lib.so")
+        library = tmp_path / "lib.so"
+        variables = making.site_settings(run_of(kind, name, "mpich"), folder, library, 12.5)
         altered = site.gather(Path(variables["RFM_CONFIG_PATH"]))["environments"]
         different = [one["name"] for one in altered if one != plain[one["name"]]]
         assert different == [name]
         (faulty,) = (one for one in altered if one["name"] == name)
         added = faulty["env_vars"][len(plain[name]["env_vars"]) :]
         assert added == [
-            list(one) for one in KINDS[kind].variables_in(name, str(tmp_path / "lib.so")).items()
+            list(one) for one in KINDS[kind].variables_in(name, str(library), 12.5).items()
         ]
         assert added
     assert making.site_settings(run_of(HEALTHY), tmp_path, tmp_path / "lib.so") == {}
@@ -190,11 +206,19 @@ def test_one_library_of_the_site_has_the_fault(kind, tmp_path):
 class NoTestbed:
     """Stands for the testbed, which these tests leave alone."""
 
+    planted: ClassVar[list] = []
+
     def __init__(self, log: Path) -> None:
-        pass
+        self.planted.clear()
 
     def up(self, topology: Path) -> None:
         pass
+
+    def plant(self, place: str, fault: dict) -> None:
+        self.planted.append((place, fault))
+
+    def lift(self) -> None:
+        self.planted.append("lifted")
 
     def begin_anew(self) -> None:
         pass
@@ -208,8 +232,9 @@ def fake(monkeypatch):
     """Runs without a testbed: ``fake["measure"]`` says what becomes of each."""
     made: dict = {"runs": [], "measure": lambda run: Judged(Found.NAMED, (), ("guideline",))}
 
-    def measure(run, settings, folder, library, lock):
+    def measure(run, settings, folder, library, lock, agreed):
         assert library.is_file()
+        made["agreed"] = agreed
         made["runs"].append(run.number)
         return made["measure"](run)
 
@@ -243,6 +268,70 @@ def test_a_run_that_broke_is_not_judged_and_made_again(fake, tmp_path):
     assert {one.judged.found for one in records.read(tmp_path)[1]} == {Found.NAMED}
 
 
+@pytest.mark.slow
+def test_links_are_slowed_during_the_run_and_judged_by_references_of_healthy_ones(
+    fake, tmp_path, monkeypatch
+):
+    runs = [Run(number, DERIVING, 11, ("mpich",)) for number in (1, 2, 3)]
+    keeping.begin(tmp_path, campaign(*runs, Run(4, "bandwidth-5", 11, ("mpich",))))
+
+    def measured(run):
+        if run.kind == DERIVING:
+            report = json.loads(HEALTHY_SESSION.read_text())
+            report["session_info"]["uuid"] = str(run.number)
+            (tmp_path / run.folder / "run-0.json").write_text(json.dumps(report))
+        else:
+            fake["during"] = list(NoTestbed.planted)
+        return Judged(Found.NAMED)
+
+    fake["measure"] = measured
+    making.go_on(tmp_path)
+    assert fake["during"] == [(f"gige-{number}", {"rate": 0.95}) for number in (1, 2, 3, 4)]
+    assert NoTestbed.planted[-1] == "lifted"
+    agreed = fake["agreed"]
+    assert agreed.references == tmp_path / "reference-values"
+    assert agreed.latency_us > 0
+    plain = (ROOT / "reference-values" / "testbed.yaml").read_text()
+    assert (agreed.references / "testbed.yaml").read_text() != plain
+
+
+@pytest.mark.slow
+def test_too_few_good_runs_make_no_references(fake, tmp_path):
+    runs = [Run(number, DERIVING, 11, ("mpich",)) for number in (1, 2, 3)]
+    keeping.begin(tmp_path, campaign(*runs, Run(4, "bandwidth-5", 11, ("mpich",))))
+    fake["measure"] = lambda run: Judged(Found.INCONCLUSIVE if run.number == 2 else Found.NAMED)
+    with pytest.raises(CannotRunError, match=r"2 runs are good enough .*it takes 3; begin"):
+        making.go_on(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "said", "found"),
+    [
+        ("bandwidth-5", "rate_64_kib_mb_s is 95.3 MB/s", Found.NAMED),
+        ("bandwidth-5", "twin_peak is 95.39 % at 131072 bytes", Found.NAMED),
+        ("bandwidth-5", "twin_share is 95 % over messages of 262144 to 524288 bytes", Found.NAMED),
+        ("bandwidth-5", "latency_us is 20.5 us over messages of 1 to 48 bytes", Found.OTHERWISE),
+        ("latency", "latency_us is 20.5 us over messages of 1 to 48 bytes", Found.NAMED),
+        ("latency", "twin_latency is 457.21 % over messages of 4 to 48 bytes", Found.NAMED),
+        ("latency", "peak_mb_s is 111.15 MB/s at 131072 bytes", Found.OTHERWISE),
+        ("latency", "latency_us is 20.5 us", Found.OTHERWISE),
+    ],
+)
+def test_a_missed_reference_names_sizes_in_words_or_by_its_name(kind, said, found):
+    made = document(("mpich", "netpipe", "mpi", 64))
+    case = next(one for one in made["cases"] if one["function"] == "mpi")
+    why = f"{said} (95% interval 18 to 22 over 6 launches), and the reference is 40 to 512"
+    unsized = {"criterion": "reference", "size_bytes": None, "sizes_bytes": None, "why": why}
+    case["findings"] = [{**case["findings"][0], **unsized}]
+    assert judged(run_of(kind, "mpich"), made).found is found
+
+
+def test_what_is_inconclusive_makes_no_references_and_fails_nothing():
+    made = document(("mpich", "netpipe", "mpi", 64), level="inconclusive")
+    assert judged(run_of(DERIVING, "mpich"), made).found is Found.INCONCLUSIVE
+    assert judged(run_of(HEALTHY_DERIVED, "mpich"), made).found is Found.NAMED
+
+
 def test_a_library_that_cannot_be_compiled_ends_it(tmp_path, monkeypatch):
     source = tmp_path / "slow_mpi.c"
     source.write_text("int broken(")
@@ -273,14 +362,14 @@ def test_the_table_tells_what_was_named_by_what_and_which_aim_is_missed():
     assert "| Alltoall 4 times slower from 32 to 64 KiB | 10 | 8 | 0 | 1 | 1 | 0 | 0 |" in text
     assert "| guideline 8 |" in text
     assert "- MISSED: Alltoall 4 times slower from 32 to 64 KiB: 8 of 10 named." in text
-    assert "- MISSED: 1 of 10 healthy runs fail something." in text
+    assert "- MISSED: healthy: 1 of 10 runs fail something." in text
     assert "- MISSED: IMB 3 times slower: 0 of the 10 runs that it takes." in text
     assert "**inconclusive**: at 65536 bytes" in text
     assert "load average 0.5 to 1.5" in text
 
 
 def test_aims_are_met_by_ten_runs_of_each_of_which_nine_name_it():
-    made = results(HEALTHY, *[Found.NAMED] * 10)
+    made = results(HEALTHY, *[Found.NAMED] * 10) + results(HEALTHY_DERIVED, *[Found.NAMED] * 10)
     for kind in KINDS:
         made += results(kind, *[Found.NAMED] * 9, Found.MISSED)
     begun = campaign(*(one.run for one in made))

@@ -19,6 +19,14 @@ def derive(
     allow_looser: Annotated[
         bool, typer.Option("--allow-looser", help="Let bounds that stand get wider.")
     ] = False,
+    risk: Annotated[
+        float | None,
+        typer.Option(
+            "--risk",
+            help="Share of sessions of an unchanged network that may cross any of the derived"
+            " bounds, 0.05 by default.",
+        ),
+    ] = None,
     floor: Annotated[
         float | None,
         typer.Option("--floor", help="Least tolerance, 0.1 by default; an octave for sizes."),
@@ -42,6 +50,7 @@ def derive(
             system=system,
             write_file=write,
             allow_looser=allow_looser,
+            risk=risk,
             floor=floor,
             spread_limit=spread_limit,
             per_size=per_size,

@@ -3,70 +3,128 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shutil
 import types
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml  # what ReFrame reads references with
 from reframe.core.pipeline import RegressionTestDict, RegressionTestPlugin
+from scipy.stats import binomtest
 from typer.testing import CliRunner
 
 from netproof.commands.cli import app
 from netproof.errors import NetproofError
-from netproof.verdict.deriving import DerivingSettings, Reference, derive, tightened
+from netproof.verdict.deriving import (
+    DerivingSettings,
+    Reference,
+    derive,
+    half_widths,
+    tightened,
+)
 
 ROOT = Path(__file__).resolve().parents[3]
 RECORDED = [ROOT / "tests" / "data" / "sessions" / f"repeated-{n}.json" for n in (1, 2, 3)]
 PINGPONG = "ImbPingPong"
+SIMULATED = 300
+
+
+NARROW = 0.01
+"""A half width, in logarithms, that is below every floor."""
 
 
 class TestDerive:
     def test_the_value_is_the_median_with_bounds_to_both_sides(self):
-        assert derive([100, 101, 102], "peak_mb_s") == Reference(101, -0.1, 0.1, "MB/s")
+        assert derive([100, 101, 102], "peak_mb_s", NARROW) == Reference(101, -0.1, 0.1, "MB/s")
 
-    def test_a_spread_makes_them_wider_than_the_floor(self):
-        made = derive([95, 100, 105], "latency_us")
-        assert made == Reference(100, -0.297, 0.297, "us")
-        assert made.upper == pytest.approx(4 * 1.4826 * 5 / 100, abs=0.001)
+    def test_a_width_beyond_the_floor_makes_them_as_wide_in_logarithms(self):
+        made = derive([95, 100, 105], "latency_us", math.log(1.25))
+        assert made == Reference(100, -0.2, 0.25, "us")
 
     def test_a_size_has_an_octave_to_each_side_and_is_whole(self):
-        made = derive([65536, 65536, 65536, 65537], "peak_size")
+        made = derive([65536, 65536, 65536, 65537], "peak_size", NARROW)
         assert made == Reference(65536, -0.5, 1.0, "B")
         assert isinstance(made.value, int)
 
     def test_a_spread_above_the_limit_makes_none(self):
         with pytest.raises(NetproofError, match=r"spread by 14\.8 % \(90, 100, 110 us\).* 10 %"):
-            derive([90, 100, 110], "latency_us")
-        assert derive([90, 100, 110], "latency_us", DerivingSettings(spread_limit=0.2))
+            derive([90, 100, 110], "latency_us", NARROW)
+        assert derive([90, 100, 110], "latency_us", NARROW, DerivingSettings(spread_limit=0.2))
 
     def test_bounds_that_a_session_they_come_from_would_fail_are_none(self):
         with pytest.raises(NetproofError, match=r"bounds of 90 to 110 us, and 70 lies outside"):
-            derive([100, 100, 70], "latency_us")
+            derive([100, 100, 70], "latency_us", NARROW)
 
     def test_one_session_in_ten_may_lie_outside(self):
-        assert derive([100] * 9 + [70], "latency_us").value == 100
+        assert derive([100] * 9 + [70], "latency_us", NARROW).value == 100
 
-    @pytest.mark.parametrize("values", [[0, 0, 0], [-1, -1, -1], [float("inf")] * 3])
+    @pytest.mark.parametrize("values", [[0, 0, 0], [-1, -1, -1], [float("inf")] * 3, [1, 0, 1]])
     def test_what_takes_no_relative_bounds_makes_none(self, values):
-        with pytest.raises(NetproofError, match="takes no relative bounds"):
-            derive(values, "latency_us")
+        with pytest.raises(NetproofError, match="take no relative bounds"):
+            derive(values, "latency_us", NARROW)
 
     def test_no_share_of_the_line_rate_above_102_per_cent_passes(self):
-        made = derive([97.0, 97.5, 98.0], "line_rate_share")
+        made = derive([97.0, 97.5, 98.0], "line_rate_share", NARROW)
         assert made.bounds()[1] <= 102
         assert made.bounds()[1] == pytest.approx(102, abs=0.02)
         with pytest.raises(NetproofError, match="103 % of the line rate is an error"):
-            derive([103, 103, 103], "line_rate_share")
+            derive([103, 103, 103], "line_rate_share", NARROW)
 
     def test_the_time_at_a_size_is_in_microseconds(self):
-        assert derive([5, 5, 5], "time_us_1024").unit == "us"
+        assert derive([5, 5, 5], "time_us_1024", NARROW).unit == "us"
 
-    @pytest.mark.parametrize("settings", [{"floor": 0}, {"floor": 1}, {"spread_limit": 0.25}])
+    @pytest.mark.parametrize(
+        "settings", [{"floor": 0}, {"floor": 1}, {"spread_limit": 1}, {"risk": 0}, {"risk": 1}]
+    )
     def test_settings_that_make_no_bounds_are_refused(self, settings):
         with pytest.raises(NetproofError, match="makes no bounds"):
             DerivingSettings(**settings)
+
+
+class TestHalfWidths:
+    def test_of_one_variable_it_is_students_prediction_around_a_median(self):
+        values = [95.0, 100.0, 105.0]
+        (made,) = half_widths([{"latency_us": values}], 0.05)
+        spread = np.std(np.log(values), ddof=1)
+        # Student's quantile of two degrees of freedom.
+        assert made["latency_us"] == pytest.approx(
+            4.3027 * spread * math.sqrt(1 + math.pi / 2 / 3), rel=1e-4
+        )
+
+    def test_more_bounds_are_wider_each(self):
+        one = {"latency_us": [95.0, 100.0, 105.0]}
+        (alone,) = half_widths([one], 0.05)
+        first, _ = half_widths([one, {"peak_mb_s": [99.0, 100.0, 101.0]}], 0.05)
+        assert first["latency_us"] > 1.3 * alone["latency_us"]
+
+    def test_a_value_without_a_logarithm_has_none(self):
+        assert half_widths([{"latency_us": [0.0, 1.0, 1.0]}], 0.05) == [{}]
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("sessions", [3, 5, 10])
+    def test_an_unchanged_network_crosses_any_of_all_bounds_in_one_of_twenty_sessions(
+        self, sessions
+    ):
+        random = np.random.default_rng(20)
+        crossed = 0
+        for _ in range(SIMULATED):
+            spreads = 0.01 * np.exp(0.5 * random.standard_normal((12, 8)))
+            values = np.exp(spreads[..., None] * random.standard_normal((12, 8, sessions + 1)))
+            before = [
+                {f"rate_{place}": of.tolist() for place, of in enumerate(case)}
+                for case in values[..., :-1]
+            ]
+            widths = half_widths(before, 0.05)
+            crossed += any(
+                abs(math.log(values[case, place, -1] / np.median(of))) > widths[case][name]
+                for case, several in enumerate(before)
+                for place, (name, of) in enumerate(several.items())
+            )
+        assert binomtest(crossed, SIMULATED, 0.05, alternative="greater").pvalue > 0.01
+        assert crossed > 0
 
 
 class TestTightened:
@@ -158,7 +216,7 @@ class TestCommand:
         status, out, err = baseline(*RECORDED)
         assert status == 0
         assert out.startswith("--- testbed.yaml\n+++ testbed.yaml\n@@ ")
-        assert "+        latency_us: [6.195, -0.1, 0.1, us]\n" in out
+        assert "+        peak_mb_s: [115.13, -0.229, 0.297, MB/s]\n" in out
         assert not [line for line in out.splitlines() if re.match(r"-(?!--)", line)]
         assert "nothing is written; --write changes testbed.yaml" in err
         assert (here / "testbed.yaml").read_bytes() == before
@@ -173,10 +231,11 @@ class TestCommand:
         status, _, err = baseline(*RECORDED, "--write")
         assert status == 0
         assert "testbed.yaml is written" in err
+        assert "10 cases have fewer than 3 launches in a session" in err
         now = found(file)
-        assert now["latency_us"] == [6.195, -0.1, 0.1, "us"]
+        assert now["peak_mb_s"] == [115.13, -0.229, 0.297, "MB/s"]
         assert now["peak_size"] == [131072, -0.5, 1.0, "B"]
-        assert now["line_rate_share"] == [96.488, -0.112, 0.0571, "%"]
+        assert now["line_rate_share"] == [0, None, None, "%"]
         assert {place: found(file, *place) for place in before} == before
         assert found(file, check="NetpipeTcp")["peak_mb_s"] == [114.13, -0.1, 0.1, "MB/s"]
 
@@ -197,14 +256,15 @@ class TestCommand:
         )
         entries = found(here / "testbed.yaml", check="NetpipeTcp")
         assert entries["latency_us"] == [0, None, None, "us"]
-        baseline(*RECORDED, "--write", "--spread-limit", "0.24")
+        _, _, err = baseline(*RECORDED, "--write", "--spread-limit", "0.24")
         entries = found(here / "testbed.yaml", check="NetpipeTcp")
-        assert entries["latency_us"] == [30.55, -0.942, 0.942, "us"]
+        assert entries["latency_us"] == [0, None, None, "us"]
+        assert "spread like this (30.55, 37.11, 25.7 us) would allow" in err
 
     @pytest.mark.slow
     def test_a_floor_is_the_least_tolerance(self, here):
         baseline(*RECORDED, "--write", "--floor", "0.3")
-        assert found(here / "testbed.yaml")["latency_us"] == [6.195, -0.3, 0.3, "us"]
+        assert found(here / "testbed.yaml")["peak_mb_s"] == [115.13, -0.3, 0.3, "MB/s"]
 
     @pytest.mark.slow
     def test_the_time_at_each_size_only_if_asked_for(self, here):
@@ -220,7 +280,7 @@ class TestCommand:
         file = here / "testbed.yaml"
         text = file.read_text()
         own = "  testbed:gige:\n    mpich:\n      2:\n        <<: *landmarks\n"
-        own += "        latency_us: [6, null, 1.0, us]   # ticket 12\n"
+        own += "        peak_mb_s: [110, -0.9, null, MB/s]   # ticket 12\n"
         file.write_text(
             text.replace(
                 "ImbPingPong:\n  $index: [$partition, $environ, ranks]\n",
@@ -228,8 +288,8 @@ class TestCommand:
             )
         )
         _, out, _ = baseline(*RECORDED)
-        assert "-        latency_us: [6, null, 1.0, us]   # ticket 12\n" in out
-        assert "+        latency_us: [6.195, -0.1, 0.1, us]   # ticket 12\n" in out
+        assert "-        peak_mb_s: [110, -0.9, null, MB/s]   # ticket 12\n" in out
+        assert "+        peak_mb_s: [115.13, -0.229, 0.297, MB/s]   # ticket 12\n" in out
 
 
 class TestBoundsThatStand:
@@ -242,7 +302,7 @@ class TestBoundsThatStand:
             text = file.read_text()
             old = f"{PINGPONG}:\n  $index: [$partition, $environ, ranks]\n  'testbed:.*': "
             assert old in text
-            own = f"{{'.*': {{2: {{<<: *landmarks, latency_us: {entry}}}}}}}\n  other:.*: "
+            own = f"{{'.*': {{2: {{<<: *landmarks, peak_mb_s: {entry}}}}}}}\n  other:.*: "
             file.write_text(text.replace(old, old + own))
             return file
 
@@ -250,48 +310,53 @@ class TestBoundsThatStand:
 
     @pytest.mark.slow
     def test_a_tighter_one_is_kept_and_said(self, standing):
-        file = standing("[6.2, null, 0.05, us]")
+        file = standing("[115, -0.05, null, MB/s]")
         status, _, err = baseline(*RECORDED, "--write", "--system", "testbed:gige")
         assert status == 0
-        assert "latency_us: at most 6.51 us stands, tighter than the sessions' 5.5755 to" in err
-        value, lower, upper, _ = found(file)["latency_us"]
-        assert (value, lower) == (6.195, -0.1)
-        assert 6.5 < value * (1 + upper) <= 6.51
+        assert "peak_mb_s: at least 109.25 MB/s stands, tighter than the sessions'" in err
+        value, lower, upper, _ = found(file)["peak_mb_s"]
+        assert value == 115.13
+        assert 109.25 <= value * (1 + lower) < 109.26
+        assert upper > 0.1
 
     def test_it_gets_looser_only_if_allowed(self, standing):
-        file = standing("[6.2, null, 0.05, us]")
+        file = standing("[115, -0.05, null, MB/s]")
         baseline(*RECORDED, "--write", "--system", "testbed:gige", "--allow-looser")
-        assert found(file)["latency_us"] == [6.195, -0.1, 0.1, "us"]
+        value, lower, _, _ = found(file)["peak_mb_s"]
+        assert value == 115.13
+        assert lower < -0.1
 
     def test_a_median_outside_leaves_it_and_ends_with_2(self, standing):
-        file = standing("[5, null, 0.05, us]")
+        file = standing("[200, -0.05, null, MB/s]")
         status, _, err = baseline(*RECORDED, "--write", "--system", "testbed:gige")
         assert status == 2
         assert (
-            "latency_us: left as it is: the sessions' median 6.195 us lies outside what stands,"
-            " -inf to 5.25 us" in err
+            "peak_mb_s: left as it is: the sessions' median 115.13 MB/s lies outside what stands,"
+            " 190 to inf MB/s" in err
         )
-        assert found(file)["latency_us"] == [5, None, 0.05, "us"]
-        assert found(file)["peak_mb_s"] == [115.13, -0.1, 0.1, "MB/s"]
+        assert found(file)["peak_mb_s"] == [200, -0.05, None, "MB/s"]
+        assert found(file)["peak_size"] == [131072, -0.5, 1.0, "B"]
 
     def test_a_median_outside_is_taken_if_looser_is_allowed(self, standing):
-        file = standing("[5, null, 0.05, us]")
+        file = standing("[200, -0.05, null, MB/s]")
         assert baseline(*RECORDED, "--write", "--system", "testbed:gige", "--allow-looser")[0] == 0
-        assert found(file)["latency_us"] == [6.195, -0.1, 0.1, "us"]
+        value, lower, _, _ = found(file)["peak_mb_s"]
+        assert value == 115.13
+        assert lower < -0.1
 
     def test_an_expected_failure_stays_whatever_is_allowed(self, standing):
-        file = standing("[$xfail, ticket 4711, [5, null, 0.05, us]]")
+        file = standing("[$xfail, ticket 4711, [200, -0.05, null, MB/s]]")
         arguments = ("--write", "--system", "testbed:gige", "--allow-looser")
         status, _, err = baseline(*RECORDED, *arguments)
         assert status == 0
-        assert "latency_us: left as it is: $xfail, ticket 4711" in err
-        assert found(file)["latency_us"] == ["$xfail", "ticket 4711", [5, None, 0.05, "us"]]
+        assert "peak_mb_s: left as it is: $xfail, ticket 4711" in err
+        assert found(file)["peak_mb_s"] == ["$xfail", "ticket 4711", [200, -0.05, None, "MB/s"]]
 
     def test_another_unit_is_an_error(self, standing):
-        standing("[5, null, 0.05, ms]")
+        standing("[115, -0.05, null, ms]")
         status, out, err = baseline(*RECORDED, "--write")
         assert (status, out) == (2, "")
-        assert "the unit is 'ms', and the check reports 'us'" in err
+        assert "the unit is 'ms', and the check reports 'MB/s'" in err
 
 
 class TestCasesThatMakeNone:
@@ -307,8 +372,8 @@ class TestCasesThatMakeNone:
             "testbed:gige mpich IMB PingPong 2 ranks: no references: fail in performance in"
             " run-2.json" in err
         )
-        assert found(here / "testbed.yaml")["latency_us"] == [0, None, None, "us"]
-        assert found(here / "testbed.yaml", "fast-ethernet")["latency_us"][0] == 6.01
+        assert found(here / "testbed.yaml")["peak_mb_s"] == [0, None, None, "MB/s"]
+        assert found(here / "testbed.yaml", "fast-ethernet")["peak_mb_s"][0] == 11.645
 
     def test_a_case_that_one_session_does_not_have(self, here):
         def lose(number, testcases):
@@ -317,7 +382,7 @@ class TestCasesThatMakeNone:
 
         _, out, err = baseline(*changed(here, lose))
         assert "IMB PingPong 2 ranks: no references: run-3.json does not have it" in err
-        assert "6.195" not in out
+        assert "115.13" not in out
         assert "10 cases, 1 of them without references" in err
 
     @pytest.mark.slow
@@ -395,4 +460,4 @@ class TestWhatCannotBeDerived:
 
     def test_settings_that_make_no_bounds(self, here):
         assert "a floor of 2 makes no bounds" in self.refused(*RECORDED, "--floor", 2)
-        assert "a spread limit of 0.5 makes" in self.refused(*RECORDED, "--spread-limit", 0.5)
+        assert "a spread limit of 1 makes" in self.refused(*RECORDED, "--spread-limit", 1)

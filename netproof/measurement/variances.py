@@ -1,0 +1,82 @@
+"""Variances of few values each, which inform each other.
+
+A variance of three or five values is so uncertain that an interval by it alone is wide, or far too
+narrow. Smyth, "Linear models and empirical Bayes methods for assessing differential expression",
+Stat. Appl. Genet. Mol. Biol. 3 (2004), section 6.2: how much the variances of all scatter beyond
+chance says how much is to be taken of what they have in common.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from scipy.optimize import brentq
+from scipy.special import digamma, polygamma, stdtrit
+
+
+@dataclass(frozen=True)
+class Variance:
+    """An estimate of a variance, and with how many degrees of freedom it counts."""
+
+    variance: float
+    freedom: float
+
+    def half_width(self, error: float, per_variance: float) -> float:
+        """Half of Student's interval that errs with a probability of ``error``, both ends together.
+
+        ``per_variance``: the variance of what the interval is of, over this one.
+        """
+        quantile = float(stdtrit(self.freedom, 1 - error / 2))
+        return quantile * math.sqrt(self.variance * per_variance)
+
+
+def in_common(own: Sequence[Variance], most: float, beyond: float | None = None) -> Variance:
+    """What variances, each above 0, have in common; it counts as ``most`` degrees at most.
+
+    ``beyond``: how far their logarithms scatter beyond chance, a variance, where it is known better
+    than from these alone.
+    """
+    middle = fmean(map(_logarithm, own))
+    if not most:
+        return Variance(math.exp(middle), 0.0)
+    if beyond is None:
+        beyond = beyond_chance([own])
+    freedom = float(most)
+    if beyond > float(polygamma(1, most / 2)):
+        freedom = 2 * brentq(lambda half: float(polygamma(1, half)) - beyond, 1e-6, most / 2)
+    half = freedom / 2
+    return Variance(math.exp(middle + float(digamma(half)) - math.log(half)), freedom)
+
+
+def beyond_chance(groups: Iterable[Sequence[Variance]]) -> float:
+    """How far logarithms of variances scatter within their groups beyond chance, a variance.
+
+    Below 0 where they scatter less than chance has it, or no group has two.
+    """
+    squares, by_chance, freedom = 0.0, 0.0, 0
+    for group in groups:
+        if len(group) < 2:
+            continue
+        found = [_logarithm(one) for one in group]
+        middle = fmean(found)
+        squares += sum((one - middle) ** 2 for one in found)
+        freedom += len(group) - 1
+        chance = fmean(float(polygamma(1, one.freedom / 2)) for one in group)
+        by_chance += (len(group) - 1) * chance
+    return (squares - by_chance) / freedom if freedom else -math.inf
+
+
+def _logarithm(one: Variance) -> float:
+    """Of the variance, without what so few degrees of freedom take from it on average."""
+    half = one.freedom / 2
+    return math.log(one.variance) - float(digamma(half)) + math.log(half)
+
+
+def moderated(own: Variance, shared: Variance) -> Variance:
+    """The variance of one of them, drawn to what all have in common."""
+    freedom = own.freedom + shared.freedom
+    together = own.freedom * own.variance + shared.freedom * shared.variance
+    return Variance(together / freedom, freedom)
