@@ -240,6 +240,25 @@ def test_a_bound_on_a_share_of_a_twin_that_is_not_there_is_a_failure(unlike_a_li
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("latency_us", "us over messages of 1 to 48 bytes ("),
+        ("peak_mb_s", "MB/s at {peak} bytes ("),
+        ("rate_64_kib_mb_s", "MB/s ("),
+        ("asymptotic_mb_s", "MB/s over messages of {eighth} to {last} bytes ("),
+        ("twin_share", "% over messages of {half} to {last} bytes ("),
+        ("twin_peak", "% at {peak} bytes ("),
+    ],
+)
+def test_a_sentence_tells_of_which_sizes_a_value_is(with_whole_twin, name, said):
+    last = with_whole_twin.curve.sizes[-1]
+    sizes = {"peak": with_whole_twin.landmarks.peak_size, "last": last}
+    sizes |= {"half": last // 2, "eighth": last // 8}
+    found = limits.judge(with_whole_twin, {name: Limits(0, 1)}, "it")[name]
+    assert said.format(**sizes) in found.why
+
+
 def test_nobody_can_ask_for_the_share_of_a_path_that_has_no_link(unlike_a_line):
     inside = dataclasses.replace(unlike_a_line, line_rate_mb_s=None)
     assert not_defined({"line_rate_share": (100, None, 0.02, "%")}, inside) == ""
