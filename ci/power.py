@@ -12,184 +12,35 @@ import dataclasses
 import random
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from netproof.benchmarks import registry
+from ci.planted_changes import FACTORS, Plant, growing, plants
 from netproof.criteria import Level
+from netproof.criteria.registry import BY_FINDING
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.present import tables
 from netproof.session import session as sessions
 from netproof.session.measured import Measured
+from netproof.session.reference_findings import CRITERION as REFERENCE
 from netproof.session.session import CheckResult, Session
 from netproof.site.matrix import Matrix
 from netproof.verdict import anew, deriving, judging, power
 from netproof.verdict.judged import Judged, Verdict
-from netproof.verdict.power import SURE, Change, Changed
+from netproof.verdict.power import SURE, Change
 from netproof.verdict.references import ReferenceFile
 from netproof.verdict.verdict import judge
-
-KIB = 1024
 
 SHARES = (0.5, 1.0, 1.5)
 """Of the stated change, how much of it is planted."""
 
-LESS_BANDWIDTH = (0.05, 0.1, 0.2)
-"""Shares of the bandwidth that are taken away, against references with half of it as tolerance."""
-
 FOUND_OF_TEN = 0.9
 """Aim: the share of the sessions in which a planted change has to be found."""
-
-
-@dataclass(frozen=True)
-class Plant:
-    """A change: which cases have it, and what it makes of the curves of a case's launches.
-
-    ``floor``: it is judged by references that the other sessions make, whose least tolerance that
-    is; None: by the references as they stand.
-    """
-
-    name: str
-    concerns: Callable[[Case], bool]
-    changing: Callable[[Measured], Changed]
-    floor: float | None = None
-
-    def into(self, measured: Measured) -> Measured:
-        """What is measured of a case that has it."""
-        changed = self.changing(measured)
-        launches = [dataclasses.replace(one, curve=changed(one.curve)) for one in measured.launches]
-        return measured.with_launches(launches)
-
-
-def longer(times: Callable[[int], float]) -> Callable[[Measured], Changed]:
-    """The messages of each size take so many times as long."""
-    return lambda measured: (
-        lambda curve: power.with_times(
-            curve,
-            [time * times(size) for size, time in zip(curve.sizes, curve.time_us, strict=True)],
-        )
-    )
-
-
-def less_bandwidth(share: float) -> Callable[[Measured], Changed]:
-    """The largest messages carry that share less, since each byte takes longer.
-
-    What carries no bytes, as Barrier, stays as it is.
-    """
-
-    def changing(measured: Measured) -> Changed:
-        if not any(measured.curve.sizes):
-            return lambda curve: curve
-        return power.slower_by_the_byte(measured)(1 / (1 - share))
-
-    return changing
-
-
-def asking_above(size: int) -> Callable[[Measured], Changed]:
-    """Longer messages are announced before they are sent, which takes two latencies more."""
-
-    def changing(measured: Measured) -> Changed:
-        more = 2 * (measured.landmarks.latency_us or 0.0)
-        return lambda curve: power.with_times(
-            curve,
-            [
-                time + (more if one > size else 0.0)
-                for one, time in zip(curve.sizes, curve.time_us, strict=True)
-            ],
-        )
-
-    return changing
-
-
-def _imb(case: Case) -> bool:
-    return case.benchmark == "imb"
-
-
-def _over(protocol: str) -> Callable[[Case], bool]:
-    def concerns(case: Case) -> bool:
-        return (case.benchmark, case.function, case.path) == ("netpipe", protocol, "between")
-
-    return concerns
-
-
-def _in_turns(case: Case) -> bool:
-    return _between(case) and registry.function_of(case).ping_pong
-
-
-def _at(size: int, times: float) -> Callable[[int], float]:
-    return lambda other: times if other == size else 1.0
-
-
-def _everywhere(times: float) -> Callable[[int], float]:
-    return lambda size: times
-
-
-def _below(limit: int, times: float) -> Callable[[int], float]:
-    return lambda size: times if size < limit else 1.0
-
-
-def _between(case: Case) -> bool:
-    return case.path == "between"
-
-
-def plants(matrix: Matrix) -> tuple[Plant, ...]:
-    """The changes of the table, for the configurations of a matrix.
-
-    Where one MPI library has it, that is the last whose collectives were measured.
-    """
-    baseline = matrix.baseline
-    environments = [case.environment for case in matrix.cases if _imb(case)]
-    last = environments[-1] if environments else ""
-
-    def of_baseline(case: Case) -> bool:
-        here = (case.partition, case.environment)
-        return baseline is not None and here == (baseline.partition, baseline.environment)
-
-    return (
-        Plant(
-            "IMB of the score baseline 3 times slower",
-            lambda case: _imb(case) and of_baseline(case),
-            longer(_everywhere(3)),
-        ),
-        Plant(
-            "every latency below 1 KiB 5 times longer",
-            _between,
-            longer(_below(KIB, 5)),
-        ),
-        Plant(
-            "Alltoall 4 times slower from 32 to 64 KiB, one MPI",
-            lambda case: _imb(case) and case.function == "Alltoall" and case.environment == last,
-            longer(lambda size: 4.0 if 32 * KIB <= size <= 64 * KIB else 1.0),
-        ),
-        Plant("NetPIPE over MPI 20 times slower at 2 KiB", _over("mpi"), longer(_at(2 * KIB, 20))),
-        Plant("NetPIPE over MPI 6 times slower at 16 KiB", _over("mpi"), longer(_at(16 * KIB, 6))),
-        Plant("every latency below 1 KiB doubled", _between, longer(_below(KIB, 2))),
-        Plant(
-            "an eager limit of 64 bytes, one MPI",
-            lambda case: case.environment == last and _in_turns(case),
-            asking_above(64),
-        ),
-        *(
-            Plant(
-                f"{share:.0%} less bandwidth between nodes",
-                _between,
-                less_bandwidth(share),
-                floor=share / 2,
-            )
-            for share in LESS_BANDWIDTH
-        ),
-        Plant(
-            "every latency below 1 KiB doubled",
-            _between,
-            longer(_below(KIB, 2)),
-            floor=0.5,
-        ),
-    )
 
 
 @dataclass(frozen=True)
@@ -340,6 +191,29 @@ def _found(plant: Plant, recorded: Sequence[Recorded]) -> Found:
     return Found(found, undecided, flags, cases, by)
 
 
+def print_growing(recorded: Sequence[Recorded], out: Console) -> None:
+    """From which size on growing changes are found, and which criteria find none of them."""
+    against: Counter[str] = Counter()
+    rows = []
+    for name, several in growing(recorded[0].matrix).items():
+        cells = []
+        for plant in several:
+            found = _found(plant, recorded)
+            against += found.by
+            most = found.by.most_common(1)
+            by = f" ({most[0][0]})" if found.sessions and most else ""
+            asks = f", {found.undecided} inconclusive" if found.undecided else ""
+            cells.append(f"{found.sessions}{asks}{by}" if found.cases else "-")
+        rows.append((name, *cells))
+    times = [f"{factor:g} times" for factor in FACTORS]
+    _print_markdown((f"slower, red of {len(recorded)}", *times), rows, out)
+    none = [name for name in (*BY_FINDING, REFERENCE) if not against[name]]
+    found = ", ".join(f"{name} {count}" for name, count in against.most_common())
+    out.print(f"Cases that each criterion was against: {found or 'none'}.", soft_wrap=True)
+    out.print(f"Against none of them: {', '.join(none) or 'no criterion'}.", soft_wrap=True)
+    out.print()
+
+
 def print_false(recorded: Sequence[Recorded], out: Console) -> None:
     """What is red or inconclusive with nothing planted."""
     levels: dict[str, Counter[str]] = defaultdict(Counter)
@@ -391,7 +265,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print the tables; 0 where the aims are met, 1 where one is missed, 2 where nothing can be."""
     parser = argparse.ArgumentParser(prog="ci/power", description=__doc__)
     parser.add_argument("reports", nargs="+", type=Path, metavar="REPORT")
-    parser.add_argument("--only", choices=("planted", "stated"), help="one of the tables")
+    parser.add_argument(
+        "--only", choices=("planted", "growing", "stated"), help="one of the tables"
+    )
     parser.add_argument("--system", help="SYSTEM or SYSTEM:PARTITION, as for netproof verdict")
     parser.add_argument("--tries", type=int, default=200, metavar="N", help="stated changes tried")
     parser.add_argument("--seed", type=int, help="of what is drawn; drawn by default")
@@ -402,10 +278,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         recorded = [_read(path, asked.system) for path in asked.reports]
         out.print(f"{len(recorded)} sessions, seed {seed}\n")
         enough = True
-        if asked.only != "stated":
+        if asked.only in (None, "planted"):
             print_false(recorded, out)
             enough = print_planted(recorded, out)
-        if asked.only != "planted" and len(recorded) > 1:
+        if asked.only in (None, "growing"):
+            print_growing(recorded, out)
+        if asked.only in (None, "stated") and len(recorded) > 1:
             print_stated(recorded, asked.tries, random.Random(seed), out)
     except NetproofError as error:
         tables.say(tables.console(stderr=True), f"ci/power: {error}", "red")
