@@ -67,4 +67,7 @@ def test_a_study_is_measured_and_its_sweeps_are_or_say_why_not(tmp_path, monkeyp
     assert "ImbPingPong" in pattern
     why = {}
     assert study._swept(literature.load("gige-mpi-tests"), "testbed:gige", None, why) == []
-    assert why == {"coalescing": "interrupt coalescing: say with which environment: --environment"}
+    assert why == {
+        "coalescing": "interrupt coalescing: say with which environment: --environment",
+        "rails": "rails: say with which environment: --environment",
+    }
