@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 
 from netproof.measurement.curve import Curve
@@ -52,6 +53,51 @@ def eager_limit(curve: Curve, settings: LandmarkSettings = SETTINGS) -> EagerLim
             and (found is None or limit.step_us > found.step_us)
         ):
             found = limit
+    return found
+
+
+def eager_limit_beside(
+    curve: Curve, other: Curve, settings: LandmarkSettings = SETTINGS
+) -> EagerLimit | None:
+    """Where messages of ``curve`` begin to ask first, next to a curve with another limit, or None.
+
+    What a rendezvous costs is then the difference of the two, in which everything else that makes
+    a curve step cancels. The limit is the largest step of the difference among those that stand:
+    its medians over sizes up to four times as small and as large lie as far apart as a limit has to
+    step by in ``eager_limit``. Of the sizes that both have, and not where the other alone asks.
+    """
+    latency = latency_us(other, settings, {})
+    if latency is None:
+        return None
+    times, others = (dict(zip(one.sizes, one.time_us, strict=True)) for one in (curve, other))
+    sizes = [size for size in curve.sizes if size in others]
+    more = {size: times[size] - others[size] for size in sizes}
+    found, largest = None, 0.0
+    for small, large in pairwise(sizes):
+        if not settings.eager_from <= small <= settings.eager_to:
+            continue
+        span = settings.eager_slope_to
+        under = [more[size] for size in sizes if small / span <= size <= small]
+        over = [more[size] for size in sizes if large <= size <= large * span]
+        step = median(over) - median(under)
+        least = max(
+            settings.eager_step_latencies * latency, settings.eager_step_share * times[small]
+        )
+        # What goes up little by little is no limit.
+        jump = more[large] - more[small]
+        if step < least or jump < step / 2 or jump <= largest or median(under) < -least / 2:
+            continue
+        largest = jump
+        rates = dict(zip(curve.sizes, curve.bandwidth_mb_s or (), strict=False))
+        found = EagerLimit(
+            size_below=small,
+            time_below_us=times[small],
+            rate_below_mb_s=rates.get(small),
+            size_above=large,
+            time_above_us=times[large],
+            rate_above_mb_s=rates.get(large),
+            step_us=step,
+        )
     return found
 
 

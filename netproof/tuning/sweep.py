@@ -19,7 +19,7 @@ from netproof.intake.shapes import MAPPING, TEXT, WHOLE, Each, Keys, OrNone, ins
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import disturbed
-from netproof.measurement.eager_limit import EagerLimit, eager_limit
+from netproof.measurement.eager_limit import EagerLimit, eager_limit, eager_limit_beside
 from netproof.measurement.launches import median_curve
 from netproof.session import job_files, labelled, measured, plan
 from netproof.session.job_files import Incomplete
@@ -210,13 +210,15 @@ class Sweep:
     def eager_limits(self) -> dict[str | None, EagerLimit | None] | None:
         """Where curves step from eager to rendezvous messages, by value; None: nowhere.
 
-        Of their medians. None altogether where the eager limit is not what was turned.
+        Of their medians, those of values next to that of the default. None altogether where the
+        eager limit is not what was turned.
         """
         if self.parameter != EAGER_LIMIT:
             return None
-        return {
-            value: eager_limit(median_curve(several)) for value, several in self.curves().items()
-        }
+        curves = {value: median_curve(several) for value, several in self.curves().items()}
+        default = curves.pop(None)
+        beside = {value: eager_limit_beside(curve, default) for value, curve in curves.items()}
+        return {None: eager_limit(default), **beside}
 
     def as_json(self) -> dict[str, Any]:
         """Plain values for ``json``."""

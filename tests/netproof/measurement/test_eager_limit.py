@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from made_curves import POWERS, curve, link
 
-from netproof.measurement.eager_limit import eager_limit
+from netproof.measurement.curve import Curve
+from netproof.measurement.eager_limit import eager_limit, eager_limit_beside
 from netproof.measurement.landmarks import landmarks
 from netproof.measurement.readings import LandmarkSettings
 
@@ -72,3 +74,39 @@ def test_where_the_eager_limit_is_looked_for_is_a_setting():
     late = handshake(link(), 512 * 1024, 1e6)
     assert eager_limit(late).size_above == 512 * 1024
     assert eager_limit(late, LandmarkSettings(eager_to=64 * 1024)) is None
+
+
+RECORDED = json.loads((CURVES / "eager-limits.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("library", "limit", "between"),
+    [
+        ("mpich", "1024", (1024, 1536)),
+        ("mpich", "4096", (4096, 6144)),
+        ("mpich", "16384", (16384, 24576)),
+        # Open MPI counts its header.
+        ("openmpi4", "1024", (768, 1024)),
+        ("openmpi4", "4096", (3072, 4096)),
+        ("openmpi4", "16384", (12288, 16384)),
+    ],
+)
+def test_next_to_the_default_a_limit_shows_where_it_is(library, limit, between):
+    of = RECORDED[library]
+    curve, default = (Curve(tuple(of["sizes"]), tuple(of[one])) for one in (limit, "default"))
+    found = eager_limit_beside(curve, default)
+    assert (found.size_below, found.size_above) == between
+    # It asks first, which takes two latencies, less what goes on meanwhile.
+    assert 10 < found.step_us < 50
+
+
+def test_next_to_the_default_a_limit_shows_that_its_own_curve_hides():
+    of = RECORDED["openmpi4"]
+    assert eager_limit(Curve(tuple(of["sizes"]), tuple(of["4096"]))) is None
+
+
+def test_where_only_the_default_asks_nothing_is_told():
+    of = RECORDED["openmpi5, default of 512 bytes"]
+    curve, default = (Curve(tuple(of["sizes"]), tuple(of[one])) for one in ("65536", "default"))
+    assert eager_limit_beside(curve, default) is None
+    assert eager_limit_beside(default, default) is None
