@@ -34,7 +34,7 @@ def test_a_run_is_judged_by_what_was_derived_and_a_bound_too_tight_fails_it(test
         reports.append(here / f"run-{number}.json")
         ran = run(here, *reframe, RFM_REPORT_FILE=str(reports[-1]))
         assert ran.returncode == 0, ran.stdout
-    settings = ("--write", "--floor", "0.9", "--spread-limit", "0.2")
+    settings = ("--write", "--floor", "0.9", "--spread-limit", "0.2", "--risk", "0.9")
     ran = CliRunner().invoke(app, ["references", "derive", *map(str, reports), *settings])
     assert ran.exit_code == 0, ran.stderr
     file = here / "testbed.yaml"
