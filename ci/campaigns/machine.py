@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any, Protocol
@@ -24,6 +25,17 @@ class Settings(Protocol):
     begins, for which it waits ``quiet_limit_s``; ``run_limit_s``: after which a run is ended.
     """
 
+    quiet_share: float
+    quiet_s: float
+    quiet_limit_s: float
+    run_limit_s: float
+
+
+@dataclass(frozen=True)
+class PlainSettings:
+    """The settings of a campaign that has no others."""
+
+    seed: int
     quiet_share: float
     quiet_s: float
     quiet_limit_s: float

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ci.campaigns import keeping
+from ci.campaigns.machine import PlainSettings as Settings
 from ci.tune_campaign.kinds import KINDS
 
 RUNS = 10
@@ -32,17 +33,6 @@ class Found(StrEnum):
     MISSED = "missed"
     CANNOT = "cannot tell"
     NOT_JUDGED = "not judged"
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What all runs of a campaign have in common, as in ``campaigns.machine.Settings``."""
-
-    seed: int
-    quiet_share: float
-    quiet_s: float
-    quiet_limit_s: float
-    run_limit_s: float
 
 
 @dataclass(frozen=True)
