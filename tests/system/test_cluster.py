@@ -455,7 +455,10 @@ def asymptotic_share(partition, mbps, largest):
         receive = f"exec NPtcp {sizes}"
         send = f"until NPtcp -h {partition}-1 {sizes} -o {out}; do sleep 0.05; done; cat {out} >&2"
         script = f'[ "$SLURM_PROCID" = 0 ] && {receive} >/dev/null 2>&1; ({send}) 2>&1 >/dev/null'
-        said = slurm("srun", "-p", partition, "-N2", "-n2", "sh", "-c", script)
+        # Named: where the first node still completes a job, Slurm takes two others, on which nobody
+        # receives.
+        nodes = f"{partition}-[1-2]"
+        said = slurm("srun", "-p", partition, "-w", nodes, "-n2", "sh", "-c", script)
         rows = [line.split() for line in said.stdout.splitlines()]
         for row in rows:
             if len(row) == 3 and row[0].isdigit():
