@@ -11,7 +11,7 @@ from netproof.measurement.eager_limit import EagerLimit
 from netproof.present.tables import TableColumn, benchmark_name, print_table, say
 from netproof.present.wording import counted
 from netproof.tuning.gains import LONG_SHARE, SHORT_UP_TO, Gain, Range, Tuned
-from netproof.tuning.parameters import BY_NAME
+from netproof.tuning.parameters import BY_NAME, are_sizes
 from netproof.tuning.sweep import Sweep
 
 _KIB, _MIB = 1024, 1024 * 1024
@@ -19,8 +19,7 @@ _KIB, _MIB = 1024, 1024 * 1024
 
 def value_in_words(sweep: Sweep, value: str) -> str:
     """A value as people write it: ``64 KiB`` where it is a size."""
-    parameter = BY_NAME.get(sweep.parameter)
-    if parameter is None or not parameter.in_bytes or not value.isdigit():
+    if not are_sizes(sweep.parameter) or not value.isdigit():
         return value
     count = int(value)
     for unit, name in ((_MIB, "MiB"), (_KIB, "KiB")):

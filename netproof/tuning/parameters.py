@@ -14,6 +14,8 @@ from netproof.errors import NetproofError
 
 TCP, MPI = "tcp", "mpi"
 EAGER_LIMIT = "eager-limit"
+EAGER_VARIABLES = ("UCX_RNDV_THRESH", "FI_OFI_RXM_BUFFER_SIZE")
+"""Eager limits of the layer below MPI, in bytes: of UCX, and of libfabric's ``ofi_rxm``."""
 BETWEEN = "between"
 
 VALUE = "{value}"
@@ -175,7 +177,18 @@ def found(name: str, values: Sequence[str]) -> Parameter:
     if not values:
         raise NetproofError(f"{name} has no values of its own: give --values")
     told = Told({name: VALUE})
-    return Parameter(name, name, tuple(values), in_bytes=False, libraries={"": told})
+    in_bytes = name in EAGER_VARIABLES
+    return Parameter(name, name, tuple(values), in_bytes=in_bytes, libraries={"": told})
+
+
+def is_eager_limit(name: str) -> bool:
+    """Whether what a sweep turns is an eager limit: MPI's, or that of the layer below it."""
+    return name == EAGER_LIMIT or name in EAGER_VARIABLES
+
+
+def are_sizes(name: str) -> bool:
+    """Whether the values of what a sweep turns are sizes."""
+    return name in EAGER_VARIABLES or (name in BY_NAME and BY_NAME[name].in_bytes)
 
 
 def insist_on_values(values: Sequence[str]) -> None:

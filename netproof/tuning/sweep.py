@@ -29,7 +29,7 @@ from netproof.session.plan import Step
 from netproof.site.partition import Partition
 from netproof.tuning import restoring
 from netproof.tuning.gains import Made, Tuned, tuned
-from netproof.tuning.parameters import EAGER_LIMIT, Told
+from netproof.tuning.parameters import Told, is_eager_limit
 
 FORMAT = 1
 """Format of what a test stores of a sweep in the report; raised when its keys change."""
@@ -213,7 +213,7 @@ class Sweep:
         Of their medians, those of values next to that of the default. None altogether where the
         eager limit is not what was turned.
         """
-        if self.parameter != EAGER_LIMIT:
+        if not is_eager_limit(self.parameter):
             return None
         curves = {value: median_curve(several) for value, several in self.curves().items()}
         default = curves.pop(None)

@@ -140,7 +140,8 @@ def test_the_page_has_the_recommendation_on_top_and_all_curves(sweep):
     assert math.isclose(sweep.tuned().drift, 1.0)
 
 
-def test_where_an_eager_limit_was_taken_the_curve_steps_there():
+@pytest.mark.parametrize("name", ["eager-limit", *parameters.EAGER_VARIABLES])
+def test_where_an_eager_limit_was_taken_the_curve_steps_there(name):
     """Latency 25 µs and 100 MB/s; from 8 KiB on a message asks first, and that is a round trip."""
     sizes = tuple(1 << power for power in range(18))
     case = Case("testbed", "gige", "openmpi5", "netpipe", "mpi", 2, 1, "between", "oneway")
@@ -158,12 +159,13 @@ def test_where_an_eager_limit_was_taken_the_curve_steps_there():
         )
         for order, turn in enumerate(several, 1)
     )
-    told = parameters.found("eager-limit", ()).told("mpi", "Open MPI")
-    where = ("eager-limit", "eager limit", told, "7", 1, EXTRAS)
+    told = parameters.found(name, ("4096", "65536")).told("mpi", "Open MPI")
+    where = (name, "eager limit", told, "7", 1, EXTRAS)
     swept = Sweep(case, *where, several, launches)
     found = swept.tuned()
     out = io.StringIO()
     shown.print_sweep(swept, found, Console(file=out, width=200))
+    assert "64 KiB" in out.getvalue()
     assert "step seen" in out.getvalue()
     assert "4096 to 8192 B" in out.getvalue()
     assert "With the default: step seen none." in out.getvalue()

@@ -68,6 +68,15 @@ def test_values_of_other_parameters_are_theirs_on_any_partition():
     assert plus.of("rc+x").variables == {"UCX_TLS": "rc+x"}
 
 
+def test_some_variables_are_eager_limits_and_sizes_and_others_are_not():
+    assert parameters.is_eager_limit("UCX_RNDV_THRESH")
+    assert parameters.are_sizes("UCX_RNDV_THRESH")
+    assert not parameters.is_eager_limit("UCX_TLS")
+    assert not parameters.are_sizes("UCX_TLS")
+    assert parameters.are_sizes("socket-buffer")
+    assert not parameters.is_eager_limit("socket-buffer")
+
+
 def test_a_library_without_it_is_named():
     with pytest.raises(NetproofError, match="how Other MPI 1 is told its eager limit is not known"):
         parameters.found("eager-limit", ()).told(MPI, "Other MPI 1")
