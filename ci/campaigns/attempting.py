@@ -4,46 +4,38 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, TypeVar
 
 from ci.campaigns.cluster import Testbed
 from ci.campaigns.errors import CannotRunError, TooLongError
-from ci.campaigns.machine import Settings, limited, wait_until_quiet
+from ci.campaigns.keeping import make_each
+from ci.campaigns.machine import limited, wait_until_quiet
+from ci.campaigns.records import Campaign, Result
 from ci.campaigns.telling import now
 from netproof.errors import NetproofError
 
 Judged = TypeVar("Judged")
-
-
-@dataclass(frozen=True)
-class Attempt(Generic[Judged]):
-    """What became of a run, when it began and how long it took, and load averages around it."""
-
-    judged: Judged
-    started: str
-    wall_s: float
-    before: tuple[float, ...]
-    after: tuple[float, ...]
+Run = TypeVar("Run")
 
 
 def attempt(
-    title: str,
-    settings: Settings,
+    run: Run,
+    campaign: Campaign[Any, Run],
     testbed: Testbed,
     topology: Path,
     measure: Callable[[], Judged],
     not_judged: Callable[[str], Judged],
     planted: AbstractContextManager[None] | None = None,
-) -> Attempt[Judged]:
+) -> Result[Run, Judged]:
     """Measure once, within what ``planted`` does to the testbed.
 
     ``not_judged`` makes a run of which nothing can be said from its reason. Raises CannotRunError
     where no run can be made at all.
     """
+    settings = campaign.settings
     started, wall_s, before, after = now(), 0.0, (), ()
     try:
         testbed.up(topology)
@@ -51,7 +43,7 @@ def attempt(
         wait_until_quiet(settings)
         before = os.getloadavg()
         average = ", ".join(f"{one:.2f}" for one in before)
-        print(f"{title}: load average {average}", flush=True)
+        print(f"{run.number}/{len(campaign.runs)} {run}: load average {average}", flush=True)
         with planted or nullcontext():
             begun = time.monotonic()
             try:
@@ -65,4 +57,26 @@ def attempt(
         judged = not_judged(str(error))
         # Of what went wrong nothing may be left to disturb the next run.
         testbed.begin_anew()
-    return Attempt(judged, started, wall_s, before, after)
+    return Result(run, judged, started, wall_s, before, after)
+
+
+def make_all(
+    folder: Path,
+    left: Sequence[Run],
+    make: Callable[[Run, Path], Result[Run, Judged]],
+    testbed: Testbed,
+    silent: str,
+) -> None:
+    """Make these runs, tell of each, and leave the testbed as it was found.
+
+    ``silent``: what is told of a run in which nothing was said.
+    """
+
+    def tell(result: Result[Run, Judged]) -> None:
+        said = " · ".join(result.judged.said) or silent
+        print(f"  {result.judged.found}, {result.wall_s:.0f} s: {said}", flush=True)
+
+    try:
+        make_each(folder, left, make, tell)
+    finally:
+        testbed.restore()

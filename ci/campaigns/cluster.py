@@ -14,6 +14,7 @@ from ci.campaigns.command_line import CANNOT
 from ci.campaigns.errors import CannotRunError
 from ci.campaigns.keeping import ROOT
 from ci.campaigns.telling import now
+from ci.testbed import topology_reading
 from ci.testbed.state import DEFAULT as STATE
 from netproof.errors import NetproofError
 
@@ -63,6 +64,23 @@ class Testbed:
     def lift(self) -> None:
         """Take away what is planted. NetproofError where something stays."""
         self._done("lift")
+
+    @contextmanager
+    def planted_on_all(self, switch: str, fault: Mapping[str, object]) -> Iterator[None]:
+        """What is done within meets a fault on each node of a switch, which is gone afterwards.
+
+        Nothing is planted where ``fault`` is empty. Raises as ``plant`` and ``lift``.
+        """
+        if not fault:
+            yield
+            return
+        switches = {one.name: one for one in topology_reading.load(self._topology).switches}
+        try:
+            for node in switches[switch].nodes:
+                self.plant(node.name, fault)
+            yield
+        finally:
+            self.lift()
 
     def begin_anew(self) -> None:
         """Take it down before the next run."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import random
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -10,7 +11,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from ci.campaigns.errors import Ended
+from ci.campaigns.errors import CannotRunError, Ended
+from ci.campaigns.keeping import code_digest
+from ci.campaigns.machine import PlainSettings, this_machine
+from ci.campaigns.records import Campaign, SomeRun, SomeSettings
 from netproof.errors import NetproofError
 
 MET, MISSED, CANNOT = 0, 1, 2
@@ -50,6 +54,59 @@ def add_limits(group: Any, *more: tuple[str, float, str]) -> None:
             metavar="N",
             help=f"{what} (default: %(default)g)",
         )
+
+
+def add_counts(group: Any, *counts: tuple[str, int, str]) -> None:
+    """Settings that are counts, from 0 on: each as name, default, help."""
+    for name, count, what in counts:
+        group.add_argument(
+            f"--{name}",
+            type=number(int, 0),
+            default=count,
+            metavar="N",
+            help=f"{what} (default: %(default)s)",
+        )
+
+
+def add_kinds(group: Any, kinds: Sequence[str]) -> None:
+    """The kinds of runs, of which some may be named."""
+    group.add_argument(
+        "--kinds",
+        nargs="+",
+        choices=list(kinds),
+        default=list(kinds),
+        metavar="KIND",
+        help=f"only these: {', '.join(kinds)}",
+    )
+
+
+def add_seed(group: Any, what: str) -> None:
+    """The seed; ``what``: it draws."""
+    group.add_argument("--seed", type=int, help=f"of {what}; drawn by default")
+
+
+def seed_of(options: argparse.Namespace) -> int:
+    """The seed that was asked for, or one that is drawn."""
+    if options.seed is not None:
+        return options.seed
+    return random.SystemRandom().randrange(1, 2**31)
+
+
+def plain_settings(options: argparse.Namespace) -> PlainSettings:
+    """What ``add_seed`` and ``add_limits`` were given."""
+    return PlainSettings(
+        seed_of(options),
+        *(options.quiet_share, options.quiet_seconds, options.quiet_limit, options.run_limit),
+    )
+
+
+def campaign_of(
+    settings: SomeSettings, runs: tuple[SomeRun, ...]
+) -> Campaign[SomeSettings, SomeRun]:
+    """A campaign of these runs, of this code, here. CannotRunError where there are none."""
+    if not runs:
+        raise CannotRunError("no run was asked for")
+    return Campaign(settings, runs, code_digest(), this_machine())
 
 
 def number(kind: type, least: float) -> Any:

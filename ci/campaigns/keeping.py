@@ -13,12 +13,14 @@ import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic import TypeAdapter
 
 from ci.campaigns.errors import CannotRunError
+from ci.campaigns.records import NOT_JUDGED, Campaign
 
 ROOT = Path(__file__).resolve().parents[2]
 CODE = ("checks", "ci", "netproof", "reference-values", "site-config")
@@ -41,21 +43,12 @@ class Result(Protocol):
     run: Run
 
 
-class Campaign(Protocol):
-    """A dataclass: settings, runs in their order, digest of the code, and the machine."""
-
-    settings: Any
-    runs: tuple[Any, ...]
-    code: str
-    machine: Mapping[str, Any]
-
-
-OneCampaign = TypeVar("OneCampaign", bound=Campaign)
+OneCampaign = TypeVar("OneCampaign", bound=Campaign[Any, Any])
 OneRun = TypeVar("OneRun", bound=Run)
 OneResult = TypeVar("OneResult", bound=Result)
 
 
-def begin(folder: Path, campaign: Campaign) -> None:
+def begin(folder: Path, campaign: Campaign[Any, Any]) -> None:
     """Write down what is to be done. Raises CannotRunError where ``folder`` has something else."""
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()):
@@ -96,7 +89,7 @@ def write(path: Path, document: Mapping[str, Any]) -> None:
     new.rename(path)
 
 
-def insist_on_code(folder: Path, campaign: Campaign) -> None:
+def insist_on_code(folder: Path, campaign: Campaign[Any, Any]) -> None:
     """CannotRunError where the code is no longer what the campaign was begun with."""
     if campaign.code != code_digest():
         raise CannotRunError(
@@ -114,6 +107,32 @@ def locked(folder: Path) -> Iterator[int]:
         except BlockingIOError:
             raise CannotRunError(f"{folder}: is being worked on by another process") from None
         yield lock.fileno()
+
+
+@dataclass(frozen=True)
+class Begun(Generic[OneCampaign, OneResult]):
+    """A campaign that is being worked on.
+
+    ``left``: its runs that have no result yet or were not judged; ``lock``: its descriptor.
+    """
+
+    campaign: OneCampaign
+    results: Sequence[OneResult]
+    left: Sequence[Any]
+    lock: int
+
+
+@contextmanager
+def gone_on_with(
+    folder: Path, read_in: Callable[[Path], tuple[OneCampaign, list[OneResult]]]
+) -> Iterator[Begun[OneCampaign, OneResult]]:
+    """A campaign to go on with, locked. Raises CannotRunError as ``insist_on_code``, ``locked``."""
+    with locked(folder) as lock:
+        campaign, results = read_in(folder)
+        insist_on_code(folder, campaign)
+        done = {one.run.number for one in results if one.judged.found != NOT_JUDGED}
+        left = [run for run in campaign.runs if run.number not in done]
+        yield Begun(campaign, results, left, lock)
 
 
 def make_each(

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from enum import StrEnum
+from statistics import median
+from typing import Any
 
 from scipy.stats import binomtest
 
-from ci.campaigns.keeping import Campaign
+from ci.campaigns.records import NOT_JUDGED, Campaign, Result
 
 CONFIDENCE = 0.95
 SENTENCE = 200
 """Characters that are kept of a sentence."""
 
-
-class Result(Protocol):
-    """What became of a run of some environments: when, how long, and load averages around it."""
-
-    run: Any
-    started: str
-    wall_s: float
-    before: tuple[float, ...]
-    after: tuple[float, ...]
+SomeCampaign = Campaign[Any, Any]
+SomeResult = Result[Any, Any]
 
 
 def upper_limit(wrong: int, runs: int) -> float:
@@ -36,7 +32,7 @@ def row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def described(what: str, campaign: Campaign, results: Sequence[Result]) -> str:
+def described(what: str, campaign: SomeCampaign, results: Sequence[SomeResult]) -> str:
     """What was run, when, by which code and where; ``what``: of which kind."""
     settings, machine = campaign.settings, campaign.machine
     days = sorted({result.started[:10] for result in results})
@@ -49,7 +45,50 @@ def described(what: str, campaign: Campaign, results: Sequence[Result]) -> str:
     )
 
 
-def told(result: Result, found: str, said: Sequence[str]) -> str:
+def unmade(campaign: SomeCampaign, results: Sequence[SomeResult]) -> list[str]:
+    """A sentence for runs that were not made, and one for those that were not judged."""
+    sentences = []
+    if len(results) < len(campaign.runs):
+        sentences.append(f"{len(results)} of {len(campaign.runs)} runs were made")
+    broken = sum(result.judged.found == NOT_JUDGED for result in results)
+    if broken:
+        sentences.append(f"{broken} runs were not judged; --resume makes them again")
+    return sentences
+
+
+def counts_of(results: Sequence[SomeResult], found: type[StrEnum]) -> list[str]:
+    """Cells: how many runs, and of how many each was found."""
+    counted = Counter(result.judged.found for result in results)
+    return [str(len(results)), *(str(counted[one]) for one in found)]
+
+
+def at_most(results: Sequence[SomeResult], right: str) -> str:
+    """A cell: the largest rate of runs that are not ``right`` that these allow."""
+    judged = [one.judged.found for one in results if one.judged.found != NOT_JUDGED]
+    if not judged:
+        return "not known"
+    return f"{100 * upper_limit(len(judged) - judged.count(right), len(judged)):.0f} %"
+
+
+def durations(results: Sequence[Any]) -> list[str]:
+    """Two cells: the median of the runs' seconds, and the longest."""
+    seconds = [result.wall_s for result in results]
+    return [f"{median(seconds):.0f}", f"{max(seconds):.0f}"]
+
+
+def ending(odd: Sequence[str], titles: tuple[str, str], aims: Sequence[str]) -> list[str]:
+    """The last lines of a table: runs that are not as they should be, and aims that were missed.
+
+    ``titles``: above those runs, and where there are none.
+    """
+    return [
+        *("", titles[0] if odd else titles[1]),
+        *(("", *odd) if odd else ()),
+        *("", *([f"- MISSED: {sentence}." for sentence in aims] or ["Aims met."])),
+    ]
+
+
+def told(result: SomeResult, found: str, said: Sequence[str]) -> str:
     """A line on a run that is not as it should be."""
     run = result.run
     facts = [f"seed {run.seed}", result.started, f"{result.wall_s:.0f} s"]

@@ -8,14 +8,22 @@ judged, and made again.
 from __future__ import annotations
 
 import argparse
-import random
 from collections.abc import Sequence
 from pathlib import Path
 
-from ci.campaigns.command_line import add_limits, add_where, carry_out, number, options_of
-from ci.campaigns.errors import CannotRunError
-from ci.campaigns.keeping import begin, code_digest
-from ci.campaigns.machine import this_machine
+from ci.campaigns.command_line import (
+    add_counts,
+    add_kinds,
+    add_limits,
+    add_seed,
+    add_where,
+    campaign_of,
+    carry_out,
+    number,
+    options_of,
+    seed_of,
+)
+from ci.campaigns.keeping import begin
 from ci.diagnose_campaign.kinds import KINDS
 from ci.diagnose_campaign.making import go_on, read_judged_again
 from ci.diagnose_campaign.records import HEALTHY_RUNS, RUNS, Campaign, Settings, planned, read
@@ -36,36 +44,18 @@ def _parser() -> argparse.ArgumentParser:
         help="print what it found, its reports judged by the code that is here",
     )
     settings = parser.add_argument_group("with --out")
-    settings.add_argument(
-        "--runs",
-        type=number(int, 0),
-        default=RUNS,
-        metavar="N",
-        help="runs of each kind of fault (default: %(default)s)",
+    add_counts(
+        settings,
+        ("runs", RUNS, "runs of each kind of fault"),
+        ("healthy", HEALTHY_RUNS, "runs without a fault"),
     )
-    settings.add_argument(
-        "--healthy",
-        type=number(int, 0),
-        default=HEALTHY_RUNS,
-        metavar="N",
-        help="runs without a fault (default: %(default)s)",
-    )
-    settings.add_argument(
-        "--kinds",
-        nargs="+",
-        choices=list(KINDS),
-        default=list(KINDS),
-        metavar="KIND",
-        help=f"only these kinds of faults: {', '.join(KINDS)}",
-    )
+    add_kinds(settings, list(KINDS))
     settings.add_argument(
         "--pairs",
         action="store_true",
         help="a run measures rounds of pairs alone, as netproof diagnose --measure does",
     )
-    settings.add_argument(
-        "--seed", type=int, help="of the order, the places and all else; drawn by default"
-    )
+    add_seed(settings, "the order, the places and all else")
     settings.add_argument(
         "--flap-within",
         type=number(float, 0.01),
@@ -84,9 +74,8 @@ def _flap_within_s(options: argparse.Namespace) -> float:
 
 
 def _campaign(options: argparse.Namespace) -> Campaign:
-    seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1, 2**31)
     settings = Settings(
-        seed,
+        seed_of(options),
         _flap_within_s(options),
         options.quiet_share,
         options.quiet_seconds,
@@ -95,10 +84,8 @@ def _campaign(options: argparse.Namespace) -> Campaign:
         options.pairs,
     )
     kinds = [name for name in KINDS if name in options.kinds]
-    runs = planned(kinds, options.runs, options.healthy, seed, pairs=options.pairs)
-    if not runs:
-        raise CannotRunError("no run was asked for")
-    return Campaign(settings, runs, code_digest(), this_machine())
+    runs = planned(kinds, options.runs, options.healthy, settings.seed, pairs=options.pairs)
+    return campaign_of(settings, runs)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -12,10 +12,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ci.campaigns.altered_site import altered_site
-from ci.campaigns.attempting import attempt
+from ci.campaigns.attempting import attempt, make_all
 from ci.campaigns.cluster import Testbed
 from ci.campaigns.judged_run import REPORT, answered, measured
-from ci.campaigns.keeping import code_digest, insist_on_code, locked, make_each
+from ci.campaigns.keeping import code_digest, gone_on_with
 from ci.diagnose_campaign.judging import judge, not_judged
 from ci.diagnose_campaign.kinds import HEALTHY, KINDS, MANAGEMENT, UNDER_TEST
 from ci.diagnose_campaign.records import (
@@ -168,43 +168,22 @@ def read_judged_again(folder: Path) -> tuple[Campaign, list[Result]]:
     return dataclasses.replace(campaign, code=f"{campaign.code}, judged by {code_digest()}"), again
 
 
-def make(run: Run, campaign: Campaign, testbed: Testbed, folder: Path, lock: int) -> Result:
-    """Make one run, all of it in ``folder``. Raises CannotRunError where none can be made."""
-    settings = campaign.settings
-    made = attempt(
-        f"{run.number}/{len(campaign.runs)} {run}",
-        settings,
-        testbed,
-        topology_file(run.topology),
-        lambda: measure(run, settings, folder, lock),
-        not_judged,
-        planted(run, testbed, settings),
-    )
-    return Result(run, made.judged, made.started, made.wall_s, made.before, made.after)
-
-
 def go_on(folder: Path) -> None:
     """Make the runs of a campaign that have no result yet or were not judged, and tell of each.
 
     Raises CannotRunError where it cannot go on; what was made until then stays.
     """
-    with locked(folder) as lock:
-        campaign, results = read(folder)
-        insist_on_code(folder, campaign)
-        done = {one.run.number for one in results if one.judged.found is not Found.NOT_JUDGED}
-        left = [run for run in campaign.runs if run.number not in done]
-        if not left:
+    with gone_on_with(folder, read) as begun:
+        if not begun.left:
             return
-        testbed = Testbed(folder / "testbed.log")
+        settings, testbed = begun.campaign.settings, Testbed(folder / "testbed.log")
 
         def made(run: Run, place: Path) -> Result:
-            return make(run, campaign, testbed, place, lock)
+            return attempt(
+                *(run, begun.campaign, testbed, topology_file(run.topology)),
+                lambda: measure(run, settings, place, begun.lock),
+                not_judged,
+                planted(run, testbed, settings),
+            )
 
-        def tell(result: Result) -> None:
-            said = " · ".join(result.judged.said) or "nothing was found"
-            print(f"  {result.judged.found}, {result.wall_s:.0f} s: {said}", flush=True)
-
-        try:
-            make_each(folder, left, made, tell)
-        finally:
-            testbed.restore()
+        make_all(folder, begun.left, made, testbed, "nothing was found")

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
-from ci.campaigns import keeping
+from ci.campaigns import keeping, records
 from ci.campaigns.altered_site import SITE
 from ci.campaigns.errors import CannotRunError
 from ci.campaigns.keeping import ROOT
@@ -37,7 +36,7 @@ class Found(StrEnum):
     HALF = "half right"
     MISSED = "missed"
     FALSE = "false"
-    NOT_JUDGED = "not judged"
+    NOT_JUDGED = records.NOT_JUDGED
 
 
 @dataclass(frozen=True)
@@ -97,30 +96,8 @@ class Judged:
     outcome: str = ""
 
 
-@dataclass(frozen=True)
-class Result:
-    """A run with what became of it.
-
-    ``wall_s``: seconds of ReFrame and the diagnosis; ``before`` and ``after``: load averages over
-    1, 5 and 15 minutes, () where it came not so far.
-    """
-
-    run: Run
-    judged: Judged
-    started: str
-    wall_s: float
-    before: tuple[float, ...]
-    after: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class Campaign:
-    """What a campaign is to do: its settings, its runs in order, its code and its machine."""
-
-    settings: Settings
-    runs: tuple[Run, ...]
-    code: str
-    machine: Mapping[str, Any]
+Campaign = records.Campaign[Settings, Run]
+Result = records.Result[Run, Judged]
 
 
 def environments(site_file: Path = SITE) -> dict[Measured, tuple[str, ...]]:

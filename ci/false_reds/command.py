@@ -7,14 +7,20 @@ What is missing or cannot be understood of a run counts against it, whichever wa
 from __future__ import annotations
 
 import argparse
-import random
 from collections.abc import Sequence
 from pathlib import Path
 
-from ci.campaigns.command_line import add_limits, add_where, carry_out, number, options_of
-from ci.campaigns.errors import CannotRunError
-from ci.campaigns.keeping import begin, code_digest
-from ci.campaigns.machine import this_machine
+from ci.campaigns.command_line import (
+    add_counts,
+    add_limits,
+    add_seed,
+    add_where,
+    campaign_of,
+    carry_out,
+    options_of,
+    seed_of,
+)
+from ci.campaigns.keeping import begin
 from ci.false_reds.making import go_on, read_judged_again
 from ci.false_reds.records import COUNTS, SAID, Campaign, Condition, Settings, planned, read
 from ci.false_reds.table import missed, table
@@ -29,14 +35,7 @@ def _parser() -> argparse.ArgumentParser:
         help="print what it found, its reports judged by the code that is here",
     )
     counts = parser.add_argument_group("runs of each condition, with --out")
-    for condition, count in COUNTS.items():
-        counts.add_argument(
-            f"--{condition}",
-            type=number(int, 0),
-            default=count,
-            metavar="N",
-            help=f"{SAID[condition]} (default: %(default)s)",
-        )
+    add_counts(counts, *((one, count, SAID[one]) for one, count in COUNTS.items()))
     settings = parser.add_argument_group("what all runs have in common, with --out")
     kind = settings.add_mutually_exclusive_group()
     kind.add_argument(
@@ -44,9 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     kind.add_argument("--whole", action="store_true", help="as ci/quickstart")
     parser.set_defaults(whole=False)
-    settings.add_argument(
-        "--seed", type=int, help="of the order and of all loads; drawn by default"
-    )
+    add_seed(settings, "the order and of all loads")
     add_limits(
         settings,
         ("burst", 2.0, "mean seconds of a burst"),
@@ -56,9 +53,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _campaign(options: argparse.Namespace) -> Campaign:
-    seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1, 2**31)
     settings = Settings(
-        seed,
+        seed_of(options),
         options.whole,
         options.burst,
         options.pause,
@@ -68,10 +64,7 @@ def _campaign(options: argparse.Namespace) -> Campaign:
         options.run_limit,
     )
     counts = {one: getattr(options, one.replace("-", "_")) for one in Condition}
-    runs = planned(counts, seed)
-    if not runs:
-        raise CannotRunError("no run was asked for")
-    return Campaign(settings, runs, code_digest(), this_machine())
+    return campaign_of(settings, planned(counts, settings.seed))
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
-from ci.campaigns import keeping
+from ci.campaigns import keeping, records
 from netproof.criteria import Level
 
 LEAST_HEALTHY, LEAST_QUIET, LEAST_SICK = 30, 10, 20
@@ -51,7 +50,7 @@ class Outcome(StrEnum):
     GREEN = "green"
     INCONCLUSIVE = "inconclusive"
     RED = "red"
-    NOT_JUDGED = "not judged"
+    NOT_JUDGED = records.NOT_JUDGED
 
 
 @dataclass(frozen=True)
@@ -178,14 +177,7 @@ class Result:
         return self.judged.outcome in (Outcome.RED, Outcome.NOT_JUDGED)
 
 
-@dataclass(frozen=True)
-class Campaign:
-    """What a campaign is to do: its settings, its runs in order, its code and its machine."""
-
-    settings: Settings
-    runs: tuple[Run, ...]
-    code: str
-    machine: Mapping[str, Any]
+Campaign = records.Campaign[Settings, Run]
 
 
 def planned(counts: Mapping[Condition, int], seed: int) -> tuple[Run, ...]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from statistics import median
 
-from ci.campaigns.telling import CONFIDENCE, row, upper_limit
+from ci.campaigns.telling import CONFIDENCE, durations, ending, row, upper_limit
 from ci.false_reds.records import (
     LEAST_HEALTHY,
     LEAST_QUIET,
@@ -84,9 +84,6 @@ def table(campaign: Campaign, results: Sequence[Result]) -> str:
         for result in results
         if result.wrong or (not result.run.sick and result.judged.outcome is not Outcome.GREEN)
     ]
-    lines += ["", "Not as it should be:" if odd else "All runs ended as they should."]
-    if odd:
-        lines += ["", *(f"- {_told(result)}" for result in odd)]
     found = Counter(
         criterion
         for result in results
@@ -96,8 +93,11 @@ def table(campaign: Campaign, results: Sequence[Result]) -> str:
     if found:
         said = ", ".join(f"{name} in {count}" for name, count in found.most_common())
         lines += ["", f"The sick switch was red by: {said}."]
-    aims = missed(campaign, results)
-    lines += ["", *(f"- MISSED: {sentence}." for sentence in aims)] if aims else ["", "Aims met."]
+    lines += ending(
+        [f"- {_told(result)}" for result in odd],
+        ("Not as it should be:", "All runs ended as they should."),
+        missed(campaign, results),
+    )
     return "\n".join(lines)
 
 
@@ -116,7 +116,6 @@ def _described(campaign: Campaign, results: Sequence[Result]) -> str:
 
 def _cells(results: Sequence[Result]) -> list[str]:
     outcomes = Counter(result.judged.outcome for result in results)
-    seconds = [result.wall_s for result in results]
     known = [result for result in results if result.machine and result.wall_s]
     taken = [result.machine.load_cpu_s / result.wall_s for result in known]
     waiting = [
@@ -129,8 +128,7 @@ def _cells(results: Sequence[Result]) -> list[str]:
         str(len(results)),
         *(str(outcomes[outcome]) for outcome in order),
         f"{100 * upper_limit(sum(result.wrong for result in results), len(results)):.0f} %",
-        f"{median(seconds):.0f}",
-        f"{max(seconds):.0f}",
+        *durations(results),
         f"{median(taken):.2f}" if taken else "not available",
         f"{100 * median(waiting):.0f} %" if waiting else "not available",
     ]

@@ -9,16 +9,24 @@ is not judged, and made again.
 from __future__ import annotations
 
 import argparse
-import random
 from collections.abc import Sequence
 
-from ci.campaigns.command_line import add_limits, add_where, carry_out, number, options_of
+from ci.campaigns.command_line import (
+    add_counts,
+    add_kinds,
+    add_limits,
+    add_seed,
+    add_where,
+    campaign_of,
+    carry_out,
+    options_of,
+    plain_settings,
+)
 from ci.campaigns.errors import CannotRunError
-from ci.campaigns.keeping import begin, code_digest
-from ci.campaigns.machine import this_machine
+from ci.campaigns.keeping import begin
 from ci.missed_faults.kinds import KINDS
 from ci.missed_faults.making import go_on
-from ci.missed_faults.records import DERIVING_RUNS, RUNS, Campaign, Settings, planned, read
+from ci.missed_faults.records import DERIVING_RUNS, RUNS, Campaign, planned, read
 from ci.missed_faults.table import missed, table
 from netproof.verdict.deriving import LEAST_SESSIONS
 
@@ -29,47 +37,27 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_where(parser)
     settings = parser.add_argument_group("with --out")
-    for name, count, what in (
+    add_counts(
+        settings,
         ("runs", RUNS, "runs of each fault"),
         ("healthy", RUNS, "runs without a fault, and as many by derived references"),
         ("deriving", DERIVING_RUNS, "runs without a fault that make those, at least 3"),
-    ):
-        settings.add_argument(
-            f"--{name}",
-            type=number(int, 0),
-            default=count,
-            metavar="N",
-            help=f"{what} (default: %(default)s)",
-        )
-    settings.add_argument(
-        "--kinds",
-        nargs="+",
-        choices=list(KINDS),
-        default=list(KINDS),
-        metavar="KIND",
-        help=f"only these faults: {', '.join(KINDS)}",
     )
-    settings.add_argument(
-        "--seed", type=int, help="of the order and the environments; drawn by default"
-    )
+    add_kinds(settings, list(KINDS))
+    add_seed(settings, "the order and the environments")
     add_limits(settings)
     return parser
 
 
 def _campaign(options: argparse.Namespace) -> Campaign:
-    seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1, 2**31)
-    settings = Settings(
-        seed, options.quiet_share, options.quiet_seconds, options.quiet_limit, options.run_limit
-    )
+    settings = plain_settings(options)
     kinds = [name for name in KINDS if name in options.kinds]
     if options.deriving < LEAST_SESSIONS:
         raise CannotRunError(
             f"--deriving {options.deriving}: references take {LEAST_SESSIONS} runs"
         )
-    runs = planned(kinds, options.runs, options.healthy, options.deriving, seed)
-    if not runs:
-        raise CannotRunError("no run was asked for")
-    return Campaign(settings, runs, code_digest(), this_machine())
+    runs = planned(kinds, options.runs, options.healthy, options.deriving, settings.seed)
+    return campaign_of(settings, runs)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ci.campaigns.slow_mpi import slower
+
 KIB = 1024
 ANY_SIZE = (0, 1 << 40)
 
@@ -61,9 +63,7 @@ class Kind:
         """
         if not self.slow:
             return dict(self.variables.get(environment, {}))
-        program = {"SLOW_MPI_PROGRAM": self.program} if self.program else {}
-        slow = self.slow.format(latency_us=latency_us)
-        return {"LD_PRELOAD": library, "SLOW_MPI": slow, **program}
+        return slower(library, self.slow.format(latency_us=latency_us), self.program)
 
 
 IMB, NETPIPE = "IMB-MPI1", "NPmpi"

@@ -6,28 +6,26 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from statistics import median
 
 from ci.campaigns.altered_site import altered_site
-from ci.campaigns.attempting import attempt
+from ci.campaigns.attempting import attempt, make_all
 from ci.campaigns.cluster import Testbed
 from ci.campaigns.errors import CannotRunError
 from ci.campaigns.judged_run import REPORT, answered, measured
-from ci.campaigns.keeping import ROOT, insist_on_code, locked, make_each
+from ci.campaigns.keeping import ROOT, gone_on_with
+from ci.campaigns.slow_mpi import compiled
 from ci.missed_faults.judging import judge, not_judged
 from ci.missed_faults.kinds import DERIVING, kind_of
 from ci.missed_faults.records import Found, Judged, Result, Run, Settings, read
-from ci.testbed import topology_reading
 from netproof.session import session
 from netproof.verdict.deriving import LEAST_SESSIONS
 
 TOPOLOGY = ROOT / "ci" / "testbed" / "topology.yaml"
-SOURCE = Path(__file__).with_name("slow_mpi.c")
 PARTITION = "gige"
 SYSTEM = f"testbed:{PARTITION}"
 PREFIX = "RFM_REFERENCE_PREFIX"
@@ -43,21 +41,6 @@ FAULTY = """for one in site_configuration["environments"]:
 """
 
 
-def compiled(folder: Path) -> Path:
-    """The library that makes MPI slower. Raises CannotRunError where it cannot be compiled."""
-    library = folder / "libslow_mpi.so"
-    command = ["cc", "-std=c11", "-O2", "-Wall", "-Wextra", "-shared", "-fPIC"]
-    try:
-        ran = subprocess.run(
-            [*command, "-o", library, SOURCE], capture_output=True, text=True, check=False
-        )
-    except OSError as error:
-        raise CannotRunError(f"cc: {error.strerror}; apt-get install gcc libc6-dev") from error
-    if ran.returncode:
-        raise CannotRunError(f"{SOURCE} cannot be compiled: {ran.stderr.strip()}")
-    return library
-
-
 def site_settings(
     run: Run, folder: Path, library: Path, latency_us: float | None = None
 ) -> dict[str, str]:
@@ -71,23 +54,6 @@ def site_settings(
         return {}
     several = [[name, value] for name, value in variables.items()]
     return altered_site(folder, FAULTY.format(environment=environment, variables=several))
-
-
-@contextmanager
-def planted(run: Run, testbed: Testbed) -> Iterator[None]:
-    """What is done within meets what the run plants on links, which is gone afterwards."""
-    kind = kind_of(run.kind)
-    links = kind.links if kind else {}
-    if not links:
-        yield
-        return
-    switches = {one.name: one for one in topology_reading.load(TOPOLOGY).switches}
-    try:
-        for node in switches[PARTITION].nodes:
-            testbed.plant(node.name, links)
-        yield
-    finally:
-        testbed.lift()
 
 
 @dataclass(frozen=True)
@@ -182,14 +148,10 @@ def go_on(folder: Path) -> None:
 
     Raises CannotRunError where it cannot go on; what was made until then stays.
     """
-    with locked(folder) as lock:
-        campaign, results = read(folder)
-        insist_on_code(folder, campaign)
-        done = {one.run.number for one in results if one.judged.found is not Found.NOT_JUDGED}
-        left = [run for run in campaign.runs if run.number not in done]
-        if not left:
+    with gone_on_with(folder, read) as begun:
+        if not begun.left:
             return
-        library, settings = compiled(folder), campaign.settings
+        library, settings = compiled(folder), begun.campaign.settings
         testbed = Testbed(folder / "testbed.log")
 
         @cache
@@ -199,22 +161,11 @@ def go_on(folder: Path) -> None:
         def made(run: Run, place: Path) -> Result:
             kind = kind_of(run.kind)
             by = agreed() if kind and kind.derived and run.kind != DERIVING else None
-            one = attempt(
-                f"{run.number}/{len(campaign.runs)} {run}",
-                settings,
-                testbed,
-                TOPOLOGY,
-                lambda: measure(run, settings, place, library, lock, by),
+            return attempt(
+                *(run, begun.campaign, testbed, TOPOLOGY),
+                lambda: measure(run, settings, place, library, begun.lock, by),
                 not_judged,
-                planted(run, testbed),
+                testbed.planted_on_all(PARTITION, kind.links if kind else {}),
             )
-            return Result(run, one.judged, one.started, one.wall_s, one.before, one.after)
 
-        def tell(result: Result) -> None:
-            said = " · ".join(result.judged.said) or "nothing failed"
-            print(f"  {result.judged.found}, {result.wall_s:.0f} s: {said}", flush=True)
-
-        try:
-            make_each(folder, left, made, tell)
-        finally:
-            testbed.restore()
+        make_all(folder, begun.left, made, testbed, "nothing failed")

@@ -5,21 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
-from statistics import median
 
-from ci.campaigns.telling import described, row, told, upper_limit
+from ci.campaigns.telling import at_most, counts_of, described, durations, ending, row, told, unmade
 from ci.missed_faults.kinds import DERIVING, HEALTHY, HEALTHY_DERIVED, SAID
 from ci.missed_faults.records import LEAST_NAMED, RUNS, Campaign, Found, Result
 
 
 def missed(campaign: Campaign, results: Sequence[Result]) -> list[str]:
     """A sentence for each aim that was missed, or that so many runs cannot show."""
-    sentences = []
-    if len(results) < len(campaign.runs):
-        sentences.append(f"{len(results)} of {len(campaign.runs)} runs were made")
-    broken = sum(result.judged.found is Found.NOT_JUDGED for result in results)
-    if broken:
-        sentences.append(f"{broken} runs were not judged; --resume makes them again")
+    sentences = unmade(campaign, results)
     for name, said in SAID.items():
         if name == DERIVING:
             continue
@@ -50,28 +44,19 @@ def table(campaign: Campaign, results: Sequence[Result]) -> str:
         if several:
             lines.append(row([said, *_cells(several)]))
     odd = [one for one in results if one.judged.found is not Found.NAMED]
-    lines += ["", "Not named:" if odd else "All runs that were made are as they should be."]
-    if odd:
-        lines += ["", *(_told(one) for one in odd)]
-    aims = missed(campaign, results)
-    lines += ["", *(f"- MISSED: {sentence}." for sentence in aims)] if aims else ["", "Aims met."]
+    lines += ending(
+        [told(one, one.judged.found, one.judged.said or ("nothing failed",)) for one in odd],
+        ("Not named:", "All runs that were made are as they should be."),
+        missed(campaign, results),
+    )
     return "\n".join(lines)
 
 
 def _cells(results: Sequence[Result]) -> list[str]:
-    found = Counter(result.judged.found for result in results)
-    judged = len(results) - found[Found.NOT_JUDGED]
     criteria = Counter(chain.from_iterable(result.judged.criteria for result in results))
-    limit = upper_limit(judged - found[Found.NAMED], judged) if judged else None
-    seconds = [result.wall_s for result in results]
     return [
-        *(str(count) for count in (len(results), *(found[one] for one in Found))),
-        "not known" if limit is None else f"{100 * limit:.0f} %",
+        *counts_of(results, Found),
+        at_most(results, Found.NAMED),
         ", ".join(f"{name} {count}" for name, count in criteria.most_common()) or "-",
-        f"{median(seconds):.0f}",
-        f"{max(seconds):.0f}",
+        *durations(results),
     ]
-
-
-def _told(result: Result) -> str:
-    return told(result, result.judged.found, result.judged.said or ("nothing failed",))

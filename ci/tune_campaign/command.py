@@ -8,16 +8,23 @@ where no value differs. A run that broke is not judged, and made again.
 from __future__ import annotations
 
 import argparse
-import random
 from collections.abc import Sequence
 
-from ci.campaigns.command_line import add_limits, add_where, carry_out, number, options_of
-from ci.campaigns.errors import CannotRunError
-from ci.campaigns.keeping import begin, code_digest
-from ci.campaigns.machine import this_machine
+from ci.campaigns.command_line import (
+    add_counts,
+    add_kinds,
+    add_limits,
+    add_seed,
+    add_where,
+    campaign_of,
+    carry_out,
+    options_of,
+    plain_settings,
+)
+from ci.campaigns.keeping import begin
 from ci.tune_campaign.kinds import KINDS
 from ci.tune_campaign.making import go_on
-from ci.tune_campaign.records import RUNS, Campaign, Settings, planned, read
+from ci.tune_campaign.records import RUNS, Campaign, planned, read
 from ci.tune_campaign.table import missed, table
 
 
@@ -27,35 +34,17 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_where(parser)
     settings = parser.add_argument_group("with --out")
-    settings.add_argument(
-        "--runs",
-        type=number(int, 0),
-        default=RUNS,
-        metavar="N",
-        help="runs of each kind (default: %(default)s)",
-    )
-    settings.add_argument(
-        "--kinds",
-        nargs="+",
-        choices=list(KINDS),
-        default=list(KINDS),
-        metavar="KIND",
-        help=f"only these: {', '.join(KINDS)}",
-    )
-    settings.add_argument("--seed", type=int, help="of order and environments; drawn by default")
+    add_counts(settings, ("runs", RUNS, "runs of each kind"))
+    add_kinds(settings, list(KINDS))
+    add_seed(settings, "order and environments")
     add_limits(settings)
     return parser
 
 
 def _campaign(options: argparse.Namespace) -> Campaign:
-    seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1, 2**31)
-    settings = Settings(
-        seed, options.quiet_share, options.quiet_seconds, options.quiet_limit, options.run_limit
-    )
-    runs = planned([name for name in KINDS if name in options.kinds], options.runs, seed)
-    if not runs:
-        raise CannotRunError("no run was asked for")
-    return Campaign(settings, runs, code_digest(), this_machine())
+    settings = plain_settings(options)
+    kinds = [name for name in KINDS if name in options.kinds]
+    return campaign_of(settings, planned(kinds, options.runs, settings.seed))
 
 
 def main(arguments: Sequence[str]) -> int:

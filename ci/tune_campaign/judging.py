@@ -30,6 +30,8 @@ def judge(run: Run, status: int, text: str, errors: str) -> Judged:
         (sweep,) = json.loads(text)["sweeps"]
         if sweep["parameter"] != kind.parameter:
             return not_judged(f"it is a sweep of {sweep['parameter']}")
+        if kind.function:
+            return _winners(kind, sweep)
         return _steps(kind, sweep) if kind.steps else _recommendation(kind, sweep["recommended"])
     except (ValueError, KeyError, TypeError) as error:
         return not_judged(f"its document cannot be read: {error!r}")
@@ -40,6 +42,18 @@ def _recommendation(kind: Kind, best: Mapping[str, Any] | None) -> Judged:
         return Judged(Found.MISSED if kind.best else Found.RIGHT, ("nothing recommended",))
     right = best["value"] in kind.best
     return Judged(Found.RIGHT if right else Found.WRONG, (short(best["sentence"]),))
+
+
+def _winners(kind: Kind, sweep: Mapping[str, Any]) -> Judged:
+    """Whether an algorithm wins at all sizes that is to win, or nowhere any."""
+    winners = {row["winner"] for row in sweep["sizes"]}
+    if winners - {None} - set(kind.best):
+        found = Found.WRONG
+    elif winners == set(kind.best or [None]):
+        found = Found.RIGHT
+    else:
+        found = Found.MISSED
+    return Judged(found, (short(sweep["conclusion"]),))
 
 
 def _steps(kind: Kind, sweep: Mapping[str, Any]) -> Judged:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ci.campaigns.slow_mpi import slower
+
 KIB = 1024
 ALL = ("openmpi4", "openmpi5", "mpich", "intelmpi")
 OPEN_MPI = ("openmpi4", "openmpi5")
@@ -18,12 +20,26 @@ EAGER = {
 LEAST_BUFFERS = {"OMPI_MCA_btl_tcp_sndbuf": "4608", "OMPI_MCA_btl_tcp_rcvbuf": "2304"}
 """The least that Linux has, in bytes."""
 
+OVER_UCX = {"OMPI_MCA_pml": "ucx", "UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "eth1"}
+"""Open MPI's variables for messages over UCX, and UCX's for TCP on the switch under test."""
+
+ALGORITHM = "algorithm"
+ALLREDUCE = {
+    "mpich": "MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM",
+    "intelmpi": "I_MPI_ADJUST_ALLREDUCE",
+}
+"""Environments with IMB, and the variable that chooses the algorithm of Allreduce."""
+# On the link of gige a KiB takes 8.7 µs, and a short message some 40 µs.
+_MUCH_SLOWER = f"Allreduce:0-{1 << 40}:500:20"
+
 
 @dataclass(frozen=True)
 class Kind:
     """A sweep.
 
     ``said``: in words; ``parameter``, ``values``, ``protocol``: as ``netproof tune`` takes them;
+    ``function``: of IMB, whose algorithms are swept on two ranks, empty for NetPIPE;
+    ``slow``: whether calls of it with any other algorithm than ``best`` are made slower;
     ``environments``: one of them, drawn; ``best``: the values any of which is the right one, empty
     where nothing may be recommended; ``nodes``: what is planted on each node of ``partition``;
     ``variables``: a setting of the library that is planted, by environment; ``steps``: not the
@@ -35,12 +51,40 @@ class Kind:
     values: tuple[str, ...]
     protocol: str
     environments: tuple[str, ...]
+    function: str = ""
+    slow: bool = False
     best: tuple[str, ...] = ()
     nodes: Mapping[str, object] = field(default_factory=dict)
     variables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     topology: str = "topology.yaml"
     partition: str = "gige"
     steps: bool = False
+
+    @property
+    def swept(self) -> str:
+        """What is swept, in words."""
+        if self.function:
+            return f"{self.parameter} of {self.function}"
+        return f"{self.parameter} over {self.protocol.upper()}"
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """What ``netproof tune`` is told, but for the place and the environment."""
+        words = [self.parameter]
+        if self.function:
+            words += ["--function", self.function, "--ranks", "2"]
+        else:
+            words += ["--protocol", self.protocol]
+        if self.values:
+            words += ["--values", ",".join(self.values)]
+        return tuple(words)
+
+    def variables_in(self, environment: str, library: str) -> dict[str, str]:
+        """What is planted in an environment; ``library``: slow_mpi.c, compiled."""
+        if not self.slow:
+            return dict(self.variables.get(environment, {}))
+        (best,) = self.best
+        return slower(library, _MUCH_SLOWER, "IMB-MPI1", (ALLREDUCE[environment], best))
 
 
 def _sizes(*kib: int) -> tuple[str, ...]:
@@ -123,5 +167,42 @@ KINDS: Mapping[str, Kind] = {
         "mpi",
         tuple(EAGER),
         steps=True,
+    ),
+    "eager-steps-ucx": Kind(
+        "UCX's thresholds of 1, 4, 8 and 16 KiB below Open MPI, where the curve steps",
+        "UCX_RNDV_THRESH",
+        _sizes(1, 4, 8, 16),
+        "mpi",
+        ("openmpi4",),
+        variables={"openmpi4": OVER_UCX},
+        steps=True,
+    ),
+    "algorithm": Kind(
+        "all algorithms of Allreduce but one made slower, MPICH",
+        ALGORITHM,
+        ("recursive_doubling", "reduce_scatter_allgather", "ring"),
+        "mpi",
+        ("mpich",),
+        function="Allreduce",
+        slow=True,
+        best=("reduce_scatter_allgather",),
+    ),
+    "algorithm-preset": Kind(
+        "all presets of Allreduce but one made slower, Intel MPI",
+        ALGORITHM,
+        ("1", "2", "3"),
+        "mpi",
+        ("intelmpi",),
+        function="Allreduce",
+        slow=True,
+        best=("2",),
+    ),
+    "algorithm-alike": Kind(
+        "MPICH's own choice, by its name",
+        ALGORITHM,
+        ("auto",),
+        "mpi",
+        ("mpich",),
+        function="Allreduce",
     ),
 }

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from ci.campaigns.altered_site import altered_site
-from ci.campaigns.attempting import attempt
+from ci.campaigns.attempting import attempt, make_all
 from ci.campaigns.cluster import Testbed
 from ci.campaigns.judged_run import answered
-from ci.campaigns.keeping import ROOT, insist_on_code, locked, make_each
-from ci.testbed import topology_reading
+from ci.campaigns.keeping import ROOT, gone_on_with
+from ci.campaigns.slow_mpi import compiled
 from ci.tune_campaign.judging import judge, not_judged
 from ci.tune_campaign.kinds import KINDS, Kind
-from ci.tune_campaign.records import Found, Judged, Result, Run, read
+from ci.tune_campaign.records import Judged, Result, Run, read
 
 ALTERED = """for partition in site_configuration["systems"][0]["partitions"]:
     # The programs of delay lines use CPUs as long as packets pass.
@@ -30,10 +28,10 @@ def topology(kind: Kind) -> Path:
     return ROOT / "ci" / "testbed" / kind.topology
 
 
-def site_settings(run: Run, folder: Path) -> dict[str, str]:
+def site_settings(run: Run, folder: Path, library: Path) -> dict[str, str]:
     """Variables for the site of a run, which has what is planted in a library, and its testbed."""
     kind, (environment, *_) = KINDS[run.kind], run.environments
-    variables = [[name, value] for name, value in kind.variables.get(environment, {}).items()]
+    variables = [list(one) for one in kind.variables_in(environment, str(library)).items()]
     disturbance = {"others": 1, "steal": 1} if "delay" in kind.nodes else {}
     alteration = ALTERED.format(
         disturbance=disturbance, environment=environment, variables=variables
@@ -44,30 +42,12 @@ def site_settings(run: Run, folder: Path) -> dict[str, str]:
     }
 
 
-@contextmanager
-def planted(kind: Kind, testbed: Testbed) -> Iterator[None]:
-    """What is done within meets what is planted on nodes, which is gone afterwards."""
-    if not kind.nodes:
-        yield
-        return
-    switches = {one.name: one for one in topology_reading.load(topology(kind)).switches}
-    try:
-        for node in switches[kind.partition].nodes:
-            testbed.plant(node.name, kind.nodes)
-        yield
-    finally:
-        testbed.lift()
-
-
-def measure(run: Run, folder: Path) -> Judged:
+def measure(run: Run, folder: Path, library: Path) -> Judged:
     """The sweep, and what its answer is worth; the report stays in ``folder``."""
     kind, (environment, *_) = KINDS[run.kind], run.environments
-    command = [
-        *("tune", kind.parameter, "--system", f"testbed:{kind.partition}"),
-        *("--environment", environment, "--protocol", kind.protocol),
-        *(("--values", ",".join(kind.values)) if kind.values else ()),
-    ]
-    ran = answered(command, folder, "tune", settings=site_settings(run, folder))
+    where = ("--system", f"testbed:{kind.partition}", "--environment", environment)
+    settings = site_settings(run, folder, library)
+    ran = answered(["tune", *kind.asked, *where], folder, "tune", settings=settings)
     return judge(run, ran.returncode, ran.stdout, ran.stderr)
 
 
@@ -76,33 +56,18 @@ def go_on(folder: Path) -> None:
 
     Raises CannotRunError where it cannot go on; what was made until then stays.
     """
-    with locked(folder):
-        campaign, results = read(folder)
-        insist_on_code(folder, campaign)
-        done = {one.run.number for one in results if one.judged.found is not Found.NOT_JUDGED}
-        left = [run for run in campaign.runs if run.number not in done]
-        if not left:
+    with gone_on_with(folder, read) as begun:
+        if not begun.left:
             return
-        testbed = Testbed(folder / "testbed.log")
+        testbed, library = Testbed(folder / "testbed.log"), compiled(folder)
 
         def made(run: Run, place: Path) -> Result:
             kind = KINDS[run.kind]
-            one = attempt(
-                f"{run.number}/{len(campaign.runs)} {run}",
-                campaign.settings,
-                testbed,
-                topology(kind),
-                lambda: measure(run, place),
+            return attempt(
+                *(run, begun.campaign, testbed, topology(kind)),
+                lambda: measure(run, place, library),
                 not_judged,
-                planted(kind, testbed),
+                testbed.planted_on_all(kind.partition, kind.nodes),
             )
-            return Result(run, one.judged, one.started, one.wall_s, one.before, one.after)
 
-        def tell(result: Result) -> None:
-            said = " · ".join(result.judged.said)
-            print(f"  {result.judged.found}, {result.wall_s:.0f} s: {said}", flush=True)
-
-        try:
-            make_each(folder, left, made, tell)
-        finally:
-            testbed.restore()
+        make_all(folder, begun.left, made, testbed, "nothing was said")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
-from ci.campaigns import keeping
+from ci.campaigns import keeping, records
 from ci.campaigns.machine import PlainSettings as Settings
 from ci.tune_campaign.kinds import KINDS
 
@@ -32,7 +31,7 @@ class Found(StrEnum):
     WRONG = "wrong"
     MISSED = "missed"
     CANNOT = "cannot tell"
-    NOT_JUDGED = "not judged"
+    NOT_JUDGED = records.NOT_JUDGED
 
 
 @dataclass(frozen=True)
@@ -66,26 +65,8 @@ class Judged:
     steps: tuple[int, int] = (0, 0)
 
 
-@dataclass(frozen=True)
-class Result:
-    """A run with what became of it; ``before`` and ``after``: load averages, empty if not made."""
-
-    run: Run
-    judged: Judged
-    started: str
-    wall_s: float
-    before: tuple[float, ...]
-    after: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class Campaign:
-    """What a campaign is to do: its settings, its runs in order, its code and its machine."""
-
-    settings: Settings
-    runs: tuple[Run, ...]
-    code: str
-    machine: Mapping[str, Any]
+Campaign = records.Campaign[Settings, Run]
+Result = records.Result[Run, Judged]
 
 
 def planned(kinds: Sequence[str], runs: int, seed: int) -> tuple[Run, ...]:

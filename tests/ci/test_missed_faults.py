@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import pytest
 
-from ci.campaigns import attempting, keeping
+from ci.campaigns import attempting, cluster, keeping, slow_mpi
 from ci.campaigns.errors import CannotRunError
 from ci.missed_faults import command, judging, making, records, table
 from ci.missed_faults.kinds import DERIVING, HEALTHY, HEALTHY_DERIVED, KINDS, kind_of
@@ -203,7 +203,7 @@ def test_one_library_of_the_site_has_the_fault(kind, tmp_path):
     assert making.site_settings(run_of(HEALTHY), tmp_path, tmp_path / "lib.so") == {}
 
 
-class NoTestbed:
+class NoTestbed(cluster.Testbed):
     """Stands for the testbed, which these tests leave alone."""
 
     planted: ClassVar[list] = []
@@ -212,7 +212,7 @@ class NoTestbed:
         self.planted.clear()
 
     def up(self, topology: Path) -> None:
-        pass
+        self._topology = topology
 
     def plant(self, place: str, fault: dict) -> None:
         self.planted.append((place, fault))
@@ -335,12 +335,12 @@ def test_what_is_inconclusive_makes_no_references_and_fails_nothing():
 def test_a_library_that_cannot_be_compiled_ends_it(tmp_path, monkeypatch):
     source = tmp_path / "slow_mpi.c"
     source.write_text("int broken(")
-    monkeypatch.setattr(making, "SOURCE", source)
+    monkeypatch.setattr(slow_mpi, "SOURCE", source)
     with pytest.raises(CannotRunError, match=r"slow_mpi\.c cannot be compiled: .*error"):
-        making.compiled(tmp_path)
+        slow_mpi.compiled(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(CannotRunError, match="apt-get install gcc libc6-dev"):
-        making.compiled(tmp_path)
+        slow_mpi.compiled(tmp_path)
 
 
 def results(kind: str, *found: Found) -> list[Result]:

@@ -12,10 +12,11 @@ import pytest
 from ci.campaigns import keeping
 from ci.testbed import topology_reading
 from ci.tune_campaign import command, judging, making, records, table
-from ci.tune_campaign.kinds import KINDS
+from ci.tune_campaign.kinds import ALLREDUCE, KINDS
 from ci.tune_campaign.records import Campaign, Found, Judged, Result, Run, Settings
 from netproof.site import site
 from netproof.tuning import parameters
+from netproof.tuning.algorithms import known
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = Settings(3, 0.05, 0.05, 0.1, 60.0)
@@ -66,6 +67,29 @@ def test_what_is_no_answer_is_not_judged(status, text):
     assert judging.judge(run_of("nothing"), status, text, "").found is Found.NOT_JUDGED
 
 
+def rows(*winners: str | None) -> dict:
+    sizes = [{"bytes": 4 << place, "winner": winner} for place, winner in enumerate(winners)]
+    return {"sizes": sizes, "conclusion": "Allreduce on 2 ranks: as it is"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "winners", "found"),
+    [
+        ("algorithm-preset", ("2", "2"), Found.RIGHT),
+        ("algorithm-preset", ("2", None), Found.MISSED),
+        ("algorithm-preset", (None, None), Found.MISSED),
+        ("algorithm-preset", ("2", "3"), Found.WRONG),
+        ("algorithm-preset", (), Found.MISSED),
+        ("algorithm-alike", (None, None), Found.RIGHT),
+        ("algorithm-alike", (None, "auto"), Found.WRONG),
+        ("algorithm-alike", (), Found.MISSED),
+    ],
+)
+def test_an_algorithm_has_to_win_at_every_size_or_none_anywhere(kind, winners, found):
+    judged = judging.judge(run_of(kind), 0, document(kind, **rows(*winners)), "")
+    assert judged.found is found
+
+
 SIZES = [512, 768, 1024, 1536, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768]
 
 
@@ -108,17 +132,25 @@ def test_a_kind_is_one_that_the_testbed_can_be_asked_for(name, tmp_path):
     kind = KINDS[name]
     switches = {one.name: one for one in topology_reading.load(making.topology(kind)).switches}
     assert kind.partition in switches
-    asked = parameters.found(kind.parameter, kind.values)
-    assert set(kind.best) <= set(kind.values or asked.values_on(["eth1", "eth2"]))
+    library = tmp_path / "libslow_mpi.so"
     for environment in kind.environments:
         folder = tmp_path / environment
         folder.mkdir()
-        variables = making.site_settings(run_of(name, environment=environment), folder)
+        run = run_of(name, environment=environment)
+        variables = making.site_settings(run, folder, library)
         there = site.gather(Path(variables["RFM_CONFIG_PATH"]))["environments"]
         (found,) = (one for one in there if one["name"] == environment)
-        for setting in kind.variables.get(environment, {}).items():
-            assert found["env_vars"][-1] == list(setting) or list(setting) in found["env_vars"]
-        asked.told(kind.protocol, found["extras"]["mpi"])
+        for setting in kind.variables_in(environment, str(library)).items():
+            assert list(setting) in found["env_vars"]
+        mpi = found["extras"]["mpi"]
+        if kind.function:
+            choice = known.choice(mpi, kind.function, kind.values)
+            assert set(kind.best) <= set(choice.values)
+            assert ALLREDUCE[environment] in choice.told.variables
+        else:
+            asked = parameters.found(kind.parameter, kind.values)
+            assert set(kind.best) <= set(kind.values or asked.values_on(["eth1", "eth2"]))
+            asked.told(kind.protocol, mpi)
 
 
 def results(kind: str, *found: Found) -> list[Result]:

@@ -60,8 +60,11 @@ OWN = [
 
 def parts(*arguments: str) -> list[str]:
     """How pytest is started, for the two parts of the tests."""
-    first = "pytest --part unit --numprocesses auto --dist worksteal"
-    return [" ".join([part, *arguments]) for part in (first, "pytest --part system")]
+    longest = "--durations 40 --durations-min 5"
+    return [
+        " ".join(["pytest --part", part, longest, *arguments])
+        for part in ("unit --numprocesses auto --dist worksteal", "system")
+    ]
 
 
 def test_what_ci_runs_ends_with_a_try_of_the_other_release(whole):

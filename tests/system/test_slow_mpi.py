@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ci.missed_faults.making import compiled
+from ci.campaigns.slow_mpi import compiled, slower
 from netproof.benchmarks import netpipe_reading
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -78,6 +78,21 @@ def test_collectives_take_longer(library, tmp_path):
     times = [(int(row[0]), float(row[4])) for row in rows if len(row) == 5 and row[0].isdecimal()]
     slow = [size for size, time in times if time > 1800]
     assert sorted(slow) == [64, 1024], said
+
+
+def test_a_value_of_a_variable_spares_the_program(library, tmp_path):
+    asked = slower(library, "Send:0-4096:3000:0", "NPmpi", ("NETPROOF_ALGORITHM", "ring"))
+    spared = one_way_us(LIBRARIES["mpich"], tmp_path, {**asked, "NETPROOF_ALGORITHM": "ring"})
+    assert max(spared.values()) < 2000
+    for other in ({}, {"NETPROOF_ALGORITHM": "rin"}, {"NETPROOF_ALGORITHM": "ring2"}):
+        assert min(one_way_us(LIBRARIES["mpich"], tmp_path, {**asked, **other}).values()) > 2900
+
+
+def test_what_is_to_spare_it_is_a_name_and_a_value(library, tmp_path):
+    asked = {**slower(library, "Send:0-4096:3000:0"), "SLOW_MPI_UNLESS": "ring"}
+    said = started(LIBRARIES["mpich"], tmp_path, asked, "NPmpi", "-u", "64", "-n", "5")
+    assert "slow_mpi: SLOW_MPI_UNLESS is no NAME=VALUE: ring" in said
+    assert "ended with 0" not in said
 
 
 def test_a_rule_that_cannot_be_read_ends_the_program(library, tmp_path):

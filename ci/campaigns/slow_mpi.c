@@ -3,6 +3,7 @@
  *   SLOW_MPI=CALL:LEAST-MOST:US:US_PER_KIB,...   what a call with a message of so many bytes takes
  *                                                more; a CALL is Send, Alltoall, ...
  *   SLOW_MPI_PROGRAM=NPmpi                       only in the program of this name
+ *   SLOW_MPI_UNLESS=NAME=VALUE                   not where this variable has this value
  *
  * A handle is an int in one ABI of MPI and a pointer in another: it is passed on as it came. What is
  * added is slept, so that ranks which share a CPU are slowed by their own messages alone. To wake up
@@ -45,13 +46,29 @@ static void *next_of(const char *name)
     return found;
 }
 
+static int spared(void)
+{
+    const char *text = getenv("SLOW_MPI_UNLESS"), *equals, *value;
+    char name[128];
+
+    if (!text)
+        return 0;
+    equals = strchr(text, '=');
+    if (!equals || equals == text || equals - text >= (long)sizeof name)
+        give_up("SLOW_MPI_UNLESS is no NAME=VALUE", text);
+    memcpy(name, text, (size_t)(equals - text));
+    name[equals - text] = 0;
+    value = getenv(name);
+    return value && !strcmp(value, equals + 1);
+}
+
 static void read_rules(void)
 {
     const char *program = getenv("SLOW_MPI_PROGRAM"), *text = getenv("SLOW_MPI");
     int used;
 
     rules_given = 0;
-    if (!text || (program && strcmp(program, program_invocation_short_name)))
+    if (!text || (program && strcmp(program, program_invocation_short_name)) || spared())
         return;
     while (*text) {
         struct rule *one = &rules[rules_given++];
