@@ -294,6 +294,7 @@ def test_what_rounds_of_pairs_tell_has_all_environments_that_make_them(drawn):
         assert len(runs[name].environments) == 1
 
 
+@pytest.mark.slow
 def test_rounds_of_pairs_alone_are_made_in_one_environment_with_imb(drawn):
     whole, pairs = (drawn(list(KINDS), 2, 2, 5, pairs=pairs) for pairs in (False, True))
     assert [(one.kind, one.seed) for one in pairs] == [(one.kind, one.seed) for one in whole]

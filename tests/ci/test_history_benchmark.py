@@ -68,6 +68,7 @@ def test_recorded_noise_is_scaled_to_2_percent_in_the_middle():
     assert np.median(spread) == pytest.approx(histories.NOISE, rel=0.3)
 
 
+@pytest.mark.slow
 def test_a_change_that_is_not_found_is_counted_as_such():
     change = histories.changed(BEFORE, 5, histories.step(1e-9))
     said = rates.found(NETPROOF, 1e-12, NORMAL, Size(0, 0, 10), change)

@@ -69,6 +69,7 @@ def test_a_pair_is_found_by_measuring_it_again():
     assert not run.wrong
 
 
+@pytest.mark.slow
 def test_a_portion_is_the_same_again_and_counts_its_runs():
     portion = Portion("random", 16, HALF, "normal", 3)
     one, other = portion.simulate(60), portion.simulate(60)

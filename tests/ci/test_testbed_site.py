@@ -44,6 +44,7 @@ def library(environment):
     return environment["extras"]["mpi"], dict(environment["env_vars"]).get("OMPI_MCA_btl")
 
 
+@pytest.mark.slow
 def test_debian_12_and_13_have_open_mpi_of_their_own(environments):
     said = "Open MPI v4.1.4\n\nhttp://www.open-mpi.org/community/help/\n"
     assert library(environments(said)["openmpi4"]) == ("Open MPI 4.1.4", "tcp,vader,self")
@@ -70,6 +71,7 @@ def partitions(text: str, tmp_path: Path, monkeypatch) -> list[dict]:
     return site.load(ROOT / "site-config" / "testbed.py")["systems"][0]["partitions"]
 
 
+@pytest.mark.slow
 def test_a_switch_is_one_entry_of_the_topology_and_a_partition_of_it(tmp_path, monkeypatch):
     before = partitions(TOPOLOGY.read_text(), tmp_path, monkeypatch)
     entry = "{link_mbps: 10000, mtu: 9000, buffer: 2000000, nodes: 3, cpus: 8}"

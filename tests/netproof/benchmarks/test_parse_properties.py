@@ -159,6 +159,7 @@ def outputs(draw: st.DrawFn) -> tuple[str, list[tuple[str, int, list[list[float]
     return written(tables, version=version, megabyte=megabyte, total=8), tables
 
 
+@pytest.mark.slow
 @modest
 @given(outputs())
 def test_what_is_written_is_read_back(
@@ -199,6 +200,7 @@ def test_cut_at_any_byte_it_is_refused_or_whole(name: str) -> None:
     assert accepted <= 2, "only empty lines at the end may be missing"
 
 
+@pytest.mark.slow
 @modest
 @given(st.sampled_from(sorted(IMB)), st.data())
 def test_a_cut_out_middle_is_refused_or_leaves_the_rest_as_it_was(
@@ -253,6 +255,7 @@ def check_bandwidth(function: str, row: imb_tables.ImbRow, true_row: imb_tables.
     assert abs(bandwidth - truth) <= 0.0212 + share * (bandwidth + truth)
 
 
+@pytest.mark.slow
 @settings(modest, max_examples=600)
 @given(st.sampled_from(sorted(IMB)), st.data(), CHARACTERS)
 def test_one_garbled_character_is_refused_or_changes_its_own_number_only(
@@ -294,6 +297,7 @@ CUTS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(modest, max_examples=200)
 @given(st.sampled_from(sorted(IMB)), st.sampled_from(sorted(IMB)), CUTS, st.booleans())
 def test_two_outputs_in_one_file_are_refused(
@@ -312,6 +316,7 @@ def test_two_outputs_in_one_file_are_refused(
         imb.read(in_turns(first, second, cuts), "two.txt")
 
 
+@pytest.mark.slow
 @settings(modest, max_examples=200)
 @given(st.sampled_from(["tcp.out", "openmpi.out", "mpich.out"]), CUTS)
 def test_two_netpipe_files_mixed_are_refused(name: str, cuts: list[tuple[float, float]]) -> None:
@@ -320,6 +325,7 @@ def test_two_netpipe_files_mixed_are_refused(name: str, cuts: list[tuple[float, 
         netpipe_reading.read_file(in_turns(first, second, cuts), name, bidirectional=False)
 
 
+@pytest.mark.slow
 @settings(modest, max_examples=400)
 @example("tcp.out", 0.5, "1")
 @given(
@@ -367,6 +373,7 @@ def test_netpipe_cut_at_any_byte_is_refused_or_a_true_beginning(name: str) -> No
         assert output.curve().sizes != asked, "a cut run must not look complete"
 
 
+@pytest.mark.slow
 @settings(modest, max_examples=300)
 @given(
     st.one_of(

@@ -40,6 +40,7 @@ def test_two_partitions_of_a_session_have_a_table_for_each_environment():
     assert any(line.startswith("▼  NetPIPE MPI between oneway") for line in lines)
 
 
+@pytest.mark.slow
 def test_two_environments_of_one_partition_can_be_chosen():
     _, said, _ = compared(
         HEALTHY, "--environment", "mpich", "intelmpi", "--partition", "gige", "gige"
@@ -115,6 +116,7 @@ def test_all_values_of_a_label_are_compared_with_the_oldest(labelled):
     assert (one["first"]["name"], one["second"]["name"]) == ("kernel=6.6", "kernel=6.1")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
@@ -197,6 +199,7 @@ def test_a_page_along_a_dimension_draws_every_value_and_what_is_held_fixed_apart
     assert len(found) == (2 if held else 4)
 
 
+@pytest.mark.slow
 def test_a_page_goes_into_no_folder_of_other_things(tmp_path):
     (tmp_path / "thesis.tex").write_text("")
     status, said, why = compared(HEALTHY, SICK, "--out", str(tmp_path))
@@ -247,6 +250,7 @@ def test_between_partitions_the_summary_says_what_the_second_adds_to_the_latency
     assert "Latency" not in json.loads(compared(HEALTHY, SICK, "--json")[1])["summary"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [

@@ -32,6 +32,7 @@ def call(tmp_path, monkeypatch):
     return called
 
 
+@pytest.mark.slow
 def test_what_is_wrong_is_1_and_fits_on_a_screen(call):
     status, out, _ = call("--session", str(SESSIONS / "sick.json"))
     assert status == 1
@@ -51,6 +52,7 @@ def test_what_cannot_be_told_is_2_with_what_is_missing(call):
     assert "fast-ethernet" not in out
 
 
+@pytest.mark.slow
 def test_the_same_as_json(call):
     status, out, _ = call("--session", str(SESSIONS / "sick.json"), "--json")
     assert status == 1
@@ -77,6 +79,7 @@ def test_the_sessions_beside_it_tell_since_when(call, tmp_path):
     assert culprit["since"]["sessions"] == 2
 
 
+@pytest.mark.slow
 def test_a_store_that_is_not_there_leaves_since_when_unknown(call, tmp_path):
     arguments = ("--session", str(SESSIONS / "sick.json"), "--store", str(tmp_path / "none"))
     status, out, _ = call(*arguments, "--json")
@@ -85,6 +88,7 @@ def test_a_store_that_is_not_there_leaves_since_when_unknown(call, tmp_path):
     assert "is no store" in culprit["since"]["why"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -129,12 +133,14 @@ def test_measure_runs_the_rounds_of_pairs_and_diagnoses_their_report(call, tmp_p
     assert asked[3].endswith("checks/pairs.py")
 
 
+@pytest.mark.slow
 def test_measure_without_reframe_or_its_report_says_so(call, tmp_path, reframe):
     reframe(None)
     status, _, error = call("gige", "--measure", "--system", "testbed")
     assert (status, "reframe: is not there" in error) == (2, True)
 
 
+@pytest.mark.slow
 def test_measure_that_leaves_no_report_says_so(call, reframe):
     reframe("exit 3")
     status, _, error = call("gige", "--measure", "--system", "testbed")

@@ -148,6 +148,7 @@ def test_json_is_printed_whole_or_not_at_all(called, monkeypatch):
     assert "not JSON compliant" in ran.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "value"),
     [

@@ -83,6 +83,7 @@ def test_an_absent_benchmark_is_said_with_its_reason(verdict):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
@@ -125,6 +126,7 @@ def test_what_cannot_be_printed_on_a_full_disk_is_no_verdict(arguments):
     assert ran.stderr == "netproof: the output cannot be written: No space left on device\n"
 
 
+@pytest.mark.slow
 def test_a_report_without_a_test_case_says_that_nothing_ran(verdict, tmp_path):
     document = json.loads((RECORDED / "passed.json").read_text())
     document["runs"] = []
@@ -159,6 +161,7 @@ def test_both_curves_of_what_was_measured_again_are_shown(verdict):
     assert re.search(r"\* 49152 [\d.]+ [\d.]+ [\d.]+ [\d.]+ 49153 - ", said)
 
 
+@pytest.mark.slow
 def test_an_environment_that_vanished_from_the_configuration_fails(verdict, tmp_path, monkeypatch):
     earlier, later = tmp_path / "run-1.json", tmp_path / "run-2.json"
     for report in (earlier, later):

@@ -56,6 +56,7 @@ for partition in site_configuration["systems"][0]["partitions"]:
 """
 
 
+@pytest.mark.slow
 def test_three_nodes_are_refused_before_anything_is_measured(tmp_path, monkeypatch):
     (tmp_path / "settings.py").write_text("site_configuration = {}")
     (tmp_path / "testbed.py").write_text(SITE)
@@ -69,6 +70,7 @@ def test_three_nodes_are_refused_before_anything_is_measured(tmp_path, monkeypat
     assert not (tmp_path / "reports").exists()
 
 
+@pytest.mark.slow
 def test_an_environment_without_the_benchmark_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
     ended = CliRunner().invoke(app, ["load", "--system", "testbed:gige", "-p", "openmpi5"])

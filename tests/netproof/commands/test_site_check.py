@@ -96,6 +96,7 @@ def test_the_systems_that_come_with_the_project_lack_nothing(folders, with_refra
     assert f"reference-values/{system}.yaml: has references for every case" in said
 
 
+@pytest.mark.slow
 def test_what_cannot_be_seen_from_here_is_said(folders):
     _, said, _ = checked("example")
     assert "not checked: partitions, nodes and time limits: no Slurm here" in said
@@ -128,6 +129,7 @@ def test_another_switch_is_one_more_dictionary_and_nothing_else(
     assert checked(f"{system}:{'nexus-fc' if system == 'example' else 'gige3'}")[0] == 0
 
 
+@pytest.mark.slow
 def test_all_that_is_wrong_with_the_dictionary_is_told_at_once(folders):
     third = THIRD_OF_EXAMPLE.replace('"switch": "Nexus 9300"', '"mtu": 100, "swich": "Nexus"')
     path = folders / "site-config" / "example.py"
@@ -141,6 +143,7 @@ def test_all_that_is_wrong_with_the_dictionary_is_told_at_once(folders):
     assert said.splitlines()[-1] == "example: 3 things are wrong"
 
 
+@pytest.mark.slow
 def test_a_partition_without_references_is_named_with_what_to_write(folders, monkeypatch):
     changed(
         folders / "reference-values" / "testbed.yaml", "'testbed:.*'", "'testbed:(gige|fast.*)'"
@@ -157,6 +160,7 @@ def test_a_partition_without_references_is_named_with_what_to_write(folders, mon
     )
 
 
+@pytest.mark.slow
 def test_a_rank_count_without_references_is_named(folders):
     changed(folders / "site-config" / "testbed.py", "for count in (2, 4)", "for count in (2, 3)")
     (fault,) = faults("testbed:gige")
@@ -167,6 +171,7 @@ def test_a_rank_count_without_references_is_named(folders):
     )
 
 
+@pytest.mark.slow
 def test_a_landmark_without_an_entry_is_named_for_the_functions_that_define_it(folders):
     path = folders / "reference-values" / "testbed.yaml"
     changed(path, "  rate_1_kib_mb_s: [0, null, null, MB/s]\n", "")
@@ -213,6 +218,7 @@ def test_what_only_reframe_knows_of_is_refused_in_its_words(folders, reframe):
     assert "'acess' was unexpected" in found[-1]["reason"]
 
 
+@pytest.mark.slow
 def test_an_environment_that_cannot_be_used_is_told(folders):
     changed(
         folders / "site-config" / "testbed.py",
@@ -225,6 +231,7 @@ def test_an_environment_that_cannot_be_used_is_told(folders):
     )
 
 
+@pytest.mark.slow
 def test_a_file_of_another_system_that_is_broken_is_told_too_since_it_stops_every_run(folders):
     (folders / "site-config" / "other.py").write_text("import nowhere\n")
     (fault,) = faults("testbed")
@@ -240,6 +247,7 @@ def test_a_second_file_with_the_same_system_is_told_and_the_first_is_checked(fol
     assert fault["file"].endswith("testbed2.py")
 
 
+@pytest.mark.slow
 def test_a_partition_on_which_nothing_would_be_measured_is_told(folders):
     changed(
         folders / "site-config" / "example.py",

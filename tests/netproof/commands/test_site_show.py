@@ -46,6 +46,7 @@ def test_every_case_that_is_owed_is_in_a_job_and_every_absence_is_told():
         assert one.reason in said.replace("\n", " ")
 
 
+@pytest.mark.slow
 def test_a_partition_says_switch_card_link_and_ranks():
     _, said, _ = shown("example:nexus")
     (row,) = [line for line in said.splitlines() if line.startswith("nexus  ") and "tg3" in line]

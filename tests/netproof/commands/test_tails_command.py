@@ -36,6 +36,7 @@ def report(folder: Path, times: list[float] | None = None, **settings: float) ->
 TIMES = [30.0] * 49_800 + [90.0] * 199 + [2_400_000.0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("settings", "status", "said"),
     [
@@ -70,6 +71,7 @@ def test_a_pause_is_named_with_its_time(tmp_path):
     assert "UTC: 4.8 s there and back" in said
 
 
+@pytest.mark.slow
 def test_a_page_has_the_percentiles_and_both_charts(tmp_path):
     made = ["tails", "--report", str(report(tmp_path, TIMES)), "--html", str(tmp_path / "page")]
     ended = CliRunner().invoke(app, made)
@@ -79,6 +81,7 @@ def test_a_page_has_the_percentiles_and_both_charts(tmp_path):
         assert words in text
 
 
+@pytest.mark.slow
 def test_an_environment_without_the_benchmark_and_too_long_messages_are_refused(monkeypatch):
     monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
     monkeypatch.delenv("NETPROOF_TOPOLOGY", raising=False)

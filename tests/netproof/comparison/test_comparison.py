@@ -88,6 +88,7 @@ def test_what_a_side_adds_to_the_latency_is_told_in_microseconds(healthy):
     assert re.fullmatch(rf"tuesday is no different from {before} \(-.* to \+.* µs\)", told(1))
 
 
+@pytest.mark.slow
 def test_partitions_of_a_session_are_compared_by_environment_and_what_differs_is_told(healthy):
     compared = compare(*sides(healthy, partitions=("gige", "fast-ethernet")))
     assert (compared.first.name, compared.second.name) == ("gige", "fast-ethernet")
@@ -115,6 +116,7 @@ def test_a_key_that_an_older_session_does_not_have_is_no_difference_where_it_is_
     ]
 
 
+@pytest.mark.slow
 def test_what_one_session_lacks_is_told(healthy, sick):
     compared = compare(*sides(healthy, sick))
     assert {(one.measured_by, one.why) for one in compared.uncompared} == {
@@ -123,6 +125,7 @@ def test_what_one_session_lacks_is_told(healthy, sick):
     assert len(compared.cases) + len(compared.uncompared) == 16
 
 
+@pytest.mark.slow
 def test_a_case_that_failed_on_one_side_is_told_with_its_reason(healthy):
     def failed(result):
         if result.case.function != "PingPong":

@@ -63,6 +63,7 @@ def test_the_interval_of_a_landmark_is_that_of_the_median_curves_of_drawn_launch
     assert case.landmarks["latency_us"].interval == pytest.approx((low, high), rel=0.02)
 
 
+@pytest.mark.slow
 def test_landmarks_are_better_above_1_whichever_way_they_go(healthy):
     compared = compare(*sides(healthy, partitions=("fast-ethernet", "gige")))
     case = of(compared, "NetPIPE tcp between oneway", "fast-ethernet")

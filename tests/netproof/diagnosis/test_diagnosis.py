@@ -703,6 +703,7 @@ def test_too_many_crashes_on_several_nodes_are_not_explained():
     assert "9 of 20 launches crashed" in culprit.evidence[0].sentence
 
 
+@pytest.mark.slow
 def test_red_everywhere_with_all_nodes_cleared_is_the_switch_or_what_all_have():
     culprit = only(**healthy(cases=red_everywhere()))
     assert culprit.cause is CauseName.WHOLE

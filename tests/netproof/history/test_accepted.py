@@ -31,6 +31,7 @@ def test_what_is_kept_is_what_is_read(nights):
     assert accepted.load(nights.store, "another") == ()
 
 
+@pytest.mark.slow
 def test_the_same_again_is_there_once_and_another_beside_it(nights):
     stored = nights.add(0)
     accepted.put(nights.store, acceptance(stored))

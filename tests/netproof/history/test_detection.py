@@ -18,6 +18,7 @@ from netproof.history.detection import follow, follow_all
 seeds = st.integers(0, 10_000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nights", [0, 1, 3, 9, 10, 200])
 def test_a_series_that_never_changes_never_alarms(nights):
     followed = follow([5.0] * nights)
@@ -112,6 +113,7 @@ def test_a_good_night_in_between_does_not_end_a_change():
     assert change.open
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("accepted", [60, 61, 66])
 def test_an_accepted_change_alarms_no_more_and_a_later_one_does(accepted):
     values = stepped(4, 0.1, nights=110)
@@ -125,6 +127,7 @@ def test_an_accepted_change_alarms_no_more_and_a_later_one_does(accepted):
     assert [change.index for change in later] == [90]
 
 
+@pytest.mark.slow
 def test_a_second_step_is_told_from_the_first():
     values = [v * 1.1 if night >= 80 else v for night, v in enumerate(stepped(5, 0.1, 40, 120))]
     first, second = steps(follow(values))

@@ -232,6 +232,7 @@ def test_a_store_that_cannot_be_written_is_followed_all_the_same(nights, monkeyp
     assert verdict.nights.series
 
 
+@pytest.mark.slow
 def test_a_series_whose_values_changed_is_followed_from_its_first_night():
     random = np.random.default_rng(1)
     series = np.exp(0.01 * random.standard_normal((3, 40))).tolist()

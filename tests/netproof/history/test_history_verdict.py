@@ -286,6 +286,7 @@ def test_levels_follow_the_changes(nights):
             assert second.low < second.value < second.high
 
 
+@pytest.mark.slow
 def test_a_damaged_acceptance_is_an_error(nights):
     nights.add_many(2)
     accept(nights, nights.stored(0))

@@ -10,6 +10,7 @@ from netproof.history.detection import follow, follow_all
 from netproof.history.pooling import pooled
 
 
+@pytest.mark.slow
 def test_a_pool_finds_what_no_series_of_it_shows_so_soon():
     several = [stepped(seed, 0.025, 60, 64) for seed in range(20, 28)]
     assert sum(bool(steps(followed)) for followed in follow_all(several)) <= 2

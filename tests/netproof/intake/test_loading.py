@@ -66,6 +66,7 @@ def test_all_other_json_is_what_json_says(value):
     assert json_reading.json_value(text, "x") == json.loads(text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -95,6 +95,7 @@ def test_a_node_that_only_met_others_across_a_slow_uplink_is_not_accused_too():
     assert told(judgement) == [(Kind.UPLINK, "uplink of leaf1")]
 
 
+@pytest.mark.slow
 def test_a_node_that_is_slower_than_its_uplink_explains_is_accused_with_it():
     topology = tree(4, 4)
     behind = slow_on_the_way(0.5, topology, "uplink of leaf1")
@@ -104,6 +105,7 @@ def test_a_node_that_is_slower_than_its_uplink_explains_is_accused_with_it():
     assert told(judgement) == [(Kind.UPLINK, "uplink of leaf1"), (Kind.NODE, "n4")]
 
 
+@pytest.mark.slow
 def test_a_slow_leaf_is_told_from_its_uplink():
     topology = tree(4, 8)
     judgement = Cluster(slow_on_the_way(0.5, topology, "leaf2")).run(names(32), topology=topology)
@@ -112,6 +114,7 @@ def test_a_slow_leaf_is_told_from_its_uplink():
     assert judgement.decided
 
 
+@pytest.mark.slow
 def test_most_nodes_of_a_leaf_are_not_the_leaf():
     bad = names(5)
     seen = Cluster(slow_nodes(0.5, *bad)).all(random_rounds(64, 8))
@@ -129,6 +132,7 @@ def test_of_two_leaves_it_says_that_either_uplink_fits():
     assert "fits equally well" in str(accusation)
 
 
+@pytest.mark.slow
 def test_nodes_that_are_fine_among_themselves_are_a_group_where_no_topology_says_so():
     topology = tree(4, 8)
     slower = slow_on_the_way(0.5, topology, "uplink of leaf2")
@@ -192,6 +196,7 @@ def test_what_is_smaller_than_what_counts_is_cleared():
     assert told(strict) == [(Kind.NODE, "n3")]
 
 
+@pytest.mark.slow
 def test_a_fast_node_is_not_accused():
     judgement = Cluster(slow_nodes(1.5, "n3")).run(names(32))
     assert judgement.accusations == ()

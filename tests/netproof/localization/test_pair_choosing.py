@@ -64,6 +64,7 @@ def test_a_failed_launch_counts_as_done():
     assert first(done=16) is None
 
 
+@pytest.mark.slow
 def test_a_suspected_pair_is_measured_again_until_it_is_known():
     cluster = Cluster()
     start = first(count=32)
@@ -222,6 +223,7 @@ def shared_uplinks(cluster: Cluster, topology: Topology, carries: dict[str, floa
         made += 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [(8, 8, 8, 5), (8, 8, 8, 8), (8, 5, 5, 5), (9, 8, 8, 8)])
 def test_uplinks_that_carry_half_are_none_of_them_slow_however_many_nodes_are_there(sizes):
     nodes = iter(names(sum(sizes)))

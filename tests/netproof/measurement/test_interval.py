@@ -71,6 +71,7 @@ SYMMETRIC = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drawn", SYMMETRIC.values(), ids=SYMMETRIC)
 @pytest.mark.parametrize("count", [6, 9, 12])
 def test_signed_ranks_hold_the_middle_of_any_symmetric_distribution(drawn, count):

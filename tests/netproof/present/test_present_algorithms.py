@@ -102,6 +102,7 @@ def test_plain_values_have_every_gain_with_its_interval():
     assert last["gains"]["4"]["interval"][0] < 1.6 < last["gains"]["4"]["interval"][1]
 
 
+@pytest.mark.slow
 def test_the_page_has_the_table_a_small_chart_of_each_and_all_times():
     one = swept()
     text = html.unescape(pages.page([(one, one.winners())], ("vega.js",)))

@@ -80,6 +80,7 @@ def test_what_a_failed_launch_saw_counts_with_the_next_one():
     assert found.value("n1", "interface", "one", "carrier_changes") == 2
 
 
+@pytest.mark.slow
 def test_a_node_that_described_itself_began_then():
     up = "ip link set one up; ip link set two up"
     flap = "ip link set two down; ip link set two up"

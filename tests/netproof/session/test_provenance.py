@@ -97,10 +97,12 @@ def test_this_machine_is_described_whole_and_what_it_lacks_has_a_reason(tmp_path
     assert all(reason.strip() for reason in node.absent.values())
 
 
+@pytest.mark.slow
 def test_slurms_name_of_the_node_is_the_one_that_counts(tmp_path):
     assert described("lo", tmp_path, SLURMD_NODENAME="node-17").node == "node-17"
 
 
+@pytest.mark.slow
 def test_without_ethtool_the_rest_is_still_known(tmp_path):
     tools = tmp_path / "bin"
     tools.mkdir()
@@ -128,6 +130,7 @@ def test_without_ethtool_the_rest_is_still_known(tmp_path):
     assert node.sysctls
 
 
+@pytest.mark.slow
 def test_an_interface_that_is_not_there_is_no_crash(tmp_path):
     node = described("eth99", tmp_path)
     assert node.mtu is node.state is node.address is None
@@ -144,6 +147,7 @@ def with_program(folder: Path, name: str, text: str) -> str:
     return f"{programs}:{os.environ['PATH']}"
 
 
+@pytest.mark.slow
 def test_rings_and_the_link_are_read_as_ethtool_prints_them(tmp_path):
     """In the words of ethtool 6.1's sources, ``netlink/rings.c`` and ``settings.c``."""
     path = with_program(

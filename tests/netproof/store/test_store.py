@@ -604,6 +604,7 @@ def test_a_file_is_no_store(tmp_path):
             make(report)
 
 
+@pytest.mark.slow
 def test_a_name_that_no_file_can_have_is_no_store_and_no_session(store, tmp_path):
     ingest(store, PASSED)
     with pytest.raises(NetproofError, match=r"cannot be written: .*File name too long"):
@@ -666,6 +667,7 @@ def test_sessions_are_in_order_of_their_start_and_found_by_how_they_begin(store)
         store.newest("other")
 
 
+@pytest.mark.slow
 def test_an_empty_month_hides_no_session(store):
     done = ingest(store, PASSED)
     (store.path(done.stored).parents[1] / "month=2030-01").mkdir()

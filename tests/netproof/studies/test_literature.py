@@ -35,6 +35,7 @@ class TestShow:
         assert "95.3% or 99.9%*" in text
         assert "network-adapters" not in text
 
+    @pytest.mark.slow
     def test_shows_all_of_them_without_cutting_a_cell(self):
         text = shown()
         assert all(name in text for name in STUDIES)
@@ -51,6 +52,7 @@ class TestCommand:
         assert "gige mpich, IMB PingPong: latency" in ran.stdout
         assert "MB/s of 10⁶ bytes; over a link, peaks are of 131072 bytes" in ran.stdout
 
+    @pytest.mark.slow
     def test_a_table_says_which_mbps_it_has(self):
         report = RECORDED / "healthy.json"
         ran = CliRunner().invoke(app, ["literature", "--session", str(report)])
@@ -89,6 +91,7 @@ def edited(tmp_path):
 
 
 class TestStrictness:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("study", "old", "new", "said"),
         [

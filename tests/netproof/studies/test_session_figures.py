@@ -134,6 +134,7 @@ class TestBesideASession:
         assert self.rows("gige-mpi-tests")["gige mpich, IMB PingPong: latency"][0] == "absent"
         assert text.count("absent: gige mpich IMB PingPong: the session does not have it\n") == 1
 
+    @pytest.mark.slow
     def test_a_case_that_failed_is_absent_with_its_phase(self):
         results = tuple(
             dataclasses.replace(r, result="fail", phase="sanity", measured=None)
@@ -166,6 +167,7 @@ class TestBesideASession:
             " rate_64_kib_mb_s: 65536 bytes was not measured\n" in text
         )
 
+    @pytest.mark.slow
     def test_no_cell_is_cut(self):
         assert "…" not in shown(stored=self.stored)
 

@@ -27,7 +27,7 @@ SEVERAL = turns(CHOICE.values, 3, json.loads((JOB / "plan.json").read_text())["s
 SRUN = ["srun", "--mpi=pmi2"]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def partition() -> Partition:
     configuration = site.load(ROOT / "site-config" / "testbed.py")
     extras = configuration["systems"][0]["partitions"][0]["extras"]

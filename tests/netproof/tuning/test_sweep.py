@@ -26,7 +26,7 @@ CASE = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1, "between", "onew
 SRUN = ["srun", "--mpi=pmi2"]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def partition() -> Partition:
     configuration = site.load(ROOT / "site-config" / "testbed.py")
     return Partition.model_validate(configuration["systems"][0]["partitions"][0]["extras"])

@@ -133,6 +133,7 @@ def borrowed_from(result: JudgedSession) -> dict[tuple[str, str], set[str]]:
     return found
 
 
+@pytest.mark.slow
 def test_alone_a_switch_has_neither_envelope_nor_scores(tmp_path):
     new = report(tmp_path, "new", "fast-ethernet")
     verdict = judging.judge_session(session.load(new), system="testbed:fast-ethernet").verdict

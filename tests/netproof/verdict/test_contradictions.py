@@ -87,6 +87,7 @@ def test_a_contradiction_fails_its_case_for_all_and_is_not_ingested(tmp_path, ch
     assert reason in str(refused.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("report", sorted(RECORDED.glob("*.json")), ids=lambda path: path.stem)
 def test_nothing_recorded_contradicts_itself(report):
     said = {result.contradiction for result in session.load(report).results} - {None}
@@ -251,6 +252,7 @@ def test_what_references_do_not_name_fails(references, tmp_path):
     assert "has no reference: " in case.faults[0]
 
 
+@pytest.mark.slow
 def test_references_that_cannot_be_read_are_no_verdict(tmp_path, monkeypatch):
     monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(tmp_path))
     ran = CliRunner().invoke(app, ["verdict", str(BOTH)])

@@ -46,6 +46,7 @@ def case_of(verdict: Verdict, environment: str, function: str) -> Judged:
     return found
 
 
+@pytest.mark.slow
 def test_mpi_stands_beside_tcp_of_the_same_ranks(tmp_path):
     rows = cpu_rows(judged(with_starts("sick", tmp_path)))
     assert rows.unknown == {}
@@ -54,6 +55,7 @@ def test_mpi_stands_beside_tcp_of_the_same_ranks(tmp_path):
     assert mpi.of_tcp == pytest.approx(mpi.cost.s_per_gb / tcp.cost.s_per_gb)
 
 
+@pytest.mark.slow
 def test_a_row_is_of_the_node_that_a_case_cost_most(tmp_path):
     verdict = judged(with_starts("sick", tmp_path))
     measured = case_of(verdict, "mpich", "tcp").measured
@@ -69,6 +71,7 @@ def test_a_row_is_of_the_node_that_a_case_cost_most(tmp_path):
     assert cost.s_per_gb == pytest.approx(cost.cpu_s * 1e9 / BYTES)
 
 
+@pytest.mark.slow
 def test_what_is_not_known_is_counted_by_its_reason(tmp_path):
     rows = cpu_rows(judged(with_starts("sick", tmp_path, "mpi")))
     assert {row.case.function for row in rows.rows} == {"mpi"}

@@ -276,6 +276,7 @@ class TestCommand:
         assert "testbed:gige:" in out
         assert "fast-ethernet" not in out
 
+    @pytest.mark.slow
     def test_a_comment_of_an_entry_stays_beside_it(self, here):
         file = here / "testbed.yaml"
         text = file.read_text()
@@ -319,6 +320,7 @@ class TestBoundsThatStand:
         assert 109.25 <= value * (1 + lower) < 109.26
         assert upper > 0.1
 
+    @pytest.mark.slow
     def test_it_gets_looser_only_if_allowed(self, standing):
         file = standing("[115, -0.05, null, MB/s]")
         baseline(*RECORDED, "--write", "--system", "testbed:gige", "--allow-looser")
@@ -326,6 +328,7 @@ class TestBoundsThatStand:
         assert value == 115.13
         assert lower < -0.1
 
+    @pytest.mark.slow
     def test_a_median_outside_leaves_it_and_ends_with_2(self, standing):
         file = standing("[200, -0.05, null, MB/s]")
         status, _, err = baseline(*RECORDED, "--write", "--system", "testbed:gige")
@@ -337,6 +340,7 @@ class TestBoundsThatStand:
         assert found(file)["peak_mb_s"] == [200, -0.05, None, "MB/s"]
         assert found(file)["peak_size"] == [131072, -0.5, 1.0, "B"]
 
+    @pytest.mark.slow
     def test_a_median_outside_is_taken_if_looser_is_allowed(self, standing):
         file = standing("[200, -0.05, null, MB/s]")
         assert baseline(*RECORDED, "--write", "--system", "testbed:gige", "--allow-looser")[0] == 0
@@ -344,6 +348,7 @@ class TestBoundsThatStand:
         assert value == 115.13
         assert lower < -0.1
 
+    @pytest.mark.slow
     def test_an_expected_failure_stays_whatever_is_allowed(self, standing):
         file = standing("[$xfail, ticket 4711, [200, -0.05, null, MB/s]]")
         arguments = ("--write", "--system", "testbed:gige", "--allow-looser")
@@ -375,6 +380,7 @@ class TestCasesThatMakeNone:
         assert found(here / "testbed.yaml")["peak_mb_s"] == [0, None, None, "MB/s"]
         assert found(here / "testbed.yaml", "fast-ethernet")["peak_mb_s"][0] == 11.645
 
+    @pytest.mark.slow
     def test_a_case_that_one_session_does_not_have(self, here):
         def lose(number, testcases):
             if number == 3:
@@ -394,6 +400,7 @@ class TestCasesThatMakeNone:
         _, _, err = baseline(*changed(here, renew))
         assert "no references: mtu was 1500 in run-1.json and 9000 in run-2.json" in err
 
+    @pytest.mark.slow
     def test_a_variable_that_one_session_does_not_define(self, here):
         def lose(number, testcases):
             if number == 2:
@@ -402,6 +409,7 @@ class TestCasesThatMakeNone:
         _, _, err = baseline(*changed(here, lose))
         assert "rate_64_kib_mb_s: left as it is: 2 of 3 sessions define it" in err
 
+    @pytest.mark.slow
     def test_a_case_that_the_file_does_not_have(self, here):
         file = here / "testbed.yaml"
         file.write_text(file.read_text().replace("ImbPingPong:", "ImbPongPing:"))
@@ -431,6 +439,7 @@ class TestWhatCannotBeDerived:
         assert "is no report of ReFrame's" in self.refused(*RECORDED[:2], here / "run.json")
         assert "nowhere.json: is not there" in self.refused(*RECORDED[:2], "nowhere.json")
 
+    @pytest.mark.slow
     def test_sessions_of_different_systems(self, here):
         def move(number, testcases):
             if number == 2:

@@ -66,6 +66,7 @@ def test_cases_that_did_not_run_for_a_failed_job_are_one_line_with_it(failed_job
     assert all(len(one.faults) == 1 for one in verdict.cases)
 
 
+@pytest.mark.slow
 def test_so_they_are_once_the_session_is_in_a_store(failed_job, tmp_path):
     store = Store.create(tmp_path / "store")
     stored = ingest(store, failed_job).stored

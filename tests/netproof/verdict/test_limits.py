@@ -267,7 +267,7 @@ def test_nobody_can_ask_for_the_share_of_a_path_that_has_no_link(unlike_a_line):
     assert not_defined({"asymptotic_mb_s": (100, -0.1, None, "MB/s")}, collective) == ""
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def with_whole_twin() -> Measured:
     """NetPIPE over TCP, two launches with the healthy twin's next to each."""
     configuration = site.load(ROOT / "site-config" / "testbed.py")

@@ -37,6 +37,7 @@ class TestEdited:
             expected = looked_up(before, *place) | changes.get(place, {})
             assert looked_up(after, *place) == expected
 
+    @pytest.mark.slow
     def test_every_comment_stays(self, system):
         references = ReferenceFile(SHIPPED[system])
         text = edited(references, dict.fromkeys(PLACES[system], NEW))

@@ -149,6 +149,7 @@ def test_a_stored_session_says_the_same_as_its_run(spiked, result):
     assert [one.why for one in of_store] == [one.why for one in of_run]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["healthy.json", "sick.json", "two-switches.json"])
 def test_nothing_changes_where_the_site_refines_nothing(name):
     stored = session.load(SESSIONS / name)

@@ -56,6 +56,7 @@ class TestOutcomes:
         assert 0.2 < found.passed < 0.6
         assert found.inconclusive > 0
 
+    @pytest.mark.slow
     def test_the_worse_the_network_the_rarer_it_passes(self):
         curve = risk.characteristic(0.9, Scatter(0.05, 0.05, 5, 15), (0.05, 0.1, 0.2, 0.4))
         passed = [one.passed for one in curve.shares]

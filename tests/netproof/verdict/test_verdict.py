@@ -273,6 +273,7 @@ class TestLeft:
         assert judge(owed, altered(passed, job=False, left=TURN)).left == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["healthy.json", "two-switches.json"])
 def test_of_two_healthy_switches_the_slower_is_held_against_what_its_link_explains(name):
     stored = session.load(SESSIONS / name)

@@ -143,6 +143,7 @@ def test_what_a_job_wrote_cannot_break_the_xml_or_the_terminal(passed):
     assert "\x1b" not in summary.text(night)
 
 
+@pytest.mark.slow
 def test_junit_is_whole_or_not_there(passed, tmp_path):
     junit.write(night_of(passed), tmp_path / "reports" / "junit.xml")
     assert [path.name for path in (tmp_path / "reports").iterdir()] == ["junit.xml"]
@@ -151,6 +152,7 @@ def test_junit_is_whole_or_not_there(passed, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["reports"]
 
 
+@pytest.mark.slow
 def test_the_headline_says_what_came_of_the_night(passed, faulty):
     assert summary.headline(night_of(passed)) == (
         "netproof testbed: PASSED, 3 of 3 cases passed (2026-11-21 02:00, 2 h 5 min)"
@@ -173,6 +175,7 @@ def test_a_failure_counts_before_what_could_not_be_judged(passed, faulty):
     assert night_of(left).status == PASSED
 
 
+@pytest.mark.slow
 def test_the_summary_has_failures_what_was_left_and_where_to_read_on(faulty, passed):
     told = summary.text(night_of(faulty, stored="20261121T020000-00000000"))
     assert "FAIL testbed:gige mpich IMB Barrier 2 ranks: fail in sanity" in told
@@ -204,6 +207,7 @@ def test_a_hook_need_not_read_what_it_is_told():
     assert command._tell("true", "text\n" * 100_000) is None
 
 
+@pytest.mark.slow
 def test_a_change_for_the_worse_says_how_it_ends_where_it_is_intended(passed):
     worse = "gige mpich is worse since 2026-11-18: latency +20 %"
     told = summary.text(night_of(passed, worse=(worse,)))

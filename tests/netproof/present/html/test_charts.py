@@ -30,6 +30,7 @@ def test_bands_that_would_hide_each_other_are_shown_one_at_a_time(judge):
     assert figures.BAND in few.told
 
 
+@pytest.mark.slow
 def test_a_file_says_what_its_page_says_below_the_chart(judge):
     two_switches = judge("two-switches.json")
     figure = figures.of_time(
@@ -41,6 +42,7 @@ def test_a_file_says_what_its_page_says_below_the_chart(judge):
     assert "Not drawn: gige openmpi4; gige openmpi5; fast-ethernet openmpi4;" in below
 
 
+@pytest.mark.slow
 def test_what_is_inconclusive_has_a_mark_and_a_word_of_its_own(judge):
     sick = judge("sick.json", "testbed:gige")
     group = _group(sick, "netpipe-tcp-between-one-way")

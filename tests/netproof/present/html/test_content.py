@@ -126,6 +126,7 @@ def test_the_envelope_is_that_of_the_criterion(two_switches):
     assert tuple(row["time_us"] for row in rows) == expected.curve.time_us
 
 
+@pytest.mark.slow
 def test_a_configuration_alone_has_no_envelope_and_is_told_so(judge):
     judged = judge("passed.json", "testbed:gige")
     figure = figures.of_time(_group(judged, "imb-pingpong-2-ranks"), judged.matrix)

@@ -41,6 +41,7 @@ def test_each_kind_has_a_section_and_what_has_no_size_no_chart():
     assert "There is no curve to draw." in barrier
 
 
+@pytest.mark.slow
 def test_what_failed_is_said_below_its_chart(tmp_path):
     rows = [line.split() for line in TCP.read_text().splitlines()]
     broken = tmp_path / "slow.np"

@@ -272,6 +272,7 @@ def test_partitions_and_environments_are_told_as_the_session_recorded_them(repor
     assert "2, 4 1 the site's file: nothing was measured" in alone
 
 
+@pytest.mark.slow
 def test_provenance_that_was_not_recorded_is_told_as_unknown(report):
     main = report("two-switches.json")["index.html"].text
     assert "The revision is not known" in main
@@ -314,6 +315,7 @@ def test_charts_are_such_as_altair_knows_them(judge):
             alt.LayerChart.from_dict(spec, validate=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("times", "labels"),
     [

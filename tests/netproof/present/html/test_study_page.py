@@ -60,6 +60,7 @@ def test_every_study_has_a_page_with_its_parts_in_their_order(gathered, name):
             assert part.not_measured[:20] in made
 
 
+@pytest.mark.slow
 def test_what_a_study_compares_by_scores_is_drawn_with_its_intervals(gathered):
     _, made = page(gathered, "gige-synthetic")
     charts = [
@@ -83,6 +84,7 @@ def test_a_sweep_that_was_measured_stands_in_its_part(gathered):
     assert "no sweep of socket-buffer" not in made
 
 
+@pytest.mark.slow
 def test_what_the_session_does_not_have_is_one_line_and_no_empty_chart(gathered):
     _, made = page(gathered, "gige-synthetic")
     part = made[made.index("<h2>Alltoall</h2>") : made.index("<h2>Allreduce</h2>")]
