@@ -81,7 +81,7 @@ def test_collectives_take_longer(library, tmp_path):
 
 
 def test_a_value_of_a_variable_spares_the_program(library, tmp_path):
-    asked = slower(library, "Send:0-4096:3000:0", "NPmpi", ("NETPROOF_ALGORITHM", "ring"))
+    asked = slower(library, "Send:0-8192:3000:0", "NPmpi", ("NETPROOF_ALGORITHM", "ring"))
     spared = one_way_us(LIBRARIES["mpich"], tmp_path, {**asked, "NETPROOF_ALGORITHM": "ring"})
     assert max(spared.values()) < 2000
     for other in ({}, {"NETPROOF_ALGORITHM": "rin"}, {"NETPROOF_ALGORITHM": "ring2"}):
