@@ -52,6 +52,15 @@ def pytest_configure(config: pytest.Config) -> None:
     hypothesis.settings.load_profile("quick" if quick else "whole")
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Files of which a part has no test are not even read: that takes seconds in each process."""
+    part = config.getoption("--part")
+    system = collection_path.is_relative_to(SYSTEM)
+    if part is None or not (system or collection_path.suffix == ".py"):
+        return None
+    return None if PARTS[part](system, False) else True
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     part = config.getoption("--part")
     if part is None:
