@@ -20,7 +20,14 @@ EAGER = {
 LEAST_BUFFERS = {"OMPI_MCA_btl_tcp_sndbuf": "4608", "OMPI_MCA_btl_tcp_rcvbuf": "2304"}
 """The least that Linux has, in bytes."""
 
-OVER_UCX = {"OMPI_MCA_pml": "ucx", "UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "eth1"}
+OVER_UCX = {
+    "OMPI_MCA_pml": "ucx",
+    # By itself Open MPI takes UCX on InfiniBand cards alone.
+    "OMPI_MCA_pml_ucx_tls": "any",
+    "OMPI_MCA_pml_ucx_devices": "any",
+    "UCX_TLS": "tcp,self",
+    "UCX_NET_DEVICES": "eth1",
+}
 """Open MPI's variables for messages over UCX, and UCX's for TCP on the switch under test."""
 
 ALGORITHM = "algorithm"
