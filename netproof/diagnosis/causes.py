@@ -105,7 +105,8 @@ CAUSES: tuple[Cause, ...] = (
         "{place}: {detail}",
         no_tcp,
         "look at 'nft list ruleset', 'iptables -S', firewalld ('firewall-cmd --list-all') and"
-        " 'ip route' of {node}, let all TCP of the partition's nodes pass, and run"
+        " 'ip route' of {node}, let all TCP of the partition's nodes pass, see by 'arping' from"
+        " another node whether two machines answer for one address, and run"
         f" {PAIRS_AGAIN}",
         "TCP connections to {node} and from it that are taken or refused at once",
         explains=_EFFECTS,
