@@ -170,3 +170,79 @@ def test_the_checks_measure_on_what_was_built(built, run, tmp_path, name):
             set(package) >= {"spec", "compiler", "hash", "variants"}
             for package in packages.values()
         )
+
+
+MODULES_FILE = """modules:
+  default:
+    roots:
+      tcl: PLACE
+    tcl:
+      hash_length: 0
+      projections:
+        all: "{name}/{version}"
+        ^mpi: "{name}/{version}-{^mpi.name}-{compiler.name}"
+"""
+
+SITE_OF_MODULES = f"""import runpy
+site_configuration = runpy.run_path("{ROOT}/site-config/testbed.py")["site_configuration"]
+(system,) = site_configuration["systems"]
+system["modules_system"] = "envmod"
+system["partitions"] = system["partitions"][:1]
+system["partitions"][0]["environs"] = ["by-modules"]
+system["partitions"][0]["extras"]["baseline"] = "by-modules"
+system["partitions"][0]["prepare_cmds"] = [
+    ". /etc/profile.d/modules.sh",
+    "module use PLACE/linux-*",
+]
+site_configuration["environments"] = [
+    {{
+        "name": "by-modules",
+        "modules": [
+            "netpipe/3.7.2-mpich-gcc",
+            "intel-mpi-benchmarks/2021.7-mpich-gcc",
+            "osu-micro-benchmarks/7.4-mpich-gcc",
+        ],
+        "features": ["mpi", "mpich", "netpipe-tcp", "netpipe-mpi", "imb", "osu"],
+        "env_vars": VARIABLES,
+        "extras": {{"mpi": "MPICH, by Spack's modules", "pmi": "pmi2"}},
+    }}
+]
+"""
+
+SETTINGS = """from pathlib import Path
+from netproof import site
+site_configuration = site.gather(Path(__file__).parent)
+"""
+
+
+@pytest.mark.testbed
+@pytest.mark.usefixtures("testbed")
+def test_the_checks_measure_by_modules_of_what_was_built(built, run, tmp_path):
+    if not Path("/etc/profile.d/modules.sh").exists():
+        pytest.skip("Debian's environment-modules is not installed")
+    scope, place, site = tmp_path / "scope", tmp_path / "modules", tmp_path / "site"
+    for folder in (scope, site):
+        folder.mkdir()
+    (scope / "modules.yaml").write_text(MODULES_FILE.replace("PLACE", str(place)))
+    for name in BUILT:
+        where = spack.build_folder(spack.table(built).named(name), built)
+        command = ["spack", "-C", scope, "-e", where, "module", "tcl", "refresh", "-y"]
+        subprocess.run(command, check=True)
+    variables = spack.mpi(spack.table(built).named("mpich-gcc"), "debian12", built).env_vars
+    text = SITE_OF_MODULES.replace("PLACE", str(place))
+    (site / "testbed.py").write_text(
+        text.replace("VARIABLES", repr([list(pair) for pair in variables]))
+    )
+    (site / "settings.py").write_text(SETTINGS)
+    command = ["reframe", "--system", "testbed:gige", "-S", "launches=1", "-p", "by-modules"]
+    checks = ["-n", "ImbPingPong|NetpipeMpi|NetpipeTcp|OsuLatency", "-c", str(ROOT / "checks")]
+    more = {"RFM_CONFIG_PATH": str(site), "MODULEPATH": ":".join(map(str, place.glob("linux-*")))}
+    ran = run(tmp_path, *command, *checks, "-r", **more)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    report = session.load(tmp_path / "run-0.json")
+    measured = {
+        (result.case.benchmark, result.result)
+        for result in report.results
+        if result.case is not None
+    }
+    assert measured == {("imb", "pass"), ("netpipe", "pass"), ("osu", "pass")}
