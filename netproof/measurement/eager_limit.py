@@ -64,7 +64,8 @@ def eager_limit_beside(
     What a rendezvous costs is then the difference of the two, in which everything else that makes
     a curve step cancels. The limit is the largest step of the difference among those that stand:
     its medians over sizes up to four times as small and as large lie as far apart as a limit has to
-    step by in ``eager_limit``. Of the sizes that both have, and not where the other alone asks.
+    step by in ``eager_limit``. Of the sizes that both have, and not where one of them asks already:
+    over UCX, messages of 64 KiB and more cost one more step.
     """
     latency = latency_us(other, settings, {})
     if latency is None:
@@ -86,6 +87,9 @@ def eager_limit_beside(
         # What goes up little by little is no limit.
         jump = more[large] - more[small]
         if step < least or jump < step / 2 or jump <= largest or median(under) < -least / 2:
+            continue
+        # Below its limit both send at once: what asks there already, asks otherwise from here on.
+        if median(under) > step / 2:
             continue
         largest = jump
         rates = dict(zip(curve.sizes, curve.bandwidth_mb_s or (), strict=False))

@@ -100,6 +100,21 @@ def test_next_to_the_default_a_limit_shows_where_it_is(library, limit, between):
     assert 10 < found.step_us < 50
 
 
+@pytest.mark.parametrize(
+    ("limit", "between"), [("4096", (3072, 4096)), ("16384", (12288, 16384))]
+)
+def test_a_larger_step_where_both_ask_already_is_not_the_limit(limit, between):
+    of = RECORDED[f"openmpi4 over UCX, {limit}"]
+    curve, default = (Curve(tuple(of["sizes"]), tuple(of[one])) for one in (limit, "default"))
+    more = {
+        size: one - other
+        for size, one, other in zip(curve.sizes, curve.time_us, default.time_us, strict=True)
+    }
+    assert more[65536] - more[49152] > more[between[1]] - more[between[0]] > 40
+    found = eager_limit_beside(curve, default)
+    assert (found.size_below, found.size_above) == between
+
+
 def test_next_to_the_default_a_limit_shows_that_its_own_curve_hides():
     of = RECORDED["openmpi4"]
     assert eager_limit(Curve(tuple(of["sizes"]), tuple(of["4096"]))) is None
