@@ -100,9 +100,7 @@ def test_next_to_the_default_a_limit_shows_where_it_is(library, limit, between):
     assert 10 < found.step_us < 50
 
 
-@pytest.mark.parametrize(
-    ("limit", "between"), [("4096", (3072, 4096)), ("16384", (12288, 16384))]
-)
+@pytest.mark.parametrize(("limit", "between"), [("4096", (3072, 4096)), ("16384", (12288, 16384))])
 def test_a_larger_step_where_both_ask_already_is_not_the_limit(limit, between):
     of = RECORDED[f"openmpi4 over UCX, {limit}"]
     curve, default = (Curve(tuple(of["sizes"]), tuple(of[one])) for one in (limit, "default"))
