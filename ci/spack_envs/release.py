@@ -82,10 +82,15 @@ def bootstrap(releases: dict[str, Release], place: Path) -> list[str]:
     """Clones the pair into ``place``/spack and ``place``/packages, and joins them.
 
     A clone that is there already is brought to its release. Returns the commands that a shell
-    needs for them. Raises ReleaseError where a release cannot be had, or is another commit than
-    release.yaml says.
+    needs for them. Raises ReleaseError where ``place`` cannot be made, or a release cannot be had,
+    or is another commit than release.yaml says.
     """
-    place.mkdir(parents=True, exist_ok=True)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ReleaseError(
+            f"{place} is no folder that can be made: {error.strerror}; name another as DIR"
+        ) from error
     for half, release in releases.items():
         clone = place / half
         if not (clone / ".git").exists():

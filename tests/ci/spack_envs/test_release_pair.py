@@ -126,6 +126,12 @@ def test_bootstrap_without_a_network_says_what_failed(spack_envs, upstream, tmp_
     assert "spack-envs: git fetch --quiet --depth=1 " in ran.stderr
 
 
+def test_bootstrap_into_what_is_no_folder_says_so(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ReleaseError, match="file is no folder that can be made: .*; name another"):
+        release.bootstrap({}, tmp_path / "file")
+
+
 def test_a_tag_is_resolved_to_its_commit_and_a_missing_one_is_an_error(upstream):
     repository = str(upstream / "spack")
     assert release.resolved(repository, "v1").commit == git(upstream / "spack", "rev-parse", "HEAD")
