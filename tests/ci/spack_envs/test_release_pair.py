@@ -128,7 +128,7 @@ def test_bootstrap_without_a_network_says_what_failed(spack_envs, upstream, tmp_
 
 def test_bootstrap_into_what_is_no_folder_says_so(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(ReleaseError, match="file is no folder that can be made: .*; name another"):
+    with pytest.raises(ReleaseError, match="file is no folder that can be made"):
         release.bootstrap({}, tmp_path / "file")
 
 
