@@ -103,21 +103,24 @@ class Followers:
     def followed(self) -> list[Followed]:
         """What is known of all series after their last night."""
         found = []
-        for number, past in enumerate(self.past):
+        known = self.level.known
+        of_each = zip(
+            *(known.level.tolist(), known.noise.tolist(), known.count.tolist()),
+            *(self.p_value.tolist(), self.past),
+            strict=True,
+        )
+        for number, (level, noise, count, p_value, past) in enumerate(of_each):
             standing = self._standing(number)
             aside = [past.aside] if past.aside else []
             over = [change for one in past.over if (change := self._told(number, one))]
             changes = sorted([*over, *standing, *aside], key=lambda change: change.index)
-            known = self.level.known.at(number)
-            unknown = not known.count
-            p_values = [self.p_value[number], *(change.p_value for change in standing)]
             found.append(
                 Followed(
                     tuple(changes),
-                    None if unknown else math.exp(known.level),
-                    None if np.isnan(known.noise) else float(known.noise),
-                    bool(known.count < self.settings.cold_nights),
-                    float(min(p_values)),
+                    math.exp(level) if count else None,
+                    None if math.isnan(noise) else noise,
+                    count < self.settings.cold_nights,
+                    min([p_value, *(change.p_value for change in standing)]),
                 )
             )
         return found
@@ -359,12 +362,13 @@ class Followers:
         later = later[np.isfinite(later)]
         return float(np.median(later[: self.settings.cold_nights])) if len(later) else None
 
-    def _known_of(self, number: int, nights: Sequence[int]) -> Estimate:
-        """The estimate of nights of a series, as if they made its level."""
-        memory = list(nights)[-self.settings.memory :]
-        rows = np.full((1, self.settings.memory), np.nan)
-        rows[0, len(rows[0]) - len(memory) :] = self.logs[number, memory]
-        return self._estimated(rows, np.array([number]))
+    def _known_of(self, number: int, *several: Sequence[int]) -> Estimate:
+        """The estimates of nights of a series, as if each of ``several`` made its level."""
+        rows = np.full((len(several), self.settings.memory), np.nan)
+        for row, nights in zip(rows, several, strict=True):
+            memory = list(nights)[-self.settings.memory :]
+            row[len(row) - len(memory) :] = self.logs[number, memory]
+        return self._estimated(rows, np.full(len(several), number))
 
     def _go_on(self, number: int, nights: Sequence[int]) -> None:
         """A series whose present level is that of these nights, with nothing against it."""
@@ -372,11 +376,13 @@ class Followers:
         self.level.begin(number, memory, self.logs[number, memory])
         self.newest.forget(number)
         newest = memory[-statistic.LONGEST :]
-        for place, night in enumerate(newest, statistic.LONGEST - len(newest)):
+        first = len(memory) - len(newest)
+        known = self._known_of(number, *(memory[:end] for end in range(first, len(memory) + 1)))
+        for one, night in enumerate(newest):
+            place = statistic.LONGEST - len(newest) + one
             self.newest.values[number, place] = self.logs[number, night]
-            earlier = self._known_of(number, [n for n in memory if n < night])
-            self.newest.before.put((number, place), earlier.at(0))
-        self.level.known.put(number, self._known_of(number, memory).at(0))
+            self.newest.before.put((number, place), known.at(one))
+        self.level.known.put(number, known.at(-1))
         self.p_value[number] = 1.0
         steps = self.past[number].steps
         old = steps[-1].known.level[0] if steps else np.nan

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
+from functools import cache, cached_property
 from typing import TypeVar
 
 from netproof.errors import NetproofError
@@ -246,11 +246,11 @@ class HistoryVerdict:
         """The last session that it is about."""
         return self.nights.sessions[-1]
 
-    @property
+    @cached_property
     def tested(self) -> int:
         """How many series and pools have nights enough to be tested."""
         least = least_nights(self.settings)
-        return sum(sum(value is not None for value in one.values) >= least for one in self.followed)
+        return sum(len(one.values) - one.values.count(None) >= least for one in self.followed)
 
     @property
     def too_few(self) -> str | None:

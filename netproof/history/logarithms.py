@@ -22,7 +22,10 @@ def logarithms(series: Sequence[Sequence[float | None]]) -> Floats:
             " give each a value or None for every night"
         )
     values = np.array(series, dtype=float)
-    missing = np.array([[value is None for value in row] for row in series], dtype=bool)
+    missing = np.isnan(values)
+    # None became NaN; a NaN that was given is a value.
+    for number, night in np.argwhere(missing).tolist():
+        missing[number, night] = series[number][night] is None
     with np.errstate(invalid="ignore"):
         bad = ~missing & ~(np.isfinite(values) & (values > 0))
     if bad.any():

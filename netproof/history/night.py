@@ -105,9 +105,9 @@ def estimated(
     for count in np.unique(counts[counts > 0]):
         these = np.flatnonzero(counts == count)
         nights = rows[these, rows.shape[1] - count :]
-        centre = np.median(nights, axis=1)
+        centre = _medians(nights)
         off = nights - centre[:, np.newaxis]
-        spread = np.maximum(MAD_OF_NORMAL * np.median(np.abs(off), axis=1), least)
+        spread = np.maximum(MAD_OF_NORMAL * _medians(np.abs(off)), least)
         if count < cold_nights:
             level, free = centre, (count - 1) / 2
             # A MAD of few nights is too small as often as not.
@@ -122,7 +122,7 @@ def estimated(
             for recent, grown in GROWN.items():
                 if count >= 2 * recent:
                     newest = off[:, -recent:]
-                    spread = MAD_OF_NORMAL * np.median(np.abs(newest), axis=1)
+                    spread = MAD_OF_NORMAL * _medians(np.abs(newest))
                     clipped = _clipped(newest, np.maximum(spread, least))
                     now = np.sqrt((clipped**2).mean(axis=1) / KEPT_OF_NORMAL)
                     noise = np.where(now > grown * all_nights, np.maximum(now, noise), noise)
@@ -142,6 +142,15 @@ def estimated(
         tail = far / (count + bad_nights[these, :1] + TAIL_NIGHTS)
         known.put(these, Estimate(level, noise, freedom, np.full(len(these), float(count)), tail))
     return known
+
+
+def _medians(rows: Floats) -> Floats:
+    """Of rows without NaN, as ``np.median``, which takes twice as long on few short rows."""
+    half, odd = divmod(rows.shape[1], 2)
+    if odd:
+        return np.partition(rows, half, axis=1)[:, half]
+    parted = np.partition(rows, (half - 1, half), axis=1)
+    return (parted[:, half - 1] + parted[:, half]) / 2
 
 
 def _clipped(off: Floats, spread: Floats) -> Floats:

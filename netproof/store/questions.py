@@ -25,7 +25,7 @@ from netproof.session.provenance import OfSession
 from netproof.session.session import GOOD_RESULTS, Session
 from netproof.store import checksums, reading
 from netproof.store.checksums import Damaged
-from netproof.store.columns import KEY
+from netproof.store.columns import KEY, sql_type
 from netproof.store.folder import Store, StoredSession
 from netproof.store.tables import ADDED, PATH_COLUMNS, TABLES
 
@@ -75,11 +75,13 @@ def connect(
         grown = table in ADDED
         also = ""
         if grown:
-            # Where none of the files has them, they are there all the same.
-            schema = TABLES[table].schema()
-            fields = pa.schema([schema.field(name) for name in ADDED[table]])
-            connection.register(f"_{table}_added", fields.empty_table())
-            also = f" union all by name select * from _{table}_added"
+            # Where none of the files has them, they are there all the same. As a registered table
+            # they would load pandas, wherever it is installed, which takes longer than the answer.
+            columns = TABLES[table].columns
+            nulls = ", ".join(
+                f"null::{sql_type(columns[name].type)} as {name}" for name in ADDED[table]
+            )
+            also = f" union all by name select {nulls} where false"
         answered(
             connection.execute,
             f"create view {table} as select * from read_parquet([{files}],"
