@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from netproof.commands import labelled
-from netproof.congestion import factors, loaded
-from netproof.congestion.factors import Impacts
+from netproof.congestion import causes, loaded
+from netproof.congestion.causes import LoadFindings
 from netproof.congestion.loaded import Loaded
 from netproof.congestion.turns import LEAST_NODES, Aggressor, Victim, chosen
 from netproof.errors import NetproofError
@@ -34,13 +34,14 @@ def run(
 ) -> int:
     """Print what a network does under load, measured now or read from ``report``.
 
-    Returns the exit status: 1 where a factor is beyond its bound, 2 where one with a bound is
-    undecided, where too few rounds count, or where nothing can be said; else 0.
+    Returns the exit status: 1 where a factor is beyond its bound or a cause beyond what is allowed,
+    2 where a factor with a bound is undecided, where too few rounds count, or where nothing can be
+    said; else 0.
     """
     try:
         if report is None:
             report = _measured(where, environment, victims, aggressors, nodes, rounds)
-        several = [(one, factors.impacts(one)) for one in loaded.of_report(report)]
+        several = [(one, causes.findings(one)) for one in loaded.of_report(report)]
         written = None
         if folder is not None:
             # Altair takes a second to load, and only this needs it.
@@ -56,10 +57,10 @@ def run(
     return _status(several)
 
 
-def _status(several: list[tuple[Loaded, Impacts]]) -> int:
-    if any(impacts.beyond() for _, impacts in several):
+def _status(several: list[tuple[Loaded, LoadFindings]]) -> int:
+    if any(found.beyond() for _, found in several):
         return BEYOND
-    return UNDECIDED if any(impacts.undecided() for _, impacts in several) else WITHIN
+    return UNDECIDED if any(found.undecided() for _, found in several) else WITHIN
 
 
 def _measured(

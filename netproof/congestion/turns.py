@@ -7,6 +7,7 @@ contention in HPC networks", SC19): a victim's nodes and those of what congests 
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -123,9 +124,10 @@ def turns(
 ) -> tuple[Turn, ...]:
     """The launches of a job on ``nodes`` in their order.
 
-    In each round nodes are drawn anew, and all that is compared is shuffled; alone and beside
-    stand next to each other, in an order that is drawn. ``leaves``: switch to its nodes, empty
-    where Slurm knows none. Raises NetproofError for fewer than ``LEAST_NODES`` nodes.
+    In each round nodes are drawn anew, those first that were the victim's least often, so that
+    each comes to be measured; and all that is compared is shuffled. Alone and beside stand next to
+    each other, in an order that is drawn. ``leaves``: switch to its nodes, empty where Slurm knows
+    none. Raises NetproofError for fewer than ``LEAST_NODES`` nodes.
     """
     if len(nodes) < LEAST_NODES:
         raise NetproofError(
@@ -134,8 +136,10 @@ def turns(
         )
     draw = random.Random(seed)
     found: list[Turn] = []
+    measured_in: Counter[str] = Counter()
     for number in range(1, rounds + 1):
-        places = _drawn(nodes, leaves, draw)
+        places = _drawn(nodes, leaves, draw, measured_in)
+        measured_in.update({node for measured, _ in places.values() for node in measured})
         compared = [
             (place, victim, aggressor)
             for place in places
@@ -157,19 +161,36 @@ def turns(
 
 
 def _drawn(
-    nodes: Sequence[str], leaves: Mapping[str, Sequence[str]], draw: random.Random
+    nodes: Sequence[str],
+    leaves: Mapping[str, Sequence[str]],
+    draw: random.Random,
+    measured_in: Counter[str],
 ) -> dict[Place, tuple[tuple[str, ...], tuple[str, ...]]]:
-    """The victim's nodes and the others, by place.
+    """The victim's nodes and the others, by place; ``measured_in``: in how many rounds a node was.
 
     With leaves the victim is within one, and across two, while the others send the same: from leaf
     to leaf, an incast to a node of the second.
     """
+
+    def shuffled(several: Sequence[str]) -> list[str]:
+        """With those first that were measured least often."""
+        return sorted(draw.sample(several, len(several)), key=measured_in.__getitem__)
+
     below = [[node for node in of_leaf if node in nodes] for of_leaf in leaves.values()]
     wide = [of_leaf for of_leaf in below if len(of_leaf) >= 2]
     if len(wide) < 2:
-        shuffled = draw.sample(list(nodes), len(nodes))
-        return {Place.ANYWHERE: (tuple(shuffled[:2]), tuple(shuffled[2:]))}
-    first, second = (draw.sample(one, len(one)) for one in draw.sample(wide, 2))
+        drawn_first = shuffled(list(nodes))
+        others = draw.sample(drawn_first[2:], len(drawn_first) - 2)
+        return {Place.ANYWHERE: (tuple(drawn_first[:2]), tuple(others))}
+    fewest = min(measured_in[node] for of_leaf in wide for node in of_leaf)
+    first, second, *_ = sorted(
+        draw.sample(wide, len(wide)),
+        key=lambda of_leaf: -sum(measured_in[node] == fewest for node in of_leaf),
+    )
+    one, other, *more = shuffled(first)
+    first = [one, other, *draw.sample(more, len(more))]
+    last, *more = shuffled(second)
+    second = [*draw.sample(more, len(more)), last]
     rest = [draw.sample(one, len(one)) for one in below if set(one).isdisjoint(first + second)]
     known = {node for one in below for node in one}
     rest.append([node for node in nodes if node not in known])

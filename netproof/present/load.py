@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
+from netproof.congestion.causes import Cause, CauseKind, LoadFindings
 from netproof.congestion.factors import Factor, Impact, Impacts, Statistic
 from netproof.congestion.gpcnet import GpcnetFactor
 from netproof.congestion.loaded import Loaded
@@ -47,28 +48,60 @@ def waited_in_words(impact: Impact) -> str:
     return f"{100 * alone:.0f} → {100 * beside:.0f} %"
 
 
-def sentences(loaded: Loaded, found: Impacts) -> tuple[str, ...]:
+def cause_in_words(cause: Cause) -> str:
+    """What explains the figures, where, and how that shows, as a sentence without its end."""
+    where, times = " or ".join(cause.nodes), f"{cause.value:.3g} times as long"
+    share = f"{100 * cause.value:.2g} % of the segments"
+    match cause.kind:
+        case CauseKind.SLOW_PORT:
+            return (
+                f"{where}: slow port: a message takes {times} as between the others, all of which"
+                f" are silent, in each of its launches ({cause.launches})"
+            )
+        case CauseKind.LOSING_PORT:
+            return f"{where}: packets lost at its port: {share}, while all others are silent"
+        case CauseKind.SMALL_BUFFERS:
+            return (
+                f"packets lost at all ports: {share} are sent again while all others are silent,"
+                f" in {cause.launches} launches; buffers that are too small do that"
+            )
+        case CauseKind.UPLINKS:
+            low, high = cause.interval
+            return (
+                f"uplinks oversubscribed, 1:{cause.value:.2g}: across leaves a message takes"
+                f" {times} ({low:.3g} to {high:.3g}) while pairs cross them, and within a leaf it"
+                " does not"
+            )
+
+
+def sentences(loaded: Loaded, told: LoadFindings) -> tuple[str, ...]:
     """How it was measured, what is not known, and which rounds do not count."""
+    found = told.impacts
     rounds = max((run.turn.round for run in loaded.runs), default=0)
-    told = [
+    said = [
         f"{counted(rounds, 'round')} on {len(loaded.nodes)} nodes, each alone and alongside next to"
         " each other; a factor is alongside over alone, with its 95 % interval over rounds."
     ]
     whys = [factor.why for one in found.impacts for factor in one.factors.values() if factor.why]
-    told += [f"Not known: {why}." for why in dict.fromkeys(whys)]
+    said += [f"Not known: {why}." for why in dict.fromkeys(whys)]
+    said += [f"Not told: {why}." for why in told.not_told]
     refused = [
         f"{one.victim} alongside {one.aggressor}, {one.place}, {why}"
         for one in found.impacts
         for why in one.refused
     ]
-    told += [f"Does not count: {why}." for why in refused[:MOST_REFUSED]]
+    said += [f"Does not count: {why}." for why in refused[:MOST_REFUSED]]
     if len(refused) > MOST_REFUSED:
-        told.append(f"{len(refused) - MOST_REFUSED} other rounds do not count either.")
-    return tuple(told)
+        said.append(f"{len(refused) - MOST_REFUSED} other rounds do not count either.")
+    return tuple(said)
 
 
-def conclusion(found: Impacts) -> str:
-    """The worst factor of a mean, and what came of the bounds."""
+def conclusion(told: LoadFindings) -> tuple[str, ...]:
+    """The worst factor of a mean with what came of the bounds, then each cause."""
+    return (_worst(told.impacts), *map(cause_in_words, told.causes))
+
+
+def _worst(found: Impacts) -> str:
     known = [
         (one.factors[Statistic.MEAN].value, one)
         for one in found.impacts
@@ -109,18 +142,20 @@ def rows(found: Impacts) -> list[tuple[str, ...]]:
     ]
 
 
-def print_load(loaded: Loaded, found: Impacts, out: Console) -> None:
+def print_load(loaded: Loaded, told: LoadFindings, out: Console) -> None:
     """The conclusion, and a line for each victim beside each aggressor."""
     say(out, f"{loaded.system}:{loaded.partition} {loaded.environment} under load", "bold")
-    bad = found.beyond()
-    say(out, conclusion(found), "red" if bad else "yellow" if found.undecided() else "")
-    columns = zip(head(), zip(*rows(found), strict=True), strict=True)
+    warns = told.undecided() or told.causes
+    colour = "red" if told.beyond() else "yellow" if warns else ""
+    for sentence in conclusion(told):
+        say(out, sentence, colour)
+    columns = zip(head(), zip(*rows(told.impacts), strict=True), strict=True)
     print_table([TableColumn(title, list(cells), right=False) for title, cells in columns], out)
-    for sentence in sentences(loaded, found):
+    for sentence in sentences(loaded, told):
         say(out, sentence)
 
 
-def document(several: Sequence[tuple[Loaded, Impacts]]) -> dict[str, Any]:
+def document(several: Sequence[tuple[Loaded, LoadFindings]]) -> dict[str, Any]:
     """Plain values for ``json``: each session with its factors; times in µs."""
     return {
         "load": [
@@ -129,11 +164,13 @@ def document(several: Sequence[tuple[Loaded, Impacts]]) -> dict[str, Any]:
                 "partition": loaded.partition,
                 "environment": loaded.environment,
                 "nodes": list(loaded.nodes),
-                "beyond": found.beyond(),
-                "undecided": found.undecided(),
-                "factors": [_impact(one) for one in found.impacts],
+                "beyond": told.beyond(),
+                "undecided": told.undecided(),
+                "causes": [dataclasses.asdict(one) for one in told.causes],
+                "not_told": list(told.not_told),
+                "factors": [_impact(one) for one in told.impacts.impacts],
             }
-            for loaded, found in several
+            for loaded, told in several
         ]
     }
 

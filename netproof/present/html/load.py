@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import altair as alt
 from altair.utils.schemapi import debug_mode
 
+from netproof.congestion.causes import LoadFindings
 from netproof.congestion.factors import Impacts, Statistic
 from netproof.congestion.loaded import Loaded
 from netproof.present import load as shown
@@ -29,13 +30,13 @@ class LoadView:
 
     name: str
     title: str
-    conclusion: str
+    conclusion: tuple[str, ...]
     factors: DataTable
     sentences: tuple[str, ...]
     figure: FigureView | None
 
 
-def page(several: Sequence[tuple[Loaded, Impacts]], scripts: Sequence[str]) -> str:
+def page(several: Sequence[tuple[Loaded, LoadFindings]], scripts: Sequence[str]) -> str:
     """The page on all that a report has of it."""
     return render(
         "load.html",
@@ -46,14 +47,14 @@ def page(several: Sequence[tuple[Loaded, Impacts]], scripts: Sequence[str]) -> s
     )
 
 
-def _view(loaded: Loaded, found: Impacts) -> LoadView:
+def _view(loaded: Loaded, found: LoadFindings) -> LoadView:
     title = f"{loaded.system}:{loaded.partition} {loaded.environment}"
-    rows = _rows(found)
+    rows = _rows(found.impacts)
     return LoadView(
         file_name(title),
         title,
         shown.conclusion(found),
-        text_table(shown.head(), shown.rows(found)),
+        text_table(shown.head(), shown.rows(found.impacts)),
         shown.sentences(loaded, found),
         _figure(title, rows) if rows else None,
     )

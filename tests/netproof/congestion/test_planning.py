@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from netproof.congestion import planning
-from netproof.congestion.turns import Aggressor, Victim
+from netproof.congestion.turns import Aggressor, Victim, turns
 from netproof.errors import NetproofError
+from netproof.session import node_facts
 
 JOB = Path(__file__).resolve().parents[2] / "data" / "jobs" / "load"
 
@@ -26,18 +27,19 @@ def test_a_question_that_is_written_reads_again(question, tmp_path):
     assert planning.read_question(tmp_path) == question
 
 
-def test_a_recorded_job_drew_what_its_seed_gives(question, tmp_path):
+def test_a_job_draws_what_its_seed_gives(question, tmp_path):
     shutil.copy(JOB / "load.json", tmp_path)
     shutil.copy(JOB / "job_nodes.txt", tmp_path)
     planning.write_turns(tmp_path, "1")
     drawn = planning.read_turns(tmp_path)
-    # Of its launches those of bandwidth beside pairs were recorded.
-    kept = [
-        turn
-        for turn in drawn
-        if (turn.victim, turn.aggressor) == (Victim.BANDWIDTH, Aggressor.ONE_TO_ONE)
-    ]
-    assert tuple(kept) == planning.read_turns(JOB)
+    assert drawn == turns(
+        node_facts.nodes_of_job(JOB, "1"),
+        question.leaves,
+        question.victims,
+        question.aggressors,
+        question.rounds,
+        question.seed,
+    )
     for turn in drawn:
         assert (tmp_path / f"{turn.step}.nodes").read_text().split() == list(turn.nodes)
         listed = tmp_path / f"{turn.aggressor_step}.nodes"

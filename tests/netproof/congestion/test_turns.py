@@ -66,6 +66,15 @@ def test_nodes_that_no_leaf_has_take_part():
     assert all("n9" in turn.others for turn in several)
 
 
+@given(st.integers(1, 10**6))
+def test_with_enough_rounds_every_node_is_measured(seed):
+    leaves = {f"leaf-{i}": tuple(f"n{4 * i + j}" for j in range(4)) for i in range(4)}
+    nodes = tuple(node for below in leaves.values() for node in below)
+    for known, rounds in ((leaves, 6), ({}, 8)):
+        several = turns(nodes, known, (Victim.BANDWIDTH,), (Aggressor.INCAST,), rounds, seed)
+        assert {node for turn in several for node in turn.nodes} == set(nodes)
+
+
 def test_the_seed_alone_decides():
     drawn = [turns(NODES, LEAVES, tuple(Victim), tuple(Aggressor), 2, seed) for seed in (7, 7, 8)]
     assert drawn[0] == drawn[1] != drawn[2]

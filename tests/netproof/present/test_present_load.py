@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from netproof.congestion import factors, loaded
+from netproof.congestion import causes, factors, loaded
+from netproof.congestion.causes import Cause, CauseKind, LoadFindings
 from netproof.congestion.loaded import Loaded
 from netproof.measurement.interval import Side
 from netproof.present import load as shown
@@ -33,7 +34,7 @@ def recorded() -> Loaded:
 
 def text_of(one: Loaded) -> str:
     out = Console(file=io.StringIO(), width=200)
-    shown.print_load(one, factors.impacts(one), out)
+    shown.print_load(one, causes.findings(one), out)
     return out.file.getvalue()
 
 
@@ -45,14 +46,15 @@ def test_the_conclusion_names_the_worst_and_what_came_of_bounds(recorded):
         ({"most": 1.5}, "above the bound: "),
         ({"most": 3.0}, "undecided: "),
     ):
-        found = factors.impacts(bounded(recorded, **settings))
-        assert shown.conclusion(found) == begins + said
+        found = causes.findings(bounded(recorded, **settings))
+        assert shown.conclusion(found)[0] == begins + said
 
 
 def test_the_terminal_has_a_line_for_each_and_says_what_is_not_known(recorded):
     text = text_of(recorded)
     assert "testbed:tree mpich under load" in text
-    (within,) = (line for line in text.splitlines() if "within a leaf" in line)
+    of_pairs = [line for line in text.splitlines() if "one-to-one" in line]
+    (within,) = (line for line in of_pairs if "within a leaf" in line)
     assert "0.951 (0.888 to 1.02)" in within
     assert "14.3 ms → 13.5 ms" in within
     assert "99 → 100 %" in within
@@ -97,9 +99,39 @@ def test_rounds_that_do_not_count_are_told_with_the_reason(recorded):
     assert "Does not count: bandwidth alongside one-to-one, across leaves, round 1: of" in text
 
 
+@pytest.mark.parametrize(
+    ("cause", "words"),
+    [
+        (
+            Cause(CauseKind.SLOW_PORT, ("n1", "n2"), 1.91, None, 2, True),
+            "n1 or n2: slow port: a message takes 1.91 times as long as between the others",
+        ),
+        (
+            Cause(CauseKind.LOSING_PORT, ("n1",), 0.0123, None, 2, True),
+            "n1: packets lost at its port: 1.2 % of the segments",
+        ),
+        (
+            Cause(CauseKind.SMALL_BUFFERS, (), 0.0331, None, 12, False),
+            "packets lost at all ports: 3.3 % of the segments are sent again while all others",
+        ),
+        (
+            Cause(CauseKind.UPLINKS, (), 1.94, (1.85, 2.03), 6, True),
+            "uplinks oversubscribed, 1:1.9: across leaves a message takes 1.94 times as long"
+            " (1.85 to 2.03) while pairs cross them",
+        ),
+    ],
+)
+def test_a_cause_says_what_where_and_how_it_shows(recorded, cause, words):
+    assert shown.cause_in_words(cause).startswith(words)
+    found = LoadFindings(factors.impacts(recorded), (cause,), ("slow ports: why",))
+    assert shown.conclusion(found)[1].startswith(words)
+    assert "Not told: slow ports: why." in shown.sentences(recorded, found)
+    assert words in html.unescape(pages.page([(recorded, found)], ("vega.js",)))
+
+
 def test_plain_values_have_every_factor(recorded):
     one = bounded(recorded, most=1.5)
-    document = json.loads(json.dumps(shown.document([(one, factors.impacts(one))])))
+    document = json.loads(json.dumps(shown.document([(one, causes.findings(one))])))
     (session,) = document["load"]
     assert session["beyond"] is True
     across = next(found for found in session["factors"] if found["where"] == "across leaves")
@@ -110,7 +142,7 @@ def test_plain_values_have_every_factor(recorded):
 
 def test_the_page_has_the_conclusion_the_chart_and_the_table(recorded):
     one = bounded(recorded, most=1.5)
-    text = html.unescape(pages.page([(one, factors.impacts(one))], ("vega.js",)))
+    text = html.unescape(pages.page([(one, causes.findings(one))], ("vega.js",)))
     assert text.index("above the bound: bandwidth") < text.index("application/json")
     assert '"what":"bandwidth alongside one-to-one"' in text
     assert "3.31 (2.23 to 4.81), above 1.5" in text

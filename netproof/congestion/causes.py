@@ -1,0 +1,247 @@
+"""Which cause explains what a network does under load: a port, its uplinks, or small buffers.
+
+Three things tell them apart. A slow port is slow without any neighbour, whenever its node is
+measured. An uplink that carries less than its leaf sends is fast alone, and slow alongside pairs
+that cross it, while a victim within a leaf is not. Buffers that are too small lose packets at
+every port, alone too; a port that loses is one that stands out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from statistics import fmean, median
+
+from scipy.special import stdtrit
+
+from netproof.congestion import factors
+from netproof.congestion.factors import Impacts, Statistic
+from netproof.congestion.loaded import Loaded, Run
+from netproof.congestion.turns import Aggressor, Place, Victim
+from netproof.criteria.counted import RetransmissionSettings, sent_again
+from netproof.localization.accused import AccusationSettings
+from netproof.localization.losses import Resent, port_losses
+from netproof.measurement.interval import Interval, Side
+
+LEAST_ALONE = 6
+"""Launches alone from which on one of them can be slower than the others by more than chance."""
+
+MOST_NAMED = 8
+"""Nodes that are named; of more their number is."""
+
+MAD_TO_DEVIATION = 1.4826
+"""Standard deviations of normal noise in its MAD."""
+
+MAD_EFFICIENCY = 0.37
+"""Of the MAD of normal noise, over its standard deviation: so many fewer values tell as much."""
+
+
+class CauseKind(StrEnum):
+    """What explains it."""
+
+    SLOW_PORT = "slow port"
+    LOSING_PORT = "packets lost at a port"
+    SMALL_BUFFERS = "packets lost at all ports"
+    UPLINKS = "uplinks oversubscribed"
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What explains it, and where.
+
+    ``nodes``: the node of a port; of several one, which nothing tells apart; empty of the whole
+    network. ``value``: of a slow port how many times as long its launches take, alone; of losses
+    the share of segments that had to be sent again, of one port those that it loses; of uplinks
+    how many times as long a message takes (median), with its ``interval``. ``launches``: that show
+    it. ``fails``: whether it is beyond what the site allows.
+    """
+
+    kind: CauseKind
+    nodes: tuple[str, ...]
+    value: float
+    interval: Interval | None
+    launches: int
+    fails: bool
+
+
+@dataclass(frozen=True)
+class LoadFindings:
+    """The factors of a job, and what explains them; ``not_told``: what could not be looked for."""
+
+    impacts: Impacts
+    causes: tuple[Cause, ...]
+    not_told: tuple[str, ...]
+
+    def beyond(self) -> bool:
+        """Whether a factor is beyond its bound, or a cause beyond what is allowed."""
+        return self.impacts.beyond() or any(one.fails for one in self.causes)
+
+    def undecided(self) -> bool:
+        """Whether of a factor that cannot be said."""
+        return self.impacts.undecided()
+
+
+def findings(loaded: Loaded) -> LoadFindings:
+    """What a job measured says, by the settings of its partition.
+
+    Losses make all times scatter, so that where all ports lose nothing else is looked for.
+    """
+    impacts = factors.impacts(loaded)
+    partition = loaded.where
+    alone = [run for run in loaded.runs if not run.turn.beside and not run.refused(partition)]
+    losing, unknown = _losing(alone, partition.settings().retransmission)
+    not_told = [unknown] if unknown else []
+    if any(one.kind is CauseKind.SMALL_BUFFERS for one in losing):
+        return LoadFindings(impacts, tuple(losing), tuple(not_told))
+    settings = partition.pair_settings().accusation()
+    slow, unknown = _slow_ports(alone, settings)
+    unknown += _not_measured(alone, loaded.nodes)
+    not_told += unknown
+    apart = {node for one in losing for node in one.nodes}
+    slow = [one for one in slow if apart.isdisjoint(one.nodes)]
+    return LoadFindings(
+        impacts, (*losing, *slow, *_uplinks(impacts, settings.slower)), tuple(not_told)
+    )
+
+
+def _losing(alone: Sequence[Run], bounds: RetransmissionSettings) -> tuple[list[Cause], str]:
+    """What is lost with all others silent; and why that is not known."""
+    resent = []
+    for number, run in enumerate(alone):
+        one, other = run.turn.nodes
+        if run.launch.counters is None:
+            return [], f"losses: no node said what it counted in {run.turn.step}"
+        for node, peer in ((one, other), (other, one)):
+            share = sent_again(run.launch.counters, node)
+            if share.count is None or share.of is None:
+                return [], f"losses: {node}: {share.why}"
+            resent.append(Resent(number, node, (peer,), share.count, share.of))
+    ports = port_losses(resent)
+    if not ports or bounds.warn is None:
+        return [], "" if ports else "losses: fewer than three nodes were measured alone"
+
+    def fails(share: float) -> bool:
+        return bounds.fail is not None and share > bounds.fail
+
+    usual = median(one.count / one.of if one.of else 0.0 for one in resent)
+    lost = sum(one.count for one in resent)
+    if usual > bounds.warn and lost >= bounds.least:
+        launches = len({one.launch for one in resent if one.count})
+        return [Cause(CauseKind.SMALL_BUFFERS, (), usual, None, launches, fails(usual))], ""
+    standing_out = [
+        port
+        for port in ports
+        if port.count >= bounds.least
+        and port.share - port.usual > bounds.beyond
+        and port.share > bounds.times * port.usual
+    ]
+    found = {
+        tuple(sorted({port.node, *port.or_of})): Cause(
+            CauseKind.LOSING_PORT,
+            tuple(sorted({port.node, *port.or_of})),
+            port.share,
+            None,
+            port.seen,
+            fails(port.share),
+        )
+        for port in standing_out
+    }
+    return list(found.values()), ""
+
+
+def _slow_ports(
+    alone: Sequence[Run], settings: AccusationSettings
+) -> tuple[list[Cause], list[str]]:
+    """Nodes all of whose launches of large messages are slower than the others, by more than noise.
+
+    The noise is that of all these launches by their MAD, of which the one in the middle of each
+    place is left out: it is 0 by itself. The chance that any launch of a sound network with normal
+    noise counts as slow is at most ``settings.error``.
+    """
+    runs = [run for run in alone if run.turn.victim is Victim.BANDWIDTH]
+    if len(runs) < LEAST_ALONE:
+        few = f"{len(runs)} launches of bandwidth alone count"
+        return [], [f"slow ports: {few}, and it takes {LEAST_ALONE}"]
+    groups: dict[Place, list[float]] = {}
+    for run in runs:
+        groups.setdefault(run.turn.place, []).append(math.log(fmean(run.times_us)))
+    off = [math.log(fmean(run.times_us)) - median(groups[run.turn.place]) for run in runs]
+    free = len(runs) - len(groups)
+    noise = MAD_TO_DEVIATION * median(sorted(map(abs, off))[len(groups) :])
+    deviates = -float(stdtrit(MAD_EFFICIENCY * free, settings.error / len(runs)))
+    bound = max(-math.log1p(-settings.slower), noise * deviates)
+    slow = [(set(run.turn.nodes), one) for run, one in zip(runs, off, strict=True) if one > bound]
+    sound = {
+        node for run, one in zip(runs, off, strict=True) if one <= bound for node in run.turn.nodes
+    }
+    found, left = _explaining(slow, sound)
+    once = [" – ".join(sorted(nodes)) for nodes, _ in left]
+    return found, [f"slow ports: {one}: slow in a launch, and fast in another" for one in once]
+
+
+def _not_measured(alone: Sequence[Run], nodes: Sequence[str]) -> list[str]:
+    """Which nodes of a job nobody can call slow or not, since no launch of theirs counts."""
+    measured = {
+        node for run in alone if run.turn.victim is Victim.BANDWIDTH for node in run.turn.nodes
+    }
+    left = [node for node in nodes if node not in measured]
+    if not left or not measured:
+        return []
+    named = ", ".join(left) if len(left) <= MOST_NAMED else f"{len(left)} of {len(nodes)} nodes"
+    return [f"slow ports: no launch of bandwidth alone counts of {named}"]
+
+
+def _explaining(
+    slow: list[tuple[set[str], float]], sound: Collection[str]
+) -> tuple[list[Cause], list[tuple[set[str], float]]]:
+    """As few nodes as explain slow launches, none of them in one that is not; and what is left."""
+    found = []
+    while slow:
+        shown: dict[str, int] = {}
+        for nodes, _ in slow:
+            for node in nodes.difference(sound):
+                shown[node] = shown.get(node, 0) + 1
+        most = max(shown.values(), default=0)
+        if not most:
+            break
+        first = min(node for node, count in shown.items() if count == most)
+        those = [one for one in slow if first in one[0]]
+        # Where nothing tells them apart, each of them explains the same launches.
+        alike = set.intersection(*(nodes for nodes, _ in those)).difference(sound)
+        value = math.exp(median(off for _, off in those))
+        found.append(
+            Cause(CauseKind.SLOW_PORT, tuple(sorted(alike)), value, None, len(those), True)
+        )
+        slow = [one for one in slow if first not in one[0]]
+    return found, slow
+
+
+def _uplinks(impacts: Impacts, slower: float) -> list[Cause]:
+    """Whether pairs across leaves take longer alongside pairs that cross, and within one do not."""
+    by_place = {
+        one.place: one
+        for one in impacts.impacts
+        if (one.victim, one.aggressor) == (Victim.BANDWIDTH, Aggressor.ONE_TO_ONE)
+    }
+    if not {Place.WITHIN, Place.ACROSS} <= by_place.keys():
+        return []
+    within, across = (
+        by_place[place].factors[Statistic.MEDIAN] for place in (Place.WITHIN, Place.ACROSS)
+    )
+    if within.interval is None or across.interval is None:
+        return []
+    if across.interval[0] * (1 - slower) <= within.interval[1]:
+        return []
+    fails = by_place[Place.ACROSS].factors[Statistic.MEAN].side is Side.BEYOND
+    return [
+        Cause(
+            CauseKind.UPLINKS,
+            (),
+            across.value,
+            across.interval,
+            by_place[Place.ACROSS].rounds,
+            fails,
+        )
+    ]
