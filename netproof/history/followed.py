@@ -29,7 +29,7 @@ from netproof.site.partition import ScoreBaseline
 from netproof.store import Store
 from netproof.store.columns import KEY
 
-FORMAT = 3
+FORMAT = 4
 """Raised when detection finds other changes in the same nights, or this file changes."""
 
 HEAD = b"netproof-followed "
@@ -37,7 +37,7 @@ MOST_BYTES = 2_000_000_000
 """Of a file: 100,000 series over 250 nights."""
 
 SeriesKey = tuple[tuple[Any, ...], Quantity]
-"""A case's key, as the store has it, and what of it is followed."""
+"""A case's key, as the store has it, or where a pool is, and what of it is followed."""
 
 
 @dataclass(frozen=True)

@@ -85,20 +85,18 @@ def _judged(
     known: KeptFollowed,
 ) -> tuple[HistoryVerdict, KeptFollowed]:
     """What the nights say, and what was followed; ``known`` itself where that is no news."""
-    keys = [(tuple(getattr(one.case, name) for name in KEY), one.quantity) for one in nights.series]
+    every = [*nights.series, *nights.pools]
+    keys = [
+        *((tuple(getattr(one.case, name) for name in KEY), one.quantity) for one in nights.series),
+        *((one.where, one.quantity) for one in nights.pools),
+    ]
     names = [stored.name for stored in nights.sessions]
     before, places = known.going_on(names, settings, keys)
-    of_series = [accepted.nights(acceptances, nights.sessions, one) for one in nights.series]
+    intended = [accepted.nights(acceptances, nights.sessions, one) for one in every]
     found, state = detection.follow_on(
-        [one.values for one in nights.series], settings, of_series, before, places
+        [one.values for one in every], settings, intended, before, places
     )
-    # The weights of a pool are of all its nights, so that each night makes all of it anew.
-    of_pools = detection.follow_all(
-        [one.values for one in nights.pools],
-        settings,
-        [accepted.nights(acceptances, nights.sessions, one) for one in nights.pools],
-    )
-    by_series = dict(zip([*nights.series, *nights.pools], [*found, *of_pools], strict=True))
+    by_series = dict(zip(every, found, strict=True))
     shifts = tuple(_shifts(nights, by_series, settings))
     verdict = HistoryVerdict(
         nights,

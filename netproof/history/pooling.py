@@ -8,9 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from netproof.history import night as statistic
-from netproof.history.changes import DetectionSettings
+from netproof.history.changes import SETTINGS
 from netproof.history.logarithms import logarithms
 from netproof.history.night import Floats
+
+STRIDE = 20
+"""Nights after which weights are taken anew."""
 
 
 def pooled(series: Sequence[Sequence[float | None]]) -> list[float | None]:
@@ -18,30 +21,42 @@ def pooled(series: Sequence[Sequence[float | None]]) -> list[float | None]:
 
     The weighted geometric mean of each night's values over the series' own medians; a weight is
     one over the square of a series' noise, taken from the differences of successive nights, so
-    that no step enters it. What all series share of a night's noise stays in the result, and is
-    part of the noise that ``follow`` finds in it. A night on which none has a value is None.
-    Raises NetproofError as ``follow_all``.
+    that no step enters it. Medians and noise are of all nights up to the last multiple of
+    ``STRIDE``, and of all where a series has fewer than ``STRIDE`` values in those: the value of
+    a night stays what it was on most nights, and what followed it can go on from there. What all
+    series share of a night's noise stays in the result, and is part of the noise that ``follow``
+    finds in it. A night on which none has a value is None. Raises NetproofError as
+    ``follow_all``.
     """
     if not series:
         return []
     logs = logarithms(series)
-    logs = logs[np.isfinite(logs).any(axis=1)]
-    if np.isfinite(logs).all() and logs.shape[1] > 1:
-        middles = np.median(logs, axis=1)
-        noise = np.median(np.abs(np.diff(logs, axis=1)), axis=1).tolist()
-    else:
-        middles = np.array([_middle(row) for row in logs])
-        noise = [_middle(np.abs(np.diff(row[np.isfinite(row)]))) for row in logs]
+    there = np.isfinite(logs)
+    logs, there = logs[there.any(axis=1)], there[there.any(axis=1)]
+    nights = logs.shape[1] // STRIDE * STRIDE
+    few = there[:, :nights].sum(axis=1) < STRIDE
+    middles, noise = np.zeros(len(logs)), np.zeros(len(logs))
+    for these, known in ((~few, nights), (few, logs.shape[1])):
+        if these.any():
+            middles[these], noise[these] = _usual(logs[these, :known])
     off = logs - middles.reshape(-1, 1)
-    floor = DetectionSettings.least_noise
-    weight = np.array([max(each * statistic.MAD_OF_NORMAL / math.sqrt(2), floor) for each in noise])
-    weights = np.where(np.isfinite(off), weight.reshape(-1, 1) ** -2.0, 0.0)
+    weight = np.maximum(noise * statistic.MAD_OF_NORMAL / math.sqrt(2), SETTINGS.least_noise)
+    weights = np.where(there, weight.reshape(-1, 1) ** -2.0, 0.0)
     totals = weights.sum(axis=0)
     sums = (weights * np.nan_to_num(off)).sum(axis=0)
     return [
         math.exp(sum_ / total) if total > 0 else None
         for sum_, total in zip(sums.tolist(), totals.tolist(), strict=True)
     ]
+
+
+def _usual(logs: Floats) -> tuple[Floats, Floats]:
+    """Of each row the median, and that of the differences of successive values."""
+    if np.isfinite(logs).all() and logs.shape[1] > 1:
+        return np.median(logs, axis=1), np.median(np.abs(np.diff(logs, axis=1)), axis=1)
+    middles = [_middle(row) for row in logs]
+    noise = [_middle(np.abs(np.diff(row[np.isfinite(row)]))) for row in logs]
+    return np.array(middles), np.array(noise)
 
 
 def _middle(row: Floats) -> float:

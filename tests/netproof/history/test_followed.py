@@ -10,7 +10,7 @@ import pytest
 from made_nights import MadeNights, by
 
 from netproof.errors import NetproofError
-from netproof.history import accepted, detection, followed, judging
+from netproof.history import accepted, detection, followed, judging, pooling
 from netproof.history import values as night_values
 from netproof.history.accepted import Acceptance
 from netproof.history.changes import DetectionSettings
@@ -94,12 +94,36 @@ def test_a_night_reads_its_own_values_and_goes_on_from_what_is_known(nights, mon
     monkeypatch.setattr(Followers, "add", counted)
     verdict = judging.judge(nights.store)
     assert read == [added.name]
-    series = len(verdict.nights.series)
-    assert (12, series) in added_nights
-    assert (0, series) not in added_nights
+    series, pools = len(verdict.nights.series), len(verdict.nights.pools)
+    assert (12, series + pools) in added_nights
+    assert {count for night, count in added_nights if night == 0} == {pools}
     read.clear()
     judging.judge(nights.store)
     assert read == []
+
+
+@pytest.mark.slow
+def test_pools_go_on_from_what_is_known_until_their_weights_are_taken_anew(nights, monkeypatch):
+    nights.add_many(pooling.STRIDE + 1)
+    said(nights)
+    from_night_0 = []
+    add = Followers.add
+
+    def counted(self, night, among):
+        from_night_0.extend([int(among.sum())] * (night == 0))
+        return add(self, night, among)
+
+    monkeypatch.setattr(Followers, "add", counted)
+    for night in range(pooling.STRIDE + 1, 2 * pooling.STRIDE - 1):
+        nights.add(night)
+    by_night = said(nights)
+    assert from_night_0 == []
+    assert from_the_first(nights) == by_night
+    nights.add(2 * pooling.STRIDE - 1)
+    from_night_0.clear()
+    by_night = said(nights)
+    assert from_night_0 == [len(judging.judge(nights.store).nights.pools)]
+    assert from_the_first(nights) == by_night
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from made_series import quiet, stepped, steps
 
 from netproof.history.changes import ChangeKind
 from netproof.history.detection import follow, follow_all
-from netproof.history.pooling import pooled
+from netproof.history.pooling import STRIDE, pooled
 
 
 @pytest.mark.slow
@@ -32,3 +32,20 @@ def test_a_pool_has_no_value_where_none_of_its_series_has():
     assert pooled([[1.0, None, None, 1.0], [2.0, 2.0, None, 2.0]]) == [1.0, 1.0, None, 1.0]
     assert pooled([[None, None]]) == [None, None]
     assert pooled([]) == []
+
+
+def test_the_values_of_earlier_nights_stay_until_the_weights_are_taken_anew():
+    several = [quiet(seed) for seed in range(30, 34)]
+    several[1][5] = None
+    for nights in (STRIDE, 3 * STRIDE):
+        first = pooled([values[:nights] for values in several])
+        for more in (1, STRIDE - 1):
+            assert pooled([values[: nights + more] for values in several])[:nights] == first
+        assert pooled([values[: nights + STRIDE] for values in several])[:nights] != first
+
+
+def test_a_series_that_joins_late_is_weighed_by_all_of_its_nights():
+    old = [quiet(seed) for seed in (30, 31)]
+    late = [None] * (3 * STRIDE) + [1000.0 * value for value in quiet(32)[: STRIDE // 2]]
+    of_all = pooled([*(values[: len(late)] for values in old), late])
+    assert all(0.8 < value < 1.25 for value in of_all)
