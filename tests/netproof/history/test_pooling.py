@@ -36,7 +36,7 @@ def test_a_pool_has_no_value_where_none_of_its_series_has():
 
 def test_the_values_of_earlier_nights_stay_until_the_weights_are_taken_anew():
     several = [quiet(seed) for seed in range(30, 34)]
-    several[1][5] = None
+    several[1][2 * STRIDE + 5] = None
     for nights in (STRIDE, 3 * STRIDE):
         first = pooled([values[:nights] for values in several])
         for more in (1, STRIDE - 1):
