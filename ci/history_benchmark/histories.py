@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from netproof.history.night import MAD_OF_NORMAL
 from netproof.history.pooling import pooled
+from netproof.measurement.interval import MAD_OF_NORMAL
 
 Floats = NDArray[np.float64]
 RECORDED = Path(__file__).resolve().parents[2] / "tests/data/history/noise.json"

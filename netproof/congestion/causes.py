@@ -23,16 +23,13 @@ from netproof.congestion.turns import Aggressor, Place, Victim
 from netproof.criteria.counted import RetransmissionSettings, sent_again
 from netproof.localization.accused import AccusationSettings
 from netproof.localization.losses import Resent, port_losses
-from netproof.measurement.interval import Interval, Side
+from netproof.measurement.interval import MAD_OF_NORMAL, Interval, Side
 
 LEAST_ALONE = 6
 """Launches alone from which on one of them can be slower than the others by more than chance."""
 
 MOST_NAMED = 8
 """Nodes that are named; of more their number is."""
-
-MAD_TO_DEVIATION = 1.4826
-"""Standard deviations of normal noise in its MAD."""
 
 MAD_EFFICIENCY = 0.37
 """Of the MAD of normal noise, over its standard deviation: so many fewer values tell as much."""
@@ -169,7 +166,7 @@ def _slow_ports(
         groups.setdefault(run.turn.place, []).append(math.log(fmean(run.times_us)))
     off = [math.log(fmean(run.times_us)) - median(groups[run.turn.place]) for run in runs]
     free = len(runs) - len(groups)
-    noise = MAD_TO_DEVIATION * median(sorted(map(abs, off))[len(groups) :])
+    noise = MAD_OF_NORMAL * median(sorted(map(abs, off))[len(groups) :])
     deviates = -float(stdtrit(MAD_EFFICIENCY * free, settings.error / len(runs)))
     bound = max(-math.log1p(-settings.slower), noise * deviates)
     slow = [(set(run.turn.nodes), one) for run, one in zip(runs, off, strict=True) if one > bound]

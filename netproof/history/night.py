@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtr
 
-Floats = NDArray[np.float64]
+from netproof.measurement.interval import MAD_OF_NORMAL
 
-MAD_OF_NORMAL = 1.4826
-"""Standard deviations of normal noise in one MAD."""
+Floats = NDArray[np.float64]
 
 CLIP = 2.5
 """Standard deviations up to which a night counts in the estimate of level and noise."""

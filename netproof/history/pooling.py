@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from netproof.history import night as statistic
 from netproof.history.changes import SETTINGS
 from netproof.history.logarithms import logarithms
 from netproof.history.night import Floats
+from netproof.measurement.interval import MAD_OF_NORMAL
 
 STRIDE = 20
 """Nights after which weights are taken anew."""
@@ -40,7 +40,7 @@ def pooled(series: Sequence[Sequence[float | None]]) -> list[float | None]:
         if these.any():
             middles[these], noise[these] = _usual(logs[these, :known])
     off = logs - middles.reshape(-1, 1)
-    weight = np.maximum(noise * statistic.MAD_OF_NORMAL / math.sqrt(2), SETTINGS.least_noise)
+    weight = np.maximum(noise * MAD_OF_NORMAL / math.sqrt(2), SETTINGS.least_noise)
     weights = np.where(there, weight.reshape(-1, 1) ** -2.0, 0.0)
     totals = weights.sum(axis=0)
     sums = (weights * np.nan_to_num(off)).sum(axis=0)

@@ -21,6 +21,7 @@ from functools import cached_property
 import numpy as np
 
 from netproof.localization.pair_table import Floats, Ints, PairTable
+from netproof.measurement.interval import MAD_OF_NORMAL
 
 FURTHEST = 3.0
 """Logarithms that a disturbed measurement lies off at most: 20 times slower, or faster. More where
@@ -188,7 +189,7 @@ def fit(
     if least_freedom < FEW_FREE:
         scale = math.sqrt(float(left @ left) / least_freedom)
     else:
-        scale = 1.4826 * float(np.median(np.abs(left))) * math.sqrt(total / least_freedom)
+        scale = MAD_OF_NORMAL * float(np.median(np.abs(left))) * math.sqrt(total / least_freedom)
     scale = max(scale, resolution)
     shape = Shape(_FIRST_WIDE, disturbed_share)
     weights, there = np.ones(total), float(total)

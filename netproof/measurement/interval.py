@@ -20,6 +20,9 @@ Interval = tuple[float, float]
 CONFIDENCE = 0.95
 """Of every interval here."""
 
+MAD_OF_NORMAL = 1.4826
+"""Standard deviations of normal noise in one median absolute deviation (MAD)."""
+
 FEWEST_RANKED = 6
 """Launches from which on order statistics alone give 95 %: of 6, the least and the largest."""
 

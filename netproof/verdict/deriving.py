@@ -18,6 +18,7 @@ from typing import Any
 from netproof.errors import NetproofError
 from netproof.measurement import twin
 from netproof.measurement.case import Case
+from netproof.measurement.interval import MAD_OF_NORMAL
 from netproof.measurement.landmark_table import LANDMARKS
 from netproof.measurement.variances import Variance, beyond_chance, in_common, moderated
 from netproof.session import session
@@ -30,8 +31,6 @@ from netproof.verdict.risk import MEDIAN_TO_MEAN
 
 LEAST_SESSIONS = 3
 """Of fewer values a median absolute deviation says nothing."""
-MAD_TO_SIGMA = 1.4826
-"""What makes the MAD of normally distributed values their standard deviation."""
 LEAST_VARIANCE = 1e-8
 """Of logarithms: values that are equal in their four printed digits are equal."""
 FEW_LAUNCHES = 3
@@ -148,7 +147,7 @@ def derive(
     middle = median(values)
     if not _have_logarithms(values):
         raise NetproofError(f"values of {_listed(values)} {unit} take no relative bounds")
-    spread = MAD_TO_SIGMA * median(abs(value - middle) for value in values) / middle
+    spread = MAD_OF_NORMAL * median(abs(value - middle) for value in values) / middle
     if spread > settings.spread_limit:
         raise NetproofError(
             f"the sessions spread by {100 * spread:.1f} % ({_listed(values)} {unit}), and the limit"
