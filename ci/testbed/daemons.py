@@ -19,6 +19,8 @@ from ci.testbed.state import StateFolder
 from ci.testbed.topology import CONTROLLER_ADDRESS, Node, Topology
 
 READY_SECONDS = 60.0
+DRAINED_BY_SLURM = ("batch job complete failure", "Duplicate jobid")
+"""Slurm's own reasons, once a slurmctld that was killed has sent a job to its node again."""
 POLL_SECONDS = 0.02
 LOG_TAIL_BYTES = 600
 NODE_SETUP = """set -e
@@ -182,9 +184,14 @@ class Daemons:
         return bool(down)
 
     def wait_for_nodes(self) -> None:
-        """Waits until Slurm calls every node idle, or in use."""
+        """Waits until Slurm calls every node idle, or in use.
+
+        A node that Slurm itself drained is put to use again; one that somebody drained is not.
+        """
         deadline = time.monotonic() + READY_SECONDS
         while True:
+            if drained := self._drained_by_slurm():
+                self._client("scontrol", "update", f"nodename={','.join(drained)}", "state=resume")
             states = self.node_states()
             waiting = [name for name, state in states.items() if not usable(state)]
             if not waiting and len(states) == len(self.topology.nodes):
@@ -203,6 +210,13 @@ class Daemons:
         """Slurm's state of each node in lower case; empty while slurmctld does not answer."""
         said = self._client("sinfo", "--noheader", "--Node", "--format=%N %T")
         return dict(line.split(None, 1) for line in (said or "").splitlines())
+
+    def _drained_by_slurm(self) -> list[str]:
+        said = self._client("sinfo", "--noheader", "--Node", "--format=%N|%T|%E") or ""
+        nodes = [line.split("|", 2) for line in said.splitlines()]
+        return sorted(
+            {name for name, state, why in nodes if "drain" in state and why in DRAINED_BY_SLURM}
+        )
 
     def partition_states(self) -> dict[str, str]:
         """Slurm's state of each partition, up or not; empty while slurmctld does not answer."""

@@ -29,7 +29,7 @@ from netproof.site.partition import ScoreBaseline
 from netproof.store import Store
 from netproof.store.columns import KEY
 
-FORMAT = 4
+FORMAT = 5
 """Raised when detection finds other changes in the same nights, or this file changes."""
 
 HEAD = b"netproof-followed "

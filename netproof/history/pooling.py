@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,14 +17,23 @@ STRIDE = 20
 """Nights after which weights are taken anew."""
 
 
-def pooled(series: Sequence[Sequence[float | None]]) -> list[float | None]:
+def phase_of(*key: str) -> int:
+    """How many nights before others a pool of this name takes its weights anew, 0 to 19.
+
+    So that no night has to follow all pools anew.
+    """
+    return zlib.crc32("\0".join(key).encode()) % STRIDE
+
+
+def pooled(series: Sequence[Sequence[float | None]], phase: int = 0) -> list[float | None]:
     """Several series of the same nights, of one configuration, as one: 1 is their usual level.
 
     The weighted geometric mean of each night's values over the series' own medians; a weight is
     one over the square of a series' noise, taken from the differences of successive nights, so
     that no step enters it. Medians and noise are of all nights up to the last multiple of
-    ``STRIDE``, and of all where a series has fewer than ``STRIDE`` values in those: the value of
-    a night stays what it was on most nights, and what followed it can go on from there. What all
+    ``STRIDE``, ``phase`` nights before it, and of all where a series has fewer than ``STRIDE``
+    values in those: the value of a night stays what it was on most nights, and what followed it
+    can go on from there. What all
     series share of a night's noise stays in the result, and is part of the noise that ``follow``
     finds in it. A night on which none has a value is None. Raises NetproofError as
     ``follow_all``.
@@ -33,7 +43,7 @@ def pooled(series: Sequence[Sequence[float | None]]) -> list[float | None]:
     logs = logarithms(series)
     there = np.isfinite(logs)
     logs, there = logs[there.any(axis=1)], there[there.any(axis=1)]
-    nights = logs.shape[1] // STRIDE * STRIDE
+    nights = max((logs.shape[1] + phase) // STRIDE * STRIDE - phase, 0)
     few = there[:, :nights].sum(axis=1) < STRIDE
     middles, noise = np.zeros(len(logs)), np.zeros(len(logs))
     for these, known in ((~few, nights), (few, logs.shape[1])):

@@ -408,7 +408,11 @@ def _pools(series: Sequence[Series]) -> tuple[Pool, ...]:
     for one in series:
         groups[(*one.where, one.quantity)].append(one)
     return tuple(
-        Pool(*key, tuple(members), tuple(pooling.pooled([one.values for one in members])))
+        Pool(
+            *key,
+            tuple(members),
+            tuple(pooling.pooled([one.values for one in members], pooling.phase_of(*key))),
+        )
         for key, members in groups.items()
         if len(members) >= LEAST_POOLED
     )

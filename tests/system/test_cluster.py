@@ -65,6 +65,10 @@ def recorded_jobs():
     return jobs
 
 
+LIBMOUNT = Path("/run/mount")
+"""The first mount of any program makes it."""
+
+
 def traces():
     """All that a testbed could leave on this machine."""
     own = {p.pid for p in processes.running() if p.state == str(STATE)}
@@ -74,7 +78,12 @@ def traces():
         "namespaces": set(network.existing()),
         "mounts": {line.split(" ", 4)[4] for line in mounts},
         "links": set(os.listdir("/sys/class/net")),
-        "files": {str(p) for d in ("/run", "/var/tmp", "/var/run") for p in Path(d).iterdir()},
+        "files": {
+            str(path)
+            for folder in ("/run", "/var/tmp", "/var/run")
+            for path in Path(folder).iterdir()
+            if path.resolve() != LIBMOUNT
+        },
         "memory": set(os.listdir("/dev/shm")),
     }
 
@@ -179,6 +188,18 @@ def test_a_node_that_is_drained_makes_status_end_with_1(up):
     slurm("scontrol", "update", "node=gige-3", "state=resume")
     assert result.returncode == 1
     assert "DOWN gige-3: Slurm calls it drained" in result.stdout
+
+
+def test_up_takes_back_a_node_that_slurm_drained_and_none_that_somebody_did(up):
+    why = {"gige-2": "batch job complete failure", "gige-3": "a cable is bad"}
+    for node, reason in why.items():
+        slurm("scontrol", "update", f"node={node}", "state=drain", f"reason={reason}")
+    result = invoke("up")
+    states = dict(slurm("sinfo", "-hN", "-o", "%N %T", "-n", ",".join(why)).stdout.split())
+    slurm("scontrol", "update", "node=gige-3", "state=resume")
+    assert states == {"gige-2": "idle", "gige-3": "drained"}
+    assert result.returncode == 1
+    assert "Slurm does not get it ready (gige-3 is drained)" in result.stderr
 
 
 def test_exec_passes_input_output_and_exit_status_and_is_inside_the_node(up):
