@@ -190,8 +190,15 @@ class Daemons:
         """
         deadline = time.monotonic() + READY_SECONDS
         while True:
-            if drained := self._drained_by_slurm():
-                self._client("scontrol", "update", f"nodename={','.join(drained)}", "state=resume")
+            drained = self._drained()
+            kept = {name: why for name, why in drained.items() if why not in DRAINED_BY_SLURM}
+            if own := sorted(drained.keys() - kept.keys()):
+                self._client("scontrol", "update", f"nodename={','.join(own)}", "state=resume")
+            for name, why in kept.items():
+                raise StepFailedError(
+                    f"slurmd:{name}: somebody drained it ({why}); once it may be used again, say"
+                    f" 'scontrol update nodename={name} state=resume'"
+                )
             states = self.node_states()
             waiting = [name for name, state in states.items() if not usable(state)]
             if not waiting and len(states) == len(self.topology.nodes):
@@ -211,12 +218,11 @@ class Daemons:
         said = self._client("sinfo", "--noheader", "--Node", "--format=%N %T")
         return dict(line.split(None, 1) for line in (said or "").splitlines())
 
-    def _drained_by_slurm(self) -> list[str]:
+    def _drained(self) -> dict[str, str]:
+        """The nodes that are drained, to the reason."""
         said = self._client("sinfo", "--noheader", "--Node", "--format=%N|%T|%E") or ""
-        nodes = [line.split("|", 2) for line in said.splitlines()]
-        return sorted(
-            {name for name, state, why in nodes if "drain" in state and why in DRAINED_BY_SLURM}
-        )
+        nodes = (line.split("|", 2) for line in said.splitlines())
+        return {name: why for name, state, why in nodes if "drain" in state}
 
     def partition_states(self) -> dict[str, str]:
         """Slurm's state of each partition, up or not; empty while slurmctld does not answer."""

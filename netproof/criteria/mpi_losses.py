@@ -43,6 +43,9 @@ AT_A_SIZE = MpiLossSettings(warn=None, fail=0.75)
 """At one size MPI may take four times as long as TCP: what copies and latency explain is less."""
 
 
+ADVICE = "look at the library's TCP buffers and at copies that it makes"
+
+
 def loss(mpi_mb_s: float, tcp_mb_s: float) -> float:
     """1 - bw_MPI / bw_TCP: what MPI loses of the bandwidth of TCP; negative is a gain.
 
@@ -97,29 +100,7 @@ def mpi_loss(
             undefined("MPI loss at the peak", where, str(error)),
             undefined("MPI loss at a size", where, str(error)),
         )
-    (mpi_size, mpi_peak), (tcp_size, tcp_peak) = (
-        max(bandwidths_of(curve, settings).at.items(), key=lambda point: (point[1], -point[0]))
-        for curve in (mpi, tcp)
-    )
-    peaks = AtSize(mpi_size, loss(mpi_peak, tcp_peak), (tcp_size,))
-    level, bound = settings.level(peaks.value)
-    advice = "look at the library's TCP buffers and at copies that it makes"
-    between = _loss_interval(*launches, settings)
-    told = ""
-    if between is not None:
-        told = f" (95% interval {between[0]:.1%} to {between[1]:.1%})"
-        level, bound = settings.level(peaks.value, between)
-    at_the_peak = finding_at(
-        "MPI loss at the peak",
-        level,
-        bound,
-        where,
-        peaks,
-        f"MPI peaks at {rate_in_words(mpi_peak)} ({mpi_size} bytes), TCP at"
-        f" {rate_in_words(tcp_peak)} ({tcp_size} bytes), a loss of {peaks.value:.1%}{told}",
-        advice,
-    )
-    at_the_peak = replace(at_the_peak, interval=between)
+    at_the_peak = _at_the_peak(mpi, tcp, where, settings, launches)
     if not at_sizes:
         return at_the_peak, undefined(
             "MPI loss at a size", where, "MPI and TCP have no size in common"
@@ -138,9 +119,44 @@ def mpi_loss(
         worst,
         f"at {worst.size} bytes MPI loses {worst.value:.1%}{told} of TCP's bandwidth, the most"
         f" {common}",
-        advice,
+        ADVICE,
     )
     return at_the_peak, replace(at_one, common=common, interval=within)
+
+
+def _at_the_peak(
+    mpi: Curve,
+    tcp: Curve,
+    where: str,
+    settings: MpiLossSettings,
+    launches: tuple[Sequence[Curve], Sequence[Curve]],
+) -> Finding:
+    found = []
+    for label, curve in (("MPI", mpi), ("TCP", tcp)):
+        points = bandwidths_of(curve, settings)
+        if points.fault is not None:
+            reason = f"no peak of {label}: {points.fault}"
+            return undefined("MPI loss at the peak", where, reason)
+        found.append(max(points.at.items(), key=lambda point: (point[1], -point[0])))
+    (mpi_size, mpi_peak), (tcp_size, tcp_peak) = found
+    peaks = AtSize(mpi_size, loss(mpi_peak, tcp_peak), (tcp_size,))
+    level, bound = settings.level(peaks.value)
+    between = _loss_interval(*launches, settings)
+    told = ""
+    if between is not None:
+        told = f" (95% interval {between[0]:.1%} to {between[1]:.1%})"
+        level, bound = settings.level(peaks.value, between)
+    finding = finding_at(
+        "MPI loss at the peak",
+        level,
+        bound,
+        where,
+        peaks,
+        f"MPI peaks at {rate_in_words(mpi_peak)} ({mpi_size} bytes), TCP at"
+        f" {rate_in_words(tcp_peak)} ({tcp_size} bytes), a loss of {peaks.value:.1%}{told}",
+        ADVICE,
+    )
+    return replace(finding, interval=between)
 
 
 def _interval_at(

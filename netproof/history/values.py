@@ -176,24 +176,41 @@ def gathered(
     if missing:
         crashes = _told(store, following.crashes, missing, OF_CRASHES)
         counted = _told(store, following.counted, missing, OF_COUNTED)
-        for stored in missing:
-            try:
-                table, _ = following.nightly(store, [stored], baseline)
-            except NetproofError as error:
-                faults[stored] = str(error)
-                continue
-            found.add(
-                stored.name,
-                marks[stored],
-                table.to_pylist(),
-                crashes.get(stored.name, []),
-                counted.get(stored.name, []),
-                said.get(stored.name),
-            )
+        for first in range(0, len(missing), following.AT_ONCE):
+            several = missing[first : first + following.AT_ONCE]
+            rows, damaged = _nightly(store, several, baseline)
+            faults |= damaged
+            for stored in several:
+                if stored not in damaged:
+                    found.add(
+                        stored.name,
+                        marks[stored],
+                        rows[stored.name],
+                        crashes.get(stored.name, []),
+                        counted.get(stored.name, []),
+                        said.get(stored.name),
+                    )
     if not found.sessions:
         raise NetproofError("; ".join(faults.values()))
     in_order = [one.name for one in sessions if one not in faults]
     return (found if in_order == found.sessions else found.of(in_order)), faults
+
+
+def _nightly(
+    store: Store, sessions: Sequence[StoredSession], baseline: ScoreBaseline | None
+) -> tuple[dict[str, list[dict[str, Any]]], dict[StoredSession, str]]:
+    """The rows of ``following.nightly`` by session, and why the others are damaged."""
+    try:
+        table, damaged = following.nightly(store, sessions, baseline)
+    except NetproofError as error:
+        if len(sessions) == 1:
+            return {}, {sessions[0]: str(error)}
+        alone = [_nightly(store, [stored], baseline)[1] for stored in sessions]
+        return {}, {stored: why for one in alone for stored, why in one.items()}
+    rows: dict[str, list[dict[str, Any]]] = {one.name: [] for one in sessions}
+    for row in table.to_pylist():
+        rows[row["session"]].append(row)
+    return rows, damaged
 
 
 def _told(

@@ -284,6 +284,15 @@ class PartitionExtras(_OfBenchmarks):
         description="least message that can be the peak, and at which MPI is compared with TCP;"
         " above 0 only for a link that a token bucket emulates",
     )
+
+    @field_validator("line_rate_from_bytes")
+    @classmethod
+    def _measured(cls, value: int, info: ValidationInfo) -> int:
+        most = info.data.get("max_message_bytes")
+        if most is not None and value > most:
+            raise ValueError(f"{value} bytes is above max_message_bytes, {most}")
+        return value
+
     step_limit_s: _Positive = Field(
         600, description="seconds after which one launch of a benchmark is ended"
     )

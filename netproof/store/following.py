@@ -18,6 +18,9 @@ from netproof.store.questions import answered, ask, connect, fault_of
 NIGHTLY = ("latency_us", "peak_mb_s", "asymptotic_mb_s", *RATES)
 """The landmarks of ``nightly``."""
 
+AT_ONCE = 10
+"""Sessions that are read at a time: opening files takes longer than reading what is in them."""
+
 
 def nightly(
     store: Store, sessions: Sequence[StoredSession], baseline: ScoreBaseline | None
@@ -29,24 +32,35 @@ def nightly(
     their count and ends in a list; ``score`` against the ``baseline``, the value of criterion 2
     without its interval, and ``score_sizes``, those that both have; ``cpu_s_per_gb`` of the node
     that paid most; ``inconclusive`` as in the table. Null is what a case does not have, and what
-    was not measured. In order of ``sessions``, which are of one system. Sessions are read one after
-    the other, each in the same time and memory. Beside them the sessions that are damaged, and why;
-    NetproofError where all are.
+    was not measured. In order of ``sessions``, which are of one system and in order of their names.
+    ``AT_ONCE`` of them are read at a time, so that memory does not grow with their number. Beside
+    them the sessions that are damaged, and why; NetproofError where all are.
     """
     read: list[pa.Table] = []
     faults: dict[StoredSession, str] = {}
-    given = dataclasses.asdict(baseline) if baseline else _NO_BASELINE
-    for stored in sessions:
+    for first in range(0, len(sessions), AT_ONCE):
+        several = sessions[first : first + AT_ONCE]
         try:
-            with connect(store, [stored], only=["cases", "curves"]) as connection:
-                medians = f"create temp table medians as {_LOG_MEDIANS}"
-                answered(connection.execute, medians, _SCORED | given)
-                read.append(answered(lambda asked=connection: asked.sql(_NIGHTLY).to_arrow_table()))
-        except NetproofError as error:
-            faults[stored] = fault_of(store, stored) or str(error)
+            read.append(_nightly(store, several, baseline))
+        except NetproofError:
+            for stored in several:
+                try:
+                    read.append(_nightly(store, [stored], baseline))
+                except NetproofError as error:
+                    faults[stored] = fault_of(store, stored) or str(error)
     if not read:
         raise NetproofError("; ".join(faults.values()))
     return pa.concat_tables(read), faults
+
+
+def _nightly(
+    store: Store, sessions: Sequence[StoredSession], baseline: ScoreBaseline | None
+) -> pa.Table:
+    given = dataclasses.asdict(baseline) if baseline else _NO_BASELINE
+    with connect(store, sessions, only=["cases", "curves"]) as connection:
+        medians = f"create temp table medians as {_LOG_MEDIANS}"
+        answered(connection.execute, medians, _SCORED | given)
+        return answered(lambda: connection.sql(_NIGHTLY).to_arrow_table())
 
 
 def crashes(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
@@ -144,32 +158,33 @@ _MATCHED = ("benchmark", "function", "ranks", "path", "direction")
 # Sums in one order, so that the same session always has the same values, to the last digit.
 # Numbers stand for keys of seven columns, which take most of the time to group and to join.
 _LOG_MEDIANS = f"""
-    select hash({", ".join(KEY)}) as key, hash({", ".join(_MATCHED)}) as matched,
+    select session, hash({", ".join(KEY)}) as key, hash({", ".join(_MATCHED)}) as matched,
         partition = $partition and environment = $environment as of_baseline,
         size_bytes, ln(median(time_us)) as log_us
     from curves
     where size_bytes >= $least
-    group by key, matched, of_baseline, size_bytes
-    qualify bool_and(bool_and(time_us between $shortest and $longest)) over (partition by key)
+    group by session, key, matched, of_baseline, size_bytes
+    qualify bool_and(bool_and(time_us between $shortest and $longest))
+        over (partition by session, key)
 """
 
 _NIGHTLY = f"""
     with means as (
-        select key, exp(avg(log_us order by size_bytes)) as mean_us,
+        select session, key, exp(avg(log_us order by size_bytes)) as mean_us,
             [count(*), min(size_bytes), max(size_bytes)] as mean_sizes
-        from medians group by key
+        from medians group by session, key
     ), scores as (
-        select it.key, exp(avg(base.log_us - it.log_us order by size_bytes)) as score,
+        select session, it.key, exp(avg(base.log_us - it.log_us order by size_bytes)) as score,
             [count(*), min(size_bytes), max(size_bytes)] as score_sizes
-        from medians it join medians base using (matched, size_bytes)
+        from medians it join medians base using (session, matched, size_bytes)
         where base.of_baseline
-        group by it.key
+        group by session, it.key
     )
     select session, {", ".join(KEY)}, ranks_per_node, {", ".join(NIGHTLY)},
         mean_us, mean_sizes, score, score_sizes,
         list_max(list_transform(cpu_costs, lambda cost: cost.s_per_gb)) as cpu_s_per_gb,
         inconclusive
     from (select *, hash({", ".join(KEY)}) as key from cases)
-        left join means using (key) left join scores using (key)
-    order by {", ".join(KEY)}
+        left join means using (session, key) left join scores using (session, key)
+    order by session, {", ".join(KEY)}
 """

@@ -6,6 +6,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
+SMALL = {"max_message_bytes": 65536, "line_rate_from_bytes": 65536, "netpipe_repeats": 4}
+"""Extras of a partition whose launches take a second: where it is not size that is looked at."""
+
 SITE_FILES = {
     "settings.py": """from pathlib import Path
 from netproof.site import site

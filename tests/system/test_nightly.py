@@ -17,6 +17,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from made_site import SMALL
 
 from netproof.session import plan
 from netproof.store import Store
@@ -39,6 +40,7 @@ for partition in site_configuration["systems"][0]["partitions"]:
     partition["environs"] = FEW[partition["name"]]
     # No IMB, hence no rounds of pairs.
     partition["extras"]["coverage_percent"] = 0
+    partition["extras"] |= SMALL
     partition["extras"]["criteria"] = {name: {"warn": None, "fail": None} for name in SHOWN}
 for environment in site_configuration["environments"]:
     environment["features"] = [name for name in environment["features"] if name != "imb"]
@@ -108,7 +110,9 @@ def furnished(folder: Path, run, further: str = "") -> Place:
     (folder / "site").mkdir()
     (folder / "site" / "settings.py").write_text(SETTINGS)
     site = str(ROOT / "site-config" / "testbed.py")
-    (folder / "site" / "testbed.py").write_text(SITE.replace("SITE", site) + further)
+    (folder / "site" / "testbed.py").write_text(
+        SITE.replace("SITE", site).replace("SMALL", repr(SMALL)) + further
+    )
     (folder / "references").mkdir()
     bounds = (ROOT / "reference-values" / "testbed.yaml").read_text()
     (folder / "references" / "testbed.yaml").write_text(

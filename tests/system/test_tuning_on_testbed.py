@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from made_site import settings_of
+from made_site import SMALL, settings_of
 
 ROOT = Path(__file__).resolve().parents[2]
 WHERE = ("--system", "testbed:gige", "--environment", "mpich")
@@ -32,7 +32,7 @@ def other_program() -> Iterator[None]:
 
 @pytest.mark.testbed
 def test_a_socket_buffer_that_is_far_too_small_is_seen_to_cost_rate(testbed, run, tmp_path):
-    report = settings_of(tmp_path, others=1)
+    report = settings_of(tmp_path, others=1, **SMALL)
     # So small a buffer waits for the peer's delayed acknowledgements, so its rate differs up to
     # twice between launches: an interval over three rounds would hold 1 now and then.
     values = ("--values", "2048", "--rounds", "7")
@@ -66,7 +66,7 @@ def test_what_a_library_cannot_be_told_measures_nothing(testbed, run, tmp_path):
 @pytest.mark.testbed
 def test_a_variable_reaches_the_ranks_and_what_fails_by_it_is_named(testbed, run, tmp_path):
     values = ("--values", "nonsense", "--protocol", "mpi", "--rounds", "3")
-    settings = settings_of(tmp_path, others=1)
+    settings = settings_of(tmp_path, others=1, **SMALL)
     ran = run(tmp_path, "netproof", "tune", "FI_PROVIDER", *WHERE, *values, **settings)
     assert ran.returncode == 2
     last = ran.stderr.splitlines()[-1]
@@ -77,7 +77,7 @@ def test_a_variable_reaches_the_ranks_and_what_fails_by_it_is_named(testbed, run
 @pytest.mark.testbed
 def test_what_disturbed_every_launch_is_said_and_nothing_is_recommended(testbed, run, tmp_path):
     values = ("--values", "65536", "--rounds", "3")
-    settings = settings_of(tmp_path, others=0)
+    settings = settings_of(tmp_path, others=0, **SMALL)
     # On a quiet machine nothing else runs beside a launch.
     with other_program():
         ran = run(tmp_path, "netproof", "tune", "socket-buffer", *WHERE, *values, **settings)
@@ -106,9 +106,11 @@ def planted() -> list[str]:
 class Killed:
     """A sweep of the MTU, or of ``name``, that is killed, with all that belongs to it."""
 
-    def __init__(self, folder: Path, run, name: str = "mtu", values: str = "1400,1300") -> None:
+    def __init__(
+        self, folder: Path, run, name: str = "mtu", values: str = "1400,1300", **extras: object
+    ) -> None:
         self.folder, self.run, self.name, self.values = folder, run, name, values
-        self.settings = settings_of(folder, others=1)
+        self.settings = settings_of(folder, others=1, **extras)
         self.record = folder / "tuning" / "not-restored-testbed-gige.tsv"
 
     def mtus(self) -> set[str]:
@@ -184,7 +186,7 @@ def test_of_a_job_that_is_killed_the_command_restores_the_nodes(testbed, run, tm
 
 @pytest.mark.testbed
 def test_a_sweep_by_the_hook_that_ends_leaves_the_nodes_as_they_were(testbed, run, tmp_path):
-    killed = Killed(tmp_path, run)
+    killed = Killed(tmp_path, run, **SMALL)
     values = ("--values", "576", "--rounds", "3", "--json")
     ran = run(tmp_path, "netproof", "tune", "mtu", *WHERE, *values, **killed.settings)
     assert ran.returncode == 0, ran.stdout + ran.stderr
@@ -198,7 +200,7 @@ def test_a_sweep_by_the_hook_that_ends_leaves_the_nodes_as_they_were(testbed, ru
 
 @pytest.mark.testbed
 def test_packets_that_are_gathered_cost_latency_and_are_so_no_more_afterwards(lines, run, tmp_path):
-    settings = settings_of(tmp_path, others=1)
+    settings = settings_of(tmp_path, others=1, **SMALL)
     values = ("--values", "0,400", "--rounds", "3", "--json")
     ran = run(tmp_path, "netproof", "tune", "coalescing", *WHERE, *values, **settings)
     assert ran.returncode == 0, ran.stdout + ran.stderr

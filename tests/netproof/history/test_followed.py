@@ -103,9 +103,12 @@ def test_a_night_reads_its_own_values_and_goes_on_from_what_is_known(nights, mon
 
 
 @pytest.mark.slow
-def test_pools_go_on_from_what_is_known_until_their_weights_are_taken_anew(nights, monkeypatch):
-    nights.add_many(pooling.STRIDE + 1)
+def test_a_pool_goes_on_from_what_is_known_but_on_nights_of_new_weights(nights, monkeypatch):
+    known = 2 * pooling.STRIDE
+    nights.add_many(known)
     said(nights)
+    pools = judging.judge(nights.store).nights.pools
+    phases = [pooling.phase_of(*one.where, one.quantity) for one in pools]
     from_night_0 = []
     add = Followers.add
 
@@ -114,15 +117,15 @@ def test_pools_go_on_from_what_is_known_until_their_weights_are_taken_anew(night
         return add(self, night, among)
 
     monkeypatch.setattr(Followers, "add", counted)
-    for night in range(pooling.STRIDE + 1, 2 * pooling.STRIDE - 1):
+    anew = []
+    for night in range(known, known + 6):
         nights.add(night)
-    by_night = said(nights)
-    assert from_night_0 == []
-    assert from_the_first(nights) == by_night
-    nights.add(2 * pooling.STRIDE - 1)
-    from_night_0.clear()
-    by_night = said(nights)
-    assert from_night_0 == [len(judging.judge(nights.store).nights.pools)]
+        from_night_0.clear()
+        by_night = said(nights)
+        due = sum((night + 1 + phase) % pooling.STRIDE == 0 for phase in phases)
+        assert from_night_0 == [due] * bool(due)
+        anew.append(due)
+    assert 0 < sum(anew) < len(pools)
     assert from_the_first(nights) == by_night
 
 

@@ -59,6 +59,7 @@ def test_a_missing_key_of_a_partition_is_refused(tmp_path, configuration, key):
         ("ranks_per_node", 8, "processor.num_cpus only 4"),
         ("netpipe_repeats", -1, "is below 0"),
         ("imb_arguments", ["-time", 3], "no list of strings"),
+        ("line_rate_from_bytes", 2**23, "8388608 bytes is above max_message_bytes, 4194304"),
         ("step_limit_s", 0, "not above 0"),
         ("sizes", {"omb": {}}, "'omb' is no benchmark; those are netpipe, imb, osu"),
         ("sizes", {"imb": 3000}, "imb: give a dictionary of settings"),
