@@ -18,7 +18,6 @@ from netproof.intake import json_reading
 from netproof.run.jobs import (
     PLAN_FILE,
     Launched,
-    Referenced,
     environments_of,
     mpi_case,
     name_of,
@@ -26,6 +25,7 @@ from netproof.run.jobs import (
     rank_counts,
 )
 from netproof.run.reading import Reader
+from netproof.run.referenced import Referenced
 from netproof.session import job_files, measured, reference_findings, session
 from netproof.site.partition import fewest_ranks_feature, ranks_feature
 from netproof.verdict import judgement, limits

@@ -25,12 +25,12 @@ from netproof.errors import NetproofError
 from netproof.intake import trust
 from netproof.measurement.case import Case
 from netproof.run.logged import Logged
+from netproof.run.referenced import Referenced
 from netproof.run.waiting import WaitsForNodes
 from netproof.session import job_files, left, node_facts, plan, provenance, slurm_nodes, transport
 from netproof.site import slurm
 from netproof.site.keys import PARTITION_KEYS
 from netproof.site.partition import Partition, pair_environments, ranks_feature
-from netproof.verdict import references
 
 PLAN_FILE = "plan.json"
 """What a job was to run, in which order, beside its output."""
@@ -82,39 +82,6 @@ def _partitions() -> list[SystemPartition]:
                 " and choose a system with --system"
             )
     return several
-
-
-class Referenced(rfm.RegressionTestPlugin):
-    """Bounds come from reference-values/<system>.yaml, and a test without them fails.
-
-    A file that is missing or broken would make ReFrame drop the test at load, and a run of
-    nothing is green; so the fault is kept and raised when the test is set up.
-    """
-
-    reference_fault = variable(str, value="", loggable=False)
-
-    @run_after("init")
-    def take_references(self) -> None:
-        """Read the system's reference file."""
-        prefix = runtime().get_option("general/0/reference_prefix")
-        name = f"{self.current_system.name}.yaml"
-        try:
-            if prefix is None:
-                raise NetproofError("RFM_REFERENCE_PREFIX is not set; run '. ci/activate'")
-            path = Path(prefix) / name
-            trust.insist(path, "references")
-            if path.exists():
-                # ReFrame has no limits, and takes the second of a key that is there twice.
-                references.readable(path)
-            self.reference = {"$ref": str(path)}
-        except Exception as error:
-            self.reference_fault = f"no references, {Path(prefix or '') / name}: {error}"
-
-    @run_before("setup")
-    def insist_on_references(self) -> None:
-        """Fail before anything is measured that could not be judged."""
-        if self.reference_fault:
-            raise ReframeError(self.reference_fault)
 
 
 class Launched(Logged):

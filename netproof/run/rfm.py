@@ -31,7 +31,7 @@ from netproof.run.checks import Check, MpiCheck, NetpipeCheck
 from netproof.run.configurations import Configurations, MpiConfigurations, NetpipeConfigurations
 from netproof.run.curves import Curves, MpiCurves, NetpipeCurves
 from netproof.run.gpcnet import GpcnetCheck, GpcnetLaunches
-from netproof.run.jobs import Job, Launched, MpiLaunches, NetpipeLaunches, Referenced, Steps
+from netproof.run.jobs import Job, Launched, MpiLaunches, NetpipeLaunches, Steps
 from netproof.run.launching_on import (
     ComparedFurther,
     Further,
@@ -43,6 +43,7 @@ from netproof.run.launching_on import (
 from netproof.run.load import LoadCheck, LoadLaunches
 from netproof.run.pairs import PairCheck, PairLaunches
 from netproof.run.reading import Reader
+from netproof.run.referenced import Referenced
 from netproof.run.tails import TailsCheck, TailsLaunches
 from netproof.run.tuning import TuningCheck, TuningLaunches
 from netproof.run.tuning_algorithms import AlgorithmCheck, AlgorithmLaunches
