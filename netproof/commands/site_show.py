@@ -29,7 +29,7 @@ from netproof.verdict.judged import CANNOT_JUDGE, PASSED
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownMatrix:
     """The matrix of a system with the jobs that it takes, and how long each should take.
 
     ``mpi``: what the site says of each environment's library; ``limits_s``: how long a job of each
@@ -81,7 +81,7 @@ def run(asked: str | None, *, store: Path | None, full: bool, as_json: bool) -> 
     return PASSED
 
 
-def shown(asked: str | None, store: Path | None, *, full: bool) -> Shown:
+def shown(asked: str | None, store: Path | None, *, full: bool) -> ShownMatrix:
     """What will run on a system, or on one partition of it; NetproofError where it is not known.
 
     A store that is not there or cannot be read leaves times unknown, and is told.
@@ -109,7 +109,7 @@ def shown(asked: str | None, store: Path | None, *, full: bool) -> Shown:
     environments = {
         one["name"]: one for one in configuration["environments"] if name in one["target_systems"]
     }
-    return Shown(
+    return ShownMatrix(
         name,
         site.survey(folder).paths[name],
         owed,
@@ -137,7 +137,7 @@ def _pairs_in(
     )
 
 
-def document(found: Shown) -> dict[str, Any]:
+def document(found: ShownMatrix) -> dict[str, Any]:
     """Plain values for ``json``; times in seconds."""
     return {
         "format": documents.FORMAT,
@@ -174,7 +174,7 @@ def document(found: Shown) -> dict[str, Any]:
     }
 
 
-def print_matrix(found: Shown, out: Console) -> None:
+def print_matrix(found: ShownMatrix, out: Console) -> None:
     """The partitions, the jobs of each with their cases and times, what is absent, how long."""
     count = len(found.matrix.cases)
     say(out, f"{found.system}, of {found.path}: {count} cases in {len(found.jobs)} jobs", "bold")
@@ -189,7 +189,7 @@ def print_matrix(found: Shown, out: Console) -> None:
     _print_times(found, out)
 
 
-def _print_partitions(found: Shown, out: Console) -> None:
+def _print_partitions(found: ShownMatrix, out: Console) -> None:
     named = list(found.matrix.partitions.items())
     several = [partition for _, partition in named]
 
@@ -213,7 +213,7 @@ def _print_partitions(found: Shown, out: Console) -> None:
     )
 
 
-def _print_jobs(found: Shown, out: Console) -> None:
+def _print_jobs(found: ShownMatrix, out: Console) -> None:
     """A row for each configuration, a column for each kind of job: its cases and its time."""
     whats = list(dict.fromkeys(job.what() for job in found.jobs))
     by_place: dict[tuple[str, str], dict[str, PlannedJob]] = defaultdict(dict)
@@ -237,14 +237,14 @@ def _print_jobs(found: Shown, out: Console) -> None:
     )
 
 
-def _cell(found: Shown, job: PlannedJob) -> str:
+def _cell(found: ShownMatrix, job: PlannedJob) -> str:
     cases, expected = len(found.jobs[job]), found.expected[job]
     if expected.seconds is None:
         return f"{cases}, ?"
     return f"{cases}, {'' if expected.measured else '~'}{duration(expected.seconds)}"
 
 
-def _print_pairs(found: Shown, out: Console) -> None:
+def _print_pairs(found: ShownMatrix, out: Console) -> None:
     """Where all nodes are measured in pairs."""
     by_names: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for partition, names in found.pairs_in.items():
@@ -255,7 +255,7 @@ def _print_pairs(found: Shown, out: Console) -> None:
         say(out, f"rounds of pairs on {where}: {told}")
 
 
-def _print_times(found: Shown, out: Console) -> None:
+def _print_times(found: ShownMatrix, out: Console) -> None:
     if found.unknown:
         say(out, f"how long it should take is not known: {found.unknown}", "yellow")
         return

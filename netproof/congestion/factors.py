@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from statistics import fmean, median
 
-from netproof.congestion.loaded import Loaded, Run
-from netproof.congestion.turns import Aggressor, Place, Victim
+from netproof.congestion.loaded import Loaded, VictimRun
+from netproof.congestion.turns import Aggressor, Victim, VictimPlace
 from netproof.measurement.interval import Interval, Side, of_pseudomedian, pseudomedian, side
 from netproof.site.load_settings import LoadSettings
 
@@ -66,7 +66,7 @@ class Impact:
     beside, medians over rounds, None where that is not known.
     """
 
-    place: Place
+    place: VictimPlace
     victim: Victim
     aggressor: Aggressor
     factors: Mapping[Statistic, Factor]
@@ -110,7 +110,7 @@ _OF: Mapping[Statistic, Callable[[Sequence[float]], float | None]] = {
 
 def impacts(loaded: Loaded) -> Impacts:
     """What a job measured says, by the settings of its partition."""
-    runs: dict[tuple[Place, Victim, Aggressor], dict[int, dict[bool, Run]]] = {}
+    runs: dict[tuple[VictimPlace, Victim, Aggressor], dict[int, dict[bool, VictimRun]]] = {}
     for run in loaded.runs:
         turn = run.turn
         of_round = runs.setdefault((turn.place, turn.victim, turn.aggressor), {})
@@ -133,12 +133,12 @@ def impacts(loaded: Loaded) -> Impacts:
     return Impacts(tuple(found))
 
 
-def _in_order(key: tuple[Place, Victim, Aggressor]) -> tuple[int, ...]:
+def _in_order(key: tuple[VictimPlace, Victim, Aggressor]) -> tuple[int, ...]:
     return tuple(list(type(one)).index(one) for one in key)
 
 
 def _factor(
-    statistic: Statistic, rounds: Sequence[tuple[Run, Run]], settings: LoadSettings
+    statistic: Statistic, rounds: Sequence[tuple[VictimRun, VictimRun]], settings: LoadSettings
 ) -> Factor:
     bounds = {Statistic.MEAN: settings.most, Statistic.TAIL: settings.most_99th}
     most = bounds.get(statistic)
@@ -167,7 +167,7 @@ def _factor(
     )
 
 
-def _waited(rounds: Sequence[tuple[Run, Run]]) -> tuple[float, float] | None:
+def _waited(rounds: Sequence[tuple[VictimRun, VictimRun]]) -> tuple[float, float] | None:
     shares = [(alone.waited_share, beside.waited_share) for alone, beside in rounds]
     if not shares or any(None in both for both in shares):
         return None

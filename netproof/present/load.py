@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from netproof.congestion.causes import Cause, CauseKind, LoadFindings
+from netproof.congestion.causes import CauseKind, LoadCause, LoadFindings
 from netproof.congestion.factors import Factor, Impact, Impacts, Statistic
 from netproof.congestion.gpcnet import GpcnetFactor
 from netproof.congestion.loaded import Loaded
@@ -48,7 +48,7 @@ def waited_in_words(impact: Impact) -> str:
     return f"{100 * alone:.0f} → {100 * beside:.0f} %"
 
 
-def cause_in_words(cause: Cause) -> str:
+def cause_in_words(cause: LoadCause) -> str:
     """What explains the figures, where, and how that shows, as a sentence without its end."""
     where, times = " or ".join(cause.nodes), f"{cause.value:.3g} times as long"
     share = f"{100 * cause.value:.2g} % of the segments"

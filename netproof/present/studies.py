@@ -15,7 +15,7 @@ from netproof.present import tables
 from netproof.session.session import Session
 from netproof.studies.literature import DIRECTORY, load, names
 from netproof.studies.session_figures import ABSENT, SessionBesideStudy, named
-from netproof.studies.study import RATE_KIB, RELATIONS, Adapters, Run, Study
+from netproof.studies.study import RATE_KIB, RELATIONS, Adapters, Study, StudyRun
 
 TABLES_WIDTH = 132
 """Columns that the widest table takes; on a narrower terminal lines wrap, and no number is cut."""
@@ -286,7 +286,7 @@ def _adapters_table(adapters: Adapters) -> Table:
     return table
 
 
-def _run_table(run: Run, mbps_bits: int) -> Table:
+def _run_table(run: StudyRun, mbps_bits: int) -> Table:
     table = _table("bytes", "repetitions", "Mbps printed", "seconds", "MB/s", "Mbit/s", left=0)
     curve = run.curve()
     for row, rate in zip(run.rows, curve.bandwidth_mb_s or (), strict=True):

@@ -40,7 +40,7 @@ def netpipe_rounds(
     rounds: list[list[tuple[str, Step]]] = []
     order = 0
     for number in range(1, max(one.rounds() for one in asked) + 1):
-        units: dict[tuple, list[tuple[str, str, tuple, plan.Sweep]]] = {}
+        units: dict[tuple, list[tuple[str, str, tuple, plan.SizeSweep]]] = {}
         beside: dict[str, list[PeerEnvironment]] = {}
         for one in asked:
             case, key = one.case, one.case.key()

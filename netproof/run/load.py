@@ -14,7 +14,7 @@ from reframe.core.exceptions import ReframeError, SanityError
 from netproof.benchmarks.registry import OF_PAIRS
 from netproof.congestion import planning
 from netproof.congestion.loaded import AGGRESSORS_FILE, of_job
-from netproof.congestion.planning import Question
+from netproof.congestion.planning import LoadQuestion
 from netproof.congestion.turns import LEAST_NODES, Aggressor, Victim, chosen
 from netproof.errors import NetproofError
 from netproof.run.all_nodes import tree
@@ -79,7 +79,7 @@ class LoadLaunches(DemandedJob, UnderLoad):
         leaves, _ = tree() if not self.is_dry_run() else ({}, {})
         srun = self.take_over_srun(partition)
         where = (self.current_system.name, self.current_partition.name, self.current_environ.name)
-        question = Question(
+        question = LoadQuestion(
             where, extras, leaves, victims, aggressors, self.rounds, self.seed, tuple(srun)
         )
         planning.write_question(stage, question)

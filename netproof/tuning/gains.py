@@ -33,7 +33,7 @@ LEAST_GAIN = 0.02
 LEAST_ROUNDS = 3
 
 
-class Range(StrEnum):
+class MessageRange(StrEnum):
     """Which messages."""
 
     SHORT = "short"
@@ -86,7 +86,7 @@ class ValueGains:
     """What one value gains and costs, by range; ``by_size``: the factor at each size in bytes."""
 
     value: str
-    ranges: Mapping[Range, Gain]
+    ranges: Mapping[MessageRange, Gain]
     by_size: Mapping[int, float]
 
 
@@ -99,9 +99,9 @@ class Recommendation:
     """
 
     value: str
-    best_in: Range
+    best_in: MessageRange
     gain: Gain
-    costs: Mapping[Range, Gain]
+    costs: Mapping[MessageRange, Gain]
     as_good: Mapping[str, float]
 
 
@@ -120,11 +120,11 @@ class Tuned:
     disturbed: int
 
 
-def range_of(size: int, largest: int) -> Range:
+def range_of(size: int, largest: int) -> MessageRange:
     """Which range a size in bytes is of."""
     if size <= SHORT_UP_TO:
-        return Range.SHORT
-    return Range.LONG if size * LONG_SHARE >= largest else Range.MEDIUM
+        return MessageRange.SHORT
+    return MessageRange.LONG if size * LONG_SHARE >= largest else MessageRange.MEDIUM
 
 
 def tuned(made: Sequence[Made], already: str | None = None) -> Tuned:
@@ -151,9 +151,9 @@ def tuned(made: Sequence[Made], already: str | None = None) -> Tuned:
                 f"{value} has {len(launches)} rounds that nothing disturbed, and it takes"
                 f" {LEAST_ROUNDS}"
             )
-    questions = len(values) * len(Range)
+    questions = len(values) * len(MessageRange)
     gains = []
-    shares: dict[str, dict[Range, list[float]]] = {}
+    shares: dict[str, dict[MessageRange, list[float]]] = {}
     for value, launches in several.items():
         sizes = list(launches[0])
         shares[value] = {
@@ -162,7 +162,7 @@ def tuned(made: Sequence[Made], already: str | None = None) -> Tuned:
                 fmean(one[size] for size in sizes if range_of(size, sizes[-1]) is kind)
                 for one in launches
             ]
-            for kind in Range
+            for kind in MessageRange
             if any(range_of(size, sizes[-1]) is kind for size in sizes)
         }
         gains.append(
@@ -231,7 +231,7 @@ def _gain(logs: Sequence[float], questions: int) -> Gain:
 
 
 def _recommended(
-    gains: Sequence[ValueGains], shares: Mapping[str, Mapping[Range, Sequence[float]]]
+    gains: Sequence[ValueGains], shares: Mapping[str, Mapping[MessageRange, Sequence[float]]]
 ) -> Recommendation | None:
     """The value of the largest gain that is sure; none where no gain is."""
     sure = [

@@ -32,7 +32,7 @@ class KeptCase:
 
 
 @dataclass(frozen=True)
-class Bounds:
+class KeptBounds:
     """What a verdict was judged by.
 
     ``partition``: the only one that was to run, empty for all of the system; ``full``: with the

@@ -15,7 +15,7 @@ from netproof.localization import recovery
 from netproof.localization.accusation import judge as judge_observations
 from netproof.localization.accused import Accusation, Effect, Judgement, State
 from netproof.localization.choosing import Mode
-from netproof.localization.observations import PairObservation, Quantity
+from netproof.localization.observations import PairObservation, PairQuantity
 from netproof.localization.recovery import Alone
 from netproof.localization.rounds import tournament
 from netproof.localization.streams import SlowWay, Stream, slow_ways
@@ -193,7 +193,7 @@ class JudgedPairs:
         if not any(one.both_ways for one in self.rounds.launches):
             return False
         return not any(
-            one.quantity is Quantity.BOTH_WAYS and one.share is not None
+            one.quantity is PairQuantity.BOTH_WAYS and one.share is not None
             for one in self.judgement.noise
         )
 
@@ -240,7 +240,9 @@ def observations(
     sent tells neither latency nor rate of a node.
     """
     found = []
-    latency, rate = (one in settings.quantities for one in (Quantity.LATENCY, Quantity.RATE))
+    latency, rate = (
+        one in settings.quantities for one in (PairQuantity.LATENCY, PairQuantity.RATE)
+    )
     for one in rounds.launches:
         for pair in () if one.stream else one.pairs:
             loads = [load for load in one.loads if load.node in pair.nodes]

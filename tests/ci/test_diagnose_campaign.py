@@ -29,7 +29,7 @@ from ci.diagnose_campaign.records import (
 from ci.testbed import topology_reading
 from netproof.diagnosis.causes import BY_NAME
 from netproof.diagnosis.diagnosis import Culprit, Diagnosis
-from netproof.diagnosis.evidence import Evidence, Place, PlaceKind, Sign, Source, Sure
+from netproof.diagnosis.evidence import Evidence, EvidenceSource, Place, PlaceKind, Sign, Sure
 from netproof.diagnosis.evidence_for import CauseName
 from netproof.errors import NetproofError
 from netproof.present.diagnosis import of_diagnosis
@@ -71,7 +71,7 @@ def accused(cause: CauseName, place: Place, detail: str = "", *, alike: str = ""
         BY_NAME[cause].headline.format(place=shown, detail=detail),
         Sure.SEEN,
         "the nodes say so themselves",
-        (Evidence(Source.HOST, sign, place, "it was seen", Sure.SEEN, "by the kernel"),),
+        (Evidence(EvidenceSource.HOST, sign, place, "it was seen", Sure.SEEN, "by the kernel"),),
         (alike,) if alike else (),
         "",
         "look",

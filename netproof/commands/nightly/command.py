@@ -50,7 +50,7 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 @dataclass(frozen=True)
-class Plan:
+class NightPlan:
     """What a night is to do.
 
     ``system``: ReFrame's, or ``SYSTEM:PARTITION``; ``store``, ``reports``: folders, of sessions and
@@ -73,7 +73,7 @@ class Plan:
     arguments: Sequence[str] = ()
 
 
-def run(plan: Plan) -> int:
+def run(plan: NightPlan) -> int:
     """Go through a night and return its exit status: 0 passed, 1 failed or worse, 2 not judged.
 
     Whatever happens, JUnit is written where it was asked for, and the hook is told.
@@ -135,7 +135,7 @@ def _ending() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _go(plan: Plan, night: Night) -> None:
+def _go(plan: NightPlan, night: Night) -> None:
     name, _, partition = plan.system.partition(":")
     configuration = site.gather(Path(_setting("RFM_CONFIG_PATH")))
     owed = matrix(configuration, name, [partition] if partition else [], all_functions=plan.full)
@@ -166,7 +166,7 @@ def _go(plan: Plan, night: Night) -> None:
 
 
 def _choose(
-    plan: Plan, owed: Matrix, configuration: Mapping[str, object], store: Store
+    plan: NightPlan, owed: Matrix, configuration: Mapping[str, object], store: Store
 ) -> dict[PlannedJob, Left]:
     """What is not measured tonight, for want of nodes or of time; says so."""
     leaving = conditions.cannot_run(jobs(owed), owed, configuration)
@@ -193,7 +193,12 @@ def _choose(
 
 
 def _measure(
-    plan: Plan, owed: Matrix, leaving: Mapping[PlannedJob, Left], report: Path, log: Path, held: int
+    plan: NightPlan,
+    owed: Matrix,
+    leaving: Mapping[PlannedJob, Left],
+    report: Path,
+    log: Path,
+    held: int,
 ) -> None:
     with tempfile.TemporaryDirectory(prefix="netproof-night-") as folder:
         settings = {}
@@ -226,7 +231,7 @@ def _measure(
         )
 
 
-def _judge(plan: Plan, night: Night, store: Store, report: Path, *, partial: bool) -> None:
+def _judge(plan: NightPlan, night: Night, store: Store, report: Path, *, partial: bool) -> None:
     """Keep, judge, look back, report; a session that the store refuses is judged all the same.
 
     ``partial``: whether it is not of all that the system owes.
@@ -253,7 +258,7 @@ def _judge(plan: Plan, night: Night, store: Store, report: Path, *, partial: boo
     night.page = _report(plan, night, report.stem)
 
 
-def _report(plan: Plan, night: Night, name: str) -> Path:
+def _report(plan: NightPlan, night: Night, name: str) -> Path:
     """Write the pages into a folder of their own; the link moves when they are whole."""
     # Loading what draws takes seconds.
     from netproof.commands import report as command

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from netproof.congestion import loaded
-from netproof.congestion.loaded import Aggression, Loaded, Run
+from netproof.congestion.loaded import Aggression, Loaded, VictimRun
 from netproof.errors import NetproofError
 
 DATA = Path(__file__).resolve().parents[2] / "data"
@@ -22,7 +22,7 @@ def recorded() -> Loaded:
     return loaded.of_job(JOB, "1")
 
 
-def beside(recorded: Loaded) -> Run:
+def beside(recorded: Loaded) -> VictimRun:
     return next(run for run in recorded.runs if run.turn.beside)
 
 
@@ -41,7 +41,7 @@ def test_a_report_keeps_all_of_it(recorded):
     assert Loaded.from_json(values) == recorded
 
 
-def with_aggression(run: Run, **changed: object) -> Run:
+def with_aggression(run: VictimRun, **changed: object) -> VictimRun:
     assert run.aggression is not None
     return dataclasses.replace(run, aggression=dataclasses.replace(run.aggression, **changed))
 
@@ -85,7 +85,7 @@ def folder(tmp_path) -> Path:
     return shutil.copytree(JOB, tmp_path / "job")
 
 
-def of(folder: Path, step: str) -> Run:
+def of(folder: Path, step: str) -> VictimRun:
     return next(run for run in loaded.of_job(folder, "1").runs if run.turn.step == step)
 
 

@@ -18,7 +18,7 @@ JOB = Path(__file__).resolve().parents[2] / "data" / "jobs" / "load"
 
 
 @pytest.fixture
-def question() -> planning.Question:
+def question() -> planning.LoadQuestion:
     return planning.read_question(JOB)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from netproof.criteria import Level
-from netproof.measurement.counters import Counters, NodeCounters, Source
+from netproof.measurement.counters import Counters, CounterSource, NodeCounters
 from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import NodeLoad
 from netproof.measurement.links import Link
@@ -88,7 +88,7 @@ class TestUndecided:
 
     def test_what_fails_by_what_its_nodes_counted_is_launched_on_no_more(self, pingpong):
         names = (("Tcp.OutSegs", "Tcp.RetransSegs"),)
-        source = Source("tcp", "", {"Tcp.OutSegs": 90_000, "Tcp.RetransSegs": 10_000}, 0)
+        source = CounterSource("tcp", "", {"Tcp.OutSegs": 90_000, "Tcp.RetransSegs": 10_000}, 0)
         counters = Counters((NodeCounters("gige-1", (source,), {}, 0.0),), names)
         limits = {"latency_us": Limits(0, pingpong.landmarks.latency_us / 10)}
         lossy = pingpong.with_launches(

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from netproof.commands.cli import app
 from netproof.commands.store_check import check
 from netproof.errors import NetproofError
-from netproof.measurement.counters import CARRIER, INTERFACE, Counters, NodeCounters, Source
+from netproof.measurement.counters import CARRIER, INTERFACE, Counters, CounterSource, NodeCounters
 from netproof.present import documents, tables
 from netproof.present.traffic import print_traffic
 from netproof.session import pair_rounds, session
@@ -149,8 +149,8 @@ def flapping() -> Counters:
     """Counters of a node whose carrier came back, and that had to send much again."""
     names = (CARRIER, "Tcp.OutSegs", "Tcp.RetransSegs")
     sources = (
-        Source(INTERFACE, EXTRAS["interface"], {CARRIER: 2}, 0),
-        Source("tcp", "", {"Tcp.OutSegs": 9000, "Tcp.RetransSegs": 900}, 0),
+        CounterSource(INTERFACE, EXTRAS["interface"], {CARRIER: 2}, 0),
+        CounterSource("tcp", "", {"Tcp.OutSegs": 9000, "Tcp.RetransSegs": 900}, 0),
     )
     return Counters((NodeCounters(NODES[1], sources, {}, 0.001),), (names,))
 

@@ -10,7 +10,7 @@ from netproof.measurement.curve import Curve
 from netproof.session import session
 from netproof.site.matrix import Matrix
 from netproof.verdict import power
-from netproof.verdict.power import FACTORS, Change, Examined
+from netproof.verdict.power import FACTORS, Degradation, Examined
 
 SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
 
@@ -82,8 +82,8 @@ def test_a_reference_on_the_latency_makes_a_longer_one_fail(repeated):
 
     bounded = examined("healthy", bound)
     here = {one.change: one for one in bounded.power(case).smallest}
-    assert here[Change.LATENCY].factor is not None
-    assert (here[Change.LATENCY].factor) <= (found[Change.LATENCY].factor or FACTORS[-1])
+    assert here[Degradation.LATENCY].factor is not None
+    assert (here[Degradation.LATENCY].factor) <= (found[Degradation.LATENCY].factor or FACTORS[-1])
 
 
 def test_a_case_that_failed_has_no_smallest_change(repeated):
