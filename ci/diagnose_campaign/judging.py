@@ -1,4 +1,4 @@
-"""What a diagnosis is worth, held against what was planted."""
+"""What a diagnosis is worth, compared with what was planted."""
 
 from __future__ import annotations
 

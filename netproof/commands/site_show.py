@@ -89,16 +89,16 @@ def shown(asked: str | None, store: Path | None, *, full: bool) -> ShownMatrix:
     folder = judging.site_folder()
     name, _, partition = (asked or site.here(site.survey(folder))).partition(":")
     configuration = site.gather(folder)
-    owed = matrix(configuration, name, [partition] if partition else [], all_functions=full)
-    if not owed.cases:
+    expected = matrix(configuration, name, [partition] if partition else [], all_functions=full)
+    if not expected.cases:
         raise NetproofError(f"{asked or name}: no environment there has a benchmark")
-    several = jobs(owed)
+    several = jobs(expected)
     known, unknown = Past(), None
     if store is None:
         unknown = "no store was named (--store, NETPROOF_STORE)"
     else:
         try:
-            known = past(Store(store), owed)
+            known = past(Store(store), expected)
         except NetproofError as error:
             unknown = str(error)
         else:
@@ -112,15 +112,15 @@ def shown(asked: str | None, store: Path | None, *, full: bool) -> ShownMatrix:
     return ShownMatrix(
         name,
         site.survey(folder).paths[name],
-        owed,
+        expected,
         several,
         expected_seconds(several, known),
         {one: entry["extras"]["mpi"] for one, entry in environments.items()},
         {entry["name"]: time_limit_s(entry) for entry in entries},
         {
-            entry["name"]: _pairs_in(entry, owed.partitions[entry["name"]], environments)
+            entry["name"]: _pairs_in(entry, expected.partitions[entry["name"]], environments)
             for entry in entries
-            if entry["name"] in owed.partitions
+            if entry["name"] in expected.partitions
         },
         known.sessions,
         unknown,
@@ -276,8 +276,8 @@ def _print_times(found: ShownMatrix, out: Console) -> None:
     if total is None:
         known = {job: one for job, one in found.expected.items() if one.seconds is not None}
         least = session_seconds(known, found.matrix)
-        beside = f"; what is known of it takes {duration(least)}" if known else ""
-        say(out, f"how long it should take is not known{beside}", "bold")
+        alongside = f"; what is known of it takes {duration(least)}" if known else ""
+        say(out, f"how long it should take is not known{alongside}", "bold")
         return
     domains: dict[str, float] = defaultdict(float)
     for job, one in found.expected.items():
@@ -292,14 +292,14 @@ def _print_times(found: ShownMatrix, out: Console) -> None:
 
 def _together(several: Iterable[PlannedJob], every: Iterable[PlannedJob]) -> str:
     """Jobs by partition where it has no others, else by configuration."""
-    owed, told = defaultdict(set), defaultdict(set)
+    expected, told = defaultdict(set), defaultdict(set)
     for job in every:
-        owed[job.partition].add(job)
+        expected[job.partition].add(job)
     for job in several:
         told[job.partition].add(job)
     parts = []
     for partition, here in told.items():
-        if here == owed[partition]:
+        if here == expected[partition]:
             parts.append(partition)
             continue
         by_environment: dict[str, list[str]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""Congestion impact factors: a victim's time beside an aggressor over its time alone.
+"""Congestion impact factors: a victim's time alongside an aggressor over its time alone.
 
 As GPCNeT (Chunduri et al., SC19) defines them, of the mean, the median and the 99th percentile of a
 victim's times. The factor of a round is that of two launches next to each other on the same nodes.
@@ -36,7 +36,7 @@ class Statistic(StrEnum):
 
 @dataclass(frozen=True)
 class Factor:
-    """How many times as long a victim takes beside an aggressor, with a 95 % interval over rounds.
+    """How many times as long victims take alongside an aggressor, with a 95 % interval over rounds.
 
     ``alone_us``, ``beside_us``: medians over rounds; ``most``: what it may be, None without a
     bound, and ``side`` where its interval lies. All None where it is not known, and ``why`` says
@@ -63,7 +63,7 @@ class Impact:
 
     ``rounds``: those that count; ``refused``: of the others why, a sentence each; ``waited``: of a
     launch's time the share in which something on the victim's nodes waited for a CPU, alone and
-    beside, medians over rounds, None where that is not known.
+    alongside, medians over rounds, None where that is not known.
     """
 
     place: VictimPlace
@@ -155,20 +155,20 @@ def _factor(
             f"a launch has {fewest} repetitions, and a {PERCENTILE}th percentile takes"
             f" {LEAST_OF_PERCENTILE}"
         )
-    ratios = [beside / alone for alone, beside in figures]
+    ratios = [alongside / alone for alone, alongside in figures]
     interval = of_pseudomedian(ratios)
     return Factor(
         pseudomedian(ratios),
         interval,
         median(alone for alone, _ in figures),
-        median(beside for _, beside in figures),
+        median(alongside for _, alongside in figures),
         most,
         None if most is None else side(interval, 0, most),
     )
 
 
 def _waited(rounds: Sequence[tuple[VictimRun, VictimRun]]) -> tuple[float, float] | None:
-    shares = [(alone.waited_share, beside.waited_share) for alone, beside in rounds]
+    shares = [(alone.waited_share, alongside.waited_share) for alone, alongside in rounds]
     if not shares or any(None in both for both in shares):
         return None
-    return median(alone for alone, _ in shares), median(beside for _, beside in shares)
+    return median(alone for alone, _ in shares), median(alongside for _, alongside in shares)

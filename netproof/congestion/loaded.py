@@ -108,9 +108,9 @@ class VictimRun:
     def refused(self, partition: Partition) -> str:
         """Why it cannot be believed; empty where it can.
 
-        What something else disturbed cannot; nor can a launch beside an aggressor that did not send
-        from its beginning to its end. Where both nodes of the victim are one machine, an emulated
-        network, others are the aggressor's ranks too, and only launches alone tell of a
+        What something else disturbed cannot; nor can a launch alongside an aggressor that did not
+        send from its beginning to its end. Where both nodes of the victim are one machine, an
+        emulated network, others are the aggressor's ranks too, and only launches alone tell of a
         disturbance.
         """
         if self.launch is None:

@@ -1,4 +1,4 @@
-"""The job script of a load test, and what it asks once it has its nodes: who measures beside whom.
+"""The job script of a load test, and what it asks once it has its nodes: who measures with whom.
 
 Which nodes a job gets is known only within it. ``python -m netproof.congestion.planning FOLDER``
 there draws the launches, and leaves them as a plan to be read and as text for the script.
@@ -24,7 +24,7 @@ from netproof.session import node_facts, plan
 from netproof.site.partition import Partition
 
 QUESTION_FILE = "load.json"
-"""What the job is to measure, beside its script."""
+"""What the job is to measure, next to its script."""
 
 TURNS_FILE = "load-turns.json"
 """Its launches in their order."""
@@ -118,7 +118,7 @@ def script(partition: Partition, folder: Path) -> str:
     """Text of the job script: it has the launches drawn, and makes them."""
     lines = plan.head(partition, 0, over_tcp=False, describe_nodes=True, figures_at_once=False)
     ask = shlex.join([sys.executable, "-m", "netproof.congestion.planning", str(folder)])
-    lines += [". ./beside.sh", f"{ask} || exit 4", f". ./{LINES_FILE}"]
+    lines += [". ./alongside.sh", f"{ask} || exit 4", f". ./{LINES_FILE}"]
     return "\n".join(lines) + "\n"
 
 
@@ -172,7 +172,7 @@ def lines(several: Sequence[VictimTurn], question: LoadQuestion) -> str:
 
 
 def _srun(question: LoadQuestion, ranks: int) -> str:
-    # Slurm from 24.11 on refuses --nodes beside a file that names them.
+    # Slurm from 24.11 on refuses --nodes together with a file that names them.
     words = ["--distribution=arbitrary", f"--ntasks={ranks}", "--kill-on-bad-exit=1"]
     return shlex.join([*question.srun, *words])
 

@@ -1,4 +1,4 @@
-"""The launches of a load test: which victim, on which nodes, alone or beside which aggressor.
+"""The launches of a load test: which victim, on which nodes, alone or alongside which aggressor.
 
 After GPCNeT (Chunduri et al., "GPCNeT: designing a benchmark suite for inducing and measuring
 contention in HPC networks", SC19): a victim's nodes and those of what congests are disjoint.
@@ -72,7 +72,7 @@ class VictimPlace(StrEnum):
 
 @dataclass(frozen=True)
 class VictimTurn:
-    """One launch of a victim: in which round (from 1), where, alone or beside its aggressor.
+    """One launch of a victim: in which round (from 1), where, alone or alongside its aggressor.
 
     ``nodes``: the victim's; ``others``: the aggressor's in the order of its ranks, those that stay
     silent where it is alone; messages of an incast go to the first and of a broadcast come from it.
@@ -124,8 +124,8 @@ def turns(
 ) -> tuple[VictimTurn, ...]:
     """The launches of a job on ``nodes`` in their order.
 
-    In each round nodes are drawn anew, those first that were the victim's least often, so that
-    each comes to be measured; and all that is compared is shuffled. Alone and beside stand next to
+    In each round nodes are drawn anew, those first that were the victim's least often, so that each
+    comes to be measured; and all that is compared is shuffled. Alone and alongside stand next to
     each other, in an order that is drawn. ``leaves``: switch to its nodes, empty where Slurm knows
     none. Raises NetproofError for fewer than ``LEAST_NODES`` nodes.
     """
@@ -155,8 +155,8 @@ def turns(
             both = [False, True]
             draw.shuffle(both)
             found += [
-                VictimTurn(number, place, victim, aggressor, beside, measured, sending)
-                for beside in both
+                VictimTurn(number, place, victim, aggressor, alongside, measured, sending)
+                for alongside in both
             ]
     return tuple(found)
 

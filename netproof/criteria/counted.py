@@ -406,7 +406,7 @@ def _judge(case: CaseCurves, settings: Any) -> list[Finding]:
     if not case.counted:
         return []
     # What broke while the launch next to it ran is the link's as well.
-    case = replace(case, counted=(*case.counted, *case.counted_beside))
+    case = replace(case, counted=(*case.counted, *case.counted_alongside))
     return [
         *carrier_changes(case.counted, case.rails, case.where, settings.carrier_change),
         *_of_shares(

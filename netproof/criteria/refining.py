@@ -234,11 +234,13 @@ def _by_majority(
 def _finding(name: str, bounds: Bounds, found: AtSize, grid: Sequence[int], where: str) -> Finding:
     how = BY_FINDING[name].again
     level, bound = bounds.level(found.value)
-    beside = [
+    alongside = [
         *grid[: bisect_left(grid, found.size)][-1:],
         *grid[bisect_right(grid, found.size) :][:1],
     ]
-    place = f"{'between' if len(beside) == 2 else 'next to'} the {' and '.join(map(str, beside))}"
+    place = (
+        f"{'between' if len(alongside) == 2 else 'next to'} the {' and '.join(map(str, alongside))}"
+    )
     value = how.told.format(f"{found.value:.3g}")
     told = f"at {found.size} bytes, {place} bytes of its curve, {value}"
     below = bounds.reached(0.0, 1.0)

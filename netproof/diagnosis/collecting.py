@@ -196,7 +196,7 @@ def _incomplete(view: PartitionView) -> Iterator[str]:
 def _to_tell(view: PartitionView) -> Iterator[str]:
     """What is to be done so that it can be told whether anything is wrong."""
     again = f"netproof diagnose {view.name} --measure"
-    if any(one.beside for one in view.pairs):
+    if any(one.alongside for one in view.pairs):
         yield f"when nothing else runs on the nodes, which 'top' there shows, run '{again}'"
     waited_for = {node for one in view.coverage for node in one.waited_for}
     if waited_for:

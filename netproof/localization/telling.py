@@ -163,7 +163,7 @@ def _state(
         state = State.UNDECIDED
     told = [reason for one, reason in zip(states, reasons, strict=True) if one is state]
     if not verdicts:
-        told = ["not measured beside another pair"]
+        told = ["not measured alongside another pair"]
     if group is not None:
         slow = (named(group.kind, group.name), *group.alternatives)
         told.append(f"{' or '.join(slow)} is slow")

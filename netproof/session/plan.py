@@ -17,16 +17,16 @@ from netproof.session import node_facts
 from netproof.site.partition import Partition
 
 SHELL_FILES = tuple(sorted((Path(__file__).parents[1] / "run" / "shell").glob("*.sh")))
-"""What a job script sources and starts; copied beside it."""
+"""What a job script sources and starts; copied next to it."""
 
 SIZE_FILES = "sizes-*.txt"
-"""The files beside it that list the message sizes asked for."""
+"""The files next to it that list the message sizes asked for."""
 
 PEER_FILES = "peer-*.sh"
-"""The files beside it that set up the environments which launches are compared with."""
+"""The files next to it that set up the environments which launches are compared with."""
 
 PACE_FILE = "pace.sh"
-"""The file beside it that has the partition's ``pace``."""
+"""The file next to it that has the partition's ``pace``."""
 
 RANK = ("bash", "./rank.sh")
 NPTCP = ("bash", "./nptcp.sh")
@@ -295,7 +295,7 @@ class PeerEnvironment:
 
     @property
     def file(self) -> str:
-        """Name of the file beside the job's script that sets it up."""
+        """Name of the file next to the job's script that sets it up."""
         return f"peer-{self.place}.sh"
 
     @property

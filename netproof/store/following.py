@@ -30,7 +30,7 @@ def nightly(
     without its interval, and ``score_sizes``, those that both have; ``cpu_s_per_gb`` of the node
     that paid most; ``inconclusive`` as in the table. Null is what a case does not have, and what
     was not measured. In order of ``sessions``, which are of one system. Sessions are read one after
-    the other, each in the same time and memory. Beside them the sessions that are damaged, and why;
+    the other, each in the same time and memory. With them the sessions that are damaged, and why;
     NetproofError where all are.
     """
     read: list[pa.Table] = []

@@ -54,7 +54,7 @@ class StudySide(Written):
 
 
 class Peaks(Written):
-    """MPI beside TCP on one network.
+    """MPI alongside TCP on one network.
 
     ``link_mbit_s`` and ``mtu`` are None where no Ethernet carries it; ``mtu_stated`` is False
     for an MTU that the study does not give.

@@ -1,4 +1,4 @@
-"""What values of a setting gain and cost, beside the default at the same time (drift cancels).
+"""What values of a setting gain and cost, next to the default at the same time (drift cancels).
 
 Each launch with a value stands between two with the default, in the same round. At every size the
 time of the default there, the geometric mean of both neighbours, over that of the value is a gain.
@@ -110,7 +110,7 @@ class Tuned:
     """What a sweep says.
 
     ``drift``: the last default over the first, in time, median over sizes; ``rounds``: how many;
-    ``disturbed``: of all launches, how many something else ran beside.
+    ``disturbed``: of all launches, how many something else ran alongside.
     """
 
     gains: tuple[ValueGains, ...]
@@ -143,8 +143,8 @@ def tuned(made: Sequence[Made], already: str | None = None) -> Tuned:
         )
     values = sorted({one.value for one in made if one.value is not None}, key=by_its_size)
     if not values:
-        raise NetproofError("no value was measured beside the default")
-    several = {value: beside_the_default(value, made) for value in values}
+        raise NetproofError("no value was measured alongside the default")
+    several = {value: alongside_the_default(value, made) for value in values}
     for value, launches in several.items():
         if len(launches) < LEAST_ROUNDS:
             raise NetproofError(
@@ -183,7 +183,7 @@ def by_its_size(value: str) -> tuple[bool, int, str]:
     return not number, int(value) if number else 0, value
 
 
-def beside_the_default(value: str, made: Sequence[Made]) -> list[dict[int, float]]:
+def alongside_the_default(value: str, made: Sequence[Made]) -> list[dict[int, float]]:
     """Of each launch with a value, the logarithm of its gain by size in bytes."""
     found = []
     for one in made:

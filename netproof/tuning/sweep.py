@@ -19,7 +19,7 @@ from netproof.intake.shapes import MAPPING, TEXT, WHOLE, Each, Keys, OrNone, ins
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import disturbed
-from netproof.measurement.eager_limit import EagerLimit, eager_limit, eager_limit_beside
+from netproof.measurement.eager_limit import EagerLimit, eager_limit, eager_limit_alongside
 from netproof.measurement.launches import median_curve
 from netproof.session import job_files, labelled, measured, plan
 from netproof.session.job_files import Incomplete
@@ -217,8 +217,10 @@ class Sweep:
             return None
         curves = {value: median_curve(several) for value, several in self.curves().items()}
         default = curves.pop(None)
-        beside = {value: eager_limit_beside(curve, default) for value, curve in curves.items()}
-        return {None: eager_limit(default), **beside}
+        alongside = {
+            value: eager_limit_alongside(curve, default) for value, curve in curves.items()
+        }
+        return {None: eager_limit(default), **alongside}
 
     def as_json(self) -> dict[str, Any]:
         """Plain values for ``json``."""

@@ -63,7 +63,7 @@ MOST_BYTES = 400_000_000
 NAMED = 3
 """Cases that a sentence names."""
 
-_APART = ("cases", "pairs", "beside")
+_APART = ("cases", "pairs", "alongside")
 """What of a verdict is kept in a form of its own, and what is never kept."""
 
 
@@ -73,7 +73,10 @@ class LaterFormat(NetproofError):
 
 @dataclass(frozen=True)
 class KeptPairs:
-    """What was said of the rounds of pairs of one job, as ``JudgedPairs`` has it."""
+    """What was said of the rounds of pairs of one job, as ``JudgedPairs`` has it.
+
+    ``beside`` is its ``alongside``, by the key that stores have.
+    """
 
     partition: str
     environment: str
@@ -311,7 +314,7 @@ def made(
                 one.rounds.environment,
                 one.judgement,
                 one.alone,
-                one.beside,
+                one.alongside,
                 one.bisection,
                 one.least,
                 one.path,

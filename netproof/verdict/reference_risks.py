@@ -20,7 +20,7 @@ from netproof.verdict.references import XFAIL, NotThere, ReferenceFile
 from netproof.verdict.risk import AcceptancePlan, OperatingCurve, Rule, Scatter
 
 MARGINS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
-"""By how much worse networks are on an operating-characteristic curve, beside the margin asked."""
+"""By how much worse networks are on an operating-characteristic curve, next to the margin asked."""
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ def places(subject: Subject) -> tuple[Bend, ...]:
     first = [launch.curve for launch in subject.measured.first().launches]
     found = criteria.kinks(first, dataclasses.replace(settings, most=len(first[0].sizes)))
     flags = judgement.flagged(judgement.smoothness(subject))
-    free = [one for one in found if not any(_beside(one, flag) for flag in flags)]
+    free = [one for one in found if not any(_alongside(one, flag) for flag in flags)]
     return tuple(free[: settings.most])
 
 
@@ -98,7 +98,7 @@ def _held(subject: Subject) -> dict[str, criteria.Bounds]:
     }
 
 
-def _beside(place: Bend, flag: Finding) -> bool:
+def _alongside(place: Bend, flag: Finding) -> bool:
     return flag.size is not None and flag.size / 2 <= place.size <= 2 * flag.size
 
 

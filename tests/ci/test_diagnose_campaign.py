@@ -190,7 +190,7 @@ def test_nothing_named_is_missed_and_what_is_not_explained_names_nothing():
     assert judged(run, accused(CauseName.UNEXPLAINED, UNKNOWN, "3 red cases")) is Found.MISSED
 
 
-def test_what_is_right_is_so_only_if_nothing_else_is_accused_beside_it():
+def test_what_is_right_is_so_only_if_nothing_else_is_accused_alongside_it():
     run, right = run_of("mtu"), accused(CauseName.MTU, NODE)
     assert judged(run, right, accused(CauseName.UNEXPLAINED, UNKNOWN, "1 red case")) is Found.RIGHT
     assert judged(run, right, accused(CauseName.MTU, PAIR)) is Found.RIGHT
@@ -210,7 +210,7 @@ def test_on_a_healthy_testbed_whatever_is_named_is_false():
 
 
 @pytest.mark.slow
-def test_a_recorded_session_is_held_against_what_was_planted(monkeypatch, tmp_path):
+def test_a_recorded_session_is_compared_with_what_was_planted(monkeypatch, tmp_path):
     run = run_of("small-buffer", "gige")
     monkeypatch.setattr(judged_run.measuring, "measure", recorded)
     monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))

@@ -37,7 +37,7 @@ def test_across_a_shared_uplink_the_factor_is_far_above_that_within_a_leaf(recor
 
 
 def made(recorded: Loaded, factor: float, count: int = 100, **load: object) -> Loaded:
-    """The recorded launches with times that are drawn, beside longer by a factor."""
+    """The recorded launches with times that are drawn, longer by a factor alongside."""
     draw = random.Random(1)
     runs = tuple(
         dataclasses.replace(
@@ -121,9 +121,9 @@ def test_a_round_of_which_one_launch_is_missing_does_not_count(recorded):
     ]
 
 
-def test_how_long_something_waited_for_a_cpu_stands_beside(recorded):
-    alone, beside = of(factors.impacts(recorded), VictimPlace.ACROSS).waited
-    assert 0.5 < alone <= beside <= 1
+def test_how_long_something_waited_for_a_cpu_stands_alongside(recorded):
+    alone, alongside = of(factors.impacts(recorded), VictimPlace.ACROSS).waited
+    assert 0.5 < alone <= alongside <= 1
     unknown = tuple(
         dataclasses.replace(run, launch=dataclasses.replace(run.launch, loads=()))
         for run in recorded.runs

@@ -22,7 +22,7 @@ def recorded() -> Loaded:
     return loaded.of_job(JOB, "1")
 
 
-def beside(recorded: Loaded) -> VictimRun:
+def alongside(recorded: Loaded) -> VictimRun:
     return next(run for run in recorded.runs if run.turn.beside)
 
 
@@ -47,7 +47,7 @@ def with_aggression(run: VictimRun, **changed: object) -> VictimRun:
 
 
 def test_an_aggressor_that_did_not_send_throughout_is_refused(recorded):
-    run, where = beside(recorded), recorded.where
+    run, where = alongside(recorded), recorded.where
     end = run.launch.start + run.launch.wall_s
     late = with_aggression(run, began=run.launch.start + 0.5)
     assert late.refused(where) == f"{run.turn.aggressor_step} began 0.50 s after the victim"
@@ -66,14 +66,14 @@ def undisturbed_below(recorded: Loaded, share: float) -> Loaded:
     return dataclasses.replace(recorded, partition_extras=extras)
 
 
-def test_what_else_ran_beside_a_launch_alone_is_a_disturbance(recorded):
+def test_what_else_ran_alongside_a_launch_alone_is_a_disturbance(recorded):
     strict = undisturbed_below(recorded, 0.0).where
     alone = next(run for run in recorded.runs if not run.turn.beside)
     assert "others used" in alone.refused(strict)
 
 
 def test_on_one_machine_the_aggressor_is_among_the_others(recorded):
-    strict, run = undisturbed_below(recorded, 0.0).where, beside(recorded)
+    strict, run = undisturbed_below(recorded, 0.0).where, alongside(recorded)
     assert not run.refused(strict)
     loads = tuple(dataclasses.replace(one, machine=one.node) for one in run.launch.loads)
     own = dataclasses.replace(run, launch=dataclasses.replace(run.launch, loads=loads))

@@ -15,7 +15,7 @@ LEAF_OF = {node: leaf for leaf, below in LEAVES.items() for node in below}
 
 
 @given(st.integers(4, 20), st.integers(1, 5), st.integers(1, 10**6))
-def test_alone_and_beside_stand_next_to_each_other_on_the_same_nodes(count, rounds, seed):
+def test_alone_and_alongside_stand_next_to_each_other_on_the_same_nodes(count, rounds, seed):
     nodes = tuple(f"n{number}" for number in range(count))
     several = turns(nodes, {}, tuple(Victim), tuple(Aggressor), rounds, seed)
     assert len({turn.step for turn in several}) == len(several) == 2 * 3 * 4 * rounds

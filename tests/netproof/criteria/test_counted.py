@@ -102,9 +102,9 @@ def test_a_launch_that_was_disturbed_does_not_hide_a_carrier_change():
 
 def test_a_carrier_change_in_a_launch_next_to_it_fails_and_is_no_path_of_its_own():
     calm = launch((interface("eth1"), tcp(9, 0), SOFTNET))
-    beside = launch((interface("eth1", carrier_changes=2), tcp(9, 0), SOFTNET), payload=None)
+    alongside = launch((interface("eth1", carrier_changes=2), tcp(9, 0), SOFTNET), payload=None)
     case = CaseCurves("here", None, None, (), None, counted=(calm,), rails=("eth1",))
-    with_it = dataclasses.replace(case, counted_beside=(beside,))
+    with_it = dataclasses.replace(case, counted_alongside=(alongside,))
     settings = Settings.of_site({}, 0)
     assert one(CRITERION.judge(case, settings), "carrier changes").level is Level.PASS
     assert one(CRITERION.judge(with_it, settings), "carrier changes").level is Level.FAIL
@@ -224,7 +224,7 @@ def test_half_elsewhere_fails_even_where_the_benchmark_sent_more_than_it_had_to(
     assert "50 % went over eth0" in finding.why
 
 
-def test_a_little_beside_it_is_no_payload():
+def test_a_little_alongside_it_is_no_payload():
     node = (interface("eth1", tx_bytes=10**8), interface("eth0", tx_bytes=2 * 10**6))
     assert path(launch(node, payload=8 * 10**7)).level is Level.PASS
 

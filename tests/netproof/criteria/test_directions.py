@@ -81,7 +81,7 @@ def test_by_default_nothing_fails_and_a_site_may_say_otherwise():
     assert judged(lossy, fail=0.05).level is Level.FAIL
 
 
-def test_disturbed_launches_only_warn_and_do_not_count_beside_others():
+def test_disturbed_launches_only_warn_and_do_not_count_alongside_others():
     noisy = launch(node(8_000, 4_000), node(8_000, 0), calm=False)
     assert judged(noisy, fail=0.05).level is Level.WARN
     assert judged(noisy, launch(node(8_000, 1), node(8_000, 0)), fail=0.05).level is Level.PASS

@@ -62,7 +62,7 @@ def site() -> Partition:
 
 
 def strict() -> Partition:
-    """The same, where launches beside other programs are disturbed."""
+    """The same, where launches alongside other programs are disturbed."""
     return site().model_copy(update={"criteria": {}})
 
 

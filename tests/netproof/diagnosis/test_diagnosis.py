@@ -415,8 +415,10 @@ def test_of_many_launches_that_failed_the_first_is_told():
 
 
 def test_where_it_cannot_be_told_the_next_step_is():
-    beside = dataclasses.replace(rounds(), beside=dict.fromkeys(NODES, "something else ran beside"))
-    (busy,) = diagnose(session_of(of_pairs=[beside], described=in_job()))
+    alongside = dataclasses.replace(
+        rounds(), alongside=dict.fromkeys(NODES, "something else ran alongside")
+    )
+    (busy,) = diagnose(session_of(of_pairs=[alongside], described=in_job()))
     assert busy.to_tell == (
         "when nothing else runs on the nodes, which 'top' there shows, run 'netproof diagnose gige"
         " --measure'",

@@ -1,4 +1,4 @@
-"""A night tells what its history says, beside what the verdict says of it alone."""
+"""A night tells what its history says, alongside what the verdict says of it alone."""
 
 from __future__ import annotations
 

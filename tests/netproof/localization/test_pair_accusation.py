@@ -245,7 +245,7 @@ def test_fewer_than_two_pairs_at_a_time_say_nothing(count):
     judgement = Cluster(slow_nodes(0.5, "n0")).run(names(count))
     assert judgement.accusations == ()
     assert {node.state for node in judgement.nodes.values()} == {State.UNDECIDED}
-    assert judgement.nodes["n0"].reason == "not measured beside another pair"
+    assert judgement.nodes["n0"].reason == "not measured alongside another pair"
     assert not judgement.decided
 
 

@@ -1,4 +1,4 @@
-"""What values of a setting gain, beside the default at the same time."""
+"""What values of a setting gain, next to the default at the same time."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_a_machine_that_slows_down_meanwhile_changes_nothing_of_it():
     assert tuned(made(drift=1.0, noise=0.01)).recommended is None
 
 
-def test_disturbed_launches_and_those_beside_them_are_left_out():
+def test_disturbed_launches_and_those_alongside_them_are_left_out():
     launches = made({"65536": {MessageRange.LONG: 1.25}}, noise=0.01)
     (first,) = [one for one in launches if one.value == "65536" and one.round == 1]
     slow = Curve(SIZES, tuple(9 * time for time in first.curve.time_us))

@@ -235,9 +235,15 @@ def test_rounds_of_pairs_are_kept_with_what_they_accuse(
         assert any("fast-ethernet" in fault for fault in by_store.verdict.faults)
 
 
-def test_rounds_beside_other_work_stay_undecided(store, site):
-    by_store = insist_on_the_same(questions.opened(store, ingest(store, with_pairs(site)).stored))
-    assert "something else ran beside" in by_store.verdict.undecided[0]
+def test_rounds_alongside_other_work_stay_undecided(store, site):
+    place = ingest(store, with_pairs(site)).stored
+    by_store = insist_on_the_same(questions.opened(store, place))
+    assert "something else ran alongside" in by_store.verdict.undecided[0]
+    # By the key of stores that are there already.
+    said = []
+    changed(store, place, lambda kept: said.extend(kept["pairs"][0]["beside"].values()))
+    assert all(one.startswith("in each of its launches something else ran") for one in said)
+    assert said
 
 
 OF_PAIRS: dict[str, Callable[[dict[str, Any]], object]] = {

@@ -100,6 +100,6 @@ def test_times_and_rates_change_together():
     assert slower == Curve((1, 2), (2.0, 2.0), (0.5, 1.0), (1.0, 1.0), (1.6, 1.6))
 
 
-def test_a_time_of_nothing_changes_nothing_beside_it():
+def test_a_time_of_nothing_changes_nothing_alongside_it():
     curve = Curve((1, 2), (0.0, 2.0), (1.0, 1.0))
     assert power.with_times(curve, (1.0, 2.0)).bandwidth_mb_s == (1.0, 1.0)
