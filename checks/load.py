@@ -14,7 +14,7 @@ from netproof.run.rfm import (
 
 @rfm.simple_test
 class LoadJob(LoadLaunches):
-    """Latency, bandwidth and Allreduce, alone and beside aggressors on the other nodes."""
+    """Latency, bandwidth and Allreduce, alone and alongside aggressors on the other nodes."""
 
 
 @rfm.simple_test

@@ -61,7 +61,7 @@ class Load:
         used = group_cpu_seconds(self.group)
         if self._process.poll() is not None:
             raise NetproofError(
-                "the program beside the run ended by itself, with status"
+                "the program alongside the run ended by itself, with status"
                 f" {self._process.returncode}"
             )
         return used
@@ -92,7 +92,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     # The number stays the group's for as long as it has a process, be it a zombie.
     while left := group(process.pid):
         if time.monotonic() > deadline:
-            raise NetproofError(f"a program beside the run cannot be ended: processes {left}")
+            raise NetproofError(f"a program alongside the run cannot be ended: processes {left}")
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         time.sleep(0.01)

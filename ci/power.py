@@ -32,7 +32,7 @@ from netproof.session.session import CheckResult, Session
 from netproof.site.matrix import Matrix
 from netproof.verdict import anew, deriving, judging, power
 from netproof.verdict.judged import Judged, Verdict
-from netproof.verdict.power import SURE, Change
+from netproof.verdict.power import SURE, Degradation
 from netproof.verdict.references import ReferenceFile
 from netproof.verdict.verdict import judge
 
@@ -234,7 +234,7 @@ def print_stated(
 ) -> None:
     """How often what one session states as found is found in another."""
     examined = [power.Examined(one.session, one.matrix, one.references) for one in recorded]
-    tried: dict[tuple[Change, float], list[bool]] = defaultdict(list)
+    tried: dict[tuple[Degradation, float], list[bool]] = defaultdict(list)
     for _ in range(tries):
         one, other = chance.sample(range(len(recorded)), 2)
         passed = [judged.case for judged in recorded[one].verdict.cases if judged.passed]

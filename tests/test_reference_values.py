@@ -149,7 +149,7 @@ class TestReferenceFile:
             assert value > 0 or (lower, upper) == (None, None), f"{place}: {name}"
             reference_bounds(value, lower, upper)
 
-    def test_every_case_that_its_system_owes_finds_all_landmarks(self, path):
+    def test_every_case_that_is_expected_of_its_system_finds_all_landmarks(self, path):
         references = yaml.safe_load(path.read_text())
         for case in matrix(CONFIGURATION, path.stem, all_functions=True).cases:
             # Only the testbed's links have a healthy twin.

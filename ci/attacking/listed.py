@@ -42,7 +42,7 @@ LISTED = {
         "tests/netproof/commands/test_exit_statuses.py",
     ),
     "a link to nothing, a report cut short among others": (
-        f"{_JUDGING}::test_a_link_to_nothing_beside_the_reports_is_named_and_stops_no_verdict",
+        f"{_JUDGING}::test_a_link_to_nothing_alongside_the_reports_is_named_and_stops_no_verdict",
         f"{_JUDGING}::test_an_earlier_report_that_cannot_be_read_is_told",
     ),
     "a damaged session among sound ones": (

@@ -1,4 +1,4 @@
-"""Runs of the testbed with one planted fault each, held against what ``netproof diagnose`` says.
+"""Runs of the testbed with one planted fault each, compared with what ``netproof diagnose`` says.
 
 Each run is a smoke run of one switch, or rounds of pairs alone. What was planted has to be named,
 with its place, and nothing else; on a healthy testbed nothing may be named. A run that broke is not

@@ -1,4 +1,4 @@
-"""What a diagnosis is worth, held against what was planted."""
+"""What a diagnosis is worth, compared with what was planted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,12 @@ from ci.diagnose_campaign.kinds import HEALTHY, KINDS, MANAGEMENT, Kind
 from ci.diagnose_campaign.records import Found, Judged, Run
 from ci.testbed.faults import LEAF, SWITCH
 from netproof.diagnosis.causes import BY_NAME
-from netproof.diagnosis.diagnosis import CANNOT_TELL, NOTHING_WRONG, SOMETHING_WRONG, Outcome
+from netproof.diagnosis.diagnosis import (
+    CANNOT_TELL,
+    NOTHING_WRONG,
+    SOMETHING_WRONG,
+    DiagnosisOutcome,
+)
 from netproof.diagnosis.evidence import PlaceKind
 from netproof.diagnosis.evidence_for import CauseName
 from netproof.localization.topology import UPLINK_OF
@@ -37,9 +42,9 @@ def judge(run: Run, status: int, text: str, errors: str) -> Judged:
 
 
 _OUTCOMES = {
-    NOTHING_WRONG: Outcome.NOTHING,
-    SOMETHING_WRONG: Outcome.FOUND,
-    CANNOT_TELL: Outcome.UNKNOWN,
+    NOTHING_WRONG: DiagnosisOutcome.NOTHING,
+    SOMETHING_WRONG: DiagnosisOutcome.FOUND,
+    CANNOT_TELL: DiagnosisOutcome.UNKNOWN,
 }
 
 
@@ -47,15 +52,17 @@ def _judge(run: Run, status: int, document: Mapping[str, Any]) -> Judged:
     if document["format"] != documents.FORMAT:
         return not_judged(f"its format is {document['format']}, not {documents.FORMAT}")
     (partition,) = document["partitions"]
-    culprits, outcome = partition["culprits"], Outcome(partition["outcome"])
-    fits = _OUTCOMES.get(status) is outcome and bool(culprits) is (outcome is Outcome.FOUND)
+    culprits, outcome = partition["culprits"], DiagnosisOutcome(partition["outcome"])
+    fits = _OUTCOMES.get(status) is outcome and bool(culprits) is (
+        outcome is DiagnosisOutcome.FOUND
+    )
     if partition["partition"] != run.switch or not fits:
         return not_judged(
             f"netproof diagnose ended with {status} and says {outcome.value!r} of"
             f" {partition['partition']}, with {len(culprits)} culprits"
         )
     said = [culprit["sentence"] for culprit in culprits]
-    if outcome is Outcome.UNKNOWN:
+    if outcome is DiagnosisOutcome.UNKNOWN:
         said = [f"it cannot be told: {'; '.join(partition['incomplete'])}"]
     return Judged(_worth(run, culprits), tuple(map(short, said)), outcome.value)
 

@@ -25,11 +25,11 @@ LEAST_RIGHT = 0.9
 
 
 class Found(StrEnum):
-    """What a diagnosis is worth, held against what was planted.
+    """What a diagnosis is worth, compared with what was planted.
 
     ``RIGHT``: kind and place, or nothing on a healthy testbed; ``HALF``: the kind, at a wrong or
     wider place, or as one of what fits alike; ``MISSED``: nothing is named; ``FALSE``: something
-    else is accused, also beside what is right.
+    else is accused, also alongside what is right.
     """
 
     RIGHT = "right"

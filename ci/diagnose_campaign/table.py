@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ci.campaigns.telling import at_most, counts_of, described, durations, ending, row, told, unmade
 from ci.diagnose_campaign.kinds import HEALTHY, SAID
 from ci.diagnose_campaign.records import HEALTHY_RUNS, LEAST_RIGHT, RUNS, Campaign, Found, Result
-from netproof.diagnosis.diagnosis import Outcome
+from netproof.diagnosis.diagnosis import DiagnosisOutcome
 
 
 def missed(campaign: Campaign, results: Sequence[Result]) -> list[str]:
@@ -54,6 +54,6 @@ def table(campaign: Campaign, results: Sequence[Result]) -> str:
 
 
 def _cells(results: Sequence[Result]) -> list[str]:
-    unknown = sum(result.judged.outcome == Outcome.UNKNOWN.value for result in results)
+    unknown = sum(result.judged.outcome == DiagnosisOutcome.UNKNOWN.value for result in results)
     limit = at_most(results, Found.RIGHT)
     return [*counts_of(results, Found), str(unknown), limit, *durations(results)]

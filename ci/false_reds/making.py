@@ -1,4 +1,4 @@
-"""Making runs: ReFrame and the verdict, with the condition's program beside them."""
+"""Making runs: ReFrame and the verdict, with the condition's program alongside them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def launches_in(folder: Path) -> Launches | None:
 
 
 def load_of(run: Run, settings: Settings, folder: Path) -> tuple[list[str] | None, int | None]:
-    """Arguments of the program that a run has beside it, and the one CPU that it takes."""
+    """Arguments of the program that a run has alongside it, and the one CPU that it takes."""
     cpus = sorted(os.sched_getaffinity(0))
     if run.condition is Condition.ONE_CPU:
         cpu = random.Random(run.seed).choice(cpus)
@@ -102,7 +102,7 @@ def make(run: Run, campaign: Campaign, testbed: Testbed, folder: Path, lock: int
             used = load.cpu_seconds() if load else 0.0
         machine = Machine(before, after, waited, others, waiting, used, cpu)
         if load and not used:
-            judged = not_judged("the program beside the run used no CPU")
+            judged = not_judged("the program alongside the run used no CPU")
     except CannotRunError:
         raise
     except (NetproofError, TooLongError, OSError) as error:

@@ -32,7 +32,7 @@ SAID = {
     Condition.QUIET: "quiet",
     Condition.ONE_CPU: "one CPU taken throughout",
     Condition.BURSTS: "all CPUs taken in bursts",
-    Condition.COMPILER: "a compiler beside",
+    Condition.COMPILER: "a compiler alongside",
     Condition.SICK: "sick switch, quiet",
 }
 COUNTS = {
@@ -75,7 +75,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Run:
-    """One run to make: its number from 1 in the order, and the seed of what is beside it."""
+    """One run to make: its number from 1 in the order, and the seed of what is alongside it."""
 
     number: int
     condition: Condition
@@ -132,7 +132,7 @@ class Machine:
     ``before`` and ``after``: load averages over 1, 5 and 15 minutes; ``waited_s`` for it to be
     quiet, ``others`` share of all CPUs then; ``pressure_s``: seconds of the run in which some task
     waited for a CPU, None where the kernel does not tell; ``load_cpu_s``: CPU seconds of the
-    program beside it; ``cpu``: the one that it took, where it took one.
+    program alongside it; ``cpu``: the one that it took, where it took one.
     """
 
     before: tuple[float, ...]

@@ -67,7 +67,7 @@ def missed(campaign: Campaign, results: Sequence[Result]) -> list[str]:
 HEAD = (
     *("condition", "runs", "green", "inconclusive", "red", "not judged"),
     f"wrong at most ({CONFIDENCE:.0%})",
-    *("median s", "longest s", "CPUs taken beside", "waiting for a CPU"),
+    *("median s", "longest s", "CPUs taken alongside", "waiting for a CPU"),
 )
 
 

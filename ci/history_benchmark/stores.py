@@ -91,7 +91,7 @@ def timed_history(folder: Path) -> HistoryTime:
 def added_night(folder: Path, least: int = 1) -> dict[str, HistoryTime]:
     """What the last night of a store takes: with what was followed before it, and without.
 
-    The store stays as it is: links to its sessions are followed, beside it. Each way is run
+    The store stays as it is: links to its sessions are followed, next to it. Each way is run
     ``least`` times, and the one with the least time of the CPU counts.
     """
     sessions = Store(folder).sessions()

@@ -1,4 +1,4 @@
-"""What a verdict is worth, held against the fault that was planted."""
+"""What a verdict is worth, compared with the fault that was planted."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ LEAST_NAMED = 0.9
 
 
 class Found(StrEnum):
-    """What a verdict is worth, held against what was planted.
+    """What a verdict is worth, compared with what was planted.
 
     ``NAMED``: a case that has it fails by a sentence that names a size that has it, or nothing
     fails on the healthy testbed; ``OTHERWISE``: something else fails in the environment that has
@@ -64,7 +64,7 @@ class Run:
         return f"{self.number:03}-{self.kind}"
 
     def __str__(self) -> str:
-        return f"{SAID[self.kind]}, {' beside '.join(self.environments)}"
+        return f"{SAID[self.kind]}, {' alongside '.join(self.environments)}"
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def _run_of(position: int, name: str, seed: int) -> Run:
     first = drawn.choice(WITH_NETPIPE if kind is None else kind.environments)
     if kind is not None and kind.derived:
         return Run(position, name, seed, (first,))
-    # Beside one that has IMB, collectives of both can be compared.
+    # Alongside one that has IMB, collectives of both can be compared.
     other = drawn.choice([one for one in ("mpich", "intelmpi") if one != first])
     return Run(position, name, seed, (first, other))
 

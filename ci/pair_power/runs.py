@@ -10,9 +10,9 @@ import numpy as np
 
 from ci.pair_power.rounds import DRIFT, ROUNDS, Fault, first_rounds, leaves_of, noise, rounds_of
 from netproof.localization.accusation import judge, judge_table
-from netproof.localization.accused import AccusationSettings, Verdict
+from netproof.localization.accused import AccusationSettings, QuantityVerdict
 from netproof.localization.choosing import Mode, next_round
-from netproof.localization.observations import PairObservation, Quantity
+from netproof.localization.observations import PairObservation, PairQuantity
 from netproof.localization.searching import Kind
 
 SETTINGS = AccusationSettings(rounds=ROUNDS)
@@ -40,14 +40,14 @@ def follow(nodes: int, fault: Fault, noise_name: str, seed: Sequence[int]) -> Ru
     true = fault.true()
     run = Run()
     for count in range(1, ROUNDS + 1):
-        verdict = judge_table(first_rounds(table, count), Quantity.RATE, topology, SETTINGS)
+        verdict = judge_table(first_rounds(table, count), PairQuantity.RATE, topology, SETTINGS)
         _note(run, verdict, true, count)
         if run.right is not None or (not true and run.cleared is not None):
             break
     return run
 
 
-def _note(run: Run, verdict: Verdict, true: set[tuple[Kind, str]], count: int) -> None:
+def _note(run: Run, verdict: QuantityVerdict, true: set[tuple[Kind, str]], count: int) -> None:
     accused = {item.thing.key for item in verdict.accused}
     sure = {item.thing.key for item in verdict.accused if not item.alternatives}
     # Where the truth is among what fits equally well, the accusation is no wrong one.

@@ -24,7 +24,7 @@ from netproof.site.spack import RECORD_FORMAT, RECORDS, BuildRecord, Combination
 from netproof.site.spack_files import SpackFileError
 
 NOTE = "concretized.json"
-"""Beside a kept lock: what it was made of."""
+"""Next to a kept lock: what it was made of."""
 CLUSTERS = ("slurm", "pmix")
 """Packages that have to be those that the cluster runs."""
 
@@ -268,7 +268,7 @@ def kept_fault(kept: Path, now: dict[str, Any], noted: Path | None = None) -> st
     """Why a lock that was kept cannot be used, in words; empty where it can.
 
     ``now``: what a lock that is made now would be made of. ``noted``: the note of what the kept one
-    was made of, beside it by default.
+    was made of, next to it by default.
     """
     noted = noted or kept / NOTE
     for path in (kept / "spack.lock", noted):
@@ -276,7 +276,7 @@ def kept_fault(kept: Path, now: dict[str, Any], noted: Path | None = None) -> st
             return f"there is no {path}"
     made_of = json_reading.json_file(noted)
     if made_of.get("lock") != spack.sha256(kept / "spack.lock"):
-        return f"it is not the one that {noted.name} beside it is of"
+        return f"it is not the one that {noted.name} next to it is of"
     return lock.stale(made_of, now)
 
 

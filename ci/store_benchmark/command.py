@@ -28,7 +28,7 @@ def main() -> int:
     making.add_argument("--seconds", type=float, default=float("inf"), help="stop after these")
     asking = commands.add_parser("ask", help="time the questions")
     asking.add_argument("store", type=Path)
-    asking.add_argument("--pandas", action="store_true", help="beside the naive way")
+    asking.add_argument("--pandas", action="store_true", help="alongside the naive way")
     arguments = parser.parse_args()
     if arguments.command == "make":
         there = make(arguments.store, arguments.nights, arguments.seconds)

@@ -13,7 +13,7 @@ CONTROLLER_ADDRESS = "198.18.0.254"
 """The machine's own end of the management network; 198.18.0.0/15 is RFC 2544's test range."""
 ETHERNET_HEADER_BYTES = 14
 FRAME_OVERHEAD_BYTES = 24
-"""What a frame costs on the wire beside what the kernel counts: preamble 8, FCS 4, gap 12."""
+"""What a frame costs on the wire apart from what the kernel counts: preamble 8, FCS 4, gap 12."""
 HEALTHY_BUFFER_BYTES = 1_000_000
 """What waits at a healthy link's ends at most: more than any message that is measured."""
 BURST_US = 56

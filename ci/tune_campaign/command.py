@@ -1,4 +1,4 @@
-"""Sweeps of settings on the testbed whose best value is known, held against what they recommend.
+"""Sweeps of settings on the testbed whose best value is known, compared with what they recommend.
 
 In each run a value is planted as worse than those of the sweep, in a library, on the nodes or not
 at all, and `netproof tune` sweeps. It has to recommend a value that is planted as best, and nothing

@@ -1,4 +1,4 @@
-"""What a sweep says, held against what was planted."""
+"""What a sweep says, compared with what was planted."""
 
 from __future__ import annotations
 

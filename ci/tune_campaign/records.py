@@ -21,7 +21,7 @@ LEAST_STEPS = 15 / 16
 
 
 class Found(StrEnum):
-    """What a recommendation is worth, held against what was planted.
+    """What a recommendation is worth, compared with what was planted.
 
     ``WRONG``: another value, or one where there is nothing to recommend; ``MISSED``: none where
     there is one; ``CANNOT``: ``netproof tune`` could not tell, and said why.

@@ -96,5 +96,5 @@ def panel(chart: alt.Chart | alt.LayerChart, title: str, told: Iterable[str]) ->
 
 
 def save(name: str, *panels: alt.LayerChart) -> None:
-    """Panels side by side as an SVG beside this script."""
+    """Panels side by side as an SVG next to this script."""
     alt.hconcat(*panels).resolve_scale(color="independent").save(str(HERE / f"{name}.svg"))

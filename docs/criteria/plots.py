@@ -1,4 +1,4 @@
-"""Draws the plots of docs/criteria.md from the curves and sessions recorded beside it.
+"""Draws the plots of docs/criteria.md from the curves and sessions recorded next to it.
 
     . ci/activate
     python docs/criteria/plots.py
@@ -39,7 +39,7 @@ FROM_BURSTS_UP = 65536
 
 
 def along(name: str, criterion, *, rate: bool = False) -> None:
-    """A criterion on one curve: the healthy switch beside the sick one."""
+    """A criterion on one curve: the healthy switch next to the sick one."""
     sides = []
     for label, case, colour in (
         ("gige", "gige-tcp-1", PASSES),
@@ -55,7 +55,7 @@ def along(name: str, criterion, *, rate: bool = False) -> None:
 
 
 def envelope() -> None:
-    """Each switch held against the better of both at every size."""
+    """Each switch compared with the better of both at every size."""
     curves = {
         "gige": median_curve(launches("gige-tcp")),
         "sick gige": median_curve(launches("sick-tcp")),
@@ -115,7 +115,7 @@ def line_rate() -> None:
 
 
 def mpi_loss() -> None:
-    """Open MPI beside TCP, with socket buffers as they come, and the least the kernel has."""
+    """Open MPI next to TCP, with socket buffers as they come, and the least the kernel has."""
     settings = criteria.MpiLossSettings(least_size=FROM_BURSTS_UP)
     tcp = median_curve(launches("gige-tcp"))
     sides = []
@@ -132,7 +132,7 @@ def mpi_loss() -> None:
 
 
 def landmark() -> None:
-    """The landmarks of a curve, its eager limit marked, beside one that shows none."""
+    """The landmarks of a curve, its eager limit marked, next to one that shows none."""
     sides = []
     loopback = HERE.parents[1] / "tests" / "data" / "curves" / "open-mpi-4.1-tcp-loopback.np"
     eager = netpipe_reading.read_file(

@@ -48,7 +48,7 @@ class Recorded:
 
     @property
     def companion(self) -> Companion:
-        """As criteria take a case beside another one."""
+        """As criteria take a case next to another one."""
         return Companion(median_curve(self.launches), self.launches)
 
 
@@ -105,24 +105,24 @@ def early_rendezvous() -> None:
 
 
 def guidelines() -> None:
-    """Alltoall beside the messages that do its work, both of MPICH on 4 ranks."""
+    """Alltoall next to the messages that do its work, both of MPICH on 4 ranks."""
     bounds = criteria.GuidelineSettings(least_size=FROM_THE_LINK)
     sides = []
     for label, name, colour in SWITCHES:
         cases = session(name)
         own = cases["mpich", "Alltoall", 4].companion
-        beside = {"Sendrecv": cases["mpich", "Sendrecv", 4].companion}
+        alongside = {"Sendrecv": cases["mpich", "Sendrecv", 4].companion}
         found = criteria.guidelines(
             own.curve,
             own.launches,
-            beside,
+            alongside,
             operation="Alltoall",
             ranks=4,
             where=label,
             settings=bounds,
             messages=True,
         )
-        message = beside["Sendrecv"].curve
+        message = alongside["Sendrecv"].curve
         work = dataclasses.replace(
             message, time_us=tuple(3 * time for time in message.time_us), bandwidth_mb_s=None
         )
@@ -133,7 +133,7 @@ def guidelines() -> None:
 
 
 def agreement() -> None:
-    """IMB's PingPong beside NetPIPE over the same library and the same two nodes."""
+    """IMB's PingPong next to NetPIPE over the same library and the same two nodes."""
     bounds = criteria.AgreementSettings(least_size=FROM_THE_LINK)
     sides = []
     for label, name, colour in SWITCHES:
@@ -168,7 +168,7 @@ def growth() -> None:
 
 
 def floor() -> None:
-    """Open MPI with socket buffers as they come beside MPICH, and with the least beside those."""
+    """Open MPI with socket buffers as they come next to MPICH, and with the least next to those."""
     bounds = criteria.FloorSettings(least_size=FROM_THE_LINK)
     cases = session("healthy")
     mpich, intel = (cases[name, "Alltoall", 4] for name in ("mpich", "intelmpi"))

@@ -126,7 +126,7 @@ class ImbTable:
         """Times and bandwidths over the sizes; ParseError for a failed size or a wrong result.
 
         µs a call of the slowest rank (one way for PingPong), and MB/s (10⁶) from bytes and
-        time; collectives and Barrier have no bandwidth. Beside the slowest rank's time stand the
+        time; collectives and Barrier have no bandwidth. Next to the slowest rank's time stand the
         fastest rank's and the mean, in tables that have them. Uniband and Biband: µs a message is
         1e6 over the message rate of all pairs together, and bandwidth is bytes times that rate.
         """

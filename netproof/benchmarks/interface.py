@@ -194,7 +194,7 @@ class Benchmark(ABC):
         *,
         all_functions: bool,
     ) -> list[Case]:
-        """What a run owes on ``where``, a system, partition and environment."""
+        """What is expected of a run on ``where``, a system, partition and environment."""
 
     @abstractmethod
     def job_what(self, ranks: int, *, default: bool) -> str:

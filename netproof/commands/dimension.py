@@ -1,4 +1,4 @@
-"""The body of ``netproof compare --by``: every value of one dimension beside the first one.
+"""The body of ``netproof compare --by``: every value of one dimension next to the first one.
 
 The dimension is the partition, the environment, or a label of stored sessions; everything else
 is held fixed, since a case's counterpart has all of it in common.
@@ -64,7 +64,7 @@ def run(
     """
     try:
         with tables.working("comparing"):
-            found = _beside(by, name, store, partitions, environments)
+            found = _alongside(by, name, store, partitions, environments)
         page = None if folder is None else _written(found, folder)
     except NetproofError as error:
         say(tables.console(stderr=True), f"netproof: cannot compare: {error}", "red")
@@ -72,7 +72,7 @@ def run(
     if as_json:
         documents.write(document(found), sys.stdout)
     else:
-        print_beside(found, tables.console())
+        print_alongside(found, tables.console())
         if page is not None:
             say(tables.console(), f"page {page}")
     return PASSED
@@ -97,7 +97,7 @@ def document(found: ByDimension) -> dict[str, Any]:
     }
 
 
-def print_beside(found: ByDimension, out: Console) -> None:
+def print_alongside(found: ByDimension, out: Console) -> None:
     """Where each value comes from and how it differs, the table of ratios, a summary of each."""
     several = list(found.comparisons.values())
     first = several[0].first
@@ -145,7 +145,7 @@ def _print_ratios(several: Sequence[Comparison], out: Console) -> None:
     )
 
 
-def _beside(
+def _alongside(
     by: str,
     name: Path | None,
     store: Path | None,

@@ -14,7 +14,7 @@ from netproof.verdict.judged import CANNOT_JUDGE
 def run(study: str | None, report: Path | None = None) -> int:
     """The body of ``netproof literature``: prints, and returns the exit status.
 
-    ``report``: of a session to show beside the studies.
+    ``report``: of a session to show alongside the studies.
     """
     try:
         out = tables.console()

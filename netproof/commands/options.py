@@ -71,10 +71,10 @@ SessionStoreOption = Annotated[
 ]
 
 
-BesideOption = Annotated[
+AlongsideOption = Annotated[
     bool,
     typer.Option(
-        "--beside-stored",
+        "--alongside-stored",
         help="Compare with what the store has of the configurations that were not measured.",
     ),
 ]
@@ -85,7 +85,7 @@ MaxAgeOption = Annotated[
         "--max-age",
         min=0,
         metavar="DAYS",
-        help="With --beside-stored: age from which a stored session is marked.",
+        help="With --alongside-stored: age from which a stored session is marked.",
     ),
 ]
 
@@ -93,7 +93,7 @@ LeaveOutOption = Annotated[
     bool,
     typer.Option(
         "--leave-out-marked",
-        help="With --beside-stored: leave out what is too old, or was made with other versions.",
+        help="With --alongside-stored: leave out what is too old, or was made with other versions.",
     ),
 ]
 
@@ -123,13 +123,13 @@ StoreOption = Annotated[
 
 
 def alongside(
-    beside_stored: bool, store: Path | None, max_age: float, leave_out_marked: bool
+    alongside_stored: bool, store: Path | None, max_age: float, leave_out_marked: bool
 ) -> AlongsideOptions | None:
-    """What of the store is to stand beside; typer.BadParameter where options do not fit."""
-    if beside_stored:
+    """What of the store is to stand alongside; typer.BadParameter where options do not fit."""
+    if alongside_stored:
         if store is None:
-            raise typer.BadParameter("--beside-stored takes a store: --store or NETPROOF_STORE")
+            raise typer.BadParameter("--alongside-stored takes a store: --store or NETPROOF_STORE")
         return AlongsideOptions(store, max_age, leave_out_marked)
     if leave_out_marked or max_age != MAX_AGE_DAYS:
-        raise typer.BadParameter("--max-age and --leave-out-marked go with --beside-stored")
+        raise typer.BadParameter("--max-age and --leave-out-marked go with --alongside-stored")
     return None

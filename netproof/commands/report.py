@@ -29,7 +29,7 @@ from netproof.present.html.page import pages
 from netproof.present.html.pair_map import PairMap
 from netproof.session.provenance import OfSession
 from netproof.studies import literature
-from netproof.studies.session_figures import SessionBesideStudy
+from netproof.studies.session_figures import SessionAlongsideStudy
 from netproof.studies.study import Study
 from netproof.verdict import judging
 from netproof.verdict.judged import CANNOT_JUDGE
@@ -60,9 +60,9 @@ def run(
 
     ``name`` and ``store`` as ``judging.find`` takes them; ``system``, ``full`` and ``asked`` as
     for the verdict, which the report tells and its exit status does not; ``folder`` None writes
-    beside the session's report, and of a stored session here; ``formats``: those of ``FORMATS``,
+    next to the session's report, and of a stored session here; ``formats``: those of ``FORMATS``,
     with commas between; ``switch``: the partition that has a page against the others, else the
-    only one that was measured where others stand beside; ``power``: with what would have failed.
+    only one that was measured where others stand alongside; ``power``: with what would have failed.
     """
     try:
         wanted = _formats(formats)
@@ -70,7 +70,7 @@ def run(
             judged = judging.judge_session(
                 judging.find(name, store), system=system, full=full, asked=asked, store=store
             )
-        target = folder or beside(judged.session.path, "report")
+        target = folder or alongside(judged.session.path, "report")
         again = _command(name or judged.session.path, store, system, full, formats, asked, switch)
         if power:
             again += " --power"
@@ -102,13 +102,13 @@ def assemble(
     """
     groups = content.groups(judged.verdict)
     cases = [one.case for one in judged.verdict.cases]
-    beside = () if judged.verdict.beside is None else judged.verdict.beside.cases
-    stored = tuple(dict.fromkeys(content.switch(one) for one in beside))
+    alongside = () if judged.verdict.alongside is None else judged.verdict.alongside.cases
+    stored = tuple(dict.fromkeys(content.switch(one) for one in alongside))
     not_there: dict[str, str] = {}
     studies: tuple[Study, ...] = ()
     found: OfSession | None = None
     try:
-        SessionBesideStudy(judged.session)
+        SessionAlongsideStudy(judged.session)
         studies = tuple(literature.load(name) for name in literature.names())
     except NetproofError as error:
         not_there["studies"] = str(error)
@@ -125,7 +125,7 @@ def assemble(
         groups=groups,
         looks=Looks(
             tuple(dict.fromkeys([*(case.partition for case in cases), *stored])),
-            tuple(dict.fromkeys(one.environment for one in [*cases, *(b.case for b in beside)])),
+            tuple(dict.fromkeys(one.environment for one in [*cases, *(b.case for b in alongside)])),
             stored,
         ),
         figures={group.name: figures.of_time(group, judged.matrix) for group in groups},
@@ -182,7 +182,7 @@ def write_sides(
 def write_page(folder: Path, page: Callable[[Sequence[str]], str]) -> Path:
     """Write one page into a folder, in the place of an earlier one, and return its path.
 
-    ``page``: makes it, of the names of the scripts beside it. Raises NetproofError where the
+    ``page``: makes it, of the names of the scripts next to it. Raises NetproofError where the
     folder holds other things, or cannot be written.
     """
     try:
@@ -206,7 +206,7 @@ def _formats(stated: str) -> tuple[str, ...]:
     return found
 
 
-def beside(session: Path, word: str) -> Path:
+def alongside(session: Path, word: str) -> Path:
     """The folder for what is made of a session: next to its report, of a stored one here."""
     if session.is_file():
         return session.with_name(f"{session.stem}-{word}")
@@ -227,7 +227,7 @@ def _command(
     parts += ["--system", system] if system else []
     parts += ["--full"] if full else []
     if asked:
-        parts += ["--beside-stored"]
+        parts += ["--alongside-stored"]
         parts += ["--max-age", f"{asked.max_age_days:g}"]
         parts += ["--leave-out-marked"] if asked.leave_out_marked else []
     parts += ["--switch", switch] if switch else []
@@ -277,7 +277,7 @@ def _writers(looks: Looks) -> dict[str, Callable[[ChartFigure | PairMap, Path], 
 
 
 def _write_csv(figure: ChartFigure | PairMap, path: Path) -> None:
-    """The chart's points, with what was flagged at each, and the envelope beside them.
+    """The chart's points, with what was flagged at each, and the envelope next to them.
 
     What was measured again is in a file of its own.
     """

@@ -87,7 +87,7 @@ def print_session(judged: JudgedSession, out: Console) -> None:
     """The verdict with what failed, the matrix of scores, and the landmarks with their curves."""
     verdict = judged.verdict
     groups: dict[Group, list[Judged | Borrowed]] = defaultdict(list)
-    for one in (*verdict.cases, *(() if verdict.beside is None else verdict.beside.cases)):
+    for one in (*verdict.cases, *(() if verdict.alongside is None else verdict.alongside.cases)):
         groups[group(one.case)].append(one)
     say(out, f"session {judged.session.path}")
     labels = judged.session.labels()
@@ -98,7 +98,7 @@ def print_session(judged: JudgedSession, out: Console) -> None:
     tables.print_differences(judged.beyond_nodes, out)
     tables.print_nodes(verdict, out)
     tables.print_unread(judged.unread, out)
-    tables.print_beside(verdict, out)
+    tables.print_alongside(verdict, out)
     _print_matrix(groups, judged.matrix.baseline, out)
     _print_crossovers(verdict, out)
     _print_against(judged, out)
@@ -209,7 +209,7 @@ def _print_crossovers(verdict: Verdict, out: Console) -> None:
 
 
 def _print_against(judged: JudgedSession, out: Console) -> None:
-    """Of a switch that was measured alone, what it is against each one that stands beside."""
+    """Of a switch that was measured alone, what it is against each one that stands alongside."""
     found = alone(judged.session, judged.verdict)
     if found is None:
         return

@@ -1,7 +1,7 @@
 """The body of ``netproof site check``: all that is missing or wrong before anything is measured.
 
-Beside the site's files it looks at what a new partition needs elsewhere: references for every case
-of its matrix, and Slurm's partition. What cannot be seen from here is said.
+Apart from the site's files it looks at what a new partition needs elsewhere: references for every
+case of its matrix, and Slurm's partition. What cannot be seen from here is said.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def check(asked: str | None, *, full: bool = False) -> CheckedSite:
     name, _, partition = (asked or site.here(found)).partition(":")
     checked = CheckedSite(name, list(found.faults))
     try:
-        owed = matrix(
+        expected = matrix(
             found.configuration, name, [partition] if partition else [], all_functions=full
         )
     except NetproofError:
@@ -126,14 +126,14 @@ def check(asked: str | None, *, full: bool = False) -> CheckedSite:
         return checked
     path = found.paths[name]
     (system,) = (one for one in found.configuration["systems"] if one["name"] == name)
-    partitions = [one for one in system["partitions"] if one["name"] in owed.partitions]
+    partitions = [one for one in system["partitions"] if one["name"] in expected.partitions]
     environments = {
         one["name"]: one
         for one in found.configuration["environments"]
         if any(one["name"] in entry["environs"] for entry in partitions)
         and name in one["target_systems"]
     }
-    if not owed.cases:
+    if not expected.cases:
         checked.faults.append(
             SiteError(
                 path,
@@ -146,14 +146,14 @@ def check(asked: str | None, *, full: bool = False) -> CheckedSite:
     elif not found.faults:
         checked.right.append(
             f"{path}: {_count(len(partitions), 'partition')},"
-            f" {_count(len(environments), 'environment')}, {_count(len(owed.cases), 'case')}"
+            f" {_count(len(environments), 'environment')}, {_count(len(expected.cases), 'case')}"
         )
     _twins(checked, path, name, system["partitions"])
     _environments(checked, path, environments)
     if not found.faults:
         _reframe(checked, path, name)
-    _references(checked, owed, environments)
-    _slurm(checked, path, owed, partitions)
+    _references(checked, expected, environments)
+    _slurm(checked, path, expected, partitions)
     return checked
 
 
@@ -231,9 +231,9 @@ def _reframe(checked: CheckedSite, path: Path, system: str) -> None:
 
 
 def _references(
-    checked: CheckedSite, owed: Matrix, environments: Mapping[str, Mapping[str, Any]]
+    checked: CheckedSite, expected: Matrix, environments: Mapping[str, Mapping[str, Any]]
 ) -> None:
-    """Whether every case that is owed has the references without which it would fail."""
+    """Whether every case that is expected has the references without which it would fail."""
     path = deriving.reference_folder() / f"{checked.system}.yaml"
     try:
         references = ReferenceFile(path)
@@ -244,7 +244,7 @@ def _references(
     missing: dict[tuple[Any, ...], list[tuple[Case, NotThere]]] = defaultdict(list)
     lacking: dict[tuple[str, str], list[Case]] = defaultdict(list)
     broken: dict[str, None] = {}
-    for case in owed.cases:
+    for case in expected.cases:
         check = check_name(case.benchmark, case.function)
         try:
             entries = references.find(check, case)
@@ -256,7 +256,7 @@ def _references(
             broken[str(error)] = None
             continue
         mpi_over_tcp = environments[case.environment]["extras"]["mpi_over_tcp"]
-        for variable in _variables(case, owed.partitions[case.partition], mpi_over_tcp):
+        for variable in _variables(case, expected.partitions[case.partition], mpi_over_tcp):
             if variable not in entries:
                 lacking[check, variable].append(case)
     for reason in broken:
@@ -292,8 +292,8 @@ def _missing(path: Path, several: list[tuple[Case, NotThere]]) -> SiteError:
             f"is not there, so {_count(len(cases), 'case')} on {_places(cases)} would fail; give it"
             " $index and entries as in example.yaml",
         )
-    key, beside = error.keys[-1], ", ".join(map(str, error.beside))
-    remedy = f"write {key}: alongside {beside}" if beside else f"write {key}:"
+    key, alongside = error.keys[-1], ", ".join(map(str, error.alongside))
+    remedy = f"write {key}: alongside {alongside}" if alongside else f"write {key}:"
     if isinstance(key, str):
         remedy += ", or make one of these an expression that fits it"
     return SiteError(
@@ -329,7 +329,7 @@ def _variables(case: Case, partition: Partition, mpi_over_tcp: bool) -> list[str
 
 
 def _slurm(
-    checked: CheckedSite, path: Path, owed: Matrix, partitions: Collection[Mapping[str, Any]]
+    checked: CheckedSite, path: Path, expected: Matrix, partitions: Collection[Mapping[str, Any]]
 ) -> None:
     """Whether Slurm has the partitions, and can run the largest job of each."""
     if shutil.which("sinfo") is None:
@@ -345,8 +345,8 @@ def _slurm(
         return
     before = len(checked.faults)
     needed: dict[str, int] = defaultdict(int)
-    for job in jobs(owed):
-        needed[job.partition] = max(needed[job.partition], nodes_of(job, owed))
+    for job in jobs(expected):
+        needed[job.partition] = max(needed[job.partition], nodes_of(job, expected))
     for entry in partitions:
         place = f"partition {checked.system}:{entry['name']}"
         access = entry.get("access", [])

@@ -29,7 +29,7 @@ from netproof.verdict.judged import CANNOT_JUDGE, PASSED
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownMatrix:
     """The matrix of a system with the jobs that it takes, and how long each should take.
 
     ``mpi``: what the site says of each environment's library; ``limits_s``: how long a job of each
@@ -81,7 +81,7 @@ def run(asked: str | None, *, store: Path | None, full: bool, as_json: bool) -> 
     return PASSED
 
 
-def shown(asked: str | None, store: Path | None, *, full: bool) -> Shown:
+def shown(asked: str | None, store: Path | None, *, full: bool) -> ShownMatrix:
     """What will run on a system, or on one partition of it; NetproofError where it is not known.
 
     A store that is not there or cannot be read leaves times unknown, and is told.
@@ -89,16 +89,16 @@ def shown(asked: str | None, store: Path | None, *, full: bool) -> Shown:
     folder = judging.site_folder()
     name, _, partition = (asked or site.here(site.survey(folder))).partition(":")
     configuration = site.gather(folder)
-    owed = matrix(configuration, name, [partition] if partition else [], all_functions=full)
-    if not owed.cases:
+    expected = matrix(configuration, name, [partition] if partition else [], all_functions=full)
+    if not expected.cases:
         raise NetproofError(f"{asked or name}: no environment there has a benchmark")
-    several = jobs(owed)
+    several = jobs(expected)
     known, unknown = Past(), None
     if store is None:
         unknown = "no store was named (--store, NETPROOF_STORE)"
     else:
         try:
-            known = past(Store(store), owed)
+            known = past(Store(store), expected)
         except NetproofError as error:
             unknown = str(error)
         else:
@@ -109,18 +109,18 @@ def shown(asked: str | None, store: Path | None, *, full: bool) -> Shown:
     environments = {
         one["name"]: one for one in configuration["environments"] if name in one["target_systems"]
     }
-    return Shown(
+    return ShownMatrix(
         name,
         site.survey(folder).paths[name],
-        owed,
+        expected,
         several,
         expected_seconds(several, known),
         {one: entry["extras"]["mpi"] for one, entry in environments.items()},
         {entry["name"]: time_limit_s(entry) for entry in entries},
         {
-            entry["name"]: _pairs_in(entry, owed.partitions[entry["name"]], environments)
+            entry["name"]: _pairs_in(entry, expected.partitions[entry["name"]], environments)
             for entry in entries
-            if entry["name"] in owed.partitions
+            if entry["name"] in expected.partitions
         },
         known.sessions,
         unknown,
@@ -137,7 +137,7 @@ def _pairs_in(
     )
 
 
-def document(found: Shown) -> dict[str, Any]:
+def document(found: ShownMatrix) -> dict[str, Any]:
     """Plain values for ``json``; times in seconds."""
     return {
         "format": documents.FORMAT,
@@ -174,7 +174,7 @@ def document(found: Shown) -> dict[str, Any]:
     }
 
 
-def print_matrix(found: Shown, out: Console) -> None:
+def print_matrix(found: ShownMatrix, out: Console) -> None:
     """The partitions, the jobs of each with their cases and times, what is absent, how long."""
     count = len(found.matrix.cases)
     say(out, f"{found.system}, of {found.path}: {count} cases in {len(found.jobs)} jobs", "bold")
@@ -189,7 +189,7 @@ def print_matrix(found: Shown, out: Console) -> None:
     _print_times(found, out)
 
 
-def _print_partitions(found: Shown, out: Console) -> None:
+def _print_partitions(found: ShownMatrix, out: Console) -> None:
     named = list(found.matrix.partitions.items())
     several = [partition for _, partition in named]
 
@@ -213,7 +213,7 @@ def _print_partitions(found: Shown, out: Console) -> None:
     )
 
 
-def _print_jobs(found: Shown, out: Console) -> None:
+def _print_jobs(found: ShownMatrix, out: Console) -> None:
     """A row for each configuration, a column for each kind of job: its cases and its time."""
     whats = list(dict.fromkeys(job.what() for job in found.jobs))
     by_place: dict[tuple[str, str], dict[str, PlannedJob]] = defaultdict(dict)
@@ -237,14 +237,14 @@ def _print_jobs(found: Shown, out: Console) -> None:
     )
 
 
-def _cell(found: Shown, job: PlannedJob) -> str:
+def _cell(found: ShownMatrix, job: PlannedJob) -> str:
     cases, expected = len(found.jobs[job]), found.expected[job]
     if expected.seconds is None:
         return f"{cases}, ?"
     return f"{cases}, {'' if expected.measured else '~'}{duration(expected.seconds)}"
 
 
-def _print_pairs(found: Shown, out: Console) -> None:
+def _print_pairs(found: ShownMatrix, out: Console) -> None:
     """Where all nodes are measured in pairs."""
     by_names: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for partition, names in found.pairs_in.items():
@@ -255,7 +255,7 @@ def _print_pairs(found: Shown, out: Console) -> None:
         say(out, f"rounds of pairs on {where}: {told}")
 
 
-def _print_times(found: Shown, out: Console) -> None:
+def _print_times(found: ShownMatrix, out: Console) -> None:
     if found.unknown:
         say(out, f"how long it should take is not known: {found.unknown}", "yellow")
         return
@@ -276,8 +276,8 @@ def _print_times(found: Shown, out: Console) -> None:
     if total is None:
         known = {job: one for job, one in found.expected.items() if one.seconds is not None}
         least = session_seconds(known, found.matrix)
-        beside = f"; what is known of it takes {duration(least)}" if known else ""
-        say(out, f"how long it should take is not known{beside}", "bold")
+        alongside = f"; what is known of it takes {duration(least)}" if known else ""
+        say(out, f"how long it should take is not known{alongside}", "bold")
         return
     domains: dict[str, float] = defaultdict(float)
     for job, one in found.expected.items():
@@ -292,14 +292,14 @@ def _print_times(found: Shown, out: Console) -> None:
 
 def _together(several: Iterable[PlannedJob], every: Iterable[PlannedJob]) -> str:
     """Jobs by partition where it has no others, else by configuration."""
-    owed, told = defaultdict(set), defaultdict(set)
+    expected, told = defaultdict(set), defaultdict(set)
     for job in every:
-        owed[job.partition].add(job)
+        expected[job.partition].add(job)
     for job in several:
         told[job.partition].add(job)
     parts = []
     for partition, here in told.items():
-        if here == owed[partition]:
+        if here == expected[partition]:
             parts.append(partition)
             continue
         by_environment: dict[str, list[str]] = defaultdict(list)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from netproof.benchmarks import registry
 from netproof.commands import labelled, tune
-from netproof.commands.report import assemble, beside, write_page
+from netproof.commands.report import alongside, assemble, write_page
 from netproof.errors import NetproofError
 from netproof.present import tables
 from netproof.present.html import study_page
@@ -63,7 +63,7 @@ def run(
             not_swept.setdefault(one, _how_to(one))
         with tables.working("judging the session"):
             gathered = assemble(judging.judge_session(found, system=where, store=store))
-        target = folder or beside(found.path, name)
+        target = folder or alongside(found.path, name)
         page = write_page(
             target, lambda scripts: study_page.page(gathered, study, told, not_swept, scripts)
         )

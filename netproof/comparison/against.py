@@ -1,4 +1,4 @@
-"""One switch held against each of the others, of the same session or taken from a store."""
+"""One switch compared with each of the others, of the same session or taken from a store."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class Against:
 
 
 def new_partition(verdict: Verdict) -> str | None:
-    """The only partition of which something was measured, where others stand beside."""
+    """The only partition of which something was measured, where others stand alongside."""
     measured = {one.case.partition for one in verdict.cases if one.measured is not None}
-    if len(measured) != 1 or verdict.beside is None:
+    if len(measured) != 1 or verdict.alongside is None:
         return None
     (name,) = measured
-    others = {one.case.partition for one in verdict.beside.cases} - measured
+    others = {one.case.partition for one in verdict.alongside.cases} - measured
     return name if others else None
 
 
@@ -74,7 +74,7 @@ def against(
         if judged.result is not None:
             results[judged.case.partition].append(judged.result)
             sources[judged.case.partition][session.path] = session
-    for one in () if verdict.beside is None else verdict.beside.cases:
+    for one in () if verdict.alongside is None else verdict.alongside.cases:
         results[one.case.partition].append(one.result)
         days[one.case.partition].add(one.date)
         sources[one.case.partition][one.path] = Session(one.path, {}, ())
@@ -86,7 +86,7 @@ def against(
     if len(results) == 1:
         raise NetproofError(
             f"{session.path}: {partition} is the only partition, so there is none to compare it"
-            " with; --beside-stored takes others from the store"
+            " with; --alongside-stored takes others from the store"
         )
 
     def side(name: str) -> ComparedSide:

@@ -86,8 +86,8 @@ class ComparedCase:
     def _told(self) -> str:
         if self.score.value is None:
             latency = self.landmarks["latency_us"].ratio
-            beside = "" if latency is None else f"; by its latency {latency:.3g} times as fast"
-            return f"{self.score.reason}{beside}"
+            alongside = "" if latency is None else f"; by its latency {latency:.3g} times as fast"
+            return f"{self.score.reason}{alongside}"
         by = "" if self.score.common else " by its time"
         ratio = f"{self.score.value:.3g} times as fast{by}"
         if self.score.interval is None:

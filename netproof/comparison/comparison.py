@@ -1,4 +1,4 @@
-"""Two sessions, partitions or environments held against each other, case by case.
+"""Two sessions, partitions or environments compared with each other, case by case.
 
 The ratio of a case is the score of criterion 2, with the first side as its baseline: above 1
 the second side is faster. Nothing is judged here, and what only one side measured is told.

@@ -1,4 +1,4 @@
-"""Landmarks of two cases held against each other: ratios and differences, with their intervals.
+"""Landmarks of two cases compared with each other: ratios and differences, with their intervals.
 
 The interval is the bootstrap over launches of the score (criterion 2): launches are drawn again
 with replacement on both sides, and the landmark is that of their median curve each time. That of

@@ -18,8 +18,8 @@ from scipy.special import stdtrit
 
 from netproof.congestion import factors
 from netproof.congestion.factors import Impacts, Statistic
-from netproof.congestion.loaded import Loaded, Run
-from netproof.congestion.turns import Aggressor, Place, Victim
+from netproof.congestion.loaded import Loaded, VictimRun
+from netproof.congestion.turns import Aggressor, Victim, VictimPlace
 from netproof.criteria.counted import RetransmissionSettings, sent_again
 from netproof.localization.accused import AccusationSettings
 from netproof.localization.losses import Resent, port_losses
@@ -45,7 +45,7 @@ class CauseKind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Cause:
+class LoadCause:
     """What explains it, and where.
 
     ``nodes``: the node of a port; of several one, which nothing tells apart; empty of the whole
@@ -68,7 +68,7 @@ class LoadFindings:
     """The factors of a job, and what explains them; ``not_told``: what could not be looked for."""
 
     impacts: Impacts
-    causes: tuple[Cause, ...]
+    causes: tuple[LoadCause, ...]
     not_told: tuple[str, ...]
 
     def beyond(self) -> bool:
@@ -103,7 +103,9 @@ def findings(loaded: Loaded) -> LoadFindings:
     )
 
 
-def _losing(alone: Sequence[Run], bounds: RetransmissionSettings) -> tuple[list[Cause], str]:
+def _losing(
+    alone: Sequence[VictimRun], bounds: RetransmissionSettings
+) -> tuple[list[LoadCause], str]:
     """What is lost with all others silent; and why that is not known."""
     resent = []
     for number, run in enumerate(alone):
@@ -126,7 +128,7 @@ def _losing(alone: Sequence[Run], bounds: RetransmissionSettings) -> tuple[list[
     lost = sum(one.count for one in resent)
     if usual > bounds.warn and lost >= bounds.least:
         launches = len({one.launch for one in resent if one.count})
-        return [Cause(CauseKind.SMALL_BUFFERS, (), usual, None, launches, fails(usual))], ""
+        return [LoadCause(CauseKind.SMALL_BUFFERS, (), usual, None, launches, fails(usual))], ""
     standing_out = [
         port
         for port in ports
@@ -135,7 +137,7 @@ def _losing(alone: Sequence[Run], bounds: RetransmissionSettings) -> tuple[list[
         and port.share > bounds.times * port.usual
     ]
     found = {
-        tuple(sorted({port.node, *port.or_of})): Cause(
+        tuple(sorted({port.node, *port.or_of})): LoadCause(
             CauseKind.LOSING_PORT,
             tuple(sorted({port.node, *port.or_of})),
             port.share,
@@ -149,8 +151,8 @@ def _losing(alone: Sequence[Run], bounds: RetransmissionSettings) -> tuple[list[
 
 
 def _slow_ports(
-    alone: Sequence[Run], settings: AccusationSettings
-) -> tuple[list[Cause], list[str]]:
+    alone: Sequence[VictimRun], settings: AccusationSettings
+) -> tuple[list[LoadCause], list[str]]:
     """Nodes all of whose launches of large messages are slower than the others, by more than noise.
 
     The noise is that of all these launches by their MAD, of which the one in the middle of each
@@ -161,7 +163,7 @@ def _slow_ports(
     if len(runs) < LEAST_ALONE:
         few = f"{len(runs)} launches of bandwidth alone count"
         return [], [f"slow ports: {few}, and it takes {LEAST_ALONE}"]
-    groups: dict[Place, list[float]] = {}
+    groups: dict[VictimPlace, list[float]] = {}
     for run in runs:
         groups.setdefault(run.turn.place, []).append(math.log(fmean(run.times_us)))
     off = [math.log(fmean(run.times_us)) - median(groups[run.turn.place]) for run in runs]
@@ -178,7 +180,7 @@ def _slow_ports(
     return found, [f"slow ports: {one}: slow in a launch, and fast in another" for one in once]
 
 
-def _not_measured(alone: Sequence[Run], nodes: Sequence[str]) -> list[str]:
+def _not_measured(alone: Sequence[VictimRun], nodes: Sequence[str]) -> list[str]:
     """Which nodes of a job nobody can call slow or not, since no launch of theirs counts."""
     measured = {
         node for run in alone if run.turn.victim is Victim.BANDWIDTH for node in run.turn.nodes
@@ -192,7 +194,7 @@ def _not_measured(alone: Sequence[Run], nodes: Sequence[str]) -> list[str]:
 
 def _explaining(
     slow: list[tuple[set[str], float]], sound: Collection[str]
-) -> tuple[list[Cause], list[tuple[set[str], float]]]:
+) -> tuple[list[LoadCause], list[tuple[set[str], float]]]:
     """As few nodes as explain slow launches, none of them in one that is not; and what is left."""
     found = []
     while slow:
@@ -209,36 +211,37 @@ def _explaining(
         alike = set.intersection(*(nodes for nodes, _ in those)).difference(sound)
         value = math.exp(median(off for _, off in those))
         found.append(
-            Cause(CauseKind.SLOW_PORT, tuple(sorted(alike)), value, None, len(those), True)
+            LoadCause(CauseKind.SLOW_PORT, tuple(sorted(alike)), value, None, len(those), True)
         )
         slow = [one for one in slow if first not in one[0]]
     return found, slow
 
 
-def _uplinks(impacts: Impacts, slower: float) -> list[Cause]:
+def _uplinks(impacts: Impacts, slower: float) -> list[LoadCause]:
     """Whether pairs across leaves take longer alongside pairs that cross, and within one do not."""
     by_place = {
         one.place: one
         for one in impacts.impacts
         if (one.victim, one.aggressor) == (Victim.BANDWIDTH, Aggressor.ONE_TO_ONE)
     }
-    if not {Place.WITHIN, Place.ACROSS} <= by_place.keys():
+    if not {VictimPlace.WITHIN, VictimPlace.ACROSS} <= by_place.keys():
         return []
     within, across = (
-        by_place[place].factors[Statistic.MEDIAN] for place in (Place.WITHIN, Place.ACROSS)
+        by_place[place].factors[Statistic.MEDIAN]
+        for place in (VictimPlace.WITHIN, VictimPlace.ACROSS)
     )
     if within.interval is None or across.interval is None:
         return []
     if across.interval[0] * (1 - slower) <= within.interval[1]:
         return []
-    fails = by_place[Place.ACROSS].factors[Statistic.MEAN].side is Side.BEYOND
+    fails = by_place[VictimPlace.ACROSS].factors[Statistic.MEAN].side is Side.BEYOND
     return [
-        Cause(
+        LoadCause(
             CauseKind.UPLINKS,
             (),
             across.value,
             across.interval,
-            by_place[Place.ACROSS].rounds,
+            by_place[VictimPlace.ACROSS].rounds,
             fails,
         )
     ]

@@ -1,4 +1,4 @@
-"""Congestion impact factors: a victim's time beside an aggressor over its time alone.
+"""Congestion impact factors: a victim's time alongside an aggressor over its time alone.
 
 As GPCNeT (Chunduri et al., SC19) defines them, of the mean, the median and the 99th percentile of a
 victim's times. The factor of a round is that of two launches next to each other on the same nodes.
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from statistics import fmean, median
 
-from netproof.congestion.loaded import Loaded, Run
-from netproof.congestion.turns import Aggressor, Place, Victim
+from netproof.congestion.loaded import Loaded, VictimRun
+from netproof.congestion.turns import Aggressor, Victim, VictimPlace
 from netproof.measurement.interval import Interval, Side, of_pseudomedian, pseudomedian, side
 from netproof.site.load_settings import LoadSettings
 
@@ -36,7 +36,7 @@ class Statistic(StrEnum):
 
 @dataclass(frozen=True)
 class Factor:
-    """How many times as long a victim takes beside an aggressor, with a 95 % interval over rounds.
+    """How many times as long victims take alongside an aggressor, with a 95 % interval over rounds.
 
     ``alone_us``, ``beside_us``: medians over rounds; ``most``: what it may be, None without a
     bound, and ``side`` where its interval lies. All None where it is not known, and ``why`` says
@@ -63,10 +63,10 @@ class Impact:
 
     ``rounds``: those that count; ``refused``: of the others why, a sentence each; ``waited``: of a
     launch's time the share in which something on the victim's nodes waited for a CPU, alone and
-    beside, medians over rounds, None where that is not known.
+    alongside, medians over rounds, None where that is not known.
     """
 
-    place: Place
+    place: VictimPlace
     victim: Victim
     aggressor: Aggressor
     factors: Mapping[Statistic, Factor]
@@ -110,7 +110,7 @@ _OF: Mapping[Statistic, Callable[[Sequence[float]], float | None]] = {
 
 def impacts(loaded: Loaded) -> Impacts:
     """What a job measured says, by the settings of its partition."""
-    runs: dict[tuple[Place, Victim, Aggressor], dict[int, dict[bool, Run]]] = {}
+    runs: dict[tuple[VictimPlace, Victim, Aggressor], dict[int, dict[bool, VictimRun]]] = {}
     for run in loaded.runs:
         turn = run.turn
         of_round = runs.setdefault((turn.place, turn.victim, turn.aggressor), {})
@@ -133,12 +133,12 @@ def impacts(loaded: Loaded) -> Impacts:
     return Impacts(tuple(found))
 
 
-def _in_order(key: tuple[Place, Victim, Aggressor]) -> tuple[int, ...]:
+def _in_order(key: tuple[VictimPlace, Victim, Aggressor]) -> tuple[int, ...]:
     return tuple(list(type(one)).index(one) for one in key)
 
 
 def _factor(
-    statistic: Statistic, rounds: Sequence[tuple[Run, Run]], settings: LoadSettings
+    statistic: Statistic, rounds: Sequence[tuple[VictimRun, VictimRun]], settings: LoadSettings
 ) -> Factor:
     bounds = {Statistic.MEAN: settings.most, Statistic.TAIL: settings.most_99th}
     most = bounds.get(statistic)
@@ -155,20 +155,20 @@ def _factor(
             f"a launch has {fewest} repetitions, and a {PERCENTILE}th percentile takes"
             f" {LEAST_OF_PERCENTILE}"
         )
-    ratios = [beside / alone for alone, beside in figures]
+    ratios = [alongside / alone for alone, alongside in figures]
     interval = of_pseudomedian(ratios)
     return Factor(
         pseudomedian(ratios),
         interval,
         median(alone for alone, _ in figures),
-        median(beside for _, beside in figures),
+        median(alongside for _, alongside in figures),
         most,
         None if most is None else side(interval, 0, most),
     )
 
 
-def _waited(rounds: Sequence[tuple[Run, Run]]) -> tuple[float, float] | None:
-    shares = [(alone.waited_share, beside.waited_share) for alone, beside in rounds]
+def _waited(rounds: Sequence[tuple[VictimRun, VictimRun]]) -> tuple[float, float] | None:
+    shares = [(alone.waited_share, alongside.waited_share) for alone, alongside in rounds]
     if not shares or any(None in both for both in shares):
         return None
-    return median(alone for alone, _ in shares), median(beside for _, beside in shares)
+    return median(alone for alone, _ in shares), median(alongside for _, alongside in shares)

@@ -12,7 +12,7 @@ from typing import Any
 from netproof.benchmarks.outputs import text_of
 from netproof.benchmarks.registry import OF_PAIRS
 from netproof.congestion import planning
-from netproof.congestion.turns import Turn
+from netproof.congestion.turns import VictimTurn
 from netproof.errors import NetproofError, shortened
 from netproof.intake.shapes import (
     MAPPING,
@@ -92,14 +92,14 @@ class Aggression:
 
 
 @dataclass(frozen=True)
-class Run:
+class VictimRun:
     """One launch of a victim, as it went.
 
     ``times_us``: of its repetitions, in their order; ``fault``: why there are none, and no
     ``launch``; ``aggression``: None where it was alone, and where its aggressor left no record.
     """
 
-    turn: Turn
+    turn: VictimTurn
     launch: Launch | None
     times_us: tuple[float, ...]
     aggression: Aggression | None
@@ -108,9 +108,9 @@ class Run:
     def refused(self, partition: Partition) -> str:
         """Why it cannot be believed; empty where it can.
 
-        What something else disturbed cannot; nor can a launch beside an aggressor that did not send
-        from its beginning to its end. Where both nodes of the victim are one machine, an emulated
-        network, others are the aggressor's ranks too, and only launches alone tell of a
+        What something else disturbed cannot; nor can a launch alongside an aggressor that did not
+        send from its beginning to its end. Where both nodes of the victim are one machine, an
+        emulated network, others are the aggressor's ranks too, and only launches alone tell of a
         disturbance.
         """
         if self.launch is None:
@@ -158,7 +158,7 @@ class Loaded:
     seed: int
     nodes: tuple[str, ...]
     partition_extras: Mapping[str, Any]
-    runs: tuple[Run, ...]
+    runs: tuple[VictimRun, ...]
 
     @property
     def where(self) -> Partition:
@@ -181,9 +181,9 @@ class Loaded:
         return loaded
 
 
-def _run(values: Mapping[str, Any]) -> Run:
+def _run(values: Mapping[str, Any]) -> VictimRun:
     launch, aggression = values["launch"], values["aggression"]
-    return Run(
+    return VictimRun(
         planning.turn_of(values["turn"]),
         None if launch is None else Launch.from_json(launch),
         tuple(values["times_us"]),
@@ -192,7 +192,7 @@ def _run(values: Mapping[str, Any]) -> Run:
     )
 
 
-def _insist_on_run(run: Run, own: set[str]) -> None:
+def _insist_on_run(run: VictimRun, own: set[str]) -> None:
     """NetproofError unless a launch has times, on the nodes that it was to run on, or a fault."""
     turn = run.turn
     named = (*turn.nodes, *turn.others)
@@ -232,26 +232,26 @@ def of_job(folder: Path, jobid: str) -> Loaded:
 
 def _of_turn(
     folder: Path,
-    turn: Turn,
-    question: planning.Question,
+    turn: VictimTurn,
+    question: planning.LoadQuestion,
     recorded: dict[str, StepRecord],
     aggressions: Mapping[str, Aggression],
-) -> Run:
+) -> VictimRun:
     aggression = aggressions.get(turn.aggressor_step) if turn.beside else None
     if aggression is not None and aggression.why and turn.step not in recorded:
-        return Run(turn, None, (), aggression, f"{turn.aggressor_step}: {aggression.why}")
+        return VictimRun(turn, None, (), aggression, f"{turn.aggressor_step}: {aggression.why}")
     times: list[float] = []
     try:
         launch = _launch(folder, turn, question, recorded, times)
     except (NetproofError, OSError) as error:
-        return Run(turn, None, (), aggression, str(error))
-    return Run(turn, launch, tuple(times), aggression)
+        return VictimRun(turn, None, (), aggression, str(error))
+    return VictimRun(turn, launch, tuple(times), aggression)
 
 
 def _launch(
     folder: Path,
-    turn: Turn,
-    question: planning.Question,
+    turn: VictimTurn,
+    question: planning.LoadQuestion,
     recorded: dict[str, StepRecord],
     times: list[float],
 ) -> Launch:

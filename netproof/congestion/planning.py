@@ -1,4 +1,4 @@
-"""The job script of a load test, and what it asks once it has its nodes: who measures beside whom.
+"""The job script of a load test, and what it asks once it has its nodes: who measures with whom.
 
 Which nodes a job gets is known only within it. ``python -m netproof.congestion.planning FOLDER``
 there draws the launches, and leaves them as a plan to be read and as text for the script.
@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from netproof.benchmarks.registry import OF_PAIRS
-from netproof.congestion.turns import Aggressor, Place, Turn, Victim, turns
+from netproof.congestion.turns import Aggressor, Victim, VictimPlace, VictimTurn, turns
 from netproof.errors import NetproofError
 from netproof.intake import json_reading
 from netproof.session import node_facts, plan
 from netproof.site.partition import Partition
 
 QUESTION_FILE = "load.json"
-"""What the job is to measure, beside its script."""
+"""What the job is to measure, next to its script."""
 
 TURNS_FILE = "load-turns.json"
 """Its launches in their order."""
@@ -47,7 +47,7 @@ ONE_CALL = ("-iter", "1")
 
 
 @dataclass(frozen=True)
-class Question:
+class LoadQuestion:
     """What a job is to measure: where, with what, how often, started by ``srun``."""
 
     where: tuple[str, str, str]
@@ -65,17 +65,17 @@ class Question:
         return Partition.model_validate(self.extras)
 
 
-def write_question(folder: Path, question: Question) -> None:
+def write_question(folder: Path, question: LoadQuestion) -> None:
     """Leave it in the job's folder."""
     (folder / QUESTION_FILE).write_text(json.dumps(dataclasses.asdict(question)) + "\n")
 
 
-def read_question(folder: Path) -> Question:
+def read_question(folder: Path) -> LoadQuestion:
     """What ``write_question`` left; NetproofError where it is damaged."""
     path = folder / QUESTION_FILE
     try:
         values = json_reading.json_file(path)
-        return Question(
+        return LoadQuestion(
             tuple(values["where"]),
             values["extras"],
             {leaf: tuple(nodes) for leaf, nodes in values["leaves"].items()},
@@ -89,7 +89,7 @@ def read_question(folder: Path) -> Question:
         raise NetproofError(f"{path}: cannot be read: {error!r}") from error
 
 
-def read_turns(folder: Path) -> tuple[Turn, ...]:
+def read_turns(folder: Path) -> tuple[VictimTurn, ...]:
     """The launches that were drawn; NetproofError where none were, or the file is damaged."""
     path = folder / TURNS_FILE
     try:
@@ -101,11 +101,11 @@ def read_turns(folder: Path) -> tuple[Turn, ...]:
         raise NetproofError(f"{path}: cannot be read: {error!r}") from error
 
 
-def turn_of(values: Mapping[str, Any]) -> Turn:
+def turn_of(values: Mapping[str, Any]) -> VictimTurn:
     """The launch of plain values with its fields' names; KeyError, ValueError for other ones."""
-    return Turn(
+    return VictimTurn(
         values["round"],
-        Place(values["place"]),
+        VictimPlace(values["place"]),
         Victim(values["victim"]),
         Aggressor(values["aggressor"]),
         values["beside"],
@@ -118,7 +118,7 @@ def script(partition: Partition, folder: Path) -> str:
     """Text of the job script: it has the launches drawn, and makes them."""
     lines = plan.head(partition, 0, over_tcp=False, describe_nodes=True, figures_at_once=False)
     ask = shlex.join([sys.executable, "-m", "netproof.congestion.planning", str(folder)])
-    lines += [". ./beside.sh", f"{ask} || exit 4", f". ./{LINES_FILE}"]
+    lines += [". ./alongside.sh", f"{ask} || exit 4", f". ./{LINES_FILE}"]
     return "\n".join(lines) + "\n"
 
 
@@ -142,7 +142,7 @@ def aggressor_bytes(partition: Partition) -> int:
     return min(partition.load_settings().bytes, partition.max_message_bytes)
 
 
-def lines(several: Sequence[Turn], question: Question) -> str:
+def lines(several: Sequence[VictimTurn], question: LoadQuestion) -> str:
     """Shell text that makes the launches, each once."""
     partition = question.partition
     limit = partition.step_limit_s
@@ -171,8 +171,8 @@ def lines(several: Sequence[Turn], question: Question) -> str:
     return "\n".join(found) + "\n"
 
 
-def _srun(question: Question, ranks: int) -> str:
-    # Slurm from 24.11 on refuses --nodes beside a file that names them.
+def _srun(question: LoadQuestion, ranks: int) -> str:
+    # Slurm from 24.11 on refuses --nodes together with a file that names them.
     words = ["--distribution=arbitrary", f"--ntasks={ranks}", "--kill-on-bad-exit=1"]
     return shlex.join([*question.srun, *words])
 

@@ -74,7 +74,7 @@ BOTH_WAYS = 2
 
 
 @dataclass(frozen=True)
-class Question:
+class TailsQuestion:
     """What a job is to measure: where, for how long, with messages of so many bytes."""
 
     where: tuple[str, str, str]
@@ -94,17 +94,17 @@ class Question:
         return self.partition.step_limit_s + int(2 * self.seconds)
 
 
-def write_question(folder: Path, question: Question) -> None:
+def write_question(folder: Path, question: TailsQuestion) -> None:
     """Leave it in the job's folder."""
     (folder / QUESTION_FILE).write_text(json.dumps(dataclasses.asdict(question)) + "\n")
 
 
-def read_question(folder: Path) -> Question:
+def read_question(folder: Path) -> TailsQuestion:
     """What ``write_question`` left; NetproofError where it is damaged."""
     path = folder / QUESTION_FILE
     try:
         values = json_reading.json_file(path)
-        return Question(
+        return TailsQuestion(
             tuple(values["where"]),
             values["extras"],
             float(values["seconds"]),
@@ -115,7 +115,7 @@ def read_question(folder: Path) -> Question:
         raise NetproofError(f"{path}: cannot be read: {error!r}") from error
 
 
-def script(question: Question, folder: Path) -> str:
+def script(question: TailsQuestion, folder: Path) -> str:
     """Text of the job script: the trials, and what comes of them."""
     first, second = TRIALS
     ask = shlex.join([sys.executable, "-m", __name__, str(folder)])
@@ -135,7 +135,7 @@ def script(question: Question, folder: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
-def size_files(question: Question) -> dict[str, str]:
+def size_files(question: TailsQuestion) -> dict[str, str]:
     """Name to text of the lists of message sizes of the trials, a line for each call."""
     return plan.size_files({_listed(calls): [question.bytes] * calls for calls in TRIALS})
 
@@ -144,7 +144,7 @@ def _listed(calls: int) -> str:
     return f"{calls}-calls"
 
 
-def _step(question: Question, name: str, calls: int) -> str:
+def _step(question: TailsQuestion, name: str, calls: int) -> str:
     program = OF_PAIRS.command(
         OF_PAIRS.function(FUNCTION),
         2,

@@ -1,4 +1,4 @@
-"""The launches of a load test: which victim, on which nodes, alone or beside which aggressor.
+"""The launches of a load test: which victim, on which nodes, alone or alongside which aggressor.
 
 After GPCNeT (Chunduri et al., "GPCNeT: designing a benchmark suite for inducing and measuring
 contention in HPC networks", SC19): a victim's nodes and those of what congests are disjoint.
@@ -57,7 +57,7 @@ class Aggressor(StrEnum):
         }[self]
 
 
-class Place(StrEnum):
+class VictimPlace(StrEnum):
     """Where the victim's two nodes are, as far as Slurm knows the switches."""
 
     ANYWHERE = "anywhere"
@@ -71,15 +71,15 @@ class Place(StrEnum):
 
 
 @dataclass(frozen=True)
-class Turn:
-    """One launch of a victim: in which round (from 1), where, alone or beside its aggressor.
+class VictimTurn:
+    """One launch of a victim: in which round (from 1), where, alone or alongside its aggressor.
 
     ``nodes``: the victim's; ``others``: the aggressor's in the order of its ranks, those that stay
     silent where it is alone; messages of an incast go to the first and of a broadcast come from it.
     """
 
     round: int
-    place: Place
+    place: VictimPlace
     victim: Victim
     aggressor: Aggressor
     beside: bool
@@ -121,11 +121,11 @@ def turns(
     aggressors: Sequence[Aggressor],
     rounds: int,
     seed: int,
-) -> tuple[Turn, ...]:
+) -> tuple[VictimTurn, ...]:
     """The launches of a job on ``nodes`` in their order.
 
-    In each round nodes are drawn anew, those first that were the victim's least often, so that
-    each comes to be measured; and all that is compared is shuffled. Alone and beside stand next to
+    In each round nodes are drawn anew, those first that were the victim's least often, so that each
+    comes to be measured; and all that is compared is shuffled. Alone and alongside stand next to
     each other, in an order that is drawn. ``leaves``: switch to its nodes, empty where Slurm knows
     none. Raises NetproofError for fewer than ``LEAST_NODES`` nodes.
     """
@@ -135,7 +135,7 @@ def turns(
             " for what is measured, two for what congests"
         )
     draw = random.Random(seed)
-    found: list[Turn] = []
+    found: list[VictimTurn] = []
     measured_in: Counter[str] = Counter()
     for number in range(1, rounds + 1):
         places = _drawn(nodes, leaves, draw, measured_in)
@@ -155,7 +155,8 @@ def turns(
             both = [False, True]
             draw.shuffle(both)
             found += [
-                Turn(number, place, victim, aggressor, beside, measured, sending) for beside in both
+                VictimTurn(number, place, victim, aggressor, alongside, measured, sending)
+                for alongside in both
             ]
     return tuple(found)
 
@@ -165,7 +166,7 @@ def _drawn(
     leaves: Mapping[str, Sequence[str]],
     draw: random.Random,
     measured_in: Counter[str],
-) -> dict[Place, tuple[tuple[str, ...], tuple[str, ...]]]:
+) -> dict[VictimPlace, tuple[tuple[str, ...], tuple[str, ...]]]:
     """The victim's nodes and the others, by place; ``measured_in``: in how many rounds a node was.
 
     With leaves the victim is within one, and across two, while the others send the same: from leaf
@@ -181,7 +182,7 @@ def _drawn(
     if len(wide) < 2:
         drawn_first = shuffled(list(nodes))
         others = draw.sample(drawn_first[2:], len(drawn_first) - 2)
-        return {Place.ANYWHERE: (tuple(drawn_first[:2]), tuple(others))}
+        return {VictimPlace.ANYWHERE: (tuple(drawn_first[:2]), tuple(others))}
     fewest = min(measured_in[node] for of_leaf in wide for node in of_leaf)
     first, second, *_ = sorted(
         draw.sample(wide, len(wide)),
@@ -195,8 +196,8 @@ def _drawn(
     known = {node for one in below for node in one}
     rest.append([node for node in nodes if node not in known])
     drawn = {
-        Place.WITHIN: (first[0], first[1]),
-        Place.ACROSS: (first[0], second[-1]),
+        VictimPlace.WITHIN: (first[0], first[1]),
+        VictimPlace.ACROSS: (first[0], second[-1]),
     }
     return {
         place: (

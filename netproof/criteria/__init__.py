@@ -29,7 +29,7 @@ from netproof.criteria.line_rates import LineRateSettings, line_rate
 from netproof.criteria.mpi_losses import AT_A_SIZE, MpiLossSettings, loss, losses, mpi_loss
 from netproof.criteria.points import READABLE
 from netproof.criteria.refining import (
-    Place,
+    Bend,
     RefineSettings,
     Region,
     closer_sizes,
@@ -45,6 +45,7 @@ __all__ = [
     "AT_A_SIZE",
     "READABLE",
     "AgreementSettings",
+    "Bend",
     "Bounds",
     "CommonSizes",
     "ConfirmSettings",
@@ -65,7 +66,6 @@ __all__ = [
     "Level",
     "LineRateSettings",
     "MpiLossSettings",
-    "Place",
     "RefineSettings",
     "Region",
     "RoughnessSettings",

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import ClassVar
 
-from netproof.criteria.companions import beside, worst_of
+from netproof.criteria.companions import alongside, worst_of
 from netproof.criteria.findings import (
     Bounds,
     CommonSizes,
@@ -71,7 +71,7 @@ def agreement(
         theirs = times_of(other.curve, settings)
         if theirs.fault is not None:
             return undefined("agreement", where, f"of {label}, {theirs.fault}")
-        of_sizes = beside((own, mine), (other, theirs), label, settings)
+        of_sizes = alongside((own, mine), (other, theirs), label, settings)
         if of_sizes:
             compared += of_sizes
             times = {one.ratio.size: one.times_us for one in of_sizes}
@@ -102,7 +102,7 @@ def agreement(
 
 @dataclass(frozen=True)
 class _Together:
-    """All sizes of a benchmark beside those of another, ``label``: the median of their ratios.
+    """All sizes of a benchmark next to those of another, ``label``: the median of their ratios.
 
     ``interval``: over launches; over sizes where a side has ``few``, which tells nothing of how
     launches differ, and None of few sizes.

@@ -1,4 +1,4 @@
-"""A case beside another one of other launches, size by size, as ratios with intervals."""
+"""A case compared with another one of other launches, size by size, as ratios with intervals."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class LaunchedBounds(Protocol):
 
 
 @dataclass(frozen=True)
-class BesideAnother:
-    """A size of a case beside that of another, ``label``: the ratio of their times, and both in µs.
+class AlongsideAnother:
+    """A size of a case and that of another, ``label``: the ratio of their times, and both in µs.
 
     ``interval``: of the ratio, None where a side has too few launches.
     """
@@ -44,13 +44,13 @@ class BesideAnother:
         return f"95% interval {self.interval[0]:.3g} to {self.interval[1]:.3g}"
 
 
-def beside(
+def alongside(
     own: tuple[Companion, Points],
     other: tuple[Companion, Points],
     label: str,
     settings: LaunchedBounds,
     explained: float = 1.0,
-) -> list[BesideAnother]:
+) -> list[AlongsideAnother]:
     """Each size that both have, with the ratio of their times over what is ``explained`` of it.
 
     ``own``, ``other``: a case with its times. Nobody makes launches that would decide what
@@ -68,11 +68,11 @@ def beside(
         if level is Level.INCONCLUSIVE:
             level = Level.SHOWN if value > bound else settings.level(value)[0]
         times = mine[size], theirs[size]
-        found.append(BesideAnother(AtSize(size, value), label, times, interval, level, bound))
+        found.append(AlongsideAnother(AtSize(size, value), label, times, interval, level, bound))
     return found
 
 
-def worst_of(compared: Sequence[BesideAnother]) -> BesideAnother:
+def worst_of(compared: Sequence[AlongsideAnother]) -> AlongsideAnother:
     """That with the largest ratio, of those that fail where some do."""
     failing = [one for one in compared if one.level is Level.FAIL]
     return max(failing or compared, key=lambda one: one.ratio.value)

@@ -18,8 +18,8 @@ from netproof.measurement.counters import (
     SOFTNET,
     TCP,
     Counters,
+    CounterSource,
     NodeCounters,
-    Source,
 )
 
 LOOPBACK = "lo"
@@ -172,7 +172,7 @@ def sent_again(counters: Counters, node: str) -> Share:
     return Share(node, "", max(0, again - (late or 0)), sent + again)
 
 
-def ports_of(node: NodeCounters, rails: Sequence[str]) -> tuple[Source, ...]:
+def ports_of(node: NodeCounters, rails: Sequence[str]) -> tuple[CounterSource, ...]:
     """The ports of InfiniBand and RoCE devices that are the rails, or whose interfaces are."""
     return tuple(
         port
@@ -181,7 +181,7 @@ def ports_of(node: NodeCounters, rails: Sequence[str]) -> tuple[Source, ...]:
     )
 
 
-def _sum(counters: Counters, source: Source, names: Iterable[str]) -> tuple[int | None, str]:
+def _sum(counters: Counters, source: CounterSource, names: Iterable[str]) -> tuple[int | None, str]:
     """What was added to several counters; None, and why, where one of them is not known.
 
     A counter that the card does not have counts nothing.
@@ -198,7 +198,7 @@ def _sum(counters: Counters, source: Source, names: Iterable[str]) -> tuple[int 
 def _share(
     counters: Counters,
     node: str,
-    source: Source,
+    source: CounterSource,
     names: Iterable[str],
     packets: Iterable[str],
 ) -> Share:
@@ -406,7 +406,7 @@ def _judge(case: CaseCurves, settings: Any) -> list[Finding]:
     if not case.counted:
         return []
     # What broke while the launch next to it ran is the link's as well.
-    case = replace(case, counted=(*case.counted, *case.counted_beside))
+    case = replace(case, counted=(*case.counted, *case.counted_alongside))
     return [
         *carrier_changes(case.counted, case.rails, case.where, settings.carrier_change),
         *_of_shares(

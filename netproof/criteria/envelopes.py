@@ -159,9 +159,9 @@ class _Compared:
 
 
 def _why_no_envelope(where: str, others: Sequence[_Side], sides: Mapping[str, _Side]) -> str:
-    beside = "run another beside it"
+    alongside = "run another alongside it"
     if len(sides) == 1:
-        return f"{where} is the only configuration, and one has no envelope: {beside}"
+        return f"{where} is the only configuration, and one has no envelope: {alongside}"
     meeting = any(
         one is not other and one.points.at.keys() & other.points.at.keys()
         for one in others
@@ -169,7 +169,7 @@ def _why_no_envelope(where: str, others: Sequence[_Side], sides: Mapping[str, _S
     )
     if meeting:
         return "it has no size in common with another configuration"
-    return f"no size was measured in two configurations: {beside}"
+    return f"no size was measured in two configurations: {alongside}"
 
 
 def _above(side: _Side, others: Sequence[_Side], settings: EnvelopeSettings) -> list[Finding]:
@@ -186,7 +186,7 @@ def _above(side: _Side, others: Sequence[_Side], settings: EnvelopeSettings) -> 
     for size, several in sorted(compared.items()):
         failing = [c for c in several if settings.level(c.value, c.interval)[0] is Level.FAIL]
         decides = max(failing or several, key=lambda c: c.value)
-        findings.append(_held_against(side, size, decides, common, settings))
+        findings.append(_compared(side, size, decides, common, settings))
     flagged = [f for f in findings if f.level in (Level.WARN, Level.FAIL, Level.INCONCLUSIVE)]
     return flagged or [max(findings, key=lambda finding: finding.value or 0)]
 
@@ -213,7 +213,7 @@ def _by_size(curve: Curve) -> dict[int, float]:
     return dict(zip(curve.sizes, curve.time_us, strict=True))
 
 
-def _held_against(
+def _compared(
     side: _Side, size: int, compared: _Compared, common: CommonSizes, settings: EnvelopeSettings
 ) -> Finding:
     time, other = compared.own_us, compared.other

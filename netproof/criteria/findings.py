@@ -1,4 +1,4 @@
-"""What a criterion finds, the bounds that it is held against, and how it is told."""
+"""What a criterion finds, the bounds that it is compared with, and how it is told."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Finding:
     """What a criterion found, where and why.
 
     ``where``: the label of the configuration as the caller gave it; ``size``: bytes, None for
-    a finding about the whole curve; ``value`` and the ``bound`` it was held against, in the
+    a finding about the whole curve; ``value`` and the ``bound`` it was compared with, in the
     criterion's unit, None where undefined or not asserted; ``reason``: one sentence;
     ``compared_sizes``: the other sizes that made the value; ``common``: where two curves met;
     ``interval``: low and high end of the confidence interval of the value; ``against``: the label

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from netproof.criteria.companions import BesideAnother, beside, worst_of
+from netproof.criteria.companions import AlongsideAnother, alongside, worst_of
 from netproof.criteria.findings import Bounds, Finding, common_sizes, finding_at, undefined
 from netproof.criteria.interface import Companion, Criterion
 from netproof.criteria.points import times_of
@@ -49,7 +49,7 @@ def growth(
     interval is above the bound, and is shown where only a part of it is.
     """
 
-    def told(worst: BesideAnother) -> str:
+    def told(worst: AlongsideAnother) -> str:
         times = worst.times_us
         return (
             f"{worst.ratio.size} bytes took {times[0]:.4g} µs, {times[0] / times[1]:.3g} times the"
@@ -79,7 +79,7 @@ def monotony(
     more ranks, by ``against``. A size fails as in ``growth``.
     """
 
-    def told(worst: BesideAnother) -> str:
+    def told(worst: AlongsideAnother) -> str:
         times = worst.times_us
         return (
             f"{worst.ratio.size} bytes took {times[0]:.4g} µs, {worst.ratio.value:.3g} times"
@@ -99,15 +99,15 @@ def _finding(
     against: str,
     explained: float,
     settings: GrowthSettings,
-    told: Callable[[BesideAnother], str],
+    told: Callable[[AlongsideAnother], str],
     advice: str,
 ) -> Finding:
-    """A case beside that on other ranks, at the size that decides; ``told``: of that size."""
+    """A case compared with that on other ranks, at the size that decides; ``told``: of it."""
     mine, theirs = times_of(own.curve, settings), times_of(other.curve, settings)
     for label, points in (("", mine), (f"of {against}, ", theirs)):
         if points.fault is not None:
             return undefined(criterion, where, f"{label}{points.fault}")
-    compared = beside((own, mine), (other, theirs), against, settings, explained)
+    compared = alongside((own, mine), (other, theirs), against, settings, explained)
     if not compared:
         return undefined(criterion, where, f"it has no size in common with {against}")
     worst = worst_of(compared)

@@ -110,11 +110,11 @@ GUIDELINES: dict[str, dict[str, tuple[Call, ...]]] = {
 
 
 BY_CALLS, BY_MESSAGES = "guideline", "guideline of messages"
-"""What findings are called: of a collective beside others, and beside single messages."""
+"""What findings are called: of a collective compared with others, and with single messages."""
 
 
 def others(function: str) -> tuple[str, ...]:
-    """The operations that a guideline on this one needs measured beside it."""
+    """The operations that a guideline on this one needs measured alongside it."""
     sides = GUIDELINES.get(function, {}).values()
     return tuple(dict.fromkeys(call.operation for calls in sides for call in calls))
 
@@ -122,7 +122,7 @@ def others(function: str) -> tuple[str, ...]:
 def guidelines(
     curve: Curve,
     launches: Sequence[Curve],
-    beside: Mapping[str, Companion],
+    alongside: Mapping[str, Companion],
     *,
     operation: str,
     ranks: int,
@@ -134,31 +134,32 @@ def guidelines(
     """How many times as long as calls that do its work a collective takes, the most of all sizes.
 
     A pure number; at most 1 where the library keeps the guideline. ``curve``, ``launches``: of the
-    ``operation`` on so many ``ranks``, ``ranks_per_node`` of which share a node's link; ``beside``:
-    other operations of the same configuration and ranks, by name; ``messages``: look at single
-    messages, which no choice of algorithm slows down, and else at other collectives. A size fails
-    where the whole interval of its ratio is above the bound. None where no guideline on it has all
-    of its calls measured.
+    ``operation`` on so many ``ranks``, ``ranks_per_node`` of which share a node's link;
+    ``alongside``: other operations of the same configuration and ranks, by name; ``messages``: look
+    at single messages, which no choice of algorithm slows down, and else at other collectives. A
+    size fails where the whole interval of its ratio is above the bound. None where no guideline on
+    it has all of its calls measured.
     """
     placed = (ranks, ranks_per_node)
     sides = {
         name: calls
         for name, calls in GUIDELINES.get(operation, {}).items()
-        if all(call.operation in beside for call in calls)
+        if all(call.operation in alongside for call in calls)
         and messages == all(call.operation == _MESSAGE for call in calls)
     }
     if not sides:
         return None
     criterion = BY_MESSAGES if messages else BY_CALLS
     read = {operation: times_of(curve, settings)}
-    read |= {call: times_of(one.curve, settings) for call, one in beside.items()}
+    read |= {call: times_of(one.curve, settings) for call, one in alongside.items()}
     for calls in sides.values():
         for name in (operation, *(call.operation for call in calls)):
             if read[name].fault is not None:
                 return undefined(criterion, where, f"of {name}, {read[name].fault}")
     own = [times_of(one, settings).at for one in launches]
     theirs = {
-        name: [times_of(one, settings).at for one in each.launches] for name, each in beside.items()
+        name: [times_of(one, settings).at for one in each.launches]
+        for name, each in alongside.items()
     }
     medians = {name: points.at for name, points in read.items()}
     compared = []
@@ -202,7 +203,7 @@ def guidelines(
 
 @dataclass(frozen=True)
 class _Compared:
-    """A size of an operation beside one side of a guideline, ``by``; times in µs."""
+    """A size of an operation compared with one side of a guideline, ``by``; times in µs."""
 
     at: AtSize
     by: str

@@ -44,11 +44,11 @@ class CaseCurves:
     compared with a case over TCP, which is among the ``others`` where that is complete;
     ``cpu_seconds``: used by its ranks on each node in ``seconds`` of benchmark, None where
     nobody counted them, and what else is known of a node, ``cpu_told``. ``counted``: all launches
-    whose counters were recorded, ``counted_beside``: likewise those next to them in other
+    whose counters were recorded, ``counted_alongside``: likewise those next to them in other
     environments, and those that crashed; ``rails``: the interfaces, or RDMA devices, that are to
     carry what is sent between nodes. ``operation``: what was called, on so many ``ranks``,
     ``ranks_per_node`` of which share a node; ``others``: those of the operations that criteria ask
-    for beside it which the same job measured. ``ping_pong``: each time is that of one message of
+    for next to it which the same job measured. ``ping_pong``: each time is that of one message of
     MPI there and one back between two ranks.
     """
 
@@ -64,7 +64,7 @@ class CaseCurves:
     seconds: float = 0.0
     cpu_told: Mapping[str, str] = field(default_factory=dict)
     counted: tuple[CountedLaunch, ...] = ()
-    counted_beside: tuple[CountedLaunch, ...] = ()
+    counted_alongside: tuple[CountedLaunch, ...] = ()
     rails: tuple[str, ...] = ()
     operation: str = ""
     ranks: int = 0
@@ -105,7 +105,7 @@ class Criterion:
     sizes of the first launches, and where it has ``again`` these are measured again.
     ``of_counters``: it judges what nodes counted, whatever else ran on them, and no further launch
     decides it; what is not known is told once a session, and fails where its settings say so.
-    ``others``: of an operation, those that it looks at beside it; ``rests_on``: of an operation
+    ``others``: of an operation, those that it looks at alongside it; ``rests_on``: of an operation
     and a finding on it, those whose launches the finding rests on.
     """
 

@@ -170,7 +170,7 @@ def path(
 
 
 def _culprit(found: Path) -> tuple[str | None, str]:
-    """The interface that carried the most beside the rails, and that in words."""
+    """The interface that carried the most apart from the rails, and that in words."""
     all_sent = max(found.payload, found.on_rails + sum(found.elsewhere.values()))
     if found.elsewhere:
         name = max(found.elsewhere, key=lambda one: found.elsewhere[one])

@@ -52,7 +52,7 @@ class RefineSettings:
 
 
 @dataclass(frozen=True)
-class Place:
+class Bend:
     """A size in bytes where the slopes on its two sides disagree.
 
     ``below`` and ``above``: the sizes next to it that the slopes were taken to; ``disagreement``:
@@ -80,10 +80,10 @@ class Region:
 
     below: int
     above: int
-    places: tuple[Place, ...]
+    places: tuple[Bend, ...]
 
 
-def kinks(launches: Sequence[Curve], settings: RefineSettings) -> tuple[Place, ...]:
+def kinks(launches: Sequence[Curve], settings: RefineSettings) -> tuple[Bend, ...]:
     """Where the slopes on both sides of a size disagree, the strongest first.
 
     d(ln t)/d(ln n) above − the same below, over sizes at least ``settings.step`` apart: what more
@@ -104,7 +104,7 @@ def kinks(launches: Sequence[Curve], settings: RefineSettings) -> tuple[Place, .
         most = len(rising) // 2
         disagreement = max(rising[::-1][most], -rising[most])
         if disagreement >= settings.slopes:
-            found.append(Place(below, size, above, disagreement))
+            found.append(Bend(below, size, above, disagreement))
     return tuple(sorted(found, key=lambda place: -place.disagreement)[: settings.most])
 
 
@@ -128,7 +128,7 @@ def _apart(sizes: Sequence[int], step: float) -> list[int]:
     return [group[len(group) // 2] for group in groups]
 
 
-def closer_sizes(place: Place, settings: RefineSettings, element_bytes: int = 1) -> tuple[int, ...]:
+def closer_sizes(place: Bend, settings: RefineSettings, element_bytes: int = 1) -> tuple[int, ...]:
     """The sizes in bytes to measure for a place, increasing.
 
     Its own three, and ``settings.sizes`` in the gap on either side, evenly spaced in their
@@ -143,7 +143,7 @@ def closer_sizes(place: Place, settings: RefineSettings, element_bytes: int = 1)
     return tuple(sorted(ends | {size for size in between if place.spans(size)}))
 
 
-def regions(places: Sequence[Place]) -> tuple[Region, ...]:
+def regions(places: Sequence[Bend]) -> tuple[Region, ...]:
     """Places by where they are, those of which one's gap is another's together."""
     found: list[Region] = []
     for place in sorted(places, key=lambda one: one.size):
@@ -164,7 +164,7 @@ def measured_closer(region: Region, grid: Sequence[int], launch: Curve) -> bool:
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownCloser:
     """What most launches at closer sizes show.
 
     ``flagged`` of ``launches`` reach the bound of the finding at its size.
@@ -182,7 +182,7 @@ def found_closer(
     bounds: Mapping[str, Bounds],
     *,
     where: str,
-) -> Shown | None:
+) -> ShownCloser | None:
     """The worst that most launches show at one and the same size of a region; None for nothing.
 
     ``grid``: the sizes of the curve, whose neighbours of that size are named; ``bounds``: by the
@@ -191,7 +191,7 @@ def found_closer(
     launches have the same sizes, so what is between two of them shows again at the same size, and
     what comes and goes does not.
     """
-    worst: list[tuple[bool, float, Shown]] = []
+    worst: list[tuple[bool, float, ShownCloser]] = []
     for name, held in bounds.items():
         for found, flagged in _by_majority(name, held, region, launches):
             level, bound = held.level(found.value)
@@ -199,7 +199,7 @@ def found_closer(
                 continue
             beyond = abs(math.log(max(found.value, TINY) / max(bound, TINY)))
             finding = _finding(name, held, found, grid, where)
-            shown = Shown(finding, flagged, len(launches))
+            shown = ShownCloser(finding, flagged, len(launches))
             worst.append((level is Level.FAIL, beyond, shown))
     return max(worst, key=lambda one: one[:2])[2] if worst else None
 
@@ -234,11 +234,13 @@ def _by_majority(
 def _finding(name: str, bounds: Bounds, found: AtSize, grid: Sequence[int], where: str) -> Finding:
     how = BY_FINDING[name].again
     level, bound = bounds.level(found.value)
-    beside = [
+    alongside = [
         *grid[: bisect_left(grid, found.size)][-1:],
         *grid[bisect_right(grid, found.size) :][:1],
     ]
-    place = f"{'between' if len(beside) == 2 else 'next to'} the {' and '.join(map(str, beside))}"
+    place = (
+        f"{'between' if len(alongside) == 2 else 'next to'} the {' and '.join(map(str, alongside))}"
+    )
     value = how.told.format(f"{found.value:.3g}")
     told = f"at {found.size} bytes, {place} bytes of its curve, {value}"
     below = bounds.reached(0.0, 1.0)

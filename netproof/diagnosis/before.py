@@ -21,7 +21,7 @@ def sessions_before(
 ) -> Iterator[Earlier]:
     """Up to ``most`` sessions of the system before a judged one, the newest first.
 
-    Those of ``store``; without one, the reports beside the session's own. None is opened before it
+    Those of ``store``; without one, the reports next to the session's own. None is opened before it
     is asked for. Raises NetproofError where the store cannot be opened.
     """
     return islice(_of_store(judged, store) if store else _of_folder(judged), most)

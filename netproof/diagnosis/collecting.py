@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from netproof.criteria import Level
 from netproof.diagnosis import from_counters, from_loads, from_nodes, from_pairs
-from netproof.diagnosis.evidence import Collected, Evidence, RedCase, Sign, Source
+from netproof.diagnosis.evidence import Collected, Evidence, EvidenceSource, RedCase, Sign
 from netproof.diagnosis.partition_view import PartitionView, count_of
 from netproof.measurement.disturbance import disturbed
 from netproof.session.node_differences import OF_ITS_OWN
@@ -56,20 +56,20 @@ def _collected(view: PartitionView) -> Collected:
     )
 
 
-def _asked(view: PartitionView) -> Iterator[Source]:
+def _asked(view: PartitionView) -> Iterator[EvidenceSource]:
     """The sources that have said anything."""
     if any(one.rounds.launches for one in view.pairs):
-        yield Source.PAIRS
+        yield EvidenceSource.PAIRS
     if view.totals:
-        yield Source.COUNTERS
+        yield EvidenceSource.COUNTERS
     if view.paths():
-        yield Source.PATH
+        yield EvidenceSource.PATH
     if view.described:
-        yield Source.HOST
+        yield EvidenceSource.HOST
     if any(loads for loads, _ in view.launches()):
-        yield Source.LOAD
+        yield EvidenceSource.LOAD
     if any(one.measured is not None for one in view.ran):
-        yield Source.CURVES
+        yield EvidenceSource.CURVES
 
 
 def _red(view: PartitionView) -> Iterator[RedCase]:
@@ -119,7 +119,7 @@ def _ruled_out(view: PartitionView, evidence: Sequence[Evidence]) -> Iterator[st
         where += ["in rounds of pairs"] if rounds else []
         yield f"messages went over {view.interface} {' and '.join(where)}"
     alike = len({node.node for node in view.described})
-    if alike > 1 and not any(one.source is Source.HOST for one in evidence):
+    if alike > 1 and not any(one.source is EvidenceSource.HOST for one in evidence):
         yield f"{alike} nodes are alike in {_facts(view.described)} facts"
     answering = {other for node in view.described for other in named(node.tcp_answered)}
     if answering and not any(named(node.tcp_unanswered) for node in view.described):
@@ -196,7 +196,7 @@ def _incomplete(view: PartitionView) -> Iterator[str]:
 def _to_tell(view: PartitionView) -> Iterator[str]:
     """What is to be done so that it can be told whether anything is wrong."""
     again = f"netproof diagnose {view.name} --measure"
-    if any(one.beside for one in view.pairs):
+    if any(one.alongside for one in view.pairs):
         yield f"when nothing else runs on the nodes, which 'top' there shows, run '{again}'"
     waited_for = {node for one in view.coverage for node in one.waited_for}
     if waited_for:

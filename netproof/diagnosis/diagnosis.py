@@ -11,7 +11,15 @@ from functools import cached_property
 
 from netproof.diagnosis.causes import CAUSES, Cause
 from netproof.diagnosis.collecting import collect
-from netproof.diagnosis.evidence import Collected, Evidence, Place, PlaceKind, RedCase, Source, Sure
+from netproof.diagnosis.evidence import (
+    Collected,
+    Evidence,
+    EvidenceSource,
+    Place,
+    PlaceKind,
+    RedCase,
+    Sure,
+)
 from netproof.diagnosis.evidence_for import CauseName, Found
 from netproof.errors import NetproofError
 from netproof.site.hostlist import fold
@@ -21,7 +29,7 @@ NOTHING_WRONG, SOMETHING_WRONG, CANNOT_TELL = 0, 1, 2
 """Exit statuses of what diagnoses."""
 
 
-class Outcome(StrEnum):
+class DiagnosisOutcome(StrEnum):
     """What a diagnosis came to."""
 
     NOTHING = "nothing wrong"
@@ -108,18 +116,18 @@ class Diagnosis:
     cases: int
     passed: int
     red: int
-    asked: frozenset[Source]
+    asked: frozenset[EvidenceSource]
     ruled_out: tuple[str, ...]
     not_known: tuple[str, ...]
     incomplete: tuple[str, ...]
     to_tell: tuple[str, ...] = ()
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> DiagnosisOutcome:
         """What it came to."""
         if self.culprits:
-            return Outcome.FOUND
-        return Outcome.UNKNOWN if self.incomplete else Outcome.NOTHING
+            return DiagnosisOutcome.FOUND
+        return DiagnosisOutcome.UNKNOWN if self.incomplete else DiagnosisOutcome.NOTHING
 
 
 @dataclass(frozen=True)
@@ -183,9 +191,9 @@ def diagnose(
 def status(diagnoses: Sequence[Diagnosis]) -> int:
     """The exit status of several: 1 where something was found, else 2 where one cannot be told."""
     outcomes = {one.outcome for one in diagnoses}
-    if Outcome.FOUND in outcomes:
+    if DiagnosisOutcome.FOUND in outcomes:
         return SOMETHING_WRONG
-    return CANNOT_TELL if Outcome.UNKNOWN in outcomes or not outcomes else NOTHING_WRONG
+    return CANNOT_TELL if DiagnosisOutcome.UNKNOWN in outcomes or not outcomes else NOTHING_WRONG
 
 
 def _of(judged: JudgedSession, partition: str) -> Diagnosis:

@@ -15,7 +15,7 @@ OVER_TCP = "tcp"
 """The function of NetPIPE that no MPI library has a part in."""
 
 
-class Source(StrEnum):
+class EvidenceSource(StrEnum):
     """Where evidence is from."""
 
     PAIRS = "pairs"
@@ -93,7 +93,7 @@ class Evidence:
     ``setting``: which differs, or in words what is wrong there.
     """
 
-    source: Source
+    source: EvidenceSource
     sign: Sign
     place: Place
     sentence: str
@@ -138,7 +138,7 @@ class Collected:
     partition: str
     nodes: tuple[str, ...]
     evidence: tuple[Evidence, ...]
-    asked: frozenset[Source]
+    asked: frozenset[EvidenceSource]
     measured: tuple[Case, ...]
     passed: tuple[Case, ...]
     red: tuple[RedCase, ...]

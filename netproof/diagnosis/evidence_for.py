@@ -12,15 +12,15 @@ from netproof.diagnosis.evidence import (
     OVER_TCP,
     Collected,
     Evidence,
+    EvidenceSource,
     Place,
     PlaceKind,
     RedCase,
     Sign,
-    Source,
     Sure,
 )
 from netproof.localization.accused import Effect
-from netproof.localization.observations import Quantity
+from netproof.localization.observations import PairQuantity
 from netproof.localization.recovery import Recovery
 from netproof.localization.searching import Kind
 from netproof.measurement.case import Case
@@ -161,7 +161,7 @@ def loss(seen: Collected) -> Iterator[Found]:
     shares = ", ".join(f"{node} {100 * share:.2g} %" for node, share in seen.losing.items())
     place = Place(PlaceKind.PAIR, fold(losing), losing)
     told = Evidence(
-        Source.COUNTERS,
+        EvidenceSource.COUNTERS,
         Sign.LOSS,
         place,
         f"segments sent again: {shares}",
@@ -226,7 +226,7 @@ def _accused(seen: Collected, kinds: Sequence[Kind], *, recovers: bool) -> Itera
 
 def _slowness(effect: Effect) -> float:
     """How many times slower, by rate or by time."""
-    return effect.ratio if effect.quantity is Quantity.LATENCY else 1 / effect.ratio
+    return effect.ratio if effect.quantity is PairQuantity.LATENCY else 1 / effect.ratio
 
 
 def slow_port(seen: Collected) -> Iterator[Found]:
@@ -298,7 +298,7 @@ def environment(seen: Collected) -> Iterator[Found]:
         return
     place = Place(PlaceKind.ENVIRONMENT, name, environments=(name,))
     told = Evidence(
-        Source.CURVES,
+        EvidenceSource.CURVES,
         Sign.SLOW,
         place,
         f"{len(red)} red cases, all of {name}: {red[0].case.what()}: {red[0].why}",
@@ -321,7 +321,7 @@ def whole(seen: Collected) -> Iterator[Found]:
     place = Place(PlaceKind.WHOLE, f"switch of {seen.partition}", seen.nodes)
     told = [
         Evidence(
-            Source.CURVES,
+            EvidenceSource.CURVES,
             Sign.SLOW,
             place,
             f"{len(red)} red cases of {', '.join(environments)}: {red[0].case.what()}:"
@@ -338,7 +338,7 @@ def whole(seen: Collected) -> Iterator[Found]:
         detail = ": packets are lost at all nodes, as with small buffers"
         least, most = (100 * share for share in (min(shares), max(shares)))
         sentence = f"each of {len(shares)} nodes sent {least:.2g} to {most:.2g} % of segments again"
-        told.append(Evidence(Source.COUNTERS, Sign.LOSS, place, sentence, Sure.LIKELY, why))
+        told.append(Evidence(EvidenceSource.COUNTERS, Sign.LOSS, place, sentence, Sure.LIKELY, why))
         alternatives: tuple[str, ...] = ()
     elif cleared:
         why = "rounds of pairs clear every node"
@@ -363,13 +363,15 @@ def unexplained(seen: Collected) -> Iterator[Found]:
     """What failed and has no explanation: jobs and cases."""
     place = Place(PlaceKind.UNKNOWN, seen.partition)
     told = [
-        Evidence(Source.CURVES, Sign.SLOW, place, why, Sure.SEEN, "the job failed")
+        Evidence(EvidenceSource.CURVES, Sign.SLOW, place, why, Sure.SEEN, "the job failed")
         for why in seen.failed_jobs
     ]
     if seen.red:
         first = seen.red[0]
         sentence = f"{first.case.environment} {first.case.what()}: {first.why}"
-        told.append(Evidence(Source.CURVES, Sign.SLOW, place, sentence, Sure.SEEN, "it was judged"))
+        told.append(
+            Evidence(EvidenceSource.CURVES, Sign.SLOW, place, sentence, Sure.SEEN, "it was judged")
+        )
     if told:
         cases = f"{len(seen.red)} red case{'' if len(seen.red) == 1 else 's'}" if seen.red else ""
         jobs = len(seen.failed_jobs)

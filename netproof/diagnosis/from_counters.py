@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from netproof.criteria import Finding, Level
-from netproof.diagnosis.evidence import Evidence, Place, PlaceKind, Sign, Source, Sure
+from netproof.diagnosis.evidence import Evidence, EvidenceSource, Place, PlaceKind, Sign, Sure
 from netproof.diagnosis.partition_view import PartitionView, count_of
 
 
@@ -17,7 +17,7 @@ def of_counters(view: PartitionView) -> Iterator[Evidence]:
         if changes:
             times = "once" if changes == 1 else f"{changes} times"
             yield Evidence(
-                Source.COUNTERS,
+                EvidenceSource.COUNTERS,
                 Sign.CARRIER_CHANGED,
                 Place(PlaceKind.NODE, one.node, (one.node,), one.interface),
                 f"the carrier of {one.node} {one.interface} came or went {times} while its"
@@ -27,7 +27,7 @@ def of_counters(view: PartitionView) -> Iterator[Evidence]:
             )
     for finding in _flagged(view, "interface errors", "drops"):
         yield Evidence(
-            Source.COUNTERS,
+            EvidenceSource.COUNTERS,
             Sign.DAMAGED,
             Place(PlaceKind.NODE, finding.node, (finding.node,), finding.interface or ""),
             finding.reason,
@@ -44,7 +44,7 @@ def _of_losses(view: PartitionView) -> Iterator[Evidence]:
     """
     for finding in view.all_lose:
         yield Evidence(
-            Source.COUNTERS,
+            EvidenceSource.COUNTERS,
             Sign.LOSS,
             view.several(view.nodes),
             finding.reason,
@@ -58,7 +58,7 @@ def _of_losses(view: PartitionView) -> Iterator[Evidence]:
             continue
         told.add(names)
         yield Evidence(
-            Source.COUNTERS,
+            EvidenceSource.COUNTERS,
             Sign.LOSS,
             view.several(names),
             f"{finding.node}: {finding.reason.partition(': look at')[0]}",
@@ -99,7 +99,7 @@ def of_paths(view: PartitionView) -> Iterator[Evidence]:
         parts += ["rounds of pairs"] if cases < len(several) else []
         worst = min(several, key=lambda one: one.value if one.value is not None else 1.0)
         yield Evidence(
-            Source.PATH,
+            EvidenceSource.PATH,
             Sign.OTHER_PATH,
             Place(PlaceKind.ENVIRONMENT, ", ".join(names), (), interface, tuple(names)),
             f"in {' and '.join(parts)} of {', '.join(names)} messages went over"

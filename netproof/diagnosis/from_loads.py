@@ -6,7 +6,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from netproof.diagnosis.evidence import Evidence, Sign, Source, Sure
+from netproof.diagnosis.evidence import Evidence, EvidenceSource, Sign, Sure
 from netproof.diagnosis.partition_view import LEAST_LAUNCHES, PartitionView
 from netproof.measurement.disturbance import DisturbanceSettings, NodeLoad, disturbed
 from netproof.session.node_facts import NOT_BUSY, Node
@@ -58,7 +58,7 @@ def of_loads(view: PartitionView) -> Iterator[Evidence]:
 
 def _cpu(view: PartitionView, node: str, sentence: str, why: str) -> Evidence:
     place = view.node(node, interface=False)
-    return Evidence(Source.LOAD, Sign.CPU, place, sentence, Sure.SEEN, why)
+    return Evidence(EvidenceSource.LOAD, Sign.CPU, place, sentence, Sure.SEEN, why)
 
 
 def _programs(described: Iterable[Node]) -> dict[str, tuple[list[str], int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from netproof.criteria import Level
-from netproof.diagnosis.evidence import Evidence, Place, PlaceKind, Sign, Source, Sure
+from netproof.diagnosis.evidence import Evidence, EvidenceSource, Place, PlaceKind, Sign, Sure
 from netproof.diagnosis.partition_view import LEAST_LAUNCHES, PartitionView, count_of
 from netproof.session.measured import Crash
 from netproof.verdict.node_findings import NodeFinding, NodeFindingKind
@@ -28,7 +28,7 @@ def of_nodes(view: PartitionView) -> Iterator[Evidence]:
             on = f"{one.fact} on {place.name}"
             place = Place(PlaceKind.SETTING, on, one.nodes)
         yield Evidence(
-            Source.HOST,
+            EvidenceSource.HOST,
             sign,
             place,
             one.why,
@@ -50,7 +50,7 @@ def of_crashes(view: PartitionView) -> Iterator[Evidence]:
     if len(on) == 1 and len(named) >= LEAST_LAUNCHES and len(view.nodes) > 1:
         (node,) = on
         yield Evidence(
-            Source.CURVES,
+            EvidenceSource.CURVES,
             Sign.CRASHES,
             view.node(node, interface=False),
             f"{count_of(len(named), 'launch', 'launches')} died, and each on {node}",

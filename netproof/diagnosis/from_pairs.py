@@ -6,10 +6,10 @@ import statistics
 from collections.abc import Iterator, Sequence
 
 from netproof.benchmarks import registry
-from netproof.diagnosis.evidence import Evidence, Place, PlaceKind, Sign, Source, Sure
+from netproof.diagnosis.evidence import Evidence, EvidenceSource, Place, PlaceKind, Sign, Sure
 from netproof.diagnosis.partition_view import PartitionView
 from netproof.localization.accused import Accusation
-from netproof.localization.observations import Quantity
+from netproof.localization.observations import PairQuantity
 from netproof.localization.recovery import Recovery
 from netproof.localization.searching import Kind
 from netproof.measurement import interval
@@ -25,7 +25,7 @@ def of_pairs(view: PartitionView) -> Iterator[Evidence]:
     for one in view.pairs:
         for accusation in one.judgement.accusations:
             yield Evidence(
-                Source.PAIRS,
+                EvidenceSource.PAIRS,
                 Sign.SLOW,
                 _accused(view, accusation),
                 f"{accusation.name}: {'; '.join(map(str, accusation.effects))}"
@@ -88,7 +88,9 @@ def of_directions(view: PartitionView, found: Sequence[Evidence]) -> list[Eviden
     told = list(_of_rounds(view, found))
     asked = frozenset[str]().union(*(one.streamed() for one in view.pairs))
     for one in found:
-        rate = next((effect for effect in one.effects if effect.quantity is Quantity.RATE), None)
+        rate = next(
+            (effect for effect in one.effects if effect.quantity is PairQuantity.RATE), None
+        )
         if one.kind is not Kind.NODE or one.alternatives or rate is None:
             continue
         (node,) = one.place.nodes
@@ -110,7 +112,7 @@ def of_directions(view: PartitionView, found: Sequence[Evidence]) -> list[Eviden
                 continue
             told.append(
                 Evidence(
-                    Source.CURVES,
+                    EvidenceSource.CURVES,
                     Sign.ONE_WAY,
                     one.place,
                     f"only what {node} {slow} is slow: streams that it {this} reach"
@@ -129,7 +131,7 @@ def _of_rounds(view: PartitionView, found: Sequence[Evidence]) -> Iterator[Evide
     places = {
         (one.environment, one.place.nodes): one.place
         for one in found
-        if one.source is Source.PAIRS and one.kind is Kind.NODE and not one.alternatives
+        if one.source is EvidenceSource.PAIRS and one.kind is Kind.NODE and not one.alternatives
     }
     for pairs in view.pairs:
         for one in pairs.slow_ways(view.site.pair_settings(), view.site.settings().disturbance):
@@ -137,7 +139,7 @@ def _of_rounds(view: PartitionView, found: Sequence[Evidence]) -> Iterator[Evide
             place = places.get((environment, (one.node,)))
             if place is not None:
                 yield Evidence(
-                    Source.PAIRS,
+                    EvidenceSource.PAIRS,
                     Sign.ONE_WAY,
                     place,
                     f"only what {one.node} {one.way} is slow: {one.effect}; what it"

@@ -1,7 +1,7 @@
 """What else changed between two sessions: the reader's first question at a change.
 
 Everything is from the store: the nodes as their jobs found them, what the site says of the
-configuration, the software, the files. Nothing is held against anything by its size or its date;
+configuration, the software, the files. Nothing is compared with anything by its size or its date;
 what differs is named, and so is what is not known.
 """
 

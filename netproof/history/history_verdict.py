@@ -109,7 +109,7 @@ class Event:
 
     ``night``: of the first ``session`` at the new level, by its place; ``before``: the last
     session before it that measured them; ``shifts``: in order of their ``weight``; ``culprits``:
-    what else changed between the two; ``beside``: where nothing of the configuration did, what
+    what else changed between the two; ``alongside``: where nothing of the configuration did, what
     did so between the sessions around.
     """
 
@@ -120,7 +120,7 @@ class Event:
     before: StoredSession
     shifts: tuple[Shift, ...]
     culprits: Culprits
-    beside: tuple[Culprits, ...]
+    alongside: tuple[Culprits, ...]
 
     @property
     def worse(self) -> bool:
@@ -148,7 +148,7 @@ class Event:
             if found
             else f"Nothing that is recorded changed {when}."
         ]
-        for culprits in self.beside:
+        for culprits in self.alongside:
             listed = _listed(map(str, culprits.differences))
             told.append(
                 f"Changed from {culprits.before.start:%Y-%m-%d %H:%M} to"
@@ -182,10 +182,10 @@ class Odd:
         """What was off on which night."""
         told = _listed(map(str, self.shifts), TOLD_SHIFTS)
         chance = all(shift.state is SeriesState.ODD_NIGHT for shift in self.shifts)
-        beside = "; among so many series chance brings as much" if chance else ""
+        alongside = "; among so many series chance brings as much" if chance else ""
         return (
             f"{self.partition} {self.environment} had a bad night on"
-            f" {self.session.start:%Y-%m-%d %H:%M} (session {self.session.name}): {told}{beside}"
+            f" {self.session.start:%Y-%m-%d %H:%M} (session {self.session.name}): {told}{alongside}"
         )
 
 

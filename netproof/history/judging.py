@@ -266,11 +266,11 @@ def _event(
 
     # A drift has no day: what there is to tell is what differs between before it and now.
     culprits = between(earlier[-1], measured[-1] if drift else night)
-    beside = []
+    alongside = []
     if not drift and not any(difference.own for difference in culprits.differences):
         at = len(earlier)
         around = measured[max(at - SAME_NIGHT - 1, 0) : at + SAME_NIGHT + 1]
-        beside = [
+        alongside = [
             found
             for before, after in itertools.pairwise(around)
             if after != night and (found := between(before, after)).differences
@@ -282,7 +282,7 @@ def _event(
         nights.sessions[earlier[-1]],
         tuple(sorted(shifts, key=lambda shift: shift.weight)),
         culprits,
-        tuple(beside),
+        tuple(alongside),
     )
 
 

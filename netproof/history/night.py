@@ -30,7 +30,7 @@ TAIL_BEFORE = 0.6 / FAR / TAIL_NIGHTS
 """What is known of the tail beforehand, as if of 40 nights: 0.2 of them, 0.06, 0.02."""
 
 WINDOWS = {2: 0.01, 3: 0.45, 4: 0.37, 6: 0.04, 10: 0.02}
-"""How many of the newest nights are held against those before, each with its share of p."""
+"""How many of the newest nights are compared with those before, each with its share of p."""
 
 SINCE_SHARE, LONG_AGO_SHARE = 0.09, 0.02
 """The shares of p that all nights since a change have, and those of a drift."""
@@ -41,7 +41,7 @@ REST = {2: 0.75, 3: 0.5, 4: 0.5, 6: 0.6, 10: 0.7}
 LONGEST = max(WINDOWS)
 
 FEWEST = 4
-"""Nights that a level needs before anything is held against it."""
+"""Nights that a level needs before anything is compared with it."""
 
 LEAST_FREEDOM, PRIOR_FREEDOM = 10.0, 20.0
 """Degrees of freedom of the noise: of few nights, since no night says more than its tail

@@ -278,14 +278,14 @@ def _series(values: NightValues, cases: Sequence[Case]) -> tuple[list[Series], i
         score = quantity is Quantity.SCORE
         out = unsettled | of_baseline if score else unsettled
         line = np.where(out, np.nan, values.values[number])
-        beside = np.where(out, values.values[number], np.nan)
+        alongside = np.where(out, values.values[number], np.nan)
         asked = scored if score else np.ones(len(cases), dtype=bool)
         if quantity in SIZES:
             other_sizes += _leave_other_sizes(
-                line, beside, values.sizes[list(SIZES).index(quantity)], asked
+                line, alongside, values.sizes[list(SIZES).index(quantity)], asked
             )
         with np.errstate(invalid="ignore"):
-            has, shown = line > 0, beside > 0
+            has, shown = line > 0, alongside > 0
         newest = nights - 1 - np.argmax((has | shown)[:, ::-1], axis=1)
         followed = asked & has.any(axis=1)
         recent = newest >= nights - STILL_MEASURED
@@ -295,7 +295,7 @@ def _series(values: NightValues, cases: Sequence[Case]) -> tuple[list[Series], i
                 cases[one],
                 quantity,
                 _line(line[one], has[one]),
-                _line(beside[one], shown[one]),
+                _line(alongside[one], shown[one]),
             )
             for one in np.flatnonzero(followed & recent).tolist()
         ]
@@ -386,11 +386,11 @@ def _key_of_baseline(case: Case, baseline: ScoreBaseline | None) -> tuple | None
 
 
 def _leave_other_sizes(
-    line: Floats, beside: Floats, sizes: NDArray[np.int32], asked: NDArray[np.bool_]
+    line: Floats, alongside: Floats, sizes: NDArray[np.int32], asked: NDArray[np.bool_]
 ) -> int:
     """Take out values that are means over other sizes than the newest of their case; how many.
 
-    What is only shown, ``beside``, goes too, and does not count.
+    What is only shown, ``alongside``, goes too, and does not count.
     """
     present = ~np.isnan(line)
     some = present.any(axis=1) & asked
@@ -399,7 +399,7 @@ def _leave_other_sizes(
     other &= some[:, np.newaxis]
     count = int((present & other).sum())
     line[other] = np.nan
-    beside[other] = np.nan
+    alongside[other] = np.nan
     return count
 
 

@@ -1,4 +1,4 @@
-"""What people write, held against pydantic models: strictly, each fault with its place and remedy.
+"""What people write, read by pydantic models: strictly, each fault with its place and remedy.
 
 Nothing is coerced: "1" is no number, 1.0 no whole one, NaN and infinity are none, and a key that no
 model has is a fault. What is expected of a value is what its field says: the ``description``, which

@@ -32,7 +32,7 @@ GROUPS = "NETPROOF_TRUSTED_GROUPS"
 
 SLURM_CONF = "SLURM_CONF"
 SLURM_USERS = ("slurm",)
-"""Whose slurm.conf may be beside root's: on most clusters it belongs to Slurm's own user."""
+"""Whose slurm.conf may be, other than root's: on most clusters it belongs to Slurm's own user."""
 
 _LINKS = 40
 """Symbolic links that a path may go through, as for the kernel."""
@@ -78,7 +78,7 @@ def insist_on_slurm_s_place() -> None:
         return
     insist(named, SLURM_CONF, users=SLURM_USERS)
     # Slurm's commands load the plugins that it names, into their own process.
-    insist(Path(named).with_name("plugstack.conf"), f"beside {SLURM_CONF},", users=SLURM_USERS)
+    insist(Path(named).with_name("plugstack.conf"), f"next to {SLURM_CONF},", users=SLURM_USERS)
 
 
 def insist_on_command(command: str, what: str) -> None:

@@ -31,7 +31,7 @@ def yaml_value(text: str, place: object, limits: ReadLimits = YAML_LIMITS) -> An
     """What a YAML text says, as PyYAML, and with it ReFrame, has it; ``place`` is named in errors.
 
     Raises NetproofError, with the line, for what is no YAML, for a key that is there twice (a key
-    beside a merge that has it too is none), for numbers that are none, and for what is beyond the
+    next to a merge that has it too is none), for numbers that are none, and for what is beyond the
     limits.
     """
     reader = _strict(text, place, limits)

@@ -24,11 +24,11 @@ from netproof.localization.accused import (
     Floats,
     Judgement,
     Noise,
-    Verdict,
+    QuantityVerdict,
     effect_of,
     named,
 )
-from netproof.localization.observations import PairObservation, Quantity
+from netproof.localization.observations import PairObservation, PairQuantity
 from netproof.localization.pair_table import PairTable, table_of
 from netproof.localization.posterior import Posterior, tails
 from netproof.localization.searching import (
@@ -76,7 +76,7 @@ def judge(
     """
     if len(set(nodes)) != len(nodes):
         raise NetproofError("nodes: a name is there twice")
-    tables = {quantity: table_of(observations, nodes, quantity) for quantity in Quantity}
+    tables = {quantity: table_of(observations, nodes, quantity) for quantity in PairQuantity}
     tables = {quantity: table for quantity, table in tables.items() if table.rows}
     verdicts = [
         judge_table(table, quantity, topology, settings, quantities=len(tables))
@@ -87,19 +87,19 @@ def judge(
 
 def judge_table(
     table: PairTable,
-    quantity: Quantity,
+    quantity: PairQuantity,
     topology: Topology | None = None,
     settings: AccusationSettings = DEFAULTS,
     *,
     quantities: int = 1,
-) -> Verdict:
+) -> QuantityVerdict:
     """Judges one of so many quantities that share the error."""
     count = len(table.names)
     search = Search(table, topology, settings.disturbed_share, settings.resolution)
     explanation = explained(search, min(MOST_THINGS, max(count // 2, 1)))
     if explanation is None:
         unknown = np.full(count, math.nan)
-        return Verdict(
+        return QuantityVerdict(
             quantity,
             table,
             None,
@@ -141,7 +141,7 @@ def judge_table(
         quantity, fitted.scale, inflated, fitted.freedom, fitted.shape.wide + fitted.shape.disturbed
     )
     taken = {item.thing.key for item in accused}
-    return Verdict(
+    return QuantityVerdict(
         quantity,
         table,
         explanation,
@@ -285,7 +285,9 @@ def _is_less(where: Posterior, explanation: Explanation, level: float, counts: f
     return float(stdtr(explanation.fit.freedom, -deviate)) <= level
 
 
-def _effect(where: Posterior, thing: Thing, explanation: Explanation, quantity: Quantity) -> Effect:
+def _effect(
+    where: Posterior, thing: Thing, explanation: Explanation, quantity: PairQuantity
+) -> Effect:
     tail = (1 - CONFIDENCE) / 2
     middle = where.quantile(0.5)
     freedom = explanation.fit.freedom

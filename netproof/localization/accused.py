@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netproof.errors import NetproofError
-from netproof.localization.observations import Pair, Quantity
+from netproof.localization.observations import Pair, PairQuantity
 from netproof.localization.pair_table import PairTable
 from netproof.localization.searching import Explanation, Kind, Thing
 
@@ -54,9 +54,9 @@ class AccusationSettings:
         if self.rounds < 2:
             raise NetproofError(f"rounds is {self.rounds}, and has to be at least 2")
 
-    def counts(self, quantity: Quantity) -> float:
+    def counts(self, quantity: PairQuantity) -> float:
         """The logarithm of what counts in a quantity."""
-        latency = quantity is Quantity.LATENCY
+        latency = quantity is PairQuantity.LATENCY
         return -math.log1p(-(self.slower_latency if latency else self.slower))
 
 
@@ -78,13 +78,13 @@ class Effect:
     ``rounds``: in how many it was seen.
     """
 
-    quantity: Quantity
+    quantity: PairQuantity
     ratio: float
     interval: tuple[float, float]
     rounds: int
 
     def __str__(self) -> str:
-        of = "time" if self.quantity is Quantity.LATENCY else self.quantity
+        of = "time" if self.quantity is PairQuantity.LATENCY else self.quantity
         shares = [f"{100 * share:.3g}" for share in (self.ratio, *self.interval)]
         return f"{shares[0]} % of the others' {of}, {shares[1]} to {shares[2]} %"
 
@@ -132,7 +132,7 @@ class Noise:
     ``disturbed``: share of measurements that are far from the others, or wider.
     """
 
-    quantity: Quantity
+    quantity: PairQuantity
     share: float | None
     nodes_share: float
     freedom: float
@@ -189,14 +189,14 @@ class Accused:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class QuantityVerdict:
     """What the rounds say in one quantity, nodes by number.
 
     ``cleared``: by node; ``estimates``: logarithms by which each node is slower, NaN where not
     known, with their ``errors``; ``explanation`` is None where there is no noise to go by.
     """
 
-    quantity: Quantity
+    quantity: PairQuantity
     table: PairTable
     explanation: Explanation | None
     accused: tuple[Accused, ...]
@@ -217,9 +217,11 @@ class Verdict:
         }
 
 
-def effect_of(quantity: Quantity, middle: float, low: float, high: float, rounds: int) -> Effect:
+def effect_of(
+    quantity: PairQuantity, middle: float, low: float, high: float, rounds: int
+) -> Effect:
     """The effect of a slowness in logarithms, with its interval, as rates or times have it."""
-    if quantity is Quantity.LATENCY:
+    if quantity is PairQuantity.LATENCY:
         return Effect(quantity, _exp(middle), (_exp(low), _exp(high)), rounds)
     return Effect(quantity, _exp(-middle), (_exp(-high), _exp(-low)), rounds)
 

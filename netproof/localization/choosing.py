@@ -11,7 +11,7 @@ import numpy as np
 
 from netproof.errors import NetproofError
 from netproof.localization.accused import DEFAULTS, AccusationSettings, Judgement, State
-from netproof.localization.observations import Pair, PairObservation, Quantity
+from netproof.localization.observations import Pair, PairObservation, PairQuantity
 from netproof.localization.rounds import (
     PairRound,
     alone_rounds,
@@ -225,7 +225,7 @@ def stream_rounds(
         accusation.nodes[0]
         for accusation in judgement.accusations[:MOST_CONFIRMED]
         if accusation.kind is Kind.NODE
-        and any(effect.quantity is Quantity.RATE for effect in accusation.effects)
+        and any(effect.quantity is PairQuantity.RATE for effect in accusation.effects)
     ]
     if not accused or len(good) < 2:
         return ()

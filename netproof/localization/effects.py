@@ -45,7 +45,7 @@ _FIRST_WIDE = 0.1
 
 
 @dataclass(frozen=True)
-class Shape:
+class NoiseShape:
     """Of the noise: the shares of it that are wider, and that lie anywhere."""
 
     wide: float
@@ -65,7 +65,7 @@ class Shape:
         # All of the disturbed may be slower ones.
         return core, wide, self.disturbed / np.maximum(FURTHEST, 2 * WIDER * scale)
 
-    def with_rows(self, standard: Floats, scale: Floats, rows: int) -> Shape:
+    def with_rows(self, standard: Floats, scale: Floats, rows: int) -> NoiseShape:
         """The shape where rows that were explained by an effect are noise too.
 
         ``standard``: their deviates; ``rows``: of which the shape was estimated. What is disturbed
@@ -74,9 +74,9 @@ class Shape:
         """
         wide, of = self.wide, rows + PRIOR_WEIGHT
         for _ in range(_SHAPE_STEPS):
-            core, wider, flat = Shape(wide, self.disturbed).parts(standard**2, scale)
+            core, wider, flat = NoiseShape(wide, self.disturbed).parts(standard**2, scale)
             wide = min(self.wide + float((wider / (core + wider + flat)).sum()) / of, 0.9)
-        return Shape(wide, max(self.disturbed, wide**2))
+        return NoiseShape(wide, max(self.disturbed, wide**2))
 
     def density(self, standard_squared: Floats, scale: Floats | float) -> Floats:
         """Of the noise at squared standard deviates, with these scales of its core."""
@@ -104,7 +104,7 @@ class Fit:
     weights: Floats
     scale: float
     freedom: float
-    shape: Shape
+    shape: NoiseShape
     log_likelihood: float
 
     @cached_property
@@ -191,7 +191,7 @@ def fit(
     else:
         scale = MAD_OF_NORMAL * float(np.median(np.abs(left))) * math.sqrt(total / least_freedom)
     scale = max(scale, resolution)
-    shape = Shape(_FIRST_WIDE, disturbed_share)
+    shape = NoiseShape(_FIRST_WIDE, disturbed_share)
     weights, there = np.ones(total), float(total)
     levels = np.zeros(table.rounds)
     density = np.zeros(total)
@@ -219,7 +219,7 @@ def fit(
         wider = float(in_wide.sum())
         there = float(in_core.sum()) + wider
         expected, of = disturbed_share * PRIOR_WEIGHT, total + PRIOR_WEIGHT
-        shape = Shape((wider + WIDER_OFTEN * expected) / of, (total - there + expected) / of)
+        shape = NoiseShape((wider + WIDER_OFTEN * expected) / of, (total - there + expected) / of)
         if settled:
             break
     freedom = there - table.rounds - count

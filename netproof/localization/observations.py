@@ -11,7 +11,7 @@ from netproof.errors import NetproofError
 Pair = tuple[str, str]
 
 
-class Quantity(StrEnum):
+class PairQuantity(StrEnum):
     """What a pair measures: the time of a small message in µs, the rate of a large one in MB/s.
 
     ``BOTH_WAYS``: the rate while both nodes send, which loads what pairs share as far as it can.
@@ -24,7 +24,7 @@ class Quantity(StrEnum):
     @property
     def of_nodes(self) -> bool:
         """Whether nodes are judged by it, and not only what several pairs share."""
-        return self is not Quantity.BOTH_WAYS
+        return self is not PairQuantity.BOTH_WAYS
 
 
 @dataclass(frozen=True)
@@ -59,9 +59,9 @@ class PairObservation:
             if value is not None and not 0 < value < math.inf:
                 raise NetproofError(f"{where}: {name} is {value}, and has to be above 0 and finite")
 
-    def slowness(self, quantity: Quantity) -> float | None:
+    def slowness(self, quantity: PairQuantity) -> float | None:
         """The logarithm of the time, or of one over the rate: larger is slower."""
-        if quantity is Quantity.LATENCY:
+        if quantity is PairQuantity.LATENCY:
             return None if self.time_us is None else math.log(self.time_us)
-        rate = self.rate_mb_s if quantity is Quantity.RATE else self.both_ways_mb_s
+        rate = self.rate_mb_s if quantity is PairQuantity.RATE else self.both_ways_mb_s
         return None if rate is None else -math.log(rate)

@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from netproof.localization.observations import Pair, PairObservation, Quantity
+from netproof.localization.observations import Pair, PairObservation, PairQuantity
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -68,7 +68,7 @@ class PairTable:
 
 
 def table_of(
-    observations: Sequence[PairObservation], nodes: Sequence[str], quantity: Quantity
+    observations: Sequence[PairObservation], nodes: Sequence[str], quantity: PairQuantity
 ) -> PairTable:
     """The measurements of a quantity that can be compared: not alone, not disturbed.
 

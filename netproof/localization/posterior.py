@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from netproof.localization.effects import FURTHEST, Shape
+from netproof.localization.effects import FURTHEST, NoiseShape
 from netproof.localization.pair_table import Floats
 
 
@@ -28,7 +28,7 @@ class Posterior:
         cls,
         contrasts: Floats,
         scales: Floats,
-        shape: Shape,
+        shape: NoiseShape,
         factors: Sequence[float] = (1.0,),
     ) -> list[Posterior]:
         """From an effect's contrasts, one of each round, with their scales times each factor."""
@@ -58,7 +58,7 @@ class Posterior:
         return float(np.interp(share, np.exp(self.logs).cumsum(), self.points))
 
 
-def tails(contrasts: Floats, scales: Floats, shape: Shape, bound: float) -> Floats:
+def tails(contrasts: Floats, scales: Floats, shape: NoiseShape, bound: float) -> Floats:
     """For each row of contrasts, the probability that its effect is at least a bound.
 
     As ``Posterior`` has it, of many at once; a contrast of infinite scale says nothing.

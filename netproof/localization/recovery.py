@@ -20,7 +20,7 @@ from netproof.localization.accused import (
     State,
     effect_of,
 )
-from netproof.localization.observations import Pair, PairObservation, Quantity
+from netproof.localization.observations import Pair, PairObservation, PairQuantity
 from netproof.measurement.interval import CONFIDENCE
 
 
@@ -80,7 +80,7 @@ def _judged(
     told: dict[Recovery, str] = {}
     for concurrent in about.effects:
         # A pair alone shares nothing, and one way at a time shows all that its links carry.
-        quantity = concurrent.quantity if concurrent.quantity.of_nodes else Quantity.RATE
+        quantity = concurrent.quantity if concurrent.quantity.of_nodes else PairQuantity.RATE
         values: dict[Pair, list[float]] = defaultdict(list)
         for one in seen:
             slowness = one.slowness(quantity)

@@ -259,11 +259,11 @@ def evenly(topology: Topology, nodes: Sequence[str], random: np.random.Generator
     fitting = {
         side: [leaf for leaf in several if len(leaf) >= each] for side, several in sides.items()
     }
-    beside = _most_even([len(several) for several in fitting.values() if several])
+    alongside = _most_even([len(several) for several in fitting.values() if several])
     taken: set[str] = set()
     for several in fitting.values():
-        if len(several) >= beside:
-            for place in random.permutation(len(several))[:beside]:
+        if len(several) >= alongside:
+            for place in random.permutation(len(several))[:alongside]:
                 leaf = several[place]
                 taken |= {leaf[node] for node in random.permutation(len(leaf))[:each]}
     return [node for node in nodes if node in taken]

@@ -358,7 +358,7 @@ def contrasts(now: Explanation, thing: Thing, *, beyond: bool = False) -> tuple[
         own, sums, rest = own[usable], sums[usable], rest[usable]
         found = effect - others[usable] / own + sums / own * (own + rest) / rest
         scales = fitted.scale * np.sqrt(1 / own + 1 / rest)
-    return found, scales * _beside_others(now, rows, place)
+    return found, scales * _alongside_others(now, rows, place)
 
 
 def contrasts_of_nodes(now: Explanation, numbers: Ints) -> tuple[Floats, Floats]:
@@ -385,7 +385,7 @@ def contrasts_of_nodes(now: Explanation, numbers: Ints) -> tuple[Floats, Floats]
     return found, scales
 
 
-def _beside_others(now: Explanation, rows: Ints, place: int | None) -> float:
+def _alongside_others(now: Explanation, rows: Ints, place: int | None) -> float:
     """By how much other effects, which are estimated from the same rows, widen an error."""
     fitted = now.fit
     if place is None:

@@ -18,7 +18,7 @@ from netproof.localization.accused import (
     State,
     effect_of,
 )
-from netproof.localization.observations import Quantity
+from netproof.localization.observations import PairQuantity
 from netproof.localization.searching import Kind
 from netproof.measurement.interval import CONFIDENCE
 
@@ -80,7 +80,7 @@ def slow_ways(
     found = []
     for accusation in judgement.accusations:
         ratio = next(
-            (one.ratio for one in accusation.effects if one.quantity is Quantity.RATE), None
+            (one.ratio for one in accusation.effects if one.quantity is PairQuantity.RATE), None
         )
         if accusation.kind is not Kind.NODE or ratio is None or not 0 < ratio < 1:
             continue
@@ -120,11 +120,11 @@ def _slow_way(
         loss = fmean(controls) - fmean(values)
         error = scale * math.sqrt(1 / len(values) + 1 / len(controls))
         half = error * float(stdtrit(freedom, (1 + CONFIDENCE) / 2))
-        effects[way] = effect_of(Quantity.RATE, loss, loss - half, loss + half, len(values))
+        effects[way] = effect_of(PairQuantity.RATE, loss, loss - half, loss + half, len(values))
         far = error * float(stdtrit(freedom, 1 - settings.missed))
         if loss - far > bar:
             slow.append(way)
-        elif loss + far >= bar or loss - far > settings.counts(Quantity.RATE):
+        elif loss + far >= bar or loss - far > settings.counts(PairQuantity.RATE):
             return []
     if len(slow) != 1:
         return []

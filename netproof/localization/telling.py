@@ -14,8 +14,8 @@ from netproof.localization.accused import (
     Effect,
     Judgement,
     NodeState,
+    QuantityVerdict,
     State,
-    Verdict,
     effect_of,
     named,
 )
@@ -25,7 +25,9 @@ from netproof.measurement.interval import CONFIDENCE
 
 
 def judgement_on(
-    nodes: Sequence[str], verdicts: Sequence[Verdict], observations: Sequence[PairObservation]
+    nodes: Sequence[str],
+    verdicts: Sequence[QuantityVerdict],
+    observations: Sequence[PairObservation],
 ) -> Judgement:
     """The judgement of a partition by the tables of its quantities, each with its verdict.
 
@@ -61,7 +63,9 @@ def judgement_on(
     )
 
 
-def _accusations(nodes: Sequence[str], verdicts: Sequence[Verdict]) -> tuple[Accusation, ...]:
+def _accusations(
+    nodes: Sequence[str], verdicts: Sequence[QuantityVerdict]
+) -> tuple[Accusation, ...]:
     """What is accused in any quantity, one for each thing."""
     by_thing: dict[tuple[Kind, str], _Accusing] = {}
     for verdict in verdicts:
@@ -114,7 +118,7 @@ def _merge(by_thing: dict[tuple[Kind, str], _Accusing]) -> None:
                 break
 
 
-def _grouped(verdict: Verdict) -> list[tuple[Thing, Effect, tuple[str, ...]]]:
+def _grouped(verdict: QuantityVerdict) -> list[tuple[Thing, Effect, tuple[str, ...]]]:
     """The accused, nodes that are fine among themselves as one group."""
     single = verdict.accused_nodes
     whole = [(item.thing, item.effect, item.alternatives) for item in verdict.accused]
@@ -140,7 +144,7 @@ def _grouped(verdict: Verdict) -> list[tuple[Thing, Effect, tuple[str, ...]]]:
 
 
 def _state(
-    number: int, name: str, verdicts: Sequence[Verdict], group: Accusation | None
+    number: int, name: str, verdicts: Sequence[QuantityVerdict], group: Accusation | None
 ) -> NodeState:
     effects = []
     states = []
@@ -159,14 +163,14 @@ def _state(
         state = State.UNDECIDED
     told = [reason for one, reason in zip(states, reasons, strict=True) if one is state]
     if not verdicts:
-        told = ["not measured beside another pair"]
+        told = ["not measured alongside another pair"]
     if group is not None:
         slow = (named(group.kind, group.name), *group.alternatives)
         told.append(f"{' or '.join(slow)} is slow")
     return NodeState(name, state, tuple(effects), "; ".join(dict.fromkeys(told)))
 
 
-def _known(verdict: Verdict, number: int) -> tuple[State, Effect | None, str]:
+def _known(verdict: QuantityVerdict, number: int) -> tuple[State, Effect | None, str]:
     """State, effect and reason of a node in one quantity."""
     quantity, explanation = verdict.quantity, verdict.explanation
     if explanation is None:
@@ -186,7 +190,7 @@ def _known(verdict: Verdict, number: int) -> tuple[State, Effect | None, str]:
     return State.UNDECIDED, effect, f"{quantity}: {effect}, not sure enough after {rounds} rounds"
 
 
-def _said(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
+def _said(verdicts: Sequence[QuantityVerdict]) -> tuple[str, ...]:
     said = []
     for verdict in verdicts:
         explanation = verdict.explanation

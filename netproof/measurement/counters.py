@@ -56,7 +56,7 @@ _ENDS = {f"counters/{name}": 2**bits - 1 for bits, names in _BITS.items() for na
 
 
 @dataclass(frozen=True)
-class Source:
+class CounterSource:
     """What one source of a node counted.
 
     ``kind``: one of those above; ``name``: of the interface, of the port as ``mlx5_0/1``, empty
@@ -76,7 +76,7 @@ class Source:
     interfaces: tuple[str, ...] = ()
 
     @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Source:
+    def from_json(cls, values: Mapping[str, Any]) -> CounterSource:
         """The source of plain values with its fields' names; TypeError where one is missing."""
         return cls(**{**values, "interfaces": tuple(values["interfaces"])})
 
@@ -90,25 +90,25 @@ class NodeCounters:
     """
 
     node: str
-    sources: tuple[Source, ...]
+    sources: tuple[CounterSource, ...]
     absent: Mapping[str, str]
     took_s: float
 
-    def source(self, kind: str, name: str = "") -> Source | None:
+    def source(self, kind: str, name: str = "") -> CounterSource | None:
         """One of its sources, None where it has none of that kind and name."""
         for one in self.sources:
             if (one.kind, one.name) == (kind, name):
                 return one
         return None
 
-    def of_kind(self, kind: str) -> tuple[Source, ...]:
+    def of_kind(self, kind: str) -> tuple[CounterSource, ...]:
         """Its sources of a kind."""
         return tuple(one for one in self.sources if one.kind == kind)
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> NodeCounters:
         """The node of plain values with its fields' names; TypeError where one is missing."""
-        return cls(**{**values, "sources": tuple(map(Source.from_json, values["sources"]))})
+        return cls(**{**values, "sources": tuple(map(CounterSource.from_json, values["sources"]))})
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class Counters:
         """What a node counted; None where it is no node of the launch."""
         return next((one for one in self.nodes if one.node == node), None)
 
-    def of_source(self, source: Source, counter: str) -> int | None:
+    def of_source(self, source: CounterSource, counter: str) -> int | None:
         """What was added to a counter: 0 where it was read and did not change, None not known."""
         if counter in source.counted:
             return source.counted[counter]
@@ -296,7 +296,7 @@ def _source(
     was: Mapping[str, str],
     now: Mapping[str, str],
     names: dict[tuple[str, ...], int],
-) -> Source:
+) -> CounterSource:
     counted: dict[str, int] = {}
     read: list[str] = []
     absent: dict[str, str] = {}
@@ -323,7 +323,7 @@ def _source(
                 counted[counter] = int(after) - int(before)
     layer, *interfaces = now.of if isinstance(now, _Reading) else ("",)
     place = names.setdefault(tuple(read), len(names))
-    return Source(kind, name, counted, place, absent, layer, tuple(interfaces))
+    return CounterSource(kind, name, counted, place, absent, layer, tuple(interfaces))
 
 
 def _is_count(word: str) -> bool:
@@ -381,7 +381,7 @@ def _carrier(
 
 
 class _Reading(dict[str, str]):
-    """Counters to the kernel's words; ``of``: layer and interfaces, as ``Source`` has them."""
+    """Counters to the kernel's words; ``of``: layer and interfaces of its ``CounterSource``."""
 
     of: tuple[str, ...] = ("",)
 

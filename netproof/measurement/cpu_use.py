@@ -242,7 +242,7 @@ def _unknown(node: str, ranks: int, sharing: int, reason: str) -> NodeCost:
 
 
 def cost_in_words(cost: NodeCost) -> str:
-    """What is known of a cost beside its CPU seconds and seconds, or why they are not known."""
+    """What is known of a cost apart from its CPU seconds and seconds, or why they are not known."""
     if cost.cpu_s is None:
         return f"starting and ending included: {cost.why('cpu_s')}"
     said = [f"without {cost.start_s:.3g} CPU s of starting and ending"]

@@ -12,11 +12,11 @@ from netproof.errors import NetproofError
 class Curve:
     """Times over message sizes.
 
-    ``sizes``: bytes of one message, strictly increasing, (0,) for Barrier; ``time_us``: one-way
-    or per-call time in µs, finite and not negative; ``bandwidth_mb_s``: MB/s (10⁶ bytes) at
-    each size or None where the benchmark defines none; ``time_min_us``, ``time_avg_us``: beside a
-    time that is the slowest rank's, the fastest rank's and the mean of all ranks, or None where
-    the benchmark prints neither. All of equal length, at least one.
+    ``sizes``: bytes of one message, strictly increasing, (0,) for Barrier; ``time_us``: one-way or
+    per-call time in µs, finite and not negative; ``bandwidth_mb_s``: MB/s (10⁶ bytes) at each size
+    or None where the benchmark defines none; ``time_min_us``, ``time_avg_us``: next to a time that
+    is the slowest rank's, the fastest rank's and the mean of all ranks, or None where the benchmark
+    prints neither. All of equal length, at least one.
 
     Raises NetproofError where these do not hold.
     """

@@ -56,7 +56,7 @@ def eager_limit(curve: Curve, settings: LandmarkSettings = SETTINGS) -> EagerLim
     return found
 
 
-def eager_limit_beside(
+def eager_limit_alongside(
     curve: Curve, other: Curve, settings: LandmarkSettings = SETTINGS
 ) -> EagerLimit | None:
     """Where messages of ``curve`` begin to ask first, next to a curve with another limit, or None.

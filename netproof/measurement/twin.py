@@ -26,7 +26,7 @@ VARIABLES = {
 }
 """And the performance variables: each the case's landmark over the twin's, launch by launch."""
 
-WITHOUT = "no healthy twin of the link was measured beside it"
+WITHOUT = "no healthy twin of the link was measured alongside it"
 
 SIZES_OVER = 2
 """Rates are compared from the largest size over this on: constant costs are small there."""
@@ -38,7 +38,7 @@ A machine on which a healthy link carries less has no room in which a slow one w
 """
 
 
-def alike(beside: Curve, curve: Curve, messages: float = 1.0) -> Curve:
+def alike(alongside: Curve, curve: Curve, messages: float = 1.0) -> Curve:
     """What was measured over the twin, at the sizes of a launch and with its count of bandwidth.
 
     ``messages``: how many cross the link each way, one after the other, in the launch's time of a
@@ -46,12 +46,14 @@ def alike(beside: Curve, curve: Curve, messages: float = 1.0) -> Curve:
     no bandwidth, the twin has its own; where no size is common to both, all of the twin's stay.
     """
     if curve.sizes == (0,):
-        return Curve((0,), beside.time_us[:1])
-    times = {size: messages * time for size, time in zip(beside.sizes, beside.time_us, strict=True)}
+        return Curve((0,), alongside.time_us[:1])
+    times = {
+        size: messages * time for size, time in zip(alongside.sizes, alongside.time_us, strict=True)
+    }
     common = tuple(size for size in curve.sizes if size in times)
     if not common:
-        return beside
-    rates = dict(zip(beside.sizes, beside.bandwidth_mb_s or (), strict=False))
+        return alongside
+    rates = dict(zip(alongside.sizes, alongside.bandwidth_mb_s or (), strict=False))
     if curve.bandwidth_mb_s is not None:
         # By bytes over time one message counts once: both ways, or several at a time, count more.
         rows = zip(curve.sizes, curve.time_us, curve.bandwidth_mb_s, strict=True)
@@ -91,13 +93,17 @@ def compared(launches: Sequence[tuple[Curve, Curve | None]]) -> Compared | None:
     not. None unless every launch has a twin with bandwidths at sizes of the launch.
     """
     shares, rates = [], []
-    for curve, beside in launches:
-        if beside is None or beside.bandwidth_mb_s is None or not min(beside.time_us, default=0):
+    for curve, alongside in launches:
+        if (
+            alongside is None
+            or alongside.bandwidth_mb_s is None
+            or not min(alongside.time_us, default=0)
+        ):
             return None
         times = dict(zip(curve.sizes, curve.time_us, strict=True))
-        if any(not times.get(size) for size in beside.sizes):
+        if any(not times.get(size) for size in alongside.sizes):
             return None
-        largest = top(beside)
+        largest = top(alongside)
         shares.append(median(time / times[size] for size, time, _ in largest))
         rates.append(median(rate for _, _, rate in largest))
     if not shares:

@@ -67,14 +67,14 @@ def summary(compared: Comparison) -> str:
     mean = compared.mean()
     over = "" if mean is None else f"; {mean:.3g} times as fast by the geometric mean"
     missing = len(compared.uncompared)
-    beside = f"; {missing} more are not in both" if missing else ""
+    others = f"; {missing} more are not in both" if missing else ""
     where = "".join(
         f". {name}: in most cases {', '.join(map(_span, mostly))}"
         for name, mostly in ((one.label, compared.mostly(one.name)) for one in registry.BENCHMARKS)
         if mostly
     )
     return (
-        f"{second} against {first}, {len(compared.cases)} cases: {', '.join(counts)}{over}{beside}"
+        f"{second} against {first}, {len(compared.cases)} cases: {', '.join(counts)}{over}{others}"
         f"{where}{_latencies(compared)}"
     )
 

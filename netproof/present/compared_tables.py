@@ -20,7 +20,7 @@ STYLES = {Outcome.FASTER: "green", Outcome.SLOWER: "red"}
 
 _LEAST_LINE, _LONGEST_LINE = 8, 40
 _DRAWN_RATIOS = (2.0, 10.0)
-"""The scale of drawn ratios ends between these: noise stays flat, and the rest beside outliers."""
+"""The scale of drawn ratios ends between these: noise stays flat, and the rest next to outliers."""
 
 
 def print_comparison(compared: Comparison, out: Console) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
-from netproof.diagnosis.diagnosis import Culprit, Diagnosis, Outcome
+from netproof.diagnosis.diagnosis import Culprit, Diagnosis, DiagnosisOutcome
 from netproof.diagnosis.evidence import Evidence, Sure
 from netproof.localization.accused import Effect
 from netproof.present.documents import FORMAT
@@ -24,7 +24,11 @@ WIDTH = 100
 """Columns of a line, at most."""
 
 _LABEL = 12
-_STYLES = {Outcome.NOTHING: "green", Outcome.FOUND: "bold red", Outcome.UNKNOWN: "bold yellow"}
+_STYLES = {
+    DiagnosisOutcome.NOTHING: "green",
+    DiagnosisOutcome.FOUND: "bold red",
+    DiagnosisOutcome.UNKNOWN: "bold yellow",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,9 +78,9 @@ def headline(diagnosis: Diagnosis) -> str:
 
 
 def _word(diagnosis: Diagnosis) -> str:
-    if diagnosis.outcome is Outcome.NOTHING:
+    if diagnosis.outcome is DiagnosisOutcome.NOTHING:
         return "nothing wrong was found"
-    if diagnosis.outcome is Outcome.UNKNOWN:
+    if diagnosis.outcome is DiagnosisOutcome.UNKNOWN:
         return "it cannot be told whether anything is wrong"
     return f"something is wrong at {counted(len(diagnosis.culprits), 'place')}"
 
@@ -88,7 +92,7 @@ def _lines(diagnosis: Diagnosis, detail: _Detail) -> Iterator[tuple[str, str]]:
         if number <= detail.whole:
             for label, sentence in rows(culprit, detail.evidence):
                 yield from _wrapped(f"  {label}", sentence, detail.lines)
-    if diagnosis.outcome is Outcome.UNKNOWN and diagnosis.to_tell:
+    if diagnosis.outcome is DiagnosisOutcome.UNKNOWN and diagnosis.to_tell:
         yield from _wrapped("do", "; ".join(diagnosis.to_tell), detail.lines)
     for label, sentences in (
         ("ruled out", diagnosis.ruled_out),

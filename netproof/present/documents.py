@@ -170,7 +170,7 @@ def of_verdict(
         "absences": [dataclasses.asdict(absence) for absence in verdict.absences],
         "cases": [_case(one) for one in verdict.cases],
         "crossovers": [_crossover(one) for one in crossovers(verdict)],
-        "beside": None if verdict.beside is None else _beside(verdict.beside),
+        "alongside": None if verdict.alongside is None else _alongside(verdict.alongside),
     }
 
 
@@ -259,10 +259,10 @@ def _crossover(crossover: Crossover) -> dict[str, Any]:
     }
 
 
-def _beside(beside: Alongside) -> dict[str, Any]:
+def _alongside(alongside: Alongside) -> dict[str, Any]:
     return {
-        "store": str(beside.store),
-        "max_age_days": beside.max_age_days,
+        "store": str(alongside.store),
+        "max_age_days": alongside.max_age_days,
         "sessions": [
             {
                 "partition": one.cases[0].case.partition,
@@ -281,9 +281,9 @@ def _beside(beside: Alongside) -> dict[str, Any]:
                     for case in one.cases
                 ],
             }
-            for one in beside.together()
+            for one in alongside.together()
         ],
-        "not_found": [of_case(case) for case in beside.not_found],
+        "not_found": [of_case(case) for case in alongside.not_found],
     }
 
 

@@ -88,7 +88,7 @@ def _event(verdict: HistoryVerdict, event: Event) -> dict[str, Any]:
         "sentence": event.sentence(),
         "changes": [_shift(verdict, shift) for shift in event.shifts],
         "culprits": _culprits(event.culprits),
-        "beside": [_culprits(culprits) for culprits in event.beside],
+        "alongside": [_culprits(culprits) for culprits in event.alongside],
     }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from netproof.congestion.causes import Cause, CauseKind, LoadFindings
+from netproof.congestion.causes import CauseKind, LoadCause, LoadFindings
 from netproof.congestion.factors import Factor, Impact, Impacts, Statistic
 from netproof.congestion.gpcnet import GpcnetFactor
 from netproof.congestion.loaded import Loaded
@@ -34,21 +34,21 @@ def factor_in_words(factor: Factor | GpcnetFactor) -> str:
 
 
 def time_in_words(factor: Factor) -> str:
-    """Alone and beside: ``14.1 ms → 61.9 ms``."""
+    """Alone and alongside: ``14.1 ms → 61.9 ms``."""
     if factor.alone_us is None or factor.beside_us is None:
         return "-"
     return f"{with_time_unit(factor.alone_us)} → {with_time_unit(factor.beside_us)}"
 
 
 def waited_in_words(impact: Impact) -> str:
-    """How much of the time something waited for a CPU on the victim's nodes, alone and beside."""
+    """What share of time something waited for a CPU on the victim's nodes, alone and alongside."""
     if impact.waited is None:
         return "not known"
-    alone, beside = impact.waited
-    return f"{100 * alone:.0f} → {100 * beside:.0f} %"
+    alone, alongside = impact.waited
+    return f"{100 * alone:.0f} → {100 * alongside:.0f} %"
 
 
-def cause_in_words(cause: Cause) -> str:
+def cause_in_words(cause: LoadCause) -> str:
     """What explains the figures, where, and how that shows, as a sentence without its end."""
     where, times = " or ".join(cause.nodes), f"{cause.value:.3g} times as long"
     share = f"{100 * cause.value:.2g} % of the segments"
@@ -143,7 +143,7 @@ def rows(found: Impacts) -> list[tuple[str, ...]]:
 
 
 def print_load(loaded: Loaded, told: LoadFindings, out: Console) -> None:
-    """The conclusion, and a line for each victim beside each aggressor."""
+    """The conclusion, and a line for each victim alongside each aggressor."""
     say(out, f"{loaded.system}:{loaded.partition} {loaded.environment} under load", "bold")
     warns = told.undecided() or told.causes
     colour = "red" if told.beyond() else "yellow" if warns else ""

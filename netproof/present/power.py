@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 
 from netproof.present.tables import TableColumn, benchmark_name, print_table, say
-from netproof.verdict.power import CasePower, Change, Smallest
+from netproof.verdict.power import CasePower, Degradation, Smallest
 
 NOTHING_FAILS = "nothing fails"
 
@@ -21,9 +21,9 @@ def said(one: Smallest | None) -> str:
     if factor is None:
         return NOTHING_FAILS
     about = "" if one.sure is not None else "about "
-    if one.change is Change.BANDWIDTH:
+    if one.change is Degradation.BANDWIDTH:
         return f"{about}{1 - 1 / factor:.0%} less"
-    if one.change is Change.LATENCY:
+    if one.change is Degradation.LATENCY:
         return f"{about}{factor - 1:.0%} more" if factor < 2 else f"{about}{factor:.3g} times"
     return f"{about}{factor:.3g} times at {one.size} bytes"
 
@@ -42,7 +42,7 @@ def print_power(powers: Sequence[CasePower], out: Console) -> None:
         TableColumn("ranks", [str(one.case.ranks) for one in passed]),
         TableColumn("launches", [str(one.launches) for one in passed]),
     ]
-    for change in Change:
+    for change in Degradation:
         found = [several.get(change) for several in by_change]
         columns.append(TableColumn(str(change), list(map(said, found))))
         by = ["-" if one is None or not one.by else one.by for one in found]

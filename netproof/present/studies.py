@@ -1,4 +1,4 @@
-"""Earlier studies as tables for the terminal, and a session beside them."""
+"""Earlier studies as tables for the terminal, and a session alongside them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from netproof.measurement.units import line_rate_share, mb_s, mbit_s
 from netproof.present import tables
 from netproof.session.session import Session
 from netproof.studies.literature import DIRECTORY, load, names
-from netproof.studies.session_figures import ABSENT, SessionBesideStudy, named
-from netproof.studies.study import RATE_KIB, RELATIONS, Adapters, Run, Study
+from netproof.studies.session_figures import ABSENT, SessionAlongsideStudy, named
+from netproof.studies.study import RATE_KIB, RELATIONS, Adapters, Study, StudyRun
 
 TABLES_WIDTH = 132
 """Columns that the widest table takes; on a narrower terminal lines wrap, and no number is cut."""
@@ -29,27 +29,27 @@ def show(
 ) -> None:
     """Print one study's tables, or all, with losses and shares of the line rate computed.
 
-    ``stored``: a session whose landmarks stand beside them. Raises NetproofError as ``load``
+    ``stored``: a session whose landmarks stand alongside them. Raises NetproofError as ``load``
     does, and for a session without a case.
     """
-    beside = SessionBesideStudy(stored) if stored else None
+    alongside = SessionAlongsideStudy(stored) if stored else None
     for name in [study] if study else names(directory):
-        _print(load(name, directory), console, beside)
+        _print(load(name, directory), console, alongside)
 
 
-def _print(study: Study, console: Console, beside: SessionBesideStudy | None) -> None:
+def _print(study: Study, console: Console, alongside: SessionAlongsideStudy | None) -> None:
     console.print(Text(f"{study.name}: {study.title}", "bold"))
     console.print(Text(study.source))
     for table in study_tables(study):
         console.print(table)
     for note in study_notes(study):
         console.print(Text(note))
-    if beside:
+    if alongside:
         console.print()
-        tables.say(console, f"alongside it, {beside.path}", "bold")
-        for table in tables_beside(study, beside):
+        tables.say(console, f"alongside it, {alongside.path}", "bold")
+        for table in tables_alongside(study, alongside):
             console.print(table)
-        for reason in beside.reasons():
+        for reason in alongside.reasons():
             tables.say(console, f"{ABSENT}: {reason}")
     console.print()
 
@@ -76,17 +76,17 @@ def study_notes(study: Study) -> list[str]:
     return [f"Mbps is {low} or {high} bit/s there: shares are given for both.", *study.notes]
 
 
-def tables_beside(study: Study, beside: SessionBesideStudy) -> list[Table]:
+def tables_alongside(study: Study, alongside: SessionAlongsideStudy) -> list[Table]:
     """A session's landmarks in the columns of a study."""
     found = []
     if study.peaks:
-        found.append(_peaks_beside(beside))
+        found.append(_peaks_alongside(alongside))
     if study.adapters:
-        found.append(_hardware_beside(beside))
-        partitions = dict.fromkeys(partition for partition, _ in beside.configurations)
-        found += [_adapters_beside(beside, partition) for partition in partitions]
+        found.append(_hardware_alongside(alongside))
+        partitions = dict.fromkeys(partition for partition, _ in alongside.configurations)
+        found += [_adapters_alongside(alongside, partition) for partition in partitions]
     elif study.figures:
-        found.append(_figures_beside(study, beside))
+        found.append(_figures_alongside(study, alongside))
     return found
 
 
@@ -136,14 +136,14 @@ def _peaks_table(study: Study) -> Table:
     return table
 
 
-def _peaks_beside(beside: SessionBesideStudy) -> Table:
+def _peaks_alongside(alongside: SessionAlongsideStudy) -> Table:
     """Each configuration as the e325 table has its networks: NetPIPE, one way."""
     table = _peaks_columns()
     for path, where in (("between", "between nodes"), ("inside", "in a node")):
-        for one in beside.configurations:
+        for one in alongside.configurations:
             mpi, tcp = (
                 {
-                    name: beside.landmark(name, one, "netpipe", protocol, path, "oneway")
+                    name: alongside.landmark(name, one, "netpipe", protocol, path, "oneway")
                     for name in ("peak_mb_s", "peak_size", "latency_us")
                 }
                 for protocol in ("mpi", "tcp")
@@ -154,7 +154,7 @@ def _peaks_beside(beside: SessionBesideStudy) -> Table:
             shares = ("-", "-")
             if path == "between":
                 mpi_share, tcp_share = (
-                    beside.peak_share(one, "netpipe", protocol, path, "oneway")
+                    alongside.peak_share(one, "netpipe", protocol, path, "oneway")
                     for protocol in ("mpi", "tcp")
                 )
                 shares = (_cell(mpi_share, ".1%"), _cell(tcp_share, ".1%"))
@@ -170,27 +170,27 @@ def _peaks_beside(beside: SessionBesideStudy) -> Table:
                 _cell(mpi["latency_us"], ".2f"),
                 _cell(tcp["latency_us"], ".2f"),
             )
-    table.caption = f"NetPIPE, one way; Mbps of 10⁶ bit/s{beside.least_peak()}"
+    table.caption = f"NetPIPE, one way; Mbps of 10⁶ bit/s{alongside.least_peak()}"
     return table
 
 
-def _hardware_beside(beside: SessionBesideStudy) -> Table:
+def _hardware_alongside(alongside: SessionAlongsideStudy) -> Table:
     table = _hardware_columns()
-    for one in beside.configurations:
-        extras = beside.extras(one)
+    for one in alongside.configurations:
+        extras = alongside.extras(one)
         cells = (extras.get(key, ABSENT) for key in ("nic", "driver", "mtu", "mpi", "switch"))
         table.add_row(" ".join(one), *(tables.visible(str(cell)) for cell in cells))
     return table
 
 
-def _adapters_beside(beside: SessionBesideStudy, partition: str) -> Table:
+def _adapters_alongside(alongside: SessionAlongsideStudy, partition: str) -> Table:
     """A partition's environments as the adapter page has its cards: NetPIPE over MPI, both ways."""
-    several = [one for one in beside.configurations if one[0] == partition]
+    several = [one for one in alongside.configurations if one[0] == partition]
     table = _table(f"{partition}, each way, MB/s", *(environment for _, environment in several))
 
     def values(name: str) -> list[float | None]:
         what = ("netpipe", "mpi", "between", "bidirectional")
-        return [beside.landmark(name, one, *what) for one in several]
+        return [alongside.landmark(name, one, *what) for one in several]
 
     table.add_row("latency µs", *(_cell(value, ".1f") for value in values("latency_us")))
     peaks = values("peak_mb_s")
@@ -199,7 +199,7 @@ def _adapters_beside(beside: SessionBesideStudy, partition: str) -> Table:
     for kib in RATE_KIB:
         rates = values(f"rate_{kib}_kib_mb_s")
         table.add_row(f"at {kib} KB", *(_cell(value, ".1f") for value in rates))
-    links = [beside.extras(one).get("link_mbit_s") for one in several]
+    links = [alongside.extras(one).get("link_mbit_s") for one in several]
     table.add_row(
         "peak of link",
         *(
@@ -208,14 +208,16 @@ def _adapters_beside(beside: SessionBesideStudy, partition: str) -> Table:
         ),
     )
     shares = [
-        beside.peak_share(one, "netpipe", "mpi", "between", "bidirectional") for one in several
+        alongside.peak_share(one, "netpipe", "mpi", "between", "bidirectional") for one in several
     ]
     table.add_row("peak of line rate", *(_cell(share, ".1%") for share in shares))
-    table.caption = f"NetPIPE MPI, bidirectional; 1 KB = 1024 bytes{beside.least_peak(partition)}"
+    table.caption = (
+        f"NetPIPE MPI, bidirectional; 1 KB = 1024 bytes{alongside.least_peak(partition)}"
+    )
     return table
 
 
-def _figures_beside(study: Study, beside: SessionBesideStudy) -> Table:
+def _figures_alongside(study: Study, alongside: SessionAlongsideStudy) -> Table:
     """Latency and largest bandwidth of each configuration, in the study's units.
 
     A study that prints NetPIPE's own Mbps measured TCP, one in MB/s measured MPI.
@@ -229,14 +231,14 @@ def _figures_beside(study: Study, beside: SessionBesideStudy) -> Table:
             ("netpipe", "mpi", "between", "oneway"),
         ]
     )
-    for one in beside.configurations:
+    for one in alongside.configurations:
         for what in subjects:
             subject = f"{' '.join(one)}, {named(*what)}"
-            latency = _cell(beside.landmark("latency_us", one, *what), ".2f", " µs")
+            latency = _cell(alongside.landmark("latency_us", one, *what), ".2f", " µs")
             table.add_row(f"{subject}: latency", latency, "-", "-")
-            peak = beside.landmark("peak_mb_s", one, *what)
-            share = beside.peak_share(one, *what)
-            link = beside.extras(one).get("link_mbit_s")
+            peak = alongside.landmark("peak_mb_s", one, *what)
+            share = alongside.peak_share(one, *what)
+            link = alongside.extras(one).get("link_mbit_s")
             of_link = None if peak is None else line_rate_share(peak, mb_s(link))
             table.add_row(
                 f"{subject}: largest bandwidth",
@@ -247,7 +249,7 @@ def _figures_beside(study: Study, beside: SessionBesideStudy) -> Table:
                 _cell(share, ".1%"),
             )
     unit = f"Mbps of {study.mbps[0]} bit/s" if study.run else "MB/s of 10⁶ bytes"
-    table.caption = f"{unit}{beside.least_peak()}"
+    table.caption = f"{unit}{alongside.least_peak()}"
     return table
 
 
@@ -286,7 +288,7 @@ def _adapters_table(adapters: Adapters) -> Table:
     return table
 
 
-def _run_table(run: Run, mbps_bits: int) -> Table:
+def _run_table(run: StudyRun, mbps_bits: int) -> Table:
     table = _table("bytes", "repetitions", "Mbps printed", "seconds", "MB/s", "Mbit/s", left=0)
     curve = run.curve()
     for row, rate in zip(run.rows, curve.bandwidth_mb_s or (), strict=True):

@@ -90,7 +90,7 @@ def width_of(columns: Sequence[TableColumn]) -> int:
 
 
 def fitting(columns: Sequence[TableColumn], width: int) -> list[TableColumn]:
-    """Those columns that fit beside each other into ``width``, but all that have to stay."""
+    """Those columns that fit next to each other into ``width``, but all that have to stay."""
     kept = list(columns)
     while width_of(kept) > width and any(column.rank for column in kept):
         kept.remove(max(reversed(kept), key=lambda column: column.rank))
@@ -119,17 +119,20 @@ def print_table(columns: Sequence[TableColumn], out: Console, rows: range | None
 
 
 def print_parts(
-    beside: Sequence[TableColumn], columns: Sequence[TableColumn], title: str | None, out: Console
+    alongside: Sequence[TableColumn],
+    columns: Sequence[TableColumn],
+    title: str | None,
+    out: Console,
 ) -> None:
-    """The columns in as many tables as it takes, those of ``beside`` in each."""
-    left = out.width - width_of(beside)
+    """The columns in as many tables as it takes, those of ``alongside`` in each."""
+    left = out.width - width_of(alongside)
     while columns:
         taken = 1
         while taken < len(columns) and width_of(columns[: taken + 1]) <= left:
             taken += 1
         if title:
             say(out, title, "bold")
-        print_table([*beside, *columns[:taken]], out)
+        print_table([*alongside, *columns[:taken]], out)
         out.print()
         columns = columns[taken:]
 
@@ -153,15 +156,17 @@ def print_absences(verdict: Verdict, out: Console) -> None:
         say(out, f"note: {note}")
 
 
-def print_beside(verdict: Verdict, out: Console) -> None:
-    """What of a store stands beside the session: configurations, sessions, dates, marks."""
-    if verdict.beside is None:
+def print_alongside(verdict: Verdict, out: Console) -> None:
+    """What of a store stands alongside the session: configurations, sessions, dates, marks."""
+    if verdict.alongside is None:
         return
-    for together in verdict.beside.together():
+    for together in verdict.alongside.together():
         word = "left out" if together.left_out else "compared with"
         say(out, f"{word}: {together}", "yellow" if together.cases[0].marks else "")
-    if not verdict.beside.cases:
-        say(out, f"compared with nothing: {verdict.beside.store} has nothing that fits", "yellow")
+    if not verdict.alongside.cases:
+        say(
+            out, f"compared with nothing: {verdict.alongside.store} has nothing that fits", "yellow"
+        )
 
 
 def print_differences(differences: Sequence[str], out: Console) -> None:
@@ -205,7 +210,7 @@ def print_verdict(
     looked into.
     """
     _print_cases(verdict, out)
-    print_beside(verdict, out)
+    print_alongside(verdict, out)
     print_absences(verdict, out)
     print_differences(differences, out)
     print_unread(unread, out)
@@ -241,12 +246,12 @@ def print_failures(several: Sequence[Failure], out: Console) -> None:
 
 
 def _print_cases(verdict: Verdict, out: Console) -> None:
-    """A line for each case; on a narrow terminal, with what fits beside the verdict.
+    """A line for each case; on a narrow terminal, with what fits next to the verdict.
 
     What was taken from a store follows, greyed, with its day for a verdict.
     """
     cases: list[Judged | Borrowed] = list(verdict.cases)
-    cases += [] if verdict.beside is None else verdict.beside.cases
+    cases += [] if verdict.alongside is None else verdict.alongside.cases
     figures = list(zip(*map(_figures, cases), strict=True))
     scores = [one.score() for one in cases]
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from netproof.measurement.eager_limit import EagerLimit
 from netproof.present.tables import TableColumn, benchmark_name, print_table, say
 from netproof.present.wording import counted
-from netproof.tuning.gains import LONG_SHARE, SHORT_UP_TO, Gain, Range, Tuned
+from netproof.tuning.gains import LONG_SHARE, SHORT_UP_TO, Gain, MessageRange, Tuned
 from netproof.tuning.parameters import BY_NAME, are_sizes
 from netproof.tuning.sweep import Sweep
 
@@ -87,17 +87,17 @@ def setting(sweep: Sweep, value: str) -> str:
     return " ".join([*named, *arguments, *by_hook])
 
 
-def ranges_of(tuned: Tuned) -> list[Range]:
+def ranges_of(tuned: Tuned) -> list[MessageRange]:
     """The ranges of messages that were measured."""
-    return [kind for kind in Range if any(kind in one.ranges for one in tuned.gains)]
+    return [kind for kind in MessageRange if any(kind in one.ranges for one in tuned.gains)]
 
 
-def heading(kind: Range) -> str:
+def heading(kind: MessageRange) -> str:
     """A range with which messages are of it."""
     those = {
-        Range.SHORT: f"up to {SHORT_UP_TO} B",
-        Range.MEDIUM: "between",
-        Range.LONG: f"from 1/{LONG_SHARE} of the largest",
+        MessageRange.SHORT: f"up to {SHORT_UP_TO} B",
+        MessageRange.MEDIUM: "between",
+        MessageRange.LONG: f"from 1/{LONG_SHARE} of the largest",
     }
     return f"{kind} ({those[kind]})"
 

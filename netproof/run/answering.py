@@ -1,4 +1,4 @@
-"""A process beside a job's script that decides for it, since starting Python takes half a second.
+"""A process next to a job's script that decides for it, since starting Python takes half a second.
 
 The script writes a line for each question, and reads one when what was decided is in the job's
 folder: ``decide`` in ``shell/steps.sh``.

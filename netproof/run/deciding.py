@@ -36,7 +36,7 @@ def undecided(several: Sequence[Done]) -> Undecided:
     A quantity is decided when its interval lies within its bounds, or wholly beyond them, on
     launches that nothing disturbed; of a case that is launched on, after at least as many further
     launches as confirming takes. It is decided as well, and stays inconclusive, when by then
-    something else ran beside every launch, or a healthy twin was too slow to tell anything by. A
+    something else ran alongside every launch, or a healthy twin was too slow to tell anything by. A
     case that has failed by one quantity is decided as a whole. One that fails by what its nodes
     counted is too, and only its flagged sizes are measured again. What rests on such a case asks
     for nothing. Once a case of the job has failed, the others are launched on no more often than
@@ -46,7 +46,7 @@ def undecided(several: Sequence[Done]) -> Undecided:
     is launched on with them.
 
     Where configurations of a partition are compared, launches of both are made next to each other,
-    until their ratio is decided, or something else ran beside most of them. Where something is
+    until their ratio is decided, or something else ran alongside most of them. Where something is
     compared with another partition, or by its score, every round is made: the other side's launches
     are made by another job.
     """
@@ -110,7 +110,7 @@ def undecided(several: Sequence[Done]) -> Undecided:
 
 
 def _seldom_calm(done: Done) -> bool:
-    """Whether something else ran beside most of as many launches as a case alone may have.
+    """Whether something else ran alongside most of as many launches as a case alone may have.
 
     There are more of launches next to others since a hypervisor moves CPUs, not since a machine has
     other work.

@@ -121,12 +121,14 @@ def _with_peers(
         case = dataclasses.replace(asked.case, environment=name)
         step = f"{asked.step}{plan.peer_suffix(places.index(name))}.{launch.number}"
         sizes, reader = launch.curve.sizes, _reader(folder, case)
-        beside = job_files.read_launch(folder, step, launch.number, recorded, case, sizes, reader)
-        job_files.insist_on_pace(beside, folder, step, case, partition)
+        alongside = job_files.read_launch(
+            folder, step, launch.number, recorded, case, sizes, reader
+        )
+        job_files.insist_on_pace(alongside, folder, step, case, partition)
         crashed = job_files.crashes(folder, step, launch.number, recorded)
-        peers.append(Peer(name, beside.curve, crashed, beside.counters))
-        loads.append(beside.loads)
-        paces += beside.paces
+        peers.append(Peer(name, alongside.curve, crashed, alongside.counters))
+        loads.append(alongside.loads)
+        paces += alongside.paces
     noisiest = max(loads, key=others_share)
     return dataclasses.replace(launch, peers=tuple(peers), loads=noisiest, paces=tuple(paces))
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from netproof.benchmarks import registry
-from netproof.criteria import Finding, Place
+from netproof.criteria import Bend, Finding
 from netproof.measurement.case import Case
 from netproof.session import again, measured, plan
 from netproof.session.again import MeasuredAgain
@@ -62,11 +62,11 @@ class FurtherCase:
         """What is to be measured again around its size."""
         return judgement.flagged(judgement.smoothness(self.subject))
 
-    def places(self) -> tuple[Place, ...]:
+    def places(self) -> tuple[Bend, ...]:
         """What is to be measured at closer sizes, though nothing is flagged there."""
         return refining.places(self.subject)
 
-    def sweeps(self) -> tuple[plan.Sweep, ...]:
+    def sweeps(self) -> tuple[plan.SizeSweep, ...]:
         """The calls of NetPIPE that make one launch around the flagged sizes, and between sizes."""
         closer = refining.closer_sizes(self.subject)
         return again.netpipe_sweeps(self.flags(), self.subject.confirm_settings(), closer)

@@ -40,8 +40,8 @@ def netpipe_rounds(
     rounds: list[list[tuple[str, Step]]] = []
     order = 0
     for number in range(1, max(one.rounds() for one in asked) + 1):
-        units: dict[tuple, list[tuple[str, str, tuple, plan.Sweep]]] = {}
-        beside: dict[str, list[PeerEnvironment]] = {}
+        units: dict[tuple, list[tuple[str, str, tuple, plan.SizeSweep]]] = {}
+        alongside: dict[str, list[PeerEnvironment]] = {}
         for one in asked:
             case, key = one.case, one.case.key()
             variant = (case.function, case.path, case.direction)
@@ -50,7 +50,7 @@ def netpipe_rounds(
             if key in whole:
                 sweep = plan.whole_sweep(partition)
                 units.setdefault(variant[1:], []).append((one.step, one.step, variant, sweep))
-                beside[one.step] = [peer for peer in peers if peer.name in one.paired]
+                alongside[one.step] = [peer for peer in peers if peer.name in one.paired]
             if key in around:
                 units[(key,)] = [
                     (f"{one.step}{DENSE}", plan.sweep_subject(one.step, sweep), variant, sweep)
@@ -67,7 +67,7 @@ def netpipe_rounds(
             if not label.endswith(DENSE) and plan.has_twin(partition, ranks_per_node):
                 own.append((label, plan.twin_step(step, variant[2], partition)))
             others = []
-            for peer in beside.get(subject, ()):
+            for peer in alongside.get(subject, ()):
                 place = (subject + peer.suffix, number, variant, sweep, order, partition)
                 others.append((label, peer.step(plan.netpipe_step(*place, peer.srun))))
                 order += 1
@@ -103,8 +103,8 @@ def imb_rounds(
                 steps = plan.function_steps(*place, srun, seed, suffix=behind, sizes=sizes)
                 for step in steps:
                     # Before it, since behind it stands what it is compared with.
-                    beside = () if suffix else plan.twin_of(step, function, ranks, partition)
-                    together[step.launch] += [(label, one) for one in (*beside, step)]
+                    alongside = () if suffix else plan.twin_of(step, function, ranks, partition)
+                    together[step.launch] += [(label, one) for one in (*alongside, step)]
             for peer in peers if not suffix else ():
                 if peer.name not in one.paired:
                     continue
@@ -142,7 +142,7 @@ def decisions(asked: Sequence[FurtherCase], rounds: int, folder: Path) -> dict[i
     """Shell text that closes what is decided, by the round after which there is something to say.
 
     Fewer rounds than confirming takes close nothing; and where all are compared with what other
-    jobs launch on, all rounds are made, unless by then something else ran beside every launch.
+    jobs launch on, all rounds are made, unless by then something else ran alongside every launch.
     The text does nothing where the node has no netproof.
     """
     start = plan.decider("netproof.run.further", folder)

@@ -33,7 +33,7 @@ from netproof.site.keys import PARTITION_KEYS
 from netproof.site.partition import Partition, pair_environments, ranks_feature
 
 PLAN_FILE = "plan.json"
-"""What a job was to run, in which order, beside its output."""
+"""What a job was to run, in which order, next to its output."""
 
 
 NETPIPE_VARIANTS = tuple(itertools.product(netpipe.PROTOCOLS, netpipe.PATHS, netpipe.DIRECTIONS))
@@ -263,7 +263,7 @@ class Job(WaitsForNodes, Steps, Referenced, special=True):
         if not record.is_file():
             raise SanityError(
                 f"the job left no {record}, and Slurm has it as {self.job.state}; if it began,"
-                f" see {self.stderr} beside that file"
+                f" see {self.stderr} next to that file"
             )
         if self.least_run():
             self.netproof_transport = transport.of_job(Path(self.stagedir))

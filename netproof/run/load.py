@@ -1,4 +1,4 @@
-"""The tests of a network under load: one job of victims beside aggressors, and what reads it.
+"""The tests of a network under load: one job of victims alongside aggressors, and what reads it.
 
 They are generated only where an aggressor is named, ``-S aggressors=all`` for instance, so that an
 acceptance run has none of it.
@@ -14,7 +14,7 @@ from reframe.core.exceptions import ReframeError, SanityError
 from netproof.benchmarks.registry import OF_PAIRS
 from netproof.congestion import planning
 from netproof.congestion.loaded import AGGRESSORS_FILE, of_job
-from netproof.congestion.planning import Question
+from netproof.congestion.planning import LoadQuestion
 from netproof.congestion.turns import LEAST_NODES, Aggressor, Victim, chosen
 from netproof.errors import NetproofError
 from netproof.run.all_nodes import tree
@@ -35,7 +35,7 @@ class UnderLoad(Logged):
     """What congests and what is measured; in both tests, so that ``-S`` sets it in both.
 
     ``aggressors``, ``victims``: names with commas between, or ``all``; ``most_nodes``: those of the
-    job at most, 0 for all; ``rounds``: how often each victim is measured alone and beside each.
+    job at most, 0 for all; ``rounds``: how often each victim is measured alone and alongside each.
     """
 
     aggressors = variable(str, value="")
@@ -51,7 +51,7 @@ class UnderLoad(Logged):
 
 
 class LoadLaunches(DemandedJob, UnderLoad):
-    """Victims on two of a partition's nodes, alone and beside aggressors on all others."""
+    """Victims on two of a partition's nodes, alone and alongside aggressors on all others."""
 
     num_tasks_per_node = 1
     keep_files = [*DemandedJob.keep_files, *KEPT_FILES]
@@ -79,7 +79,7 @@ class LoadLaunches(DemandedJob, UnderLoad):
         leaves, _ = tree() if not self.is_dry_run() else ({}, {})
         srun = self.take_over_srun(partition)
         where = (self.current_system.name, self.current_partition.name, self.current_environ.name)
-        question = Question(
+        question = LoadQuestion(
             where, extras, leaves, victims, aggressors, self.rounds, self.seed, tuple(srun)
         )
         planning.write_question(stage, question)

@@ -22,7 +22,7 @@ Read = TypeVar("Read")
 
 
 class DemandedJob(Job):
-    """A job of which an acceptance run owes nothing."""
+    """A job of which nothing is expected in an acceptance run."""
 
     def cases(self) -> list[Case]:
         """None that an acceptance run has."""

@@ -56,7 +56,9 @@ class TailsLaunches(DemandedJob, ForLong):
             )
         stage, srun = Path(self.stagedir), self.take_over_srun(partition)
         where = (self.current_system.name, self.current_partition.name, self.current_environ.name)
-        question = tails.Question(where, extras, self.tails_seconds, self.tails_bytes, tuple(srun))
+        question = tails.TailsQuestion(
+            where, extras, self.tails_seconds, self.tails_bytes, tuple(srun)
+        )
         tails.write_question(stage, question)
         self.write_files(tails.script(question, stage), tails.size_files(question), [])
 

@@ -20,7 +20,7 @@ from netproof.run.on_demand import DemandedJob, JobRead
 from netproof.site.partition import Partition
 from netproof.tuning import parameters, restoring
 from netproof.tuning.parameters import Parameter, Told
-from netproof.tuning.sweep import Sweep, Turn, hooked_script, of_job, own_values, steps, turns
+from netproof.tuning.sweep import Sweep, SweepTurn, hooked_script, of_job, own_values, steps, turns
 
 ROUNDS = 5
 
@@ -80,7 +80,7 @@ class TuningLaunches(DemandedJob, Turned):
         library = self.current_environ.extras["mpi"]
         return self.setting().told(self.turned_protocol, library, self.turned_path)
 
-    def sequence(self) -> tuple[Turn, ...]:
+    def sequence(self) -> tuple[SweepTurn, ...]:
         """The launches in their order."""
         return turns(self.values(), self.rounds, self.seed)
 

@@ -22,7 +22,7 @@ from netproof.tuning import algorithm_sweep
 from netproof.tuning.algorithm_sweep import AlgorithmSweep
 from netproof.tuning.algorithms import known
 from netproof.tuning.algorithms.known import Choice
-from netproof.tuning.sweep import Sweep, Turn, turns
+from netproof.tuning.sweep import Sweep, SweepTurn, turns
 
 BENCHMARK = imb.BENCHMARK.name
 
@@ -66,7 +66,7 @@ class AlgorithmLaunches(DemandedJob, Swept):
         given = self.swept_algorithms.split(",") if self.swept_algorithms else ()
         return known.choice(self.current_environ.extras["mpi"], self.swept_function, given)
 
-    def sequence(self) -> tuple[Turn, ...]:
+    def sequence(self) -> tuple[SweepTurn, ...]:
         """The launches in their order."""
         return turns(self.choice().values, self.rounds, self.seed)
 

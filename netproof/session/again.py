@@ -19,7 +19,7 @@ from netproof.session import job_files, measured, measured_shapes, node_facts
 from netproof.session.job_files import Incomplete, StepRecord
 from netproof.session.measured import Crash, Launch
 from netproof.session.node_facts import ProvenanceError
-from netproof.session.plan import Sweep
+from netproof.session.plan import SizeSweep
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def netpipe_sweeps(
     findings: Sequence[Finding],
     settings: ConfirmSettings,
     closer: Sequence[Sequence[int]] = (),
-) -> tuple[Sweep, ...]:
+) -> tuple[SizeSweep, ...]:
     """The calls of NetPIPE that measure what several flags of one case need, and closer sizes.
 
     NetPIPE takes no list of sizes. From a power of two on, with a perturbation of 1, it goes
@@ -99,13 +99,13 @@ def netpipe_sweeps(
     closer, a call without perturbation for each, and one for each size that this leaves out.
     """
     needs = [criteria.needed_sizes(finding, settings) for finding in findings]
-    sweeps: list[Sweep] = []
+    sweeps: list[SizeSweep] = []
     if needs:
         first = min(window[0] for window, _ in needs)
         last = max(window[-1] for window, _ in needs)
-        sweeps.append(Sweep(_doubled(first), last, 1))
+        sweeps.append(SizeSweep(_doubled(first), last, 1))
     for sizes in closer:
-        sweep = Sweep(_doubled(min(sizes)), max(sizes), 0)
+        sweep = SizeSweep(_doubled(min(sizes)), max(sizes), 0)
         # A step is named by where its sweep begins.
         if sweep.lower not in {one.lower for one in sweeps}:
             sweeps.append(sweep)
@@ -118,7 +118,7 @@ def netpipe_sweeps(
             if len([s for s in covered | alone if s in window]) >= wanted:
                 break
             alone |= {size} - covered
-    return (*sweeps, *(Sweep(size, size, 0) for size in sorted(alone)))
+    return (*sweeps, *(SizeSweep(size, size, 0) for size in sorted(alone)))
 
 
 def _doubled(size: int) -> int:

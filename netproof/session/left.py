@@ -1,4 +1,4 @@
-"""What a run leaves: cases that it owes and does not measure, each with the reason.
+"""What a run leaves: cases that are expected and not measured, each with the reason.
 
 A file tells the jobs of ``netproof.run.rfm`` which; its path is in NETPROOF_LEFT. A job of which
 all cases are left is skipped, and its report says why, so that the verdict can tell a case that was

@@ -198,8 +198,8 @@ class Measured:
 
     def all_crashes(self) -> tuple[Crash, ...]:
         """Its own, and those of launches next to its own in other environments."""
-        beside = (peer.crashes for launch in self.launches for peer in launch.peers)
-        return (*self.crashes, *chain.from_iterable(beside))
+        alongside = (peer.crashes for launch in self.launches for peer in launch.peers)
+        return (*self.crashes, *chain.from_iterable(alongside))
 
     def as_json(self) -> dict[str, Any]:
         """Plain values for ``json``; sizes in bytes, times in µs, bandwidths in MB/s."""
@@ -207,7 +207,7 @@ class Measured:
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Measured:
-        """The case of plain values that ``as_json`` gave; other keys beside them are left.
+        """The case of plain values that ``as_json`` gave; other keys next to them are left.
 
         Raises NetproofError where something is missing or is no curve.
         """
@@ -388,9 +388,9 @@ def made(
     found = landmarks(median, line_rate, settings, launches=curves)
     for launch in launches:
         _insist_on_peers(case, launch)
-    beside = twin.compared([(launch.curve, launch.twin) for launch in launches])
-    if beside is not None:
-        found = found.with_twin(beside)
+    alongside = twin.compared([(launch.curve, launch.twin) for launch in launches])
+    if alongside is not None:
+        found = found.with_twin(alongside)
     return Measured(
         case,
         tuple(launches),

@@ -31,7 +31,7 @@ class NodeInJob:
 def differences(nodes: Sequence[NodeInJob]) -> tuple[str, ...]:
     """Sentences on everything in which nodes differ that should be alike.
 
-    All nodes of a partition are held against one another, a node in several jobs against
+    All nodes of a partition are compared with one another, a node in several jobs against
     itself; programs only within an environment. What one of them could not tell counts as a
     value of its own.
     """

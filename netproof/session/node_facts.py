@@ -243,7 +243,7 @@ def with_path(node: Node, folder: Path, count: int) -> Node:
             values = _values_of(path, header, ("node", *plain), _Numbers(whole=_OF_PACKETS[1:]))
             why = f"{path}: does not say"
         except ProvenanceError as error:
-            values, why = {}, f"{error}; see path.*.err beside it"
+            values, why = {}, f"{error}; see path.*.err next to it"
     reasons = {name: why for name in _OF_THE_PATH if name not in values}
     reasons |= values.get("absent", {})
     found = {name: values.get(name) for name in _OF_THE_PATH}

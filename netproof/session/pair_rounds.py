@@ -298,7 +298,7 @@ def script(launches: int, partition: Partition, srun: Sequence[str], decider: st
         plan.size_file(STREAM_SUBJECT),
         settings.stream_arguments,
     )
-    # Slurm from 24.11 on refuses --nodes beside a file that names them.
+    # Slurm from 24.11 on refuses --nodes together with a file that names them.
     launch = (
         f"{shlex.join(srun)} --distribution=arbitrary --ntasks=$ranks"
         f' --kill-on-bad-exit=1 {shlex.join(plan.RANK)} {name} $multi "${{asked[@]}}"'

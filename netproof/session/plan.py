@@ -17,16 +17,16 @@ from netproof.session import node_facts
 from netproof.site.partition import Partition
 
 SHELL_FILES = tuple(sorted((Path(__file__).parents[1] / "run" / "shell").glob("*.sh")))
-"""What a job script sources and starts; copied beside it."""
+"""What a job script sources and starts; copied next to it."""
 
 SIZE_FILES = "sizes-*.txt"
-"""The files beside it that list the message sizes asked for."""
+"""The files next to it that list the message sizes asked for."""
 
 PEER_FILES = "peer-*.sh"
-"""The files beside it that set up the environments which launches are compared with."""
+"""The files next to it that set up the environments which launches are compared with."""
 
 PACE_FILE = "pace.sh"
-"""The file beside it that has the partition's ``pace``."""
+"""The file next to it that has the partition's ``pace``."""
 
 RANK = ("bash", "./rank.sh")
 NPTCP = ("bash", "./nptcp.sh")
@@ -64,7 +64,7 @@ def job_name(contention_domain: str) -> str:
 
 
 @dataclass(frozen=True)
-class Sweep:
+class SizeSweep:
     """One call of NetPIPE: from ``lower`` to ``upper`` bytes, around each size ``perturbation``."""
 
     lower: int
@@ -177,7 +177,7 @@ def netpipe_start_steps(launches: int, order: int, srun: Sequence[str]) -> tuple
 
 
 def netpipe_arguments(
-    partition: Partition, protocol: str, path: str, sweep: Sweep
+    partition: Partition, protocol: str, path: str, sweep: SizeSweep
 ) -> tuple[str, ...]:
     """NetPIPE's options: sizes and round trips; the same at both ends."""
     arguments = ["-l", str(sweep.lower), "-u", str(sweep.upper), "-p", str(sweep.perturbation)]
@@ -188,10 +188,10 @@ def netpipe_arguments(
     return tuple(arguments)
 
 
-def whole_sweep(partition: Partition) -> Sweep:
+def whole_sweep(partition: Partition) -> SizeSweep:
     """What NetPIPE measures of a whole curve."""
     perturbation = netpipe.perturbation_of(partition.sizes_of("netpipe"))
-    return Sweep(1, partition.max_message_bytes, perturbation)
+    return SizeSweep(1, partition.max_message_bytes, perturbation)
 
 
 def netpipe_steps(
@@ -256,9 +256,9 @@ def twin_name(step: str) -> str:
     return f"{subject}-twin.{launch}"
 
 
-def twin_sweep(partition: Partition) -> Sweep:
+def twin_sweep(partition: Partition) -> SizeSweep:
     """What is measured over the healthy twin: the whole curve, without perturbation."""
-    return Sweep(1, partition.max_message_bytes, 0)
+    return SizeSweep(1, partition.max_message_bytes, 0)
 
 
 TWINS_SHARE = 4
@@ -295,7 +295,7 @@ class PeerEnvironment:
 
     @property
     def file(self) -> str:
-        """Name of the file beside the job's script that sets it up."""
+        """Name of the file next to the job's script that sets it up."""
         return f"peer-{self.place}.sh"
 
     @property
@@ -319,7 +319,7 @@ def peer_suffix(place: int) -> str:
     return f"-peer-{place}"
 
 
-def sweep_subject(subject: str, sweep: Sweep) -> str:
+def sweep_subject(subject: str, sweep: SizeSweep) -> str:
     """Name of one of the sweeps that make a launch of a NetPIPE variant together."""
     return f"{subject}-from-{sweep.lower}"
 
@@ -328,7 +328,7 @@ def netpipe_step(
     subject: str,
     launch: int,
     variant: tuple[str, str, str],
-    sweep: Sweep,
+    sweep: SizeSweep,
     order: int,
     partition: Partition,
     srun: Sequence[str],
@@ -345,7 +345,7 @@ def _netpipe_command(
     protocol: str,
     path: str,
     direction: str,
-    sweep: Sweep,
+    sweep: SizeSweep,
     output: str,
     order: int,
     partition: Partition,

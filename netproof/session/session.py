@@ -199,7 +199,7 @@ def load(path: Path) -> Session:
         raise NetproofError(f"{path}: is no report of ReFrame's: {error!r}") from error
     if len(results) != sum(run["num_cases"] for run in document["runs"]):
         raise NetproofError(
-            f"{path}: tells of {len(results)} test cases, and its header counts others"
+            f"{path}: reports {len(results)} test cases, and its header counts others"
         )
     return Session(path, info, tuple(results))
 

@@ -39,7 +39,7 @@ def insist(faults: Sequence[SiteError]) -> None:
             first.path,
             first.place,
             first.key,
-            f"{first.reason}; and {more}, which 'netproof site check' tells",
+            f"{first.reason}; and {more}, which 'netproof site check' reports",
         )
     if faults:
         raise faults[0]

@@ -15,7 +15,7 @@ LEAST_REPETITIONS = 2
 
 
 class LoadSettings(Written):
-    """Victims beside aggressors on a partition, and single calls of a long launch.
+    """Victims alongside aggressors on a partition, and single calls of a long launch.
 
     ``bytes`` has GPCNeT's order of magnitude for what congests; a partition whose largest message
     is smaller sends that.

@@ -1,4 +1,4 @@
-"""The matrix that a run owes: every case that a site's configuration and the checks ask for."""
+"""The expected matrix of a run: every case that a site's configuration and the checks ask for."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def matrix(
     *,
     all_functions: bool = False,
 ) -> Matrix:
-    """What a run on ``system`` owes, from the configuration that ``site.gather`` returns.
+    """What is expected of a run on ``system``, from the configuration that ``site.gather`` returns.
 
     ``partitions``: only these, or all where it is empty. ``all_functions``: every function
     and not just those of a plain run. Raises NetproofError for a system or a partition that

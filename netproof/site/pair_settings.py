@@ -8,13 +8,13 @@ from pydantic import AfterValidator, Field
 
 from netproof.intake.models import Several, Written
 from netproof.localization.accused import AccusationSettings
-from netproof.localization.observations import Quantity
+from netproof.localization.observations import PairQuantity
 
 _Share = Annotated[float, Field(gt=0, lt=1, title="a share between 0 and 1")]
 _Word = Annotated[str, Field(pattern=r"^\S+$", title="a word")]
 
 
-def _of_nodes(quantity: Quantity) -> Quantity:
+def _of_nodes(quantity: PairQuantity) -> PairQuantity:
     if not quantity.of_nodes:
         raise ValueError(
             f"found {quantity.value!r}, expected latency or rate: of nodes it says nothing"
@@ -43,9 +43,9 @@ class PairSettings(Written):
     rounds: Annotated[int, Field(ge=2)] = Field(
         AccusationSettings.rounds, description="most rounds of mode `quick`"
     )
-    quantities: Several[Annotated[Quantity, Field(strict=False), AfterValidator(_of_nodes)]] = (
+    quantities: Several[Annotated[PairQuantity, Field(strict=False), AfterValidator(_of_nodes)]] = (
         Field(
-            tuple(one for one in Quantity if one.of_nodes),
+            tuple(one for one in PairQuantity if one.of_nodes),
             description="what nodes are judged by: latency, rate",
         )
     )

@@ -50,7 +50,7 @@ class Partition(PartitionExtras):
         return PairSettings.of_site(self.pairs)
 
     def load_settings(self) -> LoadSettings:
-        """The settings of victims beside aggressors."""
+        """The settings of victims alongside aggressors."""
         return LoadSettings.of_site(self.load)
 
     def link(self) -> Link:

@@ -16,9 +16,9 @@ def folder(name: str) -> Path:
     Raises NetproofError where it is in neither.
     """
     installed = Path(sysconfig.get_path("data")) / "share" / "netproof" / name
-    # A wheel that was unpacked into a folder of its own has its data beside the package.
-    beside = CHECKOUT / "share" / "netproof" / name
-    for place in (CHECKOUT / name, beside, installed):
+    # A wheel that was unpacked into a folder of its own has its data next to the package.
+    alongside = CHECKOUT / "share" / "netproof" / name
+    for place in (CHECKOUT / name, alongside, installed):
         if place.is_dir():
             return place
     raise NetproofError(f"{name}/ did not come with this netproof: install it again")

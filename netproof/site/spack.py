@@ -1,6 +1,6 @@
 """What spack-envs/ says and what has been built of it, as ReFrame environments.
 
-Needs no Spack: ``ci/spack-envs`` leaves a record of each build beside the environment, and this
+Needs no Spack: ``ci/spack-envs`` leaves a record of each build next to the environment, and this
 module compares it with the files. Names of MPI libraries and compilers come from the files alone.
 """
 

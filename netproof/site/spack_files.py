@@ -1,4 +1,4 @@
-"""The files of spack-envs/: read, and held against a schema of the parts that are used.
+"""The files of spack-envs/: read, and compared with a schema of the parts that are used.
 
 ``spack-envs`` holds a table of combinations, a fragment for each MPI library, each compiler and
 each site, what all environments share, and one environment for each combination. Whatever a file

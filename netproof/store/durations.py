@@ -155,7 +155,7 @@ def _as_the_like(
 
 
 def session_seconds(expected: Mapping[PlannedJob, Expected], matrix: Matrix) -> float | None:
-    """How long a session of these jobs should take: those of a domain in turn, domains beside.
+    """How long a session of these jobs should take: those of a domain in turn, domains alongside.
 
     None where the time of one of them is not known.
     """

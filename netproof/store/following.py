@@ -33,7 +33,7 @@ def nightly(
     without its interval, and ``score_sizes``, those that both have; ``cpu_s_per_gb`` of the node
     that paid most; ``inconclusive`` as in the table. Null is what a case does not have, and what
     was not measured. In order of ``sessions``, which are of one system and in order of their names.
-    ``AT_ONCE`` of them are read at a time, so that memory does not grow with their number. Beside
+    ``AT_ONCE`` of them are read at a time, so that memory does not grow with their number. With
     them the sessions that are damaged, and why; NetproofError where all are.
     """
     read: list[pa.Table] = []

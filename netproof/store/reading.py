@@ -157,7 +157,7 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
     number = pa.types.is_integer(array.type) or pa.types.is_floating(array.type)
     if not (number and array.null_count):
         return array.to_numpy(zero_copy_only=False).tolist()
-    # numpy has no integers that are unknown, and no null beside NaN.
+    # numpy has no integers that are unknown, and no null next to NaN.
     known = array.is_valid().to_numpy(zero_copy_only=False).tolist()
     filled = array.fill_null(0).to_numpy().tolist()
     return [value if there else None for value, there in zip(filled, known, strict=True)]
@@ -258,7 +258,7 @@ def _again_values(
     }
 
 
-def _beside(launch: Mapping[str, Any]) -> dict[str, Any]:
+def _alongside(launch: Mapping[str, Any]) -> dict[str, Any]:
     """Curves of the launches next to it, as the report has them; nothing where there are none."""
     found: dict[str, Any] = {}
     if launch["twin"] is not None:
@@ -307,7 +307,7 @@ def _measured(
             "curve": curves[launch["launch"]],
             **_loads(launch),
             **({"further": True} if launch["further"] else {}),
-            **_beside(launch),
+            **_alongside(launch),
             **_counted(launch),
         }
         for launch in ran

@@ -333,11 +333,11 @@ def _launch(rows: Rows, key: Mapping[str, Any], ranks_per_node: int, launch: Lau
             or None,
             "loads": [_with_absent(load) for load in launch.loads] or None,
             "further": launch.further,
-            "twin": None if launch.twin is None else _beside(launch.twin),
+            "twin": None if launch.twin is None else _alongside(launch.twin),
             "peers": [
                 {
                     "environment": peer.environment,
-                    "points": _beside(peer.curve),
+                    "points": _alongside(peer.curve),
                     "crashes": [_crash(crash) for crash in peer.crashes],
                 }
                 for peer in launch.peers
@@ -408,7 +408,7 @@ def _cpu(launch: Launch) -> dict[str, Any]:
     }
 
 
-def _beside(curve: Curve) -> list[dict[str, float | None]]:
+def _alongside(curve: Curve) -> list[dict[str, float | None]]:
     """The points of a launch next to another."""
     names = ("size_bytes", "time_us", "bandwidth_mb_s")
     without = (None,) * len(curve.sizes)

@@ -287,7 +287,7 @@ TABLES: dict[str, StoreTable] = {
         },
     ),
     "tests": StoreTable(
-        "what ReFrame ran beside the cases: jobs that measure, and tests that judge many cases",
+        "what ReFrame ran in addition to the cases: jobs that measure, tests that judge many cases",
         {
             "number": StoreColumn(COUNT_TYPE, "place in the report, from 1"),
             "test": StoreColumn(TEXT_TYPE, "ReFrame's name of the test"),

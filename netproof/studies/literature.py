@@ -1,6 +1,6 @@
 """The figures of earlier studies, kept as data: one file of ``reference-values/literature`` each.
 
-They are figures as printed there, with their source. Beside each study a session's own landmarks
+They are figures as printed there, with their source. Alongside each study a session's own landmarks
 can stand, in its columns, see ``netproof.studies.session_figures``.
 """
 

@@ -14,7 +14,7 @@ ABSENT = "absent"
 """What stands where a session has no figure; why it has none stands below the table."""
 
 
-class SessionBesideStudy:
+class SessionAlongsideStudy:
     """A session's landmarks for the studies' tables, with the reasons for those it lacks.
 
     ``configurations``: partition and environment of each case, in the session's order.

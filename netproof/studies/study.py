@@ -54,7 +54,7 @@ class StudySide(Written):
 
 
 class Peaks(Written):
-    """MPI beside TCP on one network.
+    """MPI alongside TCP on one network.
 
     ``link_mbit_s`` and ``mtu`` are None where no Ethernet carries it; ``mtu_stated`` is False
     for an MTU that the study does not give.
@@ -151,7 +151,7 @@ class StudyRow(Written):
     seconds: Positive
 
 
-class Run(Written):
+class StudyRun(Written):
     """What NetPIPE printed of one run; ``latency_printed_s`` is its own first line."""
 
     latency_printed_s: Positive
@@ -273,7 +273,7 @@ class Study(Written):
     notes: Several[Text] = ()
     peaks: Several[Peaks] = ()
     adapters: Maybe[Adapters] = None
-    run: Maybe[Run] = None
+    run: Maybe[StudyRun] = None
     figures: Several[StudyFigure] = ()
     page: Several[StudyPart] = ()
 

@@ -20,7 +20,7 @@ from netproof.session.plan import Step
 from netproof.site.partition import Partition
 from netproof.tuning.algorithms.known import Choice
 from netproof.tuning.parameters import Told
-from netproof.tuning.sweep import Sweep, Turn, left_by_job, telling
+from netproof.tuning.sweep import Sweep, SweepTurn, left_by_job, telling
 from netproof.tuning.winners import Winners, winners
 
 FORMAT = 1
@@ -108,7 +108,11 @@ class AlgorithmSweep:
 
 
 def steps(
-    several: Sequence[Turn], case: Case, choice: Choice, partition: Partition, srun: Sequence[str]
+    several: Sequence[SweepTurn],
+    case: Case,
+    choice: Choice,
+    partition: Partition,
+    srun: Sequence[str],
 ) -> tuple[Step, ...]:
     """The job steps of a sweep, each told its algorithm; ``srun``: command and options."""
     function = registry.function_of(case)
@@ -123,7 +127,7 @@ def steps(
     return tuple(made)
 
 
-def script(several: Sequence[Turn], planned: Sequence[Step], partition: Partition) -> str:
+def script(several: Sequence[SweepTurn], planned: Sequence[Step], partition: Partition) -> str:
     """Text of the job script: an algorithm that failed once is not tried again."""
     lines = plan.head(partition, len(planned), over_tcp=False, describe_nodes=True)
     lines.append(". ./trying.sh")
@@ -140,14 +144,14 @@ class Tried:
     ``refused``, ``fell_back``: as ``AlgorithmSweep`` has them.
     """
 
-    turns: tuple[Turn, ...]
+    turns: tuple[SweepTurn, ...]
     launches: tuple[Launch, ...]
     refused: tuple[Remark, ...]
     fell_back: tuple[Remark, ...]
 
 
 def of_job(
-    folder: Path, case: Case, partition: Partition, several: Sequence[Turn], choice: Choice
+    folder: Path, case: Case, partition: Partition, several: Sequence[SweepTurn], choice: Choice
 ) -> Tried:
     """What a job left in ``folder``, without the algorithms that the library refused.
 
@@ -187,7 +191,7 @@ def _remarks(choice: Choice, said: Mapping[str, str]) -> tuple[Remark, ...]:
     return tuple(Remark(value, said[value]) for value in choice.values if value in said)
 
 
-def _saying(pattern: str, folder: Path, turns: Iterable[Turn]) -> dict[str, str]:
+def _saying(pattern: str, folder: Path, turns: Iterable[SweepTurn]) -> dict[str, str]:
     """Values of which a launch printed a line with the pattern, each with its first such line."""
     if not pattern:
         return {}

@@ -1,4 +1,4 @@
-"""What values of a setting gain and cost, beside the default at the same time (drift cancels).
+"""What values of a setting gain and cost, next to the default at the same time (drift cancels).
 
 Each launch with a value stands between two with the default, in the same round. At every size the
 time of the default there, the geometric mean of both neighbours, over that of the value is a gain.
@@ -33,7 +33,7 @@ LEAST_GAIN = 0.02
 LEAST_ROUNDS = 3
 
 
-class Range(StrEnum):
+class MessageRange(StrEnum):
     """Which messages."""
 
     SHORT = "short"
@@ -86,7 +86,7 @@ class ValueGains:
     """What one value gains and costs, by range; ``by_size``: the factor at each size in bytes."""
 
     value: str
-    ranges: Mapping[Range, Gain]
+    ranges: Mapping[MessageRange, Gain]
     by_size: Mapping[int, float]
 
 
@@ -99,9 +99,9 @@ class Recommendation:
     """
 
     value: str
-    best_in: Range
+    best_in: MessageRange
     gain: Gain
-    costs: Mapping[Range, Gain]
+    costs: Mapping[MessageRange, Gain]
     as_good: Mapping[str, float]
 
 
@@ -110,7 +110,7 @@ class Tuned:
     """What a sweep says.
 
     ``drift``: the last default over the first, in time, median over sizes; ``rounds``: how many;
-    ``disturbed``: of all launches, how many something else ran beside.
+    ``disturbed``: of all launches, how many something else ran alongside.
     """
 
     gains: tuple[ValueGains, ...]
@@ -120,11 +120,11 @@ class Tuned:
     disturbed: int
 
 
-def range_of(size: int, largest: int) -> Range:
+def range_of(size: int, largest: int) -> MessageRange:
     """Which range a size in bytes is of."""
     if size <= SHORT_UP_TO:
-        return Range.SHORT
-    return Range.LONG if size * LONG_SHARE >= largest else Range.MEDIUM
+        return MessageRange.SHORT
+    return MessageRange.LONG if size * LONG_SHARE >= largest else MessageRange.MEDIUM
 
 
 def tuned(made: Sequence[Made], already: str | None = None) -> Tuned:
@@ -143,17 +143,17 @@ def tuned(made: Sequence[Made], already: str | None = None) -> Tuned:
         )
     values = sorted({one.value for one in made if one.value is not None}, key=by_its_size)
     if not values:
-        raise NetproofError("no value was measured beside the default")
-    several = {value: beside_the_default(value, made) for value in values}
+        raise NetproofError("no value was measured alongside the default")
+    several = {value: alongside_the_default(value, made) for value in values}
     for value, launches in several.items():
         if len(launches) < LEAST_ROUNDS:
             raise NetproofError(
                 f"{value} has {len(launches)} rounds that nothing disturbed, and it takes"
                 f" {LEAST_ROUNDS}"
             )
-    questions = len(values) * len(Range)
+    questions = len(values) * len(MessageRange)
     gains = []
-    shares: dict[str, dict[Range, list[float]]] = {}
+    shares: dict[str, dict[MessageRange, list[float]]] = {}
     for value, launches in several.items():
         sizes = list(launches[0])
         shares[value] = {
@@ -162,7 +162,7 @@ def tuned(made: Sequence[Made], already: str | None = None) -> Tuned:
                 fmean(one[size] for size in sizes if range_of(size, sizes[-1]) is kind)
                 for one in launches
             ]
-            for kind in Range
+            for kind in MessageRange
             if any(range_of(size, sizes[-1]) is kind for size in sizes)
         }
         gains.append(
@@ -183,7 +183,7 @@ def by_its_size(value: str) -> tuple[bool, int, str]:
     return not number, int(value) if number else 0, value
 
 
-def beside_the_default(value: str, made: Sequence[Made]) -> list[dict[int, float]]:
+def alongside_the_default(value: str, made: Sequence[Made]) -> list[dict[int, float]]:
     """Of each launch with a value, the logarithm of its gain by size in bytes."""
     found = []
     for one in made:
@@ -231,7 +231,7 @@ def _gain(logs: Sequence[float], questions: int) -> Gain:
 
 
 def _recommended(
-    gains: Sequence[ValueGains], shares: Mapping[str, Mapping[Range, Sequence[float]]]
+    gains: Sequence[ValueGains], shares: Mapping[str, Mapping[MessageRange, Sequence[float]]]
 ) -> Recommendation | None:
     """The value of the largest gain that is sure; none where no gain is."""
     sure = [

@@ -16,7 +16,7 @@ def newest(
 ) -> tuple[list[tuple[Sweep, Tuned]], dict[str, str]]:
     """The newest sweep of each of these settings and each case of a system, with what it says.
 
-    Beside them, by setting, why the newest report of one says nothing. ``folder``: where reports of
+    With them, by setting, why the newest report of one says nothing. ``folder``: where reports of
     sweeps are; one that is not there has none.
     """
     found: dict[tuple[object, ...], tuple[Sweep, Tuned]] = {}

@@ -52,7 +52,7 @@ def _placed(text: str, value: str) -> str:
 class Parameter:
     """A setting that a sweep turns.
 
-    ``values``: by default, beside what is there without a word; ``in_bytes``: whether they are
+    ``values``: by default, apart from what is there without a word; ``in_bytes``: whether they are
     sizes; ``over_tcp``: how NPtcp is told, None where TCP has no such thing; ``libraries``: how MPI
     libraries are told, by how the site's name of the library begins; ``by_hook``: whether it is a
     node's, which a site's hook sets, and no launch is told; ``of_rails``: whether its values are
@@ -194,7 +194,7 @@ def are_sizes(name: str) -> bool:
 def insist_on_values(values: Sequence[str]) -> None:
     """NetproofError unless values are at least one, each once, of no white space."""
     if not values:
-        raise NetproofError("a sweep takes a value at least, beside the default")
+        raise NetproofError("a sweep takes a value at least, next to the default")
     for value in values:
         if not value or re.search(r"[\s\x00-\x1f\x7f]", value):
             raise NetproofError(f"{value!r} is no value: give words without white space")

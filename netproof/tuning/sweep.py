@@ -19,7 +19,7 @@ from netproof.intake.shapes import MAPPING, TEXT, WHOLE, Each, Keys, OrNone, ins
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import disturbed
-from netproof.measurement.eager_limit import EagerLimit, eager_limit, eager_limit_beside
+from netproof.measurement.eager_limit import EagerLimit, eager_limit, eager_limit_alongside
 from netproof.measurement.launches import median_curve
 from netproof.session import job_files, labelled, measured, plan
 from netproof.session.job_files import Incomplete
@@ -58,7 +58,7 @@ SHAPE = Keys(
 
 
 @dataclass(frozen=True)
-class Turn:
+class SweepTurn:
     """One launch to be made: the value (None: the default), its round, and its step's name.
 
     ``subject`` and ``launch`` make the name of the step.
@@ -75,16 +75,16 @@ class Turn:
         return f"{self.subject}.{self.launch}"
 
 
-def turns(values: Sequence[str], rounds: int, seed: int) -> tuple[Turn, ...]:
+def turns(values: Sequence[str], rounds: int, seed: int) -> tuple[SweepTurn, ...]:
     """The launches of a sweep in their order: values shuffled, the default around every two."""
     shuffle = random.Random(seed)
     made: Counter[str] = Counter()
-    found: list[Turn] = []
+    found: list[SweepTurn] = []
 
     def add(value: str | None, number: int) -> None:
         subject = "tuning-default" if value is None else f"tuning-{values.index(value) + 1}"
         made[subject] += 1
-        found.append(Turn(value, number, subject, made[subject]))
+        found.append(SweepTurn(value, number, subject, made[subject]))
 
     for number in range(1, rounds + 1):
         shuffled = list(values)
@@ -98,7 +98,7 @@ def turns(values: Sequence[str], rounds: int, seed: int) -> tuple[Turn, ...]:
 
 
 def steps(
-    several: Sequence[Turn], case: Case, told: Told, partition: Partition, srun: Sequence[str]
+    several: Sequence[SweepTurn], case: Case, told: Told, partition: Partition, srun: Sequence[str]
 ) -> tuple[Step, ...]:
     """The job steps of a sweep of NetPIPE, each told its value; ``srun``: command and options."""
     variant = (case.function, case.path, case.direction)
@@ -111,7 +111,7 @@ def steps(
 
 
 def hooked_script(
-    several: Sequence[Turn],
+    several: Sequence[SweepTurn],
     planned: Sequence[Step],
     partition: Partition,
     name: str,
@@ -162,7 +162,7 @@ class Sweep:
     jobid: str
     seed: int
     partition_extras: Mapping[str, Any]
-    turns: tuple[Turn, ...]
+    turns: tuple[SweepTurn, ...]
     launches: tuple[Launch, ...]
     own: tuple[str, ...] = ()
 
@@ -217,8 +217,10 @@ class Sweep:
             return None
         curves = {value: median_curve(several) for value, several in self.curves().items()}
         default = curves.pop(None)
-        beside = {value: eager_limit_beside(curve, default) for value, curve in curves.items()}
-        return {None: eager_limit(default), **beside}
+        alongside = {
+            value: eager_limit_alongside(curve, default) for value, curve in curves.items()
+        }
+        return {None: eager_limit(default), **alongside}
 
     def as_json(self) -> dict[str, Any]:
         """Plain values for ``json``."""
@@ -256,7 +258,7 @@ class Sweep:
         try:
             launches = tuple(Launch.from_json(one["launch"]) for one in values["launches"])
             several = tuple(
-                Turn(one["value"], one["round"], "tuning", place)
+                SweepTurn(one["value"], one["round"], "tuning", place)
                 for place, one in enumerate(values["launches"], 1)
             )
             told = Told(values["told"]["variables"], tuple(values["told"]["arguments"]))
@@ -285,22 +287,22 @@ class LeftBySweep:
     the turns that the job did not come to, each with the sentence that says so.
     """
 
-    made: Mapping[Turn, Launch]
+    made: Mapping[SweepTurn, Launch]
     failed: Mapping[str | None, Sequence[str]]
-    not_begun: Mapping[Turn, str]
+    not_begun: Mapping[SweepTurn, str]
 
 
 def left_by_job(
-    folder: Path, case: Case, partition: Partition, several: Sequence[Turn]
+    folder: Path, case: Case, partition: Partition, several: Sequence[SweepTurn]
 ) -> LeftBySweep:
     """What a job left in ``folder``; Incomplete where it left no record of its launches."""
     recorded = job_files.records(folder)
     settings = partition.sizes_of(case.benchmark)
     asked = registry.of(case).asked(case, partition.max_message_bytes, settings)
     reader = job_files.reader(folder, case)
-    made: dict[Turn, Launch] = {}
+    made: dict[SweepTurn, Launch] = {}
     failed: dict[str | None, list[str]] = {}
-    not_begun: dict[Turn, str] = {}
+    not_begun: dict[SweepTurn, str] = {}
     for turn in several:
         try:
             made[turn] = job_files.read_launch(
@@ -315,7 +317,7 @@ def left_by_job(
 
 
 def of_job(
-    folder: Path, case: Case, partition: Partition, several: Sequence[Turn]
+    folder: Path, case: Case, partition: Partition, several: Sequence[SweepTurn]
 ) -> tuple[Launch, ...]:
     """The launches that a job left in ``folder``; Incomplete, by value with why, if some lack."""
     left = left_by_job(folder, case, partition, several)

@@ -1,4 +1,4 @@
-"""Which value wins at each message size, beside the default at the same time.
+"""Which value wins at each message size, next to the default at the same time.
 
 The gain of each launch is that of ``gains``, size by size. A table asks as many questions as it has
 values and sizes, and each interval is so wide that all together err as often as one would; see
@@ -17,7 +17,7 @@ from netproof.tuning.gains import (
     LEAST_ROUNDS,
     Gain,
     Made,
-    beside_the_default,
+    alongside_the_default,
     by_its_size,
     drift_of,
     interval_of_difference,
@@ -79,8 +79,8 @@ def winners(made: Sequence[Made]) -> Winners:
     made = sorted(made, key=lambda one: one.order)
     values = sorted({one.value for one in made if one.value is not None}, key=by_its_size)
     if not values:
-        raise NetproofError("no value was measured beside the default")
-    several = {value: beside_the_default(value, made) for value in values}
+        raise NetproofError("no value was measured alongside the default")
+    several = {value: alongside_the_default(value, made) for value in values}
     told = {value: logs for value, logs in several.items() if len(logs) >= LEAST_ROUNDS}
     if not told:
         most = max(map(len, several.values()))

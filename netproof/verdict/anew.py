@@ -20,7 +20,7 @@ Entries = Callable[[Case], Mapping[str, Any]]
 """A case's entries in a file of references by variable; raises NotThere, and NetproofError."""
 
 JUDGED = "performance"
-"""ReFrame's phase in which a check is held against its references."""
+"""ReFrame's phase in which a check is compared with its references."""
 
 MISSED = "failed to meet reference"
 """How ReFrame begins to say that references failed a check."""
@@ -85,7 +85,7 @@ def said(result: CheckResult) -> str:
 
 
 def judge(subject: Subject, entries: Entries) -> Anew:
-    """A case held against its references of now, as the run does it.
+    """A case compared with its references of now, as the run does it.
 
     What has bounds is judged by its interval; a known fault by its value, as ReFrame does it:
     within the bounds it is a failure, since the entry has to go. A case that the file does not

@@ -29,7 +29,7 @@ def across(
     """What the criteria across configurations make of each case, by its key: 1, 2 and 18 to 20.
 
     ``baseline``: None where it is no part of what was to run; then there is no score. A lone
-    configuration has no envelope: that is undefined, and red only if another one was owed and
+    configuration has no envelope: that is undefined, and red only if another one was expected and
     did not run, which is for the matrix to tell.
     """
     by_group: dict[tuple, list[Subject]] = defaultdict(list)

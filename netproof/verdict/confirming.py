@@ -21,7 +21,7 @@ def settled(
 
     Each flag has been seen again by all of as many launches as confirming takes or more, by none
     of them, or by so many that the launches to come cannot change which are the majority; or
-    something else has run beside every one of them.
+    something else has run alongside every one of them.
     """
     if again is None:
         return False

@@ -17,7 +17,7 @@ from netproof.verdict.judged import Judged, Verdict
 class Crossover:
     """A function in one configuration over its rank counts, which increase.
 
-    ``cases``: those that were measured or owed; at least one of the configuration was measured.
+    ``cases``: those that were measured or expected; at least one of the configuration was measured.
     """
 
     cases: tuple[Judged, ...]

@@ -1,4 +1,4 @@
-"""The sessions before one that is judged: reports beside it, or those of its store."""
+"""The sessions before one that is judged: reports next to it, or those of its store."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def earlier_reports(
 
 
 def sessions_before(
-    stored: session.Session, owed: Matrix, today: Matrix, earlier: Sequence[session.Session]
+    stored: session.Session, expected: Matrix, today: Matrix, earlier: Sequence[session.Session]
 ) -> list[Earlier]:
     """The sessions of the system that began before this one, the newest first.
 
     Those of ``earlier``, which are reports; of a session in a store, those that the store has: the
-    verdict that it keeps of one where that was judged by the criteria of ``owed``, which judged
+    verdict that it keeps of one where that was judged by the criteria of ``expected``, which judged
     this one, and of ``today``, else the session, to be judged anew. Raises NetproofError where one
     of them cannot be read.
     """
@@ -56,7 +56,7 @@ def sessions_before(
         found: list[Earlier] = []
         for one in reversed(before[-EARLIER_SESSIONS:]):
             told = _told(store, one)
-            alike = told is not None and told.judges_as(owed) and told.judges_as(today)
+            alike = told is not None and told.judges_as(expected) and told.judges_as(today)
             found.append(told.warnings() if alike else questions.load(store, one))
         return found
     began = stored.info.get("time_start_unix")

@@ -100,7 +100,7 @@ def failures(verdict: Verdict) -> list[Failure]:
 
 
 def badness(failure: Failure) -> tuple[FailureKind, float, int]:
-    """How bad a failure is beside others: kind first, then how far beyond, then how many.
+    """How bad a failure is compared with others: kind first, then how far beyond, then how many.
 
     A fault beyond cases is worse than a case that was not measured, and that worse than one beyond
     a bound. Of those, the one that is more times beyond its bound is worse, and of equal ones the

@@ -133,7 +133,7 @@ def link(rate: str, mtu: int) -> Link:
 
 
 class Pattern:
-    """What the names in paths mean: ``{system}-{mpi}/{benchmark}``, held against paths' ends.
+    """What the names in paths mean: ``{system}-{mpi}/{benchmark}``, compared with paths' ends.
 
     A name stands for one or more characters but ``/``, ``*`` for any of them; an extension of the
     file may follow. Raises NetproofError for a pattern without a name or with one twice.
@@ -220,7 +220,7 @@ def judge(
 
     ``named``: what is one configuration; None takes each file as one, and compares none.
     Several files of one configuration and kind are its launches. ``bidirectional``: how NetPIPE
-    was run. ``link``: of each node; with it two ranks are held against its line rate.
+    was run. ``link``: of each node; with it two ranks are compared with its line rate.
     ``baseline``: the configuration that scores are relative to.
     """
     settings = settings or Settings()

@@ -96,7 +96,7 @@ def _score(rulings: Sequence[Ruling]) -> Finding | None:
 
 @dataclass(frozen=True)
 class Borrowed:
-    """A case that another session of a store measured; it stands beside, and is not judged.
+    """A case that another session of a store measured; it stands alongside, and is not judged.
 
     ``session``: the other one's name in the store, ``path`` its directory; ``started``: when that
     began, UTC; ``days``: how long before the judged session, less than 0 for after it; ``marks``:
@@ -146,7 +146,7 @@ class Borrowed:
 
 @dataclass(frozen=True)
 class Alongside:
-    """What a store has of the configurations that a session neither owed nor measured.
+    """What a store has of the configurations that were neither expected of a session nor measured.
 
     ``cases``: those that take part; ``left_out``: those that would, but for their marks;
     ``not_found``: those that no session in it measured well. ``max_age_days``: beyond which a
@@ -214,7 +214,7 @@ class FailedTest:
 
 @dataclass(frozen=True)
 class LeftCase:
-    """A case that was owed and that the session left, with the reason."""
+    """A case that was expected and that the session left, with the reason."""
 
     case: Case
     left: Left
@@ -224,16 +224,15 @@ class LeftCase:
 class Verdict:
     """All cases in the matrix' order, what the site says is absent, and faults beyond a case.
 
-    ``notes``: what was not asserted, or could not be, in a sentence each; ``left``: what was owed
-    and is not among the cases, since the session left it; ``beside``: what was taken from a
-    store, None where it was not asked for; ``failed_tests``: of whose failing a fault tells;
+    ``notes``: what was not asserted, or could not be, in a sentence each; ``left``: what was
+    expected and is not among the cases, since the session left it; ``alongside``: what was taken
+    from a store, None where it was not asked for; ``failed_tests``: of whose failing a fault tells;
     ``launched``: launches and crashes of each configuration, whose excess is among the faults;
     ``nodes``: in what nodes are not as they should be, ``coverage``: what of each partition was
-    measured; sentences of those that fail are among the faults.
-    ``pairs``: rounds of pairs, whose accusations are among the faults.
-    ``traffic``: what the interfaces of each node counted; ``standing_out``: carriers that changed
-    in rounds of pairs, and nodes that lose more than the others of their partition, which faults
-    and notes tell too.
+    measured; sentences of those that fail are among the faults. ``pairs``: rounds of pairs, whose
+    accusations are among the faults. ``traffic``: what the interfaces of each node counted;
+    ``standing_out``: carriers that changed in rounds of pairs, and nodes that lose more than the
+    others of their partition, which faults and notes tell too.
     """
 
     cases: tuple[Judged, ...]
@@ -241,7 +240,7 @@ class Verdict:
     faults: tuple[str, ...]
     notes: tuple[str, ...]
     left: tuple[LeftCase, ...] = ()
-    beside: Alongside | None = None
+    alongside: Alongside | None = None
     failed_tests: tuple[FailedTest, ...] = ()
     launched: tuple[LaunchCount, ...] = ()
     pairs: tuple[JudgedPairs, ...] = ()

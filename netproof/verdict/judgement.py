@@ -62,12 +62,15 @@ def rates(subject: Subject, job: Job | None = None) -> tuple[Finding, ...]:
     ``job`` as ``along`` has it. Disturbed launches have no part in it where enough others are
     there; else what fails is inconclusive.
     """
-    beside = companions(subject, job or {})
-    calm = {operation: undisturbed(other) for operation, other in beside.items()}
+    alongside = companions(subject, job or {})
+    calm = {operation: undisturbed(other) for operation, other in alongside.items()}
     findings = _rates(undisturbed(subject), calm)
     told = []
     for finding in findings:
-        sides = (subject, *(beside[one] for one in _rests_on(subject, finding) if one in beside))
+        sides = (
+            subject,
+            *(alongside[one] for one in _rests_on(subject, finding) if one in alongside),
+        )
         noise = dict.fromkeys(text for side in sides for text in disturbances(side))
         told.append(without_noise(finding, tuple(noise)))
     return tuple(told)
@@ -93,8 +96,8 @@ def companions(subject: Subject, job: Job) -> dict[str, Subject]:
 
 def rests_on(subject: Subject, finding: Finding, job: Job) -> tuple[Subject, ...]:
     """The other cases of a job that a finding on this one rests on."""
-    beside = companions(subject, job)
-    return tuple(beside[one] for one in _rests_on(subject, finding) if one in beside)
+    alongside = companions(subject, job)
+    return tuple(alongside[one] for one in _rests_on(subject, finding) if one in alongside)
 
 
 def _rests_on(subject: Subject, finding: Finding) -> tuple[str, ...]:
@@ -125,8 +128,8 @@ def references(subject: Subject, bounds: Mapping[str, Limits]) -> dict[str, Find
     return found
 
 
-def _rates(subject: Subject, beside: Mapping[str, Subject]) -> tuple[Finding, ...]:
-    others = {operation: companion(other) for operation, other in beside.items()}
+def _rates(subject: Subject, alongside: Mapping[str, Subject]) -> tuple[Finding, ...]:
+    others = {operation: companion(other) for operation, other in alongside.items()}
     case = dataclasses.replace(_curves(subject), others=others)
     findings = _judged(case, subject, of_launches=True)
     crashes = [str(crash) for crash in subject.measured.crashes]
@@ -187,7 +190,7 @@ def _curves(subject: Subject) -> CaseCurves:
             for launch in measured.launches
             if launch.counters is not None
         ),
-        counted_beside=tuple(
+        counted_alongside=tuple(
             CountedLaunch(
                 launch.number,
                 peer.counters,
@@ -295,7 +298,7 @@ def dense_sizes(subject: Subject, findings: Sequence[Finding]) -> tuple[int, ...
 
 
 def bounds_of(criterion: str, settings: Settings, *, inside: bool = False) -> Bounds:
-    """The bounds that a finding of that criterion was held against; none that assert nothing."""
+    """The bounds that a finding of that criterion was compared with; none that assert nothing."""
     key = BY_FINDING[criterion].findings[criterion]
     if key is None:
         return Bounds()

@@ -21,7 +21,7 @@ from netproof.store import Store, questions, rows
 from netproof.store.folder import MARKER
 from netproof.store.ingest import report_sha256
 from netproof.verdict import anew, kept, kept_changes, power
-from netproof.verdict.beside import beside
+from netproof.verdict.alongside import alongside
 from netproof.verdict.earlier_sessions import earlier_reports, sessions_before
 from netproof.verdict.judged import Verdict
 from netproof.verdict.kept import Kept, LaterFormat
@@ -33,7 +33,7 @@ from netproof.verdict.verdict import judge
 
 @dataclass(frozen=True)
 class JudgedSession:
-    """A session with the matrix that it owed and the verdict on it.
+    """A session with the matrix that was expected of it and the verdict on it.
 
     ``unread``: why an earlier session could not be looked into, a sentence each;
     ``differences``: in what nodes or jobs differ, or why that cannot be told, a sentence each,
@@ -123,8 +123,8 @@ def judge_session(
 
     ``system`` None takes the session's own, or that of the kept verdict; or ``SYSTEM:PARTITION``
     for what was to run on one partition; ``full``: with the tests of ``checks/full``; ``asked``:
-    what of a store is to stand beside, None for nothing; ``fold``: how many earlier sessions have
-    to have had a warning for it to be folded; ``store``: where the session of a report may be;
+    what of a store is to stand alongside, None for nothing; ``fold``: how many earlier sessions
+    have to have had a warning for it to be folded; ``store``: where the session of a report may be;
     ``again``: judge now whatever is kept, and tell what differs from that. Raises NetproofError
     where it cannot be judged, and where the verdict that a stored session has is damaged.
     """
@@ -136,12 +136,12 @@ def judge_session(
     if found is not None and not found[0].is_of(name, partition, full):
         found = None
     configuration = site.gather(site_folder())
-    owed = matrix(configuration, name, [partition] if partition else [], all_functions=full)
+    expected = matrix(configuration, name, [partition] if partition else [], all_functions=full)
     folder = Path(_setting("RFM_REFERENCE_PREFIX"))
-    when = None if found is None else _when(found[0], owed, folder)
+    when = None if found is None else _when(found[0], expected, folder)
     if found is not None and not again:
-        return _as_kept(stored, *found, when, owed, fold)
-    judged = _judged(stored, name, owed, configuration, folder, asked, fold)
+        return _as_kept(stored, *found, when, expected, fold)
+    judged = _judged(stored, name, expected, configuration, folder, asked, fold)
     if fault:
         verdict = judged.verdict
         notes = (*verdict.notes, f"judged now, since the verdict that is kept is not read: {fault}")
@@ -167,9 +167,9 @@ def power_of(judged: JudgedSession) -> list[power.CasePower]:
     return list(power.Examined(judged.session, judged.matrix, entries).powers())
 
 
-def references_of(owed: Matrix) -> anew.Entries:
+def references_of(expected: Matrix) -> anew.Entries:
     """Today's references of the system of a matrix; NetproofError where they cannot be read."""
-    return anew.of_file(Path(_setting("RFM_REFERENCE_PREFIX")), owed.cases[0].system)
+    return anew.of_file(Path(_setting("RFM_REFERENCE_PREFIX")), expected.cases[0].system)
 
 
 def to_keep(
@@ -181,13 +181,13 @@ def to_keep(
     """
     name, _, partition = (system or _system_of(stored)).partition(":")
     configuration = site.gather(site_folder())
-    owed = matrix(configuration, name, [partition] if partition else [], all_functions=full)
+    expected = matrix(configuration, name, [partition] if partition else [], all_functions=full)
     folder = Path(_setting("RFM_REFERENCE_PREFIX"))
     # What folds warnings is other sessions, and they are looked at by whoever reads it.
-    judged = _judged(stored, name, owed, configuration, folder, None, fold=0)
+    judged = _judged(stored, name, expected, configuration, folder, None, fold=0)
     return kept.made(
         judged.verdict,
-        owed,
+        expected,
         folder,
         partition=partition,
         full=full,
@@ -229,9 +229,9 @@ def _kept(stored: session.Session, store: Path | None) -> tuple[tuple[Kept, Verd
         return None, str(error)
 
 
-def _when(found: Kept, owed: Matrix, references: Path) -> KeptVerdict:
+def _when(found: Kept, expected: Matrix, references: Path) -> KeptVerdict:
     at = f"{found.at[:10]} {found.at[11:16]} UTC"
-    return KeptVerdict(at, found.bounds.netproof, found.differences(owed, references))
+    return KeptVerdict(at, found.bounds.netproof, found.differences(expected, references))
 
 
 def _as_kept(
@@ -245,17 +245,17 @@ def _as_kept(
     """What the store keeps, with the warnings folded that the sessions before it had too."""
     if when.differs:
         verdict = dataclasses.replace(verdict, notes=(*verdict.notes, when.sentence()))
-    owed = found.bounds.matrix
+    expected = found.bounds.matrix
     unread, earlier = list(found.unread), []
     warned = any(one.said(Level.WARN) for one in verdict.cases)
     if warned and fold and not stored.path.is_dir():
         earlier, unread = earlier_reports(stored, found.system)
-    had, not_told = _usual(stored, verdict, owed, today, earlier, unread, fold)
+    had, not_told = _usual(stored, verdict, expected, today, earlier, unread, fold)
     origin = _origin(stored)
     verdict = _with(verdict, origin)
     return JudgedSession(
         stored,
-        owed,
+        expected,
         verdict,
         (*unread, *not_told),
         origin.differences,
@@ -269,30 +269,30 @@ def _as_kept(
 def _judged(
     stored: session.Session,
     name: str,
-    owed: Matrix,
+    expected: Matrix,
     configuration: dict[str, Any],
     references: Path,
     asked: AlongsideOptions | None,
     fold: int,
 ) -> JudgedSession:
-    """A session judged now, against what the system ``name`` owed."""
+    """A session judged now, by what was expected of it on the system ``name``."""
     earlier, unread = earlier_reports(stored, name)
     origin = _origin(stored)
     untold: Sequence[str] = ()
     others = None
     if asked is not None:
         # The baseline may be in the store.
-        owed = dataclasses.replace(owed, baseline=matrix(configuration, name).baseline)
+        expected = dataclasses.replace(expected, baseline=matrix(configuration, name).baseline)
         if origin.made is None:
             untold = [f"versions cannot be compared: {origin.untold[0]}"]
-        others, not_found = beside(asked, stored, owed, configuration, origin.made)
+        others, not_found = alongside(asked, stored, expected, configuration, origin.made)
         untold = [*untold, *not_found]
     entries = anew.of_file(references, name)
-    verdict = _with(judge(owed, stored, earlier, others, entries, origin.made), origin)
-    had, not_told = _usual(stored, verdict, owed, owed, earlier, unread, fold)
+    verdict = _with(judge(expected, stored, earlier, others, entries, origin.made), origin)
+    had, not_told = _usual(stored, verdict, expected, expected, earlier, unread, fold)
     return JudgedSession(
         stored,
-        owed,
+        expected,
         verdict,
         (*unread, *not_told, *untold),
         origin.differences,
@@ -333,7 +333,7 @@ def _with(verdict: Verdict, origin: _Origin) -> Verdict:
 def _usual(
     stored: session.Session,
     verdict: Verdict,
-    owed: Matrix,
+    expected: Matrix,
     today: Matrix,
     earlier: Sequence[session.Session],
     unread: Sequence[str],
@@ -344,8 +344,8 @@ def _usual(
         return NOTHING, []
     # A session that cannot be read is not known to have warned, so that nothing is folded then.
     try:
-        before = sessions_before(stored, owed, today, [] if unread else earlier)
-        return usual(verdict.cases, owed, before, fold), []
+        before = sessions_before(stored, expected, today, [] if unread else earlier)
+        return usual(verdict.cases, expected, before, fold), []
     except NetproofError as error:
         return NOTHING, [str(error)]
 

@@ -34,14 +34,19 @@ from netproof.verdict import anew, pairs
 from netproof.verdict.bisection import Bisection
 from netproof.verdict.judged import Judged, Verdict
 from netproof.verdict.kept_bounds import (
-    Bounds,
+    KeptBounds,
     KeptCase,
     digest_of_entries,
     known_flaws,
     of_matrix,
     sha256_of,
 )
-from netproof.verdict.kept_fit import Contradiction, along_curve, insist_on_faults, insist_on_fit
+from netproof.verdict.kept_fit import (
+    KeptContradiction,
+    along_curve,
+    insist_on_faults,
+    insist_on_fit,
+)
 from netproof.verdict.pairs import JudgedPairs
 from netproof.verdict.subject import Ruling
 from netproof.verdict.verdict import cases_of, complete, measured_again
@@ -58,7 +63,7 @@ MOST_BYTES = 400_000_000
 NAMED = 3
 """Cases that a sentence names."""
 
-_APART = ("cases", "pairs", "beside")
+_APART = ("cases", "pairs", "alongside")
 """What of a verdict is kept in a form of its own, and what is never kept."""
 
 
@@ -68,7 +73,10 @@ class LaterFormat(NetproofError):
 
 @dataclass(frozen=True)
 class KeptPairs:
-    """What was said of the rounds of pairs of one job, as ``JudgedPairs`` has it."""
+    """What was said of the rounds of pairs of one job, as ``JudgedPairs`` has it.
+
+    ``beside`` is its ``alongside``, by the key that stores have.
+    """
 
     partition: str
     environment: str
@@ -92,7 +100,7 @@ class Kept:
     format: int
     report_sha256: str
     at: str
-    bounds: Bounds
+    bounds: KeptBounds
     unread: tuple[str, ...]
     others: dict[str, Any]
     cases: tuple[KeptCase, ...]
@@ -121,7 +129,7 @@ class Kept:
         """
         ran, cases = cases_of(session, self.bounds.matrix)
         if tuple(one.case for one in self.cases) != tuple(cases):
-            raise Contradiction("its cases are not those that the session was judged on")
+            raise KeptContradiction("its cases are not those that the session was judged on")
         again = measured_again(session)
         judged = []
         for one in self.cases:
@@ -133,7 +141,7 @@ class Kept:
                 one.case, result, one.faults, one.expected, one.rulings, measured, again.get(key)
             )
             if found.level is not one.level:
-                raise Contradiction(
+                raise KeptContradiction(
                     f"{one.case}: it says {one.level}, and what it found says {found.level}"
                 )
             judged.append(found)
@@ -147,9 +155,9 @@ class Kept:
         known = records.hints(Verdict)
         names = known.keys() - set(_APART)
         if missing := names - self.others.keys():
-            raise Contradiction(f"it says nothing of {', '.join(sorted(missing))}")
+            raise KeptContradiction(f"it says nothing of {', '.join(sorted(missing))}")
         if odd := self.others.keys() - names:
-            raise Contradiction(f"it says something of {sorted(odd)[0]!r}, which nobody knows")
+            raise KeptContradiction(f"it says something of {sorted(odd)[0]!r}, which nobody knows")
         return {
             name: records.from_json(known[name], value, name) for name, value in self.others.items()
         }
@@ -159,7 +167,7 @@ class Kept:
         measured = [rounds for rounds, _ in pairs.rounds_of(session)]
         told = [(one.partition, one.environment, set(one.judgement.nodes)) for one in self.pairs]
         if told != [(one.partition, one.environment, set(one.nodes)) for one in measured]:
-            raise Contradiction("its rounds of pairs are not those of the session")
+            raise KeptContradiction("its rounds of pairs are not those of the session")
         for one, rounds in zip(self.pairs, measured, strict=True):
             yield JudgedPairs(
                 rounds, one.judgement, one.alone, one.beside, one.bisection, one.least, one.path
@@ -263,7 +271,7 @@ def made(
 ) -> bytes:
     """What is kept of a verdict that was judged just now.
 
-    ``references``: the folder of the files; the rest as ``Bounds`` and ``Kept`` have it. Raises
+    ``references``: the folder of the files; the rest as ``KeptBounds`` and ``Kept`` have it. Raises
     NetproofError where the system's file changed meanwhile, so that it cannot be used.
     """
     system = matrix.cases[0].system
@@ -273,7 +281,7 @@ def made(
         FORMAT,
         report_sha256,
         moment(),
-        Bounds(
+        KeptBounds(
             _version(),
             JUDGED_BY,
             partition,
@@ -306,7 +314,7 @@ def made(
                 one.rounds.environment,
                 one.judgement,
                 one.alone,
-                one.beside,
+                one.alongside,
                 one.bisection,
                 one.least,
                 one.path,
@@ -341,7 +349,7 @@ def read(store: Store, stored: StoredSession) -> Kept | None:
     with _naming(store, stored):
         document = json_reading.json_value(_unpacked(content), VERDICT, _LIMITS)
         if not isinstance(document, dict) or type(document.get("format")) is not int:
-            raise Contradiction("it does not say its format")
+            raise KeptContradiction("it does not say its format")
         if document["format"] > FORMAT:
             raise LaterFormat(
                 f"{store.path(stored) / VERDICT} is of format {document['format']}, and this"
@@ -349,9 +357,9 @@ def read(store: Store, stored: StoredSession) -> Kept | None:
             )
         kept = records.from_json(Kept, document, VERDICT)
         if not kept.bounds.matrix.cases:
-            raise Contradiction("nothing was to run by it")
+            raise KeptContradiction("nothing was to run by it")
         if kept.report_sha256 != report_sha256(store, stored):
-            raise Contradiction("it is on another session's report")
+            raise KeptContradiction("it is on another session's report")
         return kept
 
 

@@ -32,7 +32,7 @@ class KeptCase:
 
 
 @dataclass(frozen=True)
-class Bounds:
+class KeptBounds:
     """What a verdict was judged by.
 
     ``partition``: the only one that was to run, empty for all of the system; ``full``: with the
@@ -55,7 +55,7 @@ _OF_SITE = (
     *("switch", "interface", "link_mbit_s", "mtu", "nodes"),
     *("may_differ", "clock_offset_ms", "coverage_percent"),
 )
-"""What else of a partition a verdict is judged by, beside its rails and rounds of pairs."""
+"""What else of a partition a verdict is judged by, apart from its rails and rounds of pairs."""
 
 
 def of_matrix(matrix: Matrix) -> dict[str, Any]:

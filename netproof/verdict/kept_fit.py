@@ -14,36 +14,38 @@ from netproof.verdict.notes import beyond_cases
 from netproof.verdict.verdict import left_of
 
 
-class Contradiction(NetproofError):
+class KeptContradiction(NetproofError):
     """A kept verdict that is not whole, or is not on the session that it is kept with."""
 
 
 def insist_on_fit(one: KeptCase, result: CheckResult | None, measured: bool) -> None:
     """What a kept verdict can say of a case with such a result."""
     if not measured and not one.faults:
-        raise Contradiction(f"{one.case}: it was not measured, and no fault is told")
+        raise KeptContradiction(f"{one.case}: it was not measured, and no fault is told")
     if not measured and one.rulings:
         # What a run said of its references stands without launches too.
         along = [ruling for ruling in one.rulings if along_curve(ruling.finding.criterion)]
         if along:
-            raise Contradiction(f"{one.case}: it was not measured, and criteria judged it")
+            raise KeptContradiction(f"{one.case}: it was not measured, and criteria judged it")
     failed = result is None or result.result not in GOOD_RESULTS
     says = bool(one.faults) or any(
         ruling.level in (Level.FAIL, Level.INCONCLUSIVE) for ruling in one.rulings
     )
     if failed and not says and not (result is not None and anew.concerns(result)):
-        raise Contradiction(f"{one.case}: it failed when it ran, and nothing is against it here")
+        raise KeptContradiction(
+            f"{one.case}: it failed when it ran, and nothing is against it here"
+        )
     for ruling in one.rulings:
         if not ruling.finding.where.startswith(str(one.case)):
-            raise Contradiction(f"{one.case}: has a finding on {ruling.finding.where}")
+            raise KeptContradiction(f"{one.case}: has a finding on {ruling.finding.where}")
 
 
 def insist_on_faults(verdict: Verdict, session: Session, matrix: Matrix) -> None:
     """What failed has to be told, in the verdict's parts and in the session."""
     if verdict.failed_tests != tuple(beyond_cases(session)):
-        raise Contradiction("the failed tests in it are not those of the session")
+        raise KeptContradiction("the failed tests in it are not those of the session")
     if verdict.left != left_of(session, matrix):
-        raise Contradiction("the cases left in it are not those of the session")
+        raise KeptContradiction("the cases left in it are not those of the session")
     faults = [
         *map(str, verdict.failed_tests),
         *faults_of_parts(
@@ -52,7 +54,7 @@ def insist_on_faults(verdict: Verdict, session: Session, matrix: Matrix) -> None
     ]
     for fault in faults:
         if fault not in verdict.faults:
-            raise Contradiction(f"this is not among its faults: {fault}")
+            raise KeptContradiction(f"this is not among its faults: {fault}")
 
 
 def along_curve(criterion: str) -> bool:

@@ -110,11 +110,11 @@ def of_twin(measured: Measured) -> dict[str, list[float]]:
         pairs.append([readings(one, settings, {}) for one in (launch.curve, launch.twin)])
     found = {}
     for name, landmark in twin.VARIABLES.items():
-        values = [(own[landmark], beside[landmark]) for own, beside in pairs]
-        if all(own and beside for own, beside in values):
+        values = [(own[landmark], alongside[landmark]) for own, alongside in pairs]
+        if all(own and alongside for own, alongside in values):
             if landmark in RATES:
-                values = [(min(own, most), min(beside, most)) for own, beside in values]
-            found[name] = [own / beside for own, beside in values]
+                values = [(min(own, most), min(alongside, most)) for own, alongside in values]
+            found[name] = [own / alongside for own, alongside in values]
     return found
 
 

@@ -35,7 +35,7 @@ def fabric_notes(session: Session) -> list[str]:
     )
 
 
-def of_cases(matrix: Matrix, cases: Sequence[Judged], beside: Alongside | None) -> list[str]:
+def of_cases(matrix: Matrix, cases: Sequence[Judged], alongside: Alongside | None) -> list[str]:
     """What the criteria across configurations could not say."""
     notes = []
     alone = [
@@ -56,7 +56,7 @@ def of_cases(matrix: Matrix, cases: Sequence[Judged], beside: Alongside | None) 
         notes.append("no scores: the baseline's partition is no part of what was asked for")
         return notes
     where = (matrix.baseline.partition, matrix.baseline.environment)
-    owed = {
+    expected = {
         comparing.group(case)
         for case in matrix.cases
         if (case.partition, case.environment) == where
@@ -68,22 +68,22 @@ def of_cases(matrix: Matrix, cases: Sequence[Judged], beside: Alongside | None) 
     }
     ran |= {
         comparing.group(one.case)
-        for one in (() if beside is None else beside.cases)
+        for one in (() if alongside is None else alongside.cases)
         if (one.case.partition, one.case.environment) == where
     }
     # What the store was looked through for is told by what it could not give.
     looked_for = {
         comparing.group(case)
-        for case in (() if beside is None else _absent(beside))
+        for case in (() if alongside is None else _absent(alongside))
         if (case.partition, case.environment) == where
     }
-    missing = len(owed - ran - looked_for)
+    missing = len(expected - ran - looked_for)
     if missing:
         notes.append(
             f"no scores for {missing} functions: the baseline {matrix.baseline} did not run them"
         )
-    if beside is not None:
-        notes += _not_found(beside, matrix.baseline)
+    if alongside is not None:
+        notes += _not_found(alongside, matrix.baseline)
     return notes
 
 
@@ -119,27 +119,27 @@ def _without_share(cases: Sequence[Judged]) -> dict[str, list[str]]:
     return found
 
 
-def _absent(beside: Alongside) -> tuple[Case, ...]:
-    return (*beside.not_found, *(one.case for one in beside.left_out))
+def _absent(alongside: Alongside) -> tuple[Case, ...]:
+    return (*alongside.not_found, *(one.case for one in alongside.left_out))
 
 
-def _not_found(beside: Alongside, baseline: ScoreBaseline) -> list[str]:
+def _not_found(alongside: Alongside, baseline: ScoreBaseline) -> list[str]:
     """What the store could not give: cases of the baseline, and of other configurations."""
-    taken = "" if not beside.left_out else " that may take part"
+    taken = "" if not alongside.left_out else " that may take part"
     of_baseline, others = [], []
-    for case in _absent(beside):
+    for case in _absent(alongside):
         where = ScoreBaseline(case.partition, case.environment)
         (of_baseline if where == baseline else others).append(case)
     notes = []
     if of_baseline:
         notes.append(
             f"no scores for {len(of_baseline)} functions: the baseline {baseline} is not in this"
-            f" session, and {beside.store} has no session{taken} in which it passed:"
+            f" session, and {alongside.store} has no session{taken} in which it passed:"
             f" {_first([case.what() for case in of_baseline])}"
         )
     if others:
         notes.append(
-            f"{len(others)} cases of other configurations are in no session of {beside.store}"
+            f"{len(others)} cases of other configurations are in no session of {alongside.store}"
             f"{taken} in which they passed: {_first(list(map(str, others)))}"
         )
     return notes

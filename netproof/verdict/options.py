@@ -17,7 +17,7 @@ MAX_AGE_DAYS = 30.0
 
 @dataclass(frozen=True)
 class AlongsideOptions:
-    """Which sessions of a store may stand beside.
+    """Which sessions of a store may stand alongside.
 
     ``max_age_days``: beyond which one is marked; ``leave_out_marked``: whether what is marked,
     for its age or its versions, stays out. Then an older result without a mark takes its place,

@@ -15,7 +15,7 @@ from netproof.localization import recovery
 from netproof.localization.accusation import judge as judge_observations
 from netproof.localization.accused import Accusation, Effect, Judgement, State
 from netproof.localization.choosing import Mode
-from netproof.localization.observations import PairObservation, Quantity
+from netproof.localization.observations import PairObservation, PairQuantity
 from netproof.localization.recovery import Alone
 from netproof.localization.rounds import tournament
 from netproof.localization.streams import SlowWay, Stream, slow_ways
@@ -41,7 +41,7 @@ class JudgedPairs:
     """The rounds of one job, judged.
 
     ``judgement``: what becomes of each node; ``alone``: of suspects that were measured while all
-    others were silent; ``beside``: what else ran on a node, of each that was never undisturbed;
+    others were silent; ``alongside``: what else ran on a node, of each that was never undisturbed;
     ``bisection``: what pairs get while all of them send, None where no round tells it, and
     ``least``: the share of the line rate that the site asks of it; ``path``: which interfaces
     carried what they sent, None where nothing was counted.
@@ -50,7 +50,7 @@ class JudgedPairs:
     rounds: PairRounds
     judgement: Judgement
     alone: tuple[Alone, ...]
-    beside: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    alongside: Mapping[str, str] = dataclasses.field(default_factory=dict)
     bisection: Bisection | None = None
     least: float | None = None
     path: Finding | None = None
@@ -98,7 +98,7 @@ class JudgedPairs:
                 name: {
                     "state": one.state.value,
                     "effects": [_effect(effect) for effect in one.effects],
-                    "reason": self.beside.get(name, one.reason),
+                    "reason": self.alongside.get(name, one.reason),
                 }
                 for name, one in self.judgement.nodes.items()
             },
@@ -165,7 +165,7 @@ class JudgedPairs:
         """Each reason for which nodes are neither cleared nor accused, to these nodes."""
         by_reason: dict[str, tuple[str, ...]] = {}
         for node in self.undecided_nodes():
-            reason = self.beside.get(node, self.judgement.nodes[node].reason)
+            reason = self.alongside.get(node, self.judgement.nodes[node].reason)
             by_reason[reason] = (*by_reason.get(reason, ()), node)
         return by_reason
 
@@ -193,7 +193,7 @@ class JudgedPairs:
         if not any(one.both_ways for one in self.rounds.launches):
             return False
         return not any(
-            one.quantity is Quantity.BOTH_WAYS and one.share is not None
+            one.quantity is PairQuantity.BOTH_WAYS and one.share is not None
             for one in self.judgement.noise
         )
 
@@ -240,7 +240,9 @@ def observations(
     sent tells neither latency nor rate of a node.
     """
     found = []
-    latency, rate = (one in settings.quantities for one in (Quantity.LATENCY, Quantity.RATE))
+    latency, rate = (
+        one in settings.quantities for one in (PairQuantity.LATENCY, PairQuantity.RATE)
+    )
     for one in rounds.launches:
         for pair in () if one.stream else one.pairs:
             loads = [load for load in one.loads if load.node in pair.nodes]
@@ -313,7 +315,7 @@ def _never_calm(rounds: PairRounds, settings: DisturbanceSettings) -> dict[str, 
     share = largest if least == largest else f"{least} to {largest}"
     of_each = "" if least == largest else ", by node"
     reason = (
-        "in each of its launches something else ran beside, with up to"
+        "in each of its launches something else ran alongside, with up to"
         f" {share} % of the CPUs{of_each}"
     )
     return dict.fromkeys(most, reason)

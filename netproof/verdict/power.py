@@ -42,7 +42,7 @@ FACTORS = (
 """How many times as long what is changed takes, tried in turn."""
 
 
-class Change(StrEnum):
+class Degradation(StrEnum):
     """What is changed of a case."""
 
     BANDWIDTH = "bandwidth"
@@ -61,7 +61,7 @@ class Smallest:
     not known, that is of a single launch.
     """
 
-    change: Change
+    change: Degradation
     factor: float | None
     by: str = ""
     sure: float | None = None
@@ -112,11 +112,11 @@ class Examined:
         count = len(one.measured.launches)
         if self._failing(one):
             return CasePower(case, count, ())
-        found = [self._mildest(one, Change.LATENCY)]
+        found = [self._mildest(one, Degradation.LATENCY)]
         if one.measured.curve.sizes != (0,):
-            found.append(self._mildest(one, Change.BANDWIDTH))
+            found.append(self._mildest(one, Degradation.BANDWIDTH))
             spikes = [
-                self._mildest(one, Change.SPIKE, size)
+                self._mildest(one, Degradation.SPIKE, size)
                 for size in one.measured.curve.sizes
                 if size >= one.settings.envelope.least_size
             ]
@@ -124,14 +124,16 @@ class Examined:
                 found.append(max(spikes, key=lambda spike: spike.factor or math.inf))
         return CasePower(case, count, tuple(found))
 
-    def fails_with(self, case: Case, change: Change, factor: float, size: int | None) -> str | None:
+    def fails_with(
+        self, case: Case, change: Degradation, factor: float, size: int | None
+    ) -> str | None:
         """The criterion that fails a case which has this change, or nothing; None as ``power``."""
         one = self._subjects.get(case.key())
         if one is None:
             return None
         return self._failing(_changed(one, _changing(one.measured, change, size)(factor)))
 
-    def _mildest(self, one: Subject, change: Change, size: int | None = None) -> Smallest:
+    def _mildest(self, one: Subject, change: Degradation, size: int | None = None) -> Smallest:
         """The first factor that fails, by halving: what fails by one fails by every larger one."""
         changing = _changing(one.measured, change, size)
         low, high, by = 0, len(FACTORS), ""
@@ -185,19 +187,19 @@ Changing = Callable[[float], Changed]
 """What a factor makes of each launch's curve."""
 
 
-def _changing(measured: Measured, change: Change, size: int | None) -> Changing:
+def _changing(measured: Measured, change: Degradation, size: int | None) -> Changing:
     if size is not None:
         return _slower_at(size)
-    if change is Change.LATENCY:
+    if change is Degradation.LATENCY:
         return _slower_by_a_constant(measured)
     return slower_by_the_byte(measured)
 
 
-def _standard_error(measured: Measured, change: Change, size: int | None) -> float | None:
+def _standard_error(measured: Measured, change: Degradation, size: int | None) -> float | None:
     """Of the logarithm of what is changed, by its interval over the launches; None without one."""
     if size is not None:
         ends = limits.interval_of(measured, f"{limits.TIME_AT}{size}")
-    elif change is Change.LATENCY:
+    elif change is Degradation.LATENCY:
         ends = measured.landmarks.interval("latency_us")
     else:
         # What a link carries has no interval where times lie on no line; that of the largest

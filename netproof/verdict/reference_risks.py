@@ -17,10 +17,10 @@ from netproof.site.partition import Partition
 from netproof.verdict import deriving, risk
 from netproof.verdict.limits import Limits
 from netproof.verdict.references import XFAIL, NotThere, ReferenceFile
-from netproof.verdict.risk import Curve, Plan, Rule, Scatter
+from netproof.verdict.risk import AcceptancePlan, OperatingCurve, Rule, Scatter
 
 MARGINS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
-"""By how much worse networks are on an operating-characteristic curve, beside the margin asked."""
+"""By how much worse networks are on an operating-characteristic curve, next to the margin asked."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class ReferenceRisk:
     unit: str
     agreed: float
     scatter: Scatter
-    curve: Curve | None
-    plan: Plan | None
+    curve: OperatingCurve | None
+    plan: AcceptancePlan | None
     why: str = ""
 
 

@@ -28,11 +28,11 @@ class NotThere(NetproofError):
     """The file has no entry for a case.
 
     ``keys``: what was looked up one below the other, the check first, to what is not there;
-    ``beside``: the keys that are there in its place.
+    ``alongside``: the keys that are there in its place.
     """
 
-    def __init__(self, path: Path, keys: Keys, beside: Sequence[str | int]) -> None:
-        self.keys, self.beside = keys, tuple(beside)
+    def __init__(self, path: Path, keys: Keys, alongside: Sequence[str | int]) -> None:
+        self.keys, self.alongside = keys, tuple(alongside)
         super().__init__(f"{path}: has no {', '.join(map(str, keys))}")
 
 
@@ -77,11 +77,11 @@ class ReferenceFile:
             try:
                 level = level[matching(level, key)]
             except KeyError as error:
-                beside = [other for other in level if other != INDEX]
-                raise NotThere(self.path, looked_up, beside) from error
+                alongside = [other for other in level if other != INDEX]
+                raise NotThere(self.path, looked_up, alongside) from error
             except NetproofError as error:
                 raise self.fault(
-                    check, f"a key beside {key!r} is no expression: {error.__cause__ or error}"
+                    check, f"a key next to {key!r} is no expression: {error.__cause__ or error}"
                 ) from error
             if not isinstance(level, dict):
                 raise self.fault(check, f"{place}: found {level!r}, expected a mapping")

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from netproof import criteria
-from netproof.criteria import Confirmation, Finding, Level, Place, Region
+from netproof.criteria import Bend, Confirmation, Finding, Level, Region
 from netproof.criteria.registry import CONFIRMED_BY_MEASURING
 from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import disturbed
@@ -19,7 +19,7 @@ CRITERION = "refinement"
 """The name of the finding that closer sizes could not be judged."""
 
 
-def places(subject: Subject) -> tuple[Place, ...]:
+def places(subject: Subject) -> tuple[Bend, ...]:
     """Where neighbouring slopes of a case's first launches disagree, and nothing is flagged.
 
     None where the site refines nothing, below the sizes that a criterion would judge, and from half
@@ -36,7 +36,7 @@ def places(subject: Subject) -> tuple[Place, ...]:
     first = [launch.curve for launch in subject.measured.first().launches]
     found = criteria.kinks(first, dataclasses.replace(settings, most=len(first[0].sizes)))
     flags = judgement.flagged(judgement.smoothness(subject))
-    free = [one for one in found if not any(_beside(one, flag) for flag in flags)]
+    free = [one for one in found if not any(_alongside(one, flag) for flag in flags)]
     return tuple(free[: settings.most])
 
 
@@ -98,7 +98,7 @@ def _held(subject: Subject) -> dict[str, criteria.Bounds]:
     }
 
 
-def _beside(place: Place, flag: Finding) -> bool:
+def _alongside(place: Bend, flag: Finding) -> bool:
     return flag.size is not None and flag.size / 2 <= place.size <= 2 * flag.size
 
 

@@ -136,7 +136,7 @@ def _side(values: Sequence[float], ends: tuple[float, float]) -> Side:
 
 
 @dataclass(frozen=True)
-class Curve:
+class OperatingCurve:
     """An operating-characteristic curve: ratios to the agreed value, and what becomes of each."""
 
     bound: float
@@ -167,7 +167,7 @@ def characteristic(
     *,
     tries: int = 1000,
     seed: int = 0,
-) -> Curve:
+) -> OperatingCurve:
     """The curve of a bound, at the agreed value and at each margin below or above it.
 
     ``margins``: shares by which the network is worse, 0.1 for a tenth.
@@ -177,11 +177,11 @@ def characteristic(
         outcomes(ratio, bound, scattering, rule, tries=tries, seed=seed + place)
         for place, ratio in enumerate(ratios)
     ]
-    return Curve(bound, tuple(ratios), tuple(shares))
+    return OperatingCurve(bound, tuple(ratios), tuple(shares))
 
 
 @dataclass(frozen=True)
-class Plan:
+class AcceptancePlan:
     """An acceptance of several sessions: the mean of their logarithms against a bound.
 
     ``bound``: over the agreed value; ``sessions`` of ``launches`` each; ``seller`` and ``buyer``:
@@ -207,7 +207,7 @@ def plan(
     launches: int = 3,
     larger: bool = True,
     risk: float = RISK,
-) -> Plan:
+) -> AcceptancePlan:
     """The fewest sessions by which neither risks more than ``risk``, and the bound for them.
 
     ``margin``: the share by which a network is worse that must not pass; ``larger``: whether the
@@ -231,11 +231,16 @@ def plan(
     if error > 0:
         risked = float(ndtr(-half * math.sqrt(sessions) / error))
     bound = math.exp(-half if larger else half)
-    return Plan(bound, sessions, launches, risked, risked)
+    return AcceptancePlan(bound, sessions, launches, risked, risked)
 
 
 def simulated(
-    found: Plan, ratio: float, scattering: Scatter, *, acceptances: int = 1000, seed: int = 0
+    found: AcceptancePlan,
+    ratio: float,
+    scattering: Scatter,
+    *,
+    acceptances: int = 1000,
+    seed: int = 0,
 ) -> float:
     """The share of simulated acceptances that a network of ``ratio`` passes."""
     random = np.random.default_rng(seed)

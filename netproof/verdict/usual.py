@@ -76,9 +76,9 @@ def usual(
     if not warned:
         return NOTHING
     keys = {judged.case.key() for judged, _ in warned}
-    beside = {key for judged, _ in warned for key in companion_keys(judged.case)}
+    alongside = {key for judged, _ in warned for key in companion_keys(judged.case)}
     told = [
-        _warnings(one, matrix, keys, keys | beside) if isinstance(one, Session) else one
+        _warnings(one, matrix, keys, keys | alongside) if isinstance(one, Session) else one
         for one in earlier[:most]
     ]
     found, fewest = [], most

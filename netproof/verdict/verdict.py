@@ -1,4 +1,4 @@
-"""The verdict on a session: what was owed, what ran, what the criteria and references say of it."""
+"""The verdict on a session: what was expected, what ran, what criteria and references say of it."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def judge(
     matrix: Matrix,
     session: Session,
     earlier: Sequence[Session] = (),
-    beside: Alongside | None = None,
+    alongside: Alongside | None = None,
     references: anew.Entries | None = None,
     made: OfSession | None = None,
 ) -> Verdict:
-    """Judge a session against the matrix that it owes, and by all criteria.
+    """Judge a session by the matrix that is expected of it, and by all criteria.
 
     ``earlier``: sessions of the same system, whose configurations must not have vanished;
-    ``beside``: cases that take part in envelope and score as the session's own do;
+    ``alongside``: cases that take part in envelope and score as the session's own do;
     ``references``: by which every complete case is judged anew, None for what the run found;
     ``made``: where the session came from, None where that cannot be read.
     Raises NetproofError where it cannot be judged: an empty matrix, or results of another system
@@ -68,7 +68,7 @@ def judge(
         if result.measured and result.contradiction is None
     }
     around = measured_again(session)
-    borrowed = () if beside is None else beside.cases
+    borrowed = () if alongside is None else alongside.cases
     along = rulings_along(list(subjects.values()), session)
     across = comparing.across(
         [*subjects.values(), *(one.subject for one in borrowed)], matrix.baseline
@@ -126,17 +126,17 @@ def judge(
         *_vanished(matrix, earlier),
         *faults_of_parts(launched, of_pairs, broken, covered, nodes),
     ]
-    if beside is not None:
+    if alongside is not None:
         ruled = (
             dataclasses.replace(one, rulings=across.get(one.case.key(), ())) for one in borrowed
         )
-        beside = dataclasses.replace(beside, cases=tuple(ruled))
+        alongside = dataclasses.replace(alongside, cases=tuple(ruled))
     return Verdict(
         tuple(judged),
         matrix.absences,
         tuple(faults),
         (
-            *of_cases(matrix, judged, beside),
+            *of_cases(matrix, judged, alongside),
             *fabric_notes(session),
             *crash_notes(launched),
             *(one.why for one in carriers if one.level is Level.WARN),
@@ -144,7 +144,7 @@ def judge(
             *anew.differences([(ran[key], one) for key, one in today.items()]),
         ),
         left_of(session, matrix),
-        beside,
+        alongside,
         tuple(failed_tests),
         launched,
         of_pairs,
@@ -173,18 +173,18 @@ def _declared(matrix: Matrix, ran: Mapping[tuple, CheckResult]) -> dict[str, Dec
 def cases_of(session: Session, matrix: Matrix) -> tuple[dict[tuple, CheckResult], list[Case]]:
     """What became of each case of a session, by its key, and the cases to judge, in order.
 
-    Those of the matrix that were not left come first, then what ran without being owed.
+    Those of the matrix that were not left come first, then what ran without being expected.
     """
     ran: dict[tuple, CheckResult] = {}
     for result in session.results:
         if result.case is not None:
             # A case that ReFrame ran again stands as it ended.
             ran[result.case.key()] = result
-    owed = {case.key() for case in matrix.cases}
+    expected = {case.key() for case in matrix.cases}
     left = left_by(session)
     return ran, [
         *(case for case in matrix.cases if case.key() not in left),
-        *(result.case for key, result in ran.items() if key not in owed and key not in left),
+        *(result.case for key, result in ran.items() if key not in expected and key not in left),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Every check of every partition and environment can be made, and no more than is owed."""
+"""Every check of every partition and environment can be made, and no more than is expected."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def test_no_check_logs_what_reframe_deprecated(dry):
         assert "variables" not in case
 
 
-def test_the_checks_are_exactly_the_cases_that_the_matrix_owes(dry):
-    owed = matrix(site.gather(ROOT / "site-config"), "testbed", all_functions=True).cases
+def test_the_checks_are_exactly_the_cases_of_the_matrix(dry):
+    expected = matrix(site.gather(ROOT / "site-config"), "testbed", all_functions=True).cases
     made = [result.case for result in dry[1].results if result.case is not None]
 
     def key(case: Case) -> tuple:
         return case.key()
 
-    assert sorted(map(key, made)) == sorted(map(key, owed))
+    assert sorted(map(key, made)) == sorted(map(key, expected))
 
 
 def test_a_dry_run_is_no_passed_session(run, dry):

@@ -32,7 +32,7 @@ TURN = Left("last measured 2026-11-18", planned=True)
 
 
 @pytest.fixture(scope="module")
-def owed():
+def expected():
     return matrix(site.gather(ROOT / "site-config"), "testbed", ["gige"])
 
 
@@ -45,10 +45,10 @@ def leaves(run, folder: Path, cases: list[Case], *options: str) -> session.Sessi
     return session.load(folder / "run-0.json")
 
 
-def test_a_job_and_what_waits_for_it_are_left_with_the_reason(run, tmp_path, owed):
+def test_a_job_and_what_waits_for_it_are_left_with_the_reason(run, tmp_path, expected):
     four = [
         case
-        for case in owed.cases
+        for case in expected.cases
         if case.environment == "mpich" and case.benchmark == "imb" and case.ranks == 4
     ]
     stored = leaves(run, tmp_path, four)
@@ -64,7 +64,7 @@ def test_a_job_and_what_waits_for_it_are_left_with_the_reason(run, tmp_path, owe
         "further",
         "launches",
     ]
-    verdict = judge(owed, stored)
+    verdict = judge(expected, stored)
     assert sorted(one.case.key() for one in verdict.left) == sorted(case.key() for case in four)
     assert not [fault for fault in verdict.faults if "skip" in fault]
 
@@ -79,10 +79,10 @@ def test_the_functions_beyond_the_default_are_left_without_the_others(run, tmp_p
     assert any(result.case and result.case.function == "PingPong" for result in stored.results)
 
 
-def test_a_job_of_which_one_case_is_not_to_be_left_runs(run, tmp_path, owed):
+def test_a_job_of_which_one_case_is_not_to_be_left_runs(run, tmp_path, expected):
     (one,) = [
         case
-        for case in owed.cases
+        for case in expected.cases
         if case.environment == "mpich" and case.function == "Alltoall" and case.ranks == 4
     ]
     stored = leaves(run, tmp_path, [one])
@@ -98,8 +98,8 @@ def test_a_list_that_cannot_be_read_fails_every_job(run, tmp_path):
     assert all("does not tell what to leave" in result.reason for result in failed)
 
 
-def test_nodes_are_measured_in_pairs_unless_all_that_measures_them_is_left(run, tmp_path, owed):
-    imb = [case for case in owed.cases if case.benchmark == "imb"]
+def test_nodes_are_measured_in_pairs_unless_all_that_measures_them_is_left(run, tmp_path, expected):
+    imb = [case for case in expected.cases if case.benchmark == "imb"]
     here = [case for case in imb if case.environment == "mpich"]
     for cases, result in ((here, "pass"), (imb, "skip")):
         # Both, of which it is measured in one.

@@ -41,7 +41,7 @@ def settings(tmp_path: Path) -> dict[str, str]:
     return {"RFM_CONFIG_PATH": str(site), spack.BUILDS: str(tmp_path / "builds")}
 
 
-def test_its_jobs_fail_in_setup_with_the_reason_and_its_cases_are_owed(run, tmp_path, settings):
+def test_its_jobs_fail_in_setup_with_the_reason_and_its_cases_are_expected(run, tmp_path, settings):
     command = ("reframe", "--system", "testbed:gige", "-c", str(ROOT / "checks"), "-r")
     ran = run(tmp_path, *command, **settings)
     assert ran.returncode != 0
@@ -52,11 +52,11 @@ def test_its_jobs_fail_in_setup_with_the_reason_and_its_cases_are_owed(run, tmp_
     assert "Failing phase: setup" in ran.stdout
     judged = run(tmp_path, "netproof", "verdict", "run-0.json", **settings)
     assert judged.returncode == 1
-    owed = re.search(r"(\d+) of (\d+) cases passed", judged.stdout)
-    assert owed
-    assert owed[1] == "0"
+    counts = re.search(r"(\d+) of (\d+) cases passed", judged.stdout)
+    assert counts
+    assert counts[1] == "0"
     *others, failed = re.findall(r"(?m)^FAIL (.*)$", judged.stdout)
     assert all("nodes measured" in one for one in others), others
     assert failed.startswith("6 tests (testbed:gige mpich-gcc ")
     assert f"): fail in setup: reframe error: {REASON}" in failed
-    assert f"; {owed[2]} cases did not run for them (" in failed
+    assert f"; {counts[2]} cases did not run for them (" in failed

@@ -29,7 +29,7 @@ from ci.diagnose_campaign.records import (
 from ci.testbed import topology_reading
 from netproof.diagnosis.causes import BY_NAME
 from netproof.diagnosis.diagnosis import Culprit, Diagnosis
-from netproof.diagnosis.evidence import Evidence, Place, PlaceKind, Sign, Source, Sure
+from netproof.diagnosis.evidence import Evidence, EvidenceSource, Place, PlaceKind, Sign, Sure
 from netproof.diagnosis.evidence_for import CauseName
 from netproof.errors import NetproofError
 from netproof.present.diagnosis import of_diagnosis
@@ -71,7 +71,7 @@ def accused(cause: CauseName, place: Place, detail: str = "", *, alike: str = ""
         BY_NAME[cause].headline.format(place=shown, detail=detail),
         Sure.SEEN,
         "the nodes say so themselves",
-        (Evidence(Source.HOST, sign, place, "it was seen", Sure.SEEN, "by the kernel"),),
+        (Evidence(EvidenceSource.HOST, sign, place, "it was seen", Sure.SEEN, "by the kernel"),),
         (alike,) if alike else (),
         "",
         "look",
@@ -190,7 +190,7 @@ def test_nothing_named_is_missed_and_what_is_not_explained_names_nothing():
     assert judged(run, accused(CauseName.UNEXPLAINED, UNKNOWN, "3 red cases")) is Found.MISSED
 
 
-def test_what_is_right_is_so_only_if_nothing_else_is_accused_beside_it():
+def test_what_is_right_is_so_only_if_nothing_else_is_accused_alongside_it():
     run, right = run_of("mtu"), accused(CauseName.MTU, NODE)
     assert judged(run, right, accused(CauseName.UNEXPLAINED, UNKNOWN, "1 red case")) is Found.RIGHT
     assert judged(run, right, accused(CauseName.MTU, PAIR)) is Found.RIGHT
@@ -210,7 +210,7 @@ def test_on_a_healthy_testbed_whatever_is_named_is_false():
 
 
 @pytest.mark.slow
-def test_a_recorded_session_is_held_against_what_was_planted(monkeypatch, tmp_path):
+def test_a_recorded_session_is_compared_with_what_was_planted(monkeypatch, tmp_path):
     run = run_of("small-buffer", "gige")
     monkeypatch.setattr(judged_run.measuring, "measure", recorded)
     monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))

@@ -95,7 +95,7 @@ def test_a_fault_beyond_a_case_is_red():
     assert (found.outcome, found.faults) == (Outcome.RED, ("a job left no record",))
 
 
-UNDECIDED = "testbed:gige mpich: gige-[1-4] undecided: in each launch something else ran beside"
+UNDECIDED = "testbed:gige mpich: gige-[1-4] undecided: in each launch something else ran alongside"
 
 
 def test_what_is_undecided_beyond_a_case_is_inconclusive():
@@ -401,7 +401,7 @@ def test_a_run_that_takes_too_long_is_ended_and_not_judged(fake, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_load_is_beside_its_run_and_ends_with_it(fake, tmp_path):
+def test_a_load_is_alongside_its_run_and_ends_with_it(fake, tmp_path):
     keeping.begin(tmp_path, campaign((Run(1, Condition.ONE_CPU, 1),)))
     fake["measure"] = lambda run, folder: time.sleep(1.5) or Judged(Outcome.GREEN)
     (only,) = making.go_on(tmp_path)

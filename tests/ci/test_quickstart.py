@@ -43,7 +43,7 @@ def quickstart(tmp_path):
 NAMES = ("python", "reframe", "netproof")
 
 
-def test_reframe_s_lines_go_to_a_log_beside_the_report(quickstart, tmp_path):
+def test_reframe_s_lines_go_to_a_log_alongside_the_report(quickstart, tmp_path):
     status, calls = quickstart("--smoke")
     assert status == 0
     assert [call.split()[0] for call in calls] == [

@@ -16,7 +16,7 @@ TOPOLOGY = ROOT / "ci" / "testbed" / "topology.yaml"
 
 @pytest.fixture
 def environments(tmp_path, monkeypatch):
-    """The environments of a copy of the file beside other wheels, as ``said`` by ompi_info."""
+    """The environments of a copy of the file next to other wheels, as ``said`` by ompi_info."""
 
     def load(said: str, *wheels: str) -> dict:
         (tmp_path / "site-config").mkdir(exist_ok=True)
@@ -118,10 +118,10 @@ def test_many_nodes_and_leaves_are_a_partition_with_the_cases_of_any(
     (one,) = partitions(text, tmp_path, monkeypatch)
     assert (one["extras"]["nodes"], one["extras"]["rank_counts"]) == (nodes, [2, 4])
     file = ROOT / "site-config" / "testbed.py"
-    owed = matrix.matrix(site.load(file), "testbed")
+    expected = matrix.matrix(site.load(file), "testbed")
     monkeypatch.setenv("NETPROOF_TOPOLOGY", str(TOPOLOGY))
     usual = matrix.matrix(site.load(file), "testbed", ["gige"])
-    assert len(owed.cases) == len(usual.cases) > 0
+    assert len(expected.cases) == len(usual.cases) > 0
 
 
 def test_a_partition_with_two_rails_says_so_and_has_no_twin(tmp_path, monkeypatch):

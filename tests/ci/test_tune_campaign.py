@@ -47,7 +47,7 @@ def recommended(value: str) -> dict:
         ("socket-buffer", recommended("131072"), Found.RIGHT),
     ],
 )
-def test_what_is_recommended_is_held_against_what_is_planted(kind, values, found):
+def test_what_is_recommended_is_compared_with_what_is_planted(kind, values, found):
     judged = judging.judge(run_of(kind), 0, document(kind, **values), "")
     assert judged.found is found
     assert judged.said

@@ -1,4 +1,4 @@
-"""A run of the campaign on the testbed, beside a load."""
+"""A run of the campaign on the testbed, alongside a load."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ for environment in site_configuration["environments"]:
 
 
 @pytest.mark.testbed
-def test_a_run_beside_a_load_is_made_judged_and_kept(testbed, run, tmp_path):
+def test_a_run_alongside_a_load_is_made_judged_and_kept(testbed, run, tmp_path):
     site = tmp_path / "site"
     site.mkdir()
     for name, text in SITE_FILES.items():

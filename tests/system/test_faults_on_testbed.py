@@ -243,10 +243,10 @@ def test_one_slow_direction_is_slow_and_the_other_is_not():
 def test_a_slow_uplink_slows_what_crosses_it_and_nothing_else():
     healthy = seconds("one-1", "one-3")
     done("plant", "one-leaf-2", "receive_rate=0.2")
-    across, beside = seconds("one-1", "one-3"), seconds("one-1", "one-2")
+    across, alongside = seconds("one-1", "one-3"), seconds("one-1", "one-2")
     done("lift", "one-leaf-2")
     assert across > 3 * healthy
-    assert beside < 2 * healthy
+    assert alongside < 2 * healthy
 
 
 def test_lost_frames_are_sent_again():

@@ -1,4 +1,4 @@
-"""docs/new-switch.md, done: a third switch is measured alone and judged beside the store."""
+"""docs/new-switch.md, done: a third switch is measured alone and judged alongside the store."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def folder(run, three_switches, tmp_path_factory) -> Path:
     (site / "testbed.py").write_text(own + SHORTER)
     settings = {"RFM_CONFIG_PATH": str(site), "NETPROOF_STORE": str(folder / "store")}
     settings["NETPROOF_TOPOLOGY"] = str(ROOT / "ci" / "testbed" / "topology.yaml")
-    # What ReFrame does beside a job disturbs it, and what is disturbed stands beside nothing.
+    # What ReFrame does alongside a job disturbs it, and what is disturbed stands alongside nothing.
     alone = ("--exec-policy=serial", "-S", "launches=1")
     # One function that breaks, one that does not, and one without a size.
     few = ("-n", "Imb(PingPong|Alltoall|Barrier)")
@@ -113,8 +113,8 @@ def test_alone_it_has_no_envelope(netproof):
     assert not re.search(rf" µs of testbed:(?!{NEW} )", red)
 
 
-def test_beside_the_store_it_comes_out_red_in_alltoall_by_the_envelope(netproof):
-    judged = netproof("verdict", "--beside-stored")
+def test_alongside_the_store_it_comes_out_red_in_alltoall_by_the_envelope(netproof):
+    judged = netproof("verdict", "--alongside-stored")
     assert judged.returncode == 1
     assert re.search(
         rf"FAIL testbed:{NEW} mpich IMB Alltoall 4 ranks \(switch {NEW}\): [\d.e+]+ µs at \d+ bytes"
@@ -126,9 +126,9 @@ def test_beside_the_store_it_comes_out_red_in_alltoall_by_the_envelope(netproof)
     assert set(red) == {NEW}
 
 
-def test_both_old_switches_stand_beside_it_with_their_session(netproof, folder):
+def test_both_old_switches_stand_alongside_it_with_their_session(netproof, folder):
     (stored,) = Store(folder / "store").sessions()
-    said = netproof("show", "--beside-stored").stdout
+    said = netproof("show", "--alongside-stored").stdout
     for old in ("gige", "fast-ethernet"):
         assert re.search(
             rf"compared with: {old} mpich, of \d{{4}}-\d\d-\d\d \([\w ]+\): \d+ cases? of"
@@ -139,7 +139,7 @@ def test_both_old_switches_stand_beside_it_with_their_session(netproof, folder):
 
 
 def test_the_report_answers_where_it_breaks_down_with_plots_of_only_that(netproof, folder):
-    made = netproof("report", "--beside-stored", "--out", "report")
+    made = netproof("report", "--alongside-stored", "--out", "report")
     assert made.returncode == 0, made.stderr
     page = (folder / "report" / f"switch-{NEW}.html").read_text()
     assert f"{NEW} compared with the other switches" in page

@@ -401,7 +401,7 @@ def busy(seconds: float) -> float:
 
 
 def loads_of_a_launch(run, folder: Path, gige: Partition) -> tuple[NodeLoad, ...]:
-    """What the two nodes of a launch of NPtcp did beside it."""
+    """What the two nodes of a launch of NPtcp did alongside it."""
     folder.mkdir()
     command = nptcp_job(folder, gige.model_copy(update={"netpipe_repeats": 3}))
     submitted = run(folder, command[0], "--wait", *command[1:])

@@ -78,7 +78,7 @@ def test_a_variable_reaches_the_ranks_and_what_fails_by_it_is_named(testbed, run
 def test_what_disturbed_every_launch_is_said_and_nothing_is_recommended(testbed, run, tmp_path):
     values = ("--values", "65536", "--rounds", "3")
     settings = settings_of(tmp_path, others=0, **SMALL)
-    # On a quiet machine nothing else runs beside a launch.
+    # On a quiet machine nothing else runs alongside a launch.
     with other_program():
         ran = run(tmp_path, "netproof", "tune", "socket-buffer", *WHERE, *values, **settings)
     assert ran.returncode == 2, ran.stdout + ran.stderr
@@ -209,7 +209,7 @@ def test_packets_that_are_gathered_cost_latency_and_are_so_no_more_afterwards(li
     assert swept["recommended"] is None
     assert swept["own"] == ["0"]
     short = {one["value"]: one["ranges"]["short"]["factor"] for one in swept["values"]}
-    # Half of it on average at each end, beside some 30 µs.
+    # Half of it on average at each end, on top of some 30 µs.
     assert short["400"] < 0.5 < short["0"] < 2
     assert planted() == ["FAULT gige delay=0"]
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from netproof.commands import entry
-from netproof.commands.nightly.command import Plan, run
+from netproof.commands.nightly.command import NightPlan, run
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -74,7 +74,7 @@ def nightly(
             )
     raise typer.Exit(
         run(
-            Plan(
+            NightPlan(
                 system=system,
                 store=store.resolve(),
                 reports=report.resolve(),

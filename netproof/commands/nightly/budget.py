@@ -16,7 +16,7 @@ def left_for_another_night(
 ) -> dict[PlannedJob, Left]:
     """Which of the jobs in ``expected`` do not fit into ``budget_s`` seconds, and why.
 
-    Jobs of a contention domain run one after the other and domains beside each other, so each
+    Jobs of a contention domain run one after the other and domains alongside each other, so each
     domain has all of the budget. In it those come first whose last turn is longest ago; never is
     longest. What does not fit makes room for what comes after it. The first one runs in any case,
     also where it takes more than the budget or as long as nobody knows, and then alone.

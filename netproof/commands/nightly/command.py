@@ -39,7 +39,7 @@ ROOT = Path(__file__).resolve().parents[3]
 """The checkout: its checks are run, and ReFrame's folders are there unless RFM_PREFIX is set."""
 
 LATEST = "latest"
-"""Link to the newest night's report, beside the reports."""
+"""Link to the newest night's report, next to the reports."""
 
 HOOK_S = 120
 """Seconds that the hook gets."""
@@ -50,7 +50,7 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 @dataclass(frozen=True)
-class Plan:
+class NightPlan:
     """What a night is to do.
 
     ``system``: ReFrame's, or ``SYSTEM:PARTITION``; ``store``, ``reports``: folders, of sessions and
@@ -73,7 +73,7 @@ class Plan:
     arguments: Sequence[str] = ()
 
 
-def run(plan: Plan) -> int:
+def run(plan: NightPlan) -> int:
     """Go through a night and return its exit status: 0 passed, 1 failed or worse, 2 not judged.
 
     Whatever happens, JUnit is written where it was asked for, and the hook is told.
@@ -135,10 +135,12 @@ def _ending() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _go(plan: Plan, night: Night) -> None:
+def _go(plan: NightPlan, night: Night) -> None:
     name, _, partition = plan.system.partition(":")
     configuration = site.gather(Path(_setting("RFM_CONFIG_PATH")))
-    owed = matrix(configuration, name, [partition] if partition else [], all_functions=plan.full)
+    expected = matrix(
+        configuration, name, [partition] if partition else [], all_functions=plan.full
+    )
     reports = Path(_setting("RFM_REPORT_FILE")).parent
     prefix = Path(os.environ.get("RFM_PREFIX") or ROOT)
     for folder, unfit, variable in (
@@ -154,46 +156,51 @@ def _go(plan: Plan, night: Night) -> None:
     for folder in (reports, plan.reports):
         trust.insist(folder, "the folder of reports", data=True)
     trust.insist_on_command(plan.hook, HOOK)
-    with lock.held(lock.beside(plan.store, name), night.started) as held:
+    with lock.held(lock.alongside(plan.store, name), night.started) as held:
         conditions.enough_room((plan.store, reports, plan.reports, prefix), plan.least_free_mb)
         slurm.answers()
         store = Store.create(plan.store)
-        leaving = _choose(plan, owed, configuration, store)
+        leaving = _choose(plan, expected, configuration, store)
         stem = f"run-nightly-{name}-{night.started:%Y%m%dT%H%M%S}"
         report, night.log = reports / f"{stem}.json", reports / f"{stem}.log"
-        _measure(plan, owed, leaving, report, night.log, held)
+        _measure(plan, expected, leaving, report, night.log, held)
         _judge(plan, night, store, report, partial=bool(leaving or partition))
 
 
 def _choose(
-    plan: Plan, owed: Matrix, configuration: Mapping[str, object], store: Store
+    plan: NightPlan, expected: Matrix, configuration: Mapping[str, object], store: Store
 ) -> dict[PlannedJob, Left]:
     """What is not measured tonight, for want of nodes or of time; says so."""
-    leaving = conditions.cannot_run(jobs(owed), owed, configuration)
-    known = durations.past(store, owed)
+    leaving = conditions.cannot_run(jobs(expected), expected, configuration)
+    known = durations.past(store, expected)
     for sentence in known.unread:
         _err(sentence)
-    possible = [job for job in jobs(owed) if job not in leaving]
+    possible = [job for job in jobs(expected) if job not in leaving]
     if not possible:
         raise NetproofError(
             "nothing can be measured: "
             + "; ".join(dict.fromkeys(reason.why for reason in leaving.values()))
         )
-    expected = durations.expected_seconds(possible, known)
+    times = durations.expected_seconds(possible, known)
     if plan.budget_min is not None:
-        leaving |= budget.left_for_another_night(expected, known, owed, 60 * plan.budget_min)
-    tonight = {job: one for job, one in expected.items() if job not in leaving}
-    seconds = durations.session_seconds(tonight, owed)
+        leaving |= budget.left_for_another_night(times, known, expected, 60 * plan.budget_min)
+    tonight = {job: one for job, one in times.items() if job not in leaving}
+    seconds = durations.session_seconds(tonight, expected)
     takes = "as long as nobody knows yet" if seconds is None else f"about {minutes(seconds)}"
     _say(
-        f"measuring {len(tonight)} of {len(jobs(owed))} jobs, which takes {takes}:"
+        f"measuring {len(tonight)} of {len(jobs(expected))} jobs, which takes {takes}:"
         f" {'; '.join(map(str, tonight))}\n"
     )
     return leaving
 
 
 def _measure(
-    plan: Plan, owed: Matrix, leaving: Mapping[PlannedJob, Left], report: Path, log: Path, held: int
+    plan: NightPlan,
+    expected: Matrix,
+    leaving: Mapping[PlannedJob, Left],
+    report: Path,
+    log: Path,
+    held: int,
 ) -> None:
     with tempfile.TemporaryDirectory(prefix="netproof-night-") as folder:
         settings = {}
@@ -203,7 +210,7 @@ def _measure(
                 Path(folder) / "left.json",
                 {
                     case: leaving[job]
-                    for job, cases in jobs(owed).items()
+                    for job, cases in jobs(expected).items()
                     if job in leaving
                     for case in cases
                 },
@@ -226,10 +233,10 @@ def _measure(
         )
 
 
-def _judge(plan: Plan, night: Night, store: Store, report: Path, *, partial: bool) -> None:
+def _judge(plan: NightPlan, night: Night, store: Store, report: Path, *, partial: bool) -> None:
     """Keep, judge, look back, report; a session that the store refuses is judged all the same.
 
-    ``partial``: whether it is not of all that the system owes.
+    ``partial``: whether it is not of all that is expected on the system.
     """
     kept = None
     with _noting(night):
@@ -240,7 +247,7 @@ def _judge(plan: Plan, night: Night, store: Store, report: Path, *, partial: boo
         session.load(report),
         system=plan.system,
         full=plan.full,
-        # What was left, or is not asked for, stands beside from an earlier night.
+        # What was left, or is not asked for, stands alongside from an earlier night.
         asked=AlongsideOptions(plan.store) if partial else None,
         store=plan.store,
     )
@@ -253,7 +260,7 @@ def _judge(plan: Plan, night: Night, store: Store, report: Path, *, partial: boo
     night.page = _report(plan, night, report.stem)
 
 
-def _report(plan: Plan, night: Night, name: str) -> Path:
+def _report(plan: NightPlan, night: Night, name: str) -> Path:
     """Write the pages into a folder of their own; the link moves when they are whole."""
     # Loading what draws takes seconds.
     from netproof.commands import report as command

@@ -1,4 +1,4 @@
-"""A night as JUnit's XML, from the verdict: a test case for each case that was owed.
+"""A night as JUnit's XML, from the verdict: a test case for each case that was expected.
 
 It has what GitLab and Jenkins read: a suite with counts, test cases with class name, name and time,
 and ``failure``, ``error`` or ``skipped`` with a message.

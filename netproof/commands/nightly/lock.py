@@ -14,8 +14,8 @@ from netproof.errors import NetproofError
 from netproof.intake import trust
 
 
-def beside(store: Path, system: str) -> Path:
-    """The lock's file, beside the store, which may be shared by several machines."""
+def alongside(store: Path, system: str) -> Path:
+    """The lock's file, next to the store, which may be shared by several machines."""
     return store.with_name(f"{store.name}.{system}.lock")
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from netproof.commands.options import (
-    BesideOption,
+    AlongsideOption,
     FullOption,
     LeaveOutOption,
     MaxAgeOption,
@@ -26,7 +26,7 @@ def report(
     store: SessionStoreOption = None,
     system: SystemOption = None,
     full: FullOption = False,
-    beside_stored: BesideOption = False,
+    alongside_stored: AlongsideOption = False,
     max_age: MaxAgeOption = MAX_AGE_DAYS,
     leave_out_marked: LeaveOutOption = False,
     folder: Annotated[
@@ -50,7 +50,7 @@ def report(
     power: PowerOption = False,
 ) -> None:
     """Write pages and charts on a session. Exit 0: written, 2: cannot be written."""
-    asked = alongside(beside_stored, store, max_age, leave_out_marked)
+    asked = alongside(alongside_stored, store, max_age, leave_out_marked)
     from netproof.commands import report as command
 
     raise typer.Exit(

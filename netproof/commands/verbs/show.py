@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from netproof.commands.options import (
-    BesideOption,
+    AlongsideOption,
     FullOption,
     JsonOption,
     LeaveOutOption,
@@ -23,13 +23,13 @@ def show_session(
     store: SessionStoreOption = None,
     system: SystemOption = None,
     full: FullOption = False,
-    beside_stored: BesideOption = False,
+    alongside_stored: AlongsideOption = False,
     max_age: MaxAgeOption = MAX_AGE_DAYS,
     leave_out_marked: LeaveOutOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show verdict, scores, landmarks and curves. Exit 0: shown, 2: cannot be shown."""
-    asked = alongside(beside_stored, store, max_age, leave_out_marked)
+    asked = alongside(alongside_stored, store, max_age, leave_out_marked)
     from netproof.commands import show as command
 
     raise typer.Exit(

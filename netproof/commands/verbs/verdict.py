@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from netproof.commands.options import (
-    BesideOption,
+    AlongsideOption,
     FoldOption,
     FullOption,
     JsonOption,
@@ -27,7 +27,7 @@ def verdict(
     store: SessionStoreOption = None,
     system: SystemOption = None,
     full: FullOption = False,
-    beside_stored: BesideOption = False,
+    alongside_stored: AlongsideOption = False,
     max_age: MaxAgeOption = MAX_AGE_DAYS,
     leave_out_marked: LeaveOutOption = False,
     fold: FoldOption = SESSIONS,
@@ -41,9 +41,9 @@ def verdict(
     as_json: JsonOption = False,
 ) -> None:
     """Print the verdict on a session. Exit 0: passed, 1: failed, 2: cannot be judged."""
-    asked = alongside(beside_stored, store, max_age, leave_out_marked)
+    asked = alongside(alongside_stored, store, max_age, leave_out_marked)
     if again and asked is not None:
-        raise typer.BadParameter("--again and --beside-stored do not go together")
+        raise typer.BadParameter("--again and --alongside-stored do not go together")
     from netproof.commands import verdict as command
 
     raise typer.Exit(

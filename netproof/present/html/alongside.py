@@ -43,14 +43,14 @@ def parts(report: Report) -> list[Part]:
         partition = report.against.partition
         link = SwitchLink(partition, report.against_page)
         made.append(Part("switch", f"Switch {partition}", "to_switch.html", link))
-    beside = report.judged.verdict.beside
-    if beside is not None:
-        made.append(Part("alongside", "Compared with", "alongside.html", _view(beside)))
+    alongside = report.judged.verdict.alongside
+    if alongside is not None:
+        made.append(Part("alongside", "Compared with", "alongside.html", _view(alongside)))
     return made
 
 
-def _view(beside: Alongside) -> AlongsideView:
-    return AlongsideView(str(beside.store), tuple(map(_row, beside.together())))
+def _view(alongside: Alongside) -> AlongsideView:
+    return AlongsideView(str(alongside.store), tuple(map(_row, alongside.together())))
 
 
 def _row(together: Together) -> StoredRow:

@@ -59,7 +59,7 @@ def state_of(judged: Judged) -> CaseState:
 
 
 def configuration(case: Case) -> str:
-    """The configuration as it stands beside curves: partition and environment."""
+    """The configuration as it stands next to curves: partition and environment."""
     return f"{case.partition} {case.environment}"
 
 
@@ -71,7 +71,7 @@ def switch(one: Judged | Borrowed) -> str:
 
 
 def label(one: Judged | Borrowed) -> str:
-    """The configuration as it stands beside curves, with the day as ``switch`` has it."""
+    """The configuration as it stands next to curves, with the day as ``switch`` has it."""
     day = f", of {one.date}" if isinstance(one, Borrowed) else ""
     return f"{configuration(one.case)}{day}"
 
@@ -137,7 +137,7 @@ def groups(verdict: Verdict) -> tuple[Group, ...]:
     for judged in verdict.cases:
         several.setdefault(comparing.group(judged.case), []).append(judged)
     stored: dict[tuple, list[Borrowed]] = {}
-    for one in () if verdict.beside is None else verdict.beside.cases:
+    for one in () if verdict.alongside is None else verdict.alongside.cases:
         stored.setdefault(comparing.group(one.case), []).append(one)
     found = []
     for key, members in several.items():

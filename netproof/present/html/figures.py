@@ -124,7 +124,7 @@ def of_netpipe(verdict: Verdict, matrix: Matrix) -> dict[tuple[str, str, str], l
                 f"{where}: signature, throughput against time",
                 "signature",
                 told=tuple(told),
-                missing=tuple(_missing_beside(members)),
+                missing=tuple(_missing_alongside(members)),
                 **common,
             ),
         ]
@@ -172,8 +172,8 @@ def _missing(members: Sequence[Judged]) -> list[NotDrawn]:
     ]
 
 
-def _missing_beside(members: Sequence[Judged]) -> list[NotDrawn]:
-    """The same without the reasons, which stand beside it."""
+def _missing_alongside(members: Sequence[Judged]) -> list[NotDrawn]:
+    """The same without the reasons, which stand next to it."""
     return [
         NotDrawn(_curve(judged), "as in the throughput")
         for judged in members

@@ -23,7 +23,7 @@ FORMAT = 1
 """Format of the manifest; raised when its keys change."""
 
 ABANDONED_AFTER_S = 86400
-"""Age at which what a killed writer left beside the folder is removed."""
+"""Age at which what a killed writer left next to the folder is removed."""
 
 _ASIDE = "netproof-report"
 _EXCHANGE = 2
@@ -36,7 +36,7 @@ _NO_EXCHANGE = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
 
 @contextmanager
 def replacing(folder: Path) -> Iterator[Path]:
-    """A new folder beside ``folder`` to write into, which takes its place when all is written.
+    """A new folder next to ``folder`` to write into, which takes its place when all is written.
 
     Until then, and where anything is raised, ``folder`` stays as it is. It has to be new, empty, or
     an earlier report, whose files go; files in it that netproof did not write stay. Raises
@@ -52,7 +52,7 @@ def replacing(folder: Path) -> Iterator[Path]:
     _written_before(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     _sweep(target)
-    aside = _beside(target)
+    aside = _alongside(target)
     aside.mkdir()
     try:
         yield aside
@@ -144,7 +144,7 @@ def _put_in_place(aside: Path, target: Path) -> None:
     except OSError as error:
         if error.errno not in _NO_EXCHANGE:
             raise
-        before = _beside(target, "before")
+        before = _alongside(target, "before")
         target.rename(before)
         aside.rename(target)
         before.rename(aside)
@@ -166,12 +166,12 @@ def _to_disk(path: Path) -> None:
         os.close(descriptor)
 
 
-def _beside(target: Path, word: str = _ASIDE) -> Path:
+def _alongside(target: Path, word: str = _ASIDE) -> Path:
     return target.with_name(f".{target.name}.{word}-{secrets.token_hex(6)}")
 
 
 def _sweep(target: Path) -> None:
-    """Remove what killed writers left beside the folder, once it is a day old."""
+    """Remove what killed writers left next to the folder, once it is a day old."""
     for path in target.parent.glob(f".{target.name}.{_ASIDE}-*"):
         try:
             old = time.time() - path.stat().st_mtime > ABANDONED_AFTER_S

@@ -152,7 +152,7 @@ def _panel(verdict: HistoryVerdict, one: Series, x: alt.X, ink: Ink) -> alt.Laye
         if value is not None
     ]
     if unsure:
-        # Beside the line, which goes through what counts alone.
+        # Next to the line, which goes through what counts alone.
         layers.append(
             alt.Chart(alt.Data(values=unsure))
             .mark_text(text="?", fontSize=13, fontWeight="bold", color=ink.inconclusive)

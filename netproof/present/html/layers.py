@@ -23,7 +23,7 @@ MARKS = {
 AGAIN_MARK = "M0,-1V1M-1,0H1"
 
 POINTS, ENVELOPE, LINES, AGAIN = "points", "envelope", "line rates", "measured again"
-"""Names of a chart's data beside its marks."""
+"""Names of a chart's data next to its marks."""
 
 _BYTES = (
     "datum.value >= 1048576 ? datum.value / 1048576 + ' MiB' : "
@@ -43,7 +43,7 @@ def curve_layers(
     *,
     size: int,
 ) -> list[alt.Chart]:
-    """A line for each configuration and a point at each size; others fade beside a pick.
+    """A line for each configuration and a point at each size; others fade next to a pick.
 
     ``channels``: x, y, colour and dash.
     """

@@ -52,7 +52,7 @@ class Report:
 
     @property
     def against_page(self) -> str:
-        """File of the page on the switch that is held against the others."""
+        """File of the page on the switch that is compared with the others."""
         return f"{file_name('switch', self.against.partition)}.html"
 
     @property

@@ -25,7 +25,7 @@ _HEAD = ("node", "rounds of pairs", "effect", "what differs", "interfaces", "sen
 
 
 @dataclass(frozen=True)
-class PartitionView:
+class NodesOfPartition:
     """A partition's maps and its table; ``left``: of nodes that are not in it, or nothing."""
 
     partition: str
@@ -34,7 +34,7 @@ class PartitionView:
     left: str
 
 
-def view(report: Report) -> tuple[PartitionView, ...]:
+def view(report: Report) -> tuple[NodesOfPartition, ...]:
     """Each partition of which anything is known, in the site's order."""
     verdict = report.judged.verdict
     found = []
@@ -42,7 +42,7 @@ def view(report: Report) -> tuple[PartitionView, ...]:
         maps = tuple(_figure(report, one) for one in report.maps.get(partition, ()) if one.rows)
         nodes, left = _table(verdict, partition)
         if maps or nodes is not None:
-            found.append(PartitionView(partition, maps, nodes, left))
+            found.append(NodesOfPartition(partition, maps, nodes, left))
     return tuple(found)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import altair as alt
 from altair.utils.schemapi import debug_mode
 
-from netproof.localization.observations import Quantity
+from netproof.localization.observations import PairQuantity
 from netproof.present.html.charts import FILE_LINE, NotDrawn, shown
 from netproof.present.html.html import DataTable, file_name
 from netproof.present.html.layers import Rows
@@ -35,10 +35,10 @@ ROOM = 0.3
 """By so much slower than the middle the darkest colour is at least."""
 
 _CELL, _LEAST, _MOST = 26, 220, 760
-_UNITS = {Quantity.RATE: "MB/s", Quantity.LATENCY: "µs"}
+_UNITS = {PairQuantity.RATE: "MB/s", PairQuantity.LATENCY: "µs"}
 _WORDS = {
-    Quantity.RATE: "rate of the largest message",
-    Quantity.LATENCY: "time of the smallest message",
+    PairQuantity.RATE: "rate of the largest message",
+    PairQuantity.LATENCY: "time of the smallest message",
 }
 
 
@@ -52,7 +52,7 @@ class PairMap:
 
     name: str
     title: str
-    quantity: Quantity
+    quantity: PairQuantity
     nodes: tuple[str, ...]
     rows: Rows
     told: tuple[str, ...]
@@ -76,7 +76,7 @@ class PairMap:
         base = alt.Chart(alt.NamedData(PAIRS))
         # What is slow is dark, whichever figure grows with it.
         scale = alt.Scale(
-            scheme="viridis", reverse=self.quantity is Quantity.LATENCY, domain=self.domain()
+            scheme="viridis", reverse=self.quantity is PairQuantity.LATENCY, domain=self.domain()
         )
         told = [
             alt.Tooltip("node:N", title="node"),
@@ -87,7 +87,7 @@ class PairMap:
         drawn = [base.mark_rect().encode(x, y, alt.Color("value:Q", title=unit, scale=scale), told)]
         if count <= NUMBERED_UP_TO:
             middle = statistics.median(row["value"] for row in self.rows)
-            dark = "<" if self.quantity is Quantity.RATE else ">"
+            dark = "<" if self.quantity is PairQuantity.RATE else ">"
             colour = alt.condition(
                 f"datum.value {dark} {middle * (0.9 if dark == '<' else 1.1)}",
                 alt.value("#ffffff"),
@@ -103,7 +103,7 @@ class PairMap:
         """What the colours span: all figures, and some room, so that noise is not dark."""
         values = [row["value"] for row in self.rows]
         middle = statistics.median(values)
-        if self.quantity is Quantity.RATE:
+        if self.quantity is PairQuantity.RATE:
             return [min(*values, middle * (1 - ROOM)), max(values)]
         return [min(values), max(*values, middle / (1 - ROOM))]
 
@@ -133,7 +133,9 @@ class PairMap:
     def table(self) -> DataTable:
         """The pairs, the slowest first."""
         once = [row for row in self.rows if row["first"]]
-        slow = sorted(once, key=lambda row: row["value"], reverse=self.quantity is Quantity.LATENCY)
+        slow = sorted(
+            once, key=lambda row: row["value"], reverse=self.quantity is PairQuantity.LATENCY
+        )
         rows = tuple(
             (row["configuration"], f"{row['value']:.4g}", str(row["launches"]))
             for row in slow[:LISTED]
@@ -147,16 +149,16 @@ class PairMap:
 
 def of_rounds(rounds: PairRounds) -> tuple[PairMap, ...]:
     """A map of the rate and one of the latency; none where no pair was measured among others."""
-    values: dict[Quantity, dict[tuple[str, str], list[float]]] = {
+    values: dict[PairQuantity, dict[tuple[str, str], list[float]]] = {
         quantity: defaultdict(list) for quantity in _UNITS
     }
-    sizes: dict[Quantity, int] = {}
+    sizes: dict[PairQuantity, int] = {}
     for launch in rounds.launches:
         for pair in () if launch.alone or launch.both_ways else launch.pairs:
             one, other = sorted(pair.nodes)
-            values[Quantity.RATE][one, other].append(pair.rate_mb_s)
-            values[Quantity.LATENCY][one, other].append(pair.time_us)
-            sizes[Quantity.RATE], sizes[Quantity.LATENCY] = (
+            values[PairQuantity.RATE][one, other].append(pair.rate_mb_s)
+            values[PairQuantity.LATENCY][one, other].append(pair.time_us)
+            sizes[PairQuantity.RATE], sizes[PairQuantity.LATENCY] = (
                 pair.curve.sizes[-1],
                 pair.curve.sizes[0],
             )

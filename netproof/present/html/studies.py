@@ -1,4 +1,4 @@
-"""The fifth part of a report: the session beside earlier studies."""
+"""The fifth part of a report: the session alongside earlier studies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from netproof.present import studies as tables_of_studies
 from netproof.present.html.html import DataTable
 from netproof.present.html.material import Report
 from netproof.studies.literature import Study
-from netproof.studies.session_figures import SessionBesideStudy
+from netproof.studies.session_figures import SessionAlongsideStudy
 
 
 @dataclass(frozen=True)
@@ -38,19 +38,19 @@ def view(report: Report) -> StudiesView:
     why = report.not_there.get("studies")
     if why is not None:
         return StudiesView(not_available=why)
-    beside = SessionBesideStudy(report.judged.session)
-    return StudiesView(tuple(of_study(study, beside) for study in report.studies))
+    alongside = SessionAlongsideStudy(report.judged.session)
+    return StudiesView(tuple(of_study(study, alongside) for study in report.studies))
 
 
-def of_study(study: Study, beside: SessionBesideStudy) -> StudyView:
+def of_study(study: Study, alongside: SessionAlongsideStudy) -> StudyView:
     """One study: the session in its columns, and its own tables."""
-    of_session = tuple(map(_of_rich, tables_of_studies.tables_beside(study, beside)))
+    of_session = tuple(map(_of_rich, tables_of_studies.tables_alongside(study, alongside)))
     return StudyView(
         title=study.title,
         source=study.source,
         of_session=of_session,
         # Of what was asked for by the tables above.
-        reasons=tuple(beside.reasons()),
+        reasons=tuple(alongside.reasons()),
         own=tuple(map(_of_rich, tables_of_studies.study_tables(study))),
         notes=tuple(tables_of_studies.study_notes(study)),
     )

@@ -13,7 +13,7 @@ from netproof.present.html.html import file_name, render
 from netproof.present.html.material import Report
 from netproof.present.html.studies import StudyView
 from netproof.present.html.tuning import SweepView
-from netproof.studies.session_figures import SessionBesideStudy
+from netproof.studies.session_figures import SessionAlongsideStudy
 from netproof.studies.study import NetpipeCharts, Study, StudyPart
 from netproof.tuning.gains import Tuned
 from netproof.tuning.sweep import Sweep
@@ -39,7 +39,7 @@ def page(
     not_swept: Mapping[str, str],
     scripts: Sequence[str],
 ) -> str:
-    """The page on a study that has one, with a session's figures beside its own.
+    """The page on a study that has one, with a session's figures alongside its own.
 
     ``sweeps``: of the settings that the study turned; ``not_swept``: why there is none of a
     setting, by its name.
@@ -93,7 +93,7 @@ def _part(
 
 
 def _tables(study: Study, report: Report) -> StudyView:
-    return studies.of_study(study, SessionBesideStudy(report.judged.session))
+    return studies.of_study(study, SessionAlongsideStudy(report.judged.session))
 
 
 def _netpipe(asked: NetpipeCharts, report: Report, missing: list[str]) -> list[FigureView]:

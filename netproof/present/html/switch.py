@@ -37,8 +37,8 @@ def page(report: Report, against: Against) -> str:
     name = against.partition
     functions = [one for one in crossovers(report.judged.verdict) if one.case.partition == name]
     environments = list(dict.fromkeys(one.case.environment for one in functions))
-    beside = report.judged.verdict.beside
-    together = () if beside is None else beside.together()
+    alongside = report.judged.verdict.alongside
+    together = () if alongside is None else alongside.together()
     return render(
         "switch.html",
         title=f"{name} against the others, {report.system}",
@@ -47,7 +47,7 @@ def page(report: Report, against: Against) -> str:
         partition=name,
         comparisons=list(map(sides.view, against.comparisons)),
         alone=against.alone,
-        borrowed=beside is not None,
+        borrowed=alongside is not None,
         marked=[str(one) for one in together if one.cases[0].marks and not one.left_out],
         environments=environments,
         breakdown=_breakdown(report, functions, environments),

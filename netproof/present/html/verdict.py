@@ -17,7 +17,7 @@ from netproof.present.tables import MOST_DIFFERENCES
 from netproof.present.wording import not_available, outcome
 from netproof.verdict.counts import counts
 from netproof.verdict.judged import CANNOT_JUDGE, FAILED, PASSED, Judged, LeftCase
-from netproof.verdict.power import CasePower, Change
+from netproof.verdict.power import CasePower, Degradation
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class VerdictView:
     more_differences: int
     diagnoses: tuple[DiagnosisView, ...] = ()
     powers: tuple[PowerEntry, ...] = ()
-    kinds: tuple[str, ...] = ("case", *map(str, Change))
+    kinds: tuple[str, ...] = ("case", *map(str, Degradation))
 
 
 def _diagnosis(one: Diagnosis) -> DiagnosisView:
@@ -166,7 +166,7 @@ def view(report: Report) -> VerdictView:
 
 def _power(one: CasePower, link: str) -> PowerEntry:
     found = {each.change: each for each in one.smallest}
-    changes = [found.get(change) for change in Change]
+    changes = [found.get(change) for change in Degradation]
     return PowerEntry(
         _case_name(one.case),
         link,

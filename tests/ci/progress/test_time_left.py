@@ -48,7 +48,7 @@ class TestTimeLeft:
         # 10 seconds for a job of 5.
         assert course_of(alike).left_s(10.0) == pytest.approx(15 * 5 * 2)
 
-    def test_domains_run_beside_each_other(self):
+    def test_domains_run_alongside_each_other(self):
         jobs = course_of().jobs
         course = course_of({job: 10.0 for job in jobs}, {job: job.partition for job in jobs})
         # Of gige 7 jobs are left; of fast-ethernet none of the 8 has ended, after 10 seconds.

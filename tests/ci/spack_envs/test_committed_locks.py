@@ -1,4 +1,4 @@
-"""The committed locks are of the files beside them, and have what the files require."""
+"""The committed locks are of the files next to them, and have what the files require."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_it_is_of_the_files_the_site_and_the_releases_as_they_are(kept):
     )
 
 
-def test_what_tools_leave_beside_the_files_changes_nothing(folder):
+def test_what_tools_leave_alongside_the_files_changes_nothing(folder):
     combination = spack.table(folder).named("mpich-gcc")
     before = spack.inputs(combination, "generic-x86_64", folder)
     for name in ("repo/.ruff_cache/x", "repo/spack_repo/__pycache__/x"):

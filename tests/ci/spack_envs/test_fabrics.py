@@ -1,4 +1,4 @@
-"""What an MPI library has to drive is required, held against its lock, and asked of itself."""
+"""What an MPI library has to drive is required, compared with its lock, and asked of itself."""
 
 from __future__ import annotations
 

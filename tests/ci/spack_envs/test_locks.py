@@ -129,7 +129,7 @@ def test_locked_with_a_stale_lock_is_refused_in_words(spack_envs, stand_in, fold
     assert "is not used: mpi/mpich.yaml has changed since it was made." in ran.stdout
     (locks / ONE / "spack.lock").write_text("{}")
     ran = spack_envs("build", ONE, "--locked", "--locks", str(locks))
-    assert "it is not the one that concretized.json beside it is of" in ran.stdout
+    assert "it is not the one that concretized.json next to it is of" in ran.stdout
 
 
 @pytest.mark.slow

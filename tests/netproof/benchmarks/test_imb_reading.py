@@ -142,7 +142,7 @@ def test_the_time_of_a_collective_is_that_of_its_slowest_rank() -> None:
     assert table.curve().bandwidth_mb_s is None
 
 
-def test_the_fastest_rank_and_the_mean_stand_beside_the_slowest_where_they_are_printed() -> None:
+def test_the_fastest_rank_and_the_mean_stand_alongside_the_slowest_where_they_are_printed() -> None:
     output = recorded("2021.11/all.txt")
     table = output.table("Allreduce", 4)
     assert table.curve().time_min_us == tuple(row.t_min_us for row in table.rows)

@@ -65,7 +65,7 @@ def test_the_same_as_json(call):
 
 
 @pytest.mark.slow
-def test_the_sessions_beside_it_tell_since_when(call, tmp_path):
+def test_the_sessions_alongside_it_tell_since_when(call, tmp_path):
     folder = tmp_path / "reports"
     folder.mkdir()
     for name in ("run-1.json", "run-2.json", "run-3.json"):
@@ -148,7 +148,7 @@ def test_measure_that_leaves_no_report_says_so(call, reframe):
 
 
 @pytest.mark.slow
-def test_where_nothing_was_stored_yet_the_sessions_beside_it_tell(call, tmp_path, monkeypatch):
+def test_where_nothing_was_stored_yet_the_sessions_alongside_it_tell(call, tmp_path, monkeypatch):
     monkeypatch.setenv("NETPROOF_STORE", str(tmp_path / "none"))
     folder = tmp_path / "reports"
     folder.mkdir()

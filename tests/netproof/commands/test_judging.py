@@ -44,7 +44,7 @@ def test_what_the_session_lacks_fails_case_by_case(verdict):
 
 
 @pytest.mark.slow
-def test_a_partition_that_was_not_asked_for_is_not_owed(verdict):
+def test_a_partition_that_was_not_asked_for_is_not_expected(verdict):
     _, said = verdict(str(RECORDED / "passed.json"), "--system", "testbed:gige")
     assert "fast-ethernet" not in said
     _, said = verdict(str(RECORDED / "passed.json"))
@@ -52,7 +52,7 @@ def test_a_partition_that_was_not_asked_for_is_not_owed(verdict):
 
 
 @pytest.mark.slow
-def test_full_owes_every_function(verdict):
+def test_in_full_every_function_is_expected(verdict):
     _, said = verdict(str(RECORDED / "passed.json"), "--full")
     *_, row = (line for line in said.split("gige mpich ") if line.startswith("IMB Exchange 4"))
     assert row.split()[-1] == "FAIL"
@@ -186,7 +186,7 @@ def test_an_earlier_report_that_cannot_be_read_is_told(verdict, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_link_to_nothing_beside_the_reports_is_named_and_stops_no_verdict(verdict, tmp_path):
+def test_a_link_to_nothing_alongside_the_reports_is_named_and_stops_no_verdict(verdict, tmp_path):
     shutil.copy(RECORDED / "passed.json", tmp_path / "run-0.json")
     status, said = verdict()
     (tmp_path / "run-1.json").symlink_to(tmp_path / "nothing")

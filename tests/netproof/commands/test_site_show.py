@@ -32,17 +32,17 @@ def shown(*arguments: str) -> tuple[int, str, str]:
 
 
 @pytest.mark.slow
-def test_every_case_that_is_owed_is_in_a_job_and_every_absence_is_told():
+def test_every_case_that_is_expected_is_in_a_job_and_every_absence_is_told():
     document = json.loads(shown("testbed", "--json")[1])
-    owed = matrix(site.gather(ROOT / "site-config"), "testbed")
-    assert document["cases"] == len(owed.cases)
-    assert sum(len(job["cases"]) for job in document["jobs"]) == len(owed.cases)
-    assert len(document["absences"]) == len(owed.absences)
+    expected = matrix(site.gather(ROOT / "site-config"), "testbed")
+    assert document["cases"] == len(expected.cases)
+    assert sum(len(job["cases"]) for job in document["jobs"]) == len(expected.cases)
+    assert len(document["absences"]) == len(expected.absences)
     _, said, _ = shown("testbed")
     assert said.startswith("testbed, of ")
-    assert f": {len(owed.cases)} cases in {len(document['jobs'])} jobs" in said
-    assert said.count("\nnot available: ") == len(not_available(owed.absences))
-    for one in owed.absences:
+    assert f": {len(expected.cases)} cases in {len(document['jobs'])} jobs" in said
+    assert said.count("\nnot available: ") == len(not_available(expected.absences))
+    for one in expected.absences:
         assert one.reason in said.replace("\n", " ")
 
 

@@ -17,9 +17,9 @@ import pytest
 
 from netproof.congestion import causes, loaded, planning
 from netproof.congestion.causes import CauseKind, LoadFindings
-from netproof.congestion.loaded import Aggression, Loaded, Run
+from netproof.congestion.loaded import Aggression, Loaded, VictimRun
 from netproof.congestion.turns import Victim
-from netproof.measurement.counters import TCP, Counters, NodeCounters, Source
+from netproof.measurement.counters import TCP, Counters, CounterSource, NodeCounters
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 RECORDED = json.loads((DATA / "load" / "causes.json").read_text())
@@ -41,7 +41,7 @@ def made(template: Loaded, rows: list[Row], **settings: Mapping[str, Any]) -> Lo
     for row in rows:
         turn = planning.turn_of({**row, "others": []})
         told = tuple(
-            NodeCounters(node, (Source(TCP, "", counted, 0),), {}, 0.001)
+            NodeCounters(node, (CounterSource(TCP, "", counted, 0),), {}, 0.001)
             for node, counted in row["tcp"].items()
         )
         own = dataclasses.replace(
@@ -53,7 +53,7 @@ def made(template: Loaded, rows: list[Row], **settings: Mapping[str, Any]) -> Lo
             ),
         )
         sent = Aggression(launch.start - 1, launch.start + launch.wall_s + 1, 9, "")
-        runs.append(Run(turn, own, tuple(row["times_us"]), sent if turn.beside else None))
+        runs.append(VictimRun(turn, own, tuple(row["times_us"]), sent if turn.beside else None))
     extras = {**template.partition_extras, **settings}
     extras["criteria"] = {**template.partition_extras["criteria"], **extras["criteria"]}
     return dataclasses.replace(

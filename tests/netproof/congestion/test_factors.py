@@ -11,7 +11,7 @@ import pytest
 from netproof.congestion import factors, loaded
 from netproof.congestion.factors import Impact, Impacts, Statistic
 from netproof.congestion.loaded import Loaded
-from netproof.congestion.turns import Place
+from netproof.congestion.turns import VictimPlace
 from netproof.measurement.interval import Side
 
 JOB = Path(__file__).resolve().parents[2] / "data" / "jobs" / "load"
@@ -22,14 +22,14 @@ def recorded() -> Loaded:
     return loaded.of_job(JOB, "1")
 
 
-def of(found: Impacts, place: Place) -> Impact:
+def of(found: Impacts, place: VictimPlace) -> Impact:
     return next(one for one in found.impacts if one.place is place)
 
 
 def test_across_a_shared_uplink_the_factor_is_far_above_that_within_a_leaf(recorded):
     found = factors.impacts(recorded)
-    within = of(found, Place.WITHIN).factors[Statistic.MEAN]
-    across = of(found, Place.ACROSS).factors[Statistic.MEAN]
+    within = of(found, VictimPlace.WITHIN).factors[Statistic.MEAN]
+    across = of(found, VictimPlace.ACROSS).factors[Statistic.MEAN]
     assert within.interval[1] < 1.1
     assert across.interval[0] > 2
     assert across.value == pytest.approx(3.31, abs=0.01)
@@ -37,7 +37,7 @@ def test_across_a_shared_uplink_the_factor_is_far_above_that_within_a_leaf(recor
 
 
 def made(recorded: Loaded, factor: float, count: int = 100, **load: object) -> Loaded:
-    """The recorded launches with times that are drawn, beside longer by a factor."""
+    """The recorded launches with times that are drawn, longer by a factor alongside."""
     draw = random.Random(1)
     runs = tuple(
         dataclasses.replace(
@@ -121,9 +121,9 @@ def test_a_round_of_which_one_launch_is_missing_does_not_count(recorded):
     ]
 
 
-def test_how_long_something_waited_for_a_cpu_stands_beside(recorded):
-    alone, beside = of(factors.impacts(recorded), Place.ACROSS).waited
-    assert 0.5 < alone <= beside <= 1
+def test_how_long_something_waited_for_a_cpu_stands_alongside(recorded):
+    alone, alongside = of(factors.impacts(recorded), VictimPlace.ACROSS).waited
+    assert 0.5 < alone <= alongside <= 1
     unknown = tuple(
         dataclasses.replace(run, launch=dataclasses.replace(run.launch, loads=()))
         for run in recorded.runs

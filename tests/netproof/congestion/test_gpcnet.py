@@ -58,7 +58,7 @@ def test_a_factor_says_how_many_times_worse_whatever_the_unit():
 @pytest.mark.parametrize(
     ("most", "side"), [(1.2, Side.BEYOND), (2.0, Side.ASTRIDE), (4.0, Side.WITHIN)]
 )
-def test_a_bound_is_held_against_the_whole_interval(most, side):
+def test_a_bound_is_compared_with_the_whole_interval(most, side):
     found = gpcnet.impacts(three(most=most))
     assert {one.mean.side for one in found.impacts} == {side}
     assert {one.tail.side for one in found.impacts} == {None}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from netproof.congestion import loaded
-from netproof.congestion.loaded import Aggression, Loaded, Run
+from netproof.congestion.loaded import Aggression, Loaded, VictimRun
 from netproof.errors import NetproofError
 
 DATA = Path(__file__).resolve().parents[2] / "data"
@@ -22,7 +22,7 @@ def recorded() -> Loaded:
     return loaded.of_job(JOB, "1")
 
 
-def beside(recorded: Loaded) -> Run:
+def alongside(recorded: Loaded) -> VictimRun:
     return next(run for run in recorded.runs if run.turn.beside)
 
 
@@ -41,13 +41,13 @@ def test_a_report_keeps_all_of_it(recorded):
     assert Loaded.from_json(values) == recorded
 
 
-def with_aggression(run: Run, **changed: object) -> Run:
+def with_aggression(run: VictimRun, **changed: object) -> VictimRun:
     assert run.aggression is not None
     return dataclasses.replace(run, aggression=dataclasses.replace(run.aggression, **changed))
 
 
 def test_an_aggressor_that_did_not_send_throughout_is_refused(recorded):
-    run, where = beside(recorded), recorded.where
+    run, where = alongside(recorded), recorded.where
     end = run.launch.start + run.launch.wall_s
     late = with_aggression(run, began=run.launch.start + 0.5)
     assert late.refused(where) == f"{run.turn.aggressor_step} began 0.50 s after the victim"
@@ -66,14 +66,14 @@ def undisturbed_below(recorded: Loaded, share: float) -> Loaded:
     return dataclasses.replace(recorded, partition_extras=extras)
 
 
-def test_what_else_ran_beside_a_launch_alone_is_a_disturbance(recorded):
+def test_what_else_ran_alongside_a_launch_alone_is_a_disturbance(recorded):
     strict = undisturbed_below(recorded, 0.0).where
     alone = next(run for run in recorded.runs if not run.turn.beside)
     assert "others used" in alone.refused(strict)
 
 
 def test_on_one_machine_the_aggressor_is_among_the_others(recorded):
-    strict, run = undisturbed_below(recorded, 0.0).where, beside(recorded)
+    strict, run = undisturbed_below(recorded, 0.0).where, alongside(recorded)
     assert not run.refused(strict)
     loads = tuple(dataclasses.replace(one, machine=one.node) for one in run.launch.loads)
     own = dataclasses.replace(run, launch=dataclasses.replace(run.launch, loads=loads))
@@ -85,7 +85,7 @@ def folder(tmp_path) -> Path:
     return shutil.copytree(JOB, tmp_path / "job")
 
 
-def of(folder: Path, step: str) -> Run:
+def of(folder: Path, step: str) -> VictimRun:
     return next(run for run in loaded.of_job(folder, "1").runs if run.turn.step == step)
 
 

@@ -18,7 +18,7 @@ JOB = Path(__file__).resolve().parents[2] / "data" / "jobs" / "load"
 
 
 @pytest.fixture
-def question() -> planning.Question:
+def question() -> planning.LoadQuestion:
     return planning.read_question(JOB)
 
 
@@ -94,7 +94,7 @@ def test_a_victim_has_a_row_for_each_repetition_and_an_aggressor_rows_for_hours(
 
 def test_the_script_draws_before_it_launches(question, tmp_path):
     last = planning.script(question.partition, tmp_path).splitlines()[-3:]
-    assert last[0] == ". ./beside.sh"
+    assert last[0] == ". ./alongside.sh"
     assert last[1].endswith(f"-m netproof.congestion.planning {tmp_path} || exit 4")
     assert last[2] == ". ./load-turns.sh"
 

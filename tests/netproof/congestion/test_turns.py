@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netproof.congestion.turns import Aggressor, Place, Victim, chosen, turns
+from netproof.congestion.turns import Aggressor, Victim, VictimPlace, chosen, turns
 from netproof.errors import NetproofError
 
 LEAVES = {"leaf-1": ("n1", "n2", "n3", "n4"), "leaf-2": ("n5", "n6", "n7", "n8")}
@@ -15,7 +15,7 @@ LEAF_OF = {node: leaf for leaf, below in LEAVES.items() for node in below}
 
 
 @given(st.integers(4, 20), st.integers(1, 5), st.integers(1, 10**6))
-def test_alone_and_beside_stand_next_to_each_other_on_the_same_nodes(count, rounds, seed):
+def test_alone_and_alongside_stand_next_to_each_other_on_the_same_nodes(count, rounds, seed):
     nodes = tuple(f"n{number}" for number in range(count))
     several = turns(nodes, {}, tuple(Victim), tuple(Aggressor), rounds, seed)
     assert len({turn.step for turn in several}) == len(several) == 2 * 3 * 4 * rounds
@@ -23,7 +23,7 @@ def test_alone_and_beside_stand_next_to_each_other_on_the_same_nodes(count, roun
         assert {one.beside, other.beside} == {False, True}
         same = ("round", "place", "victim", "aggressor", "nodes", "others")
         assert [getattr(one, name) for name in same] == [getattr(other, name) for name in same]
-        assert one.place is Place.ANYWHERE
+        assert one.place is VictimPlace.ANYWHERE
         assert len(one.nodes) == 2
         assert len(set(one.others)) == len(one.others) >= 2
         assert set(one.nodes).isdisjoint(one.others)
@@ -34,14 +34,14 @@ def test_alone_and_beside_stand_next_to_each_other_on_the_same_nodes(count, roun
 @given(st.integers(1, 10**6))
 def test_with_leaves_the_victim_is_within_one_and_across_two(seed):
     several = turns(NODES, LEAVES, (Victim.BANDWIDTH,), (Aggressor.INCAST,), 2, seed)
-    assert {turn.place for turn in several} == {Place.WITHIN, Place.ACROSS}
+    assert {turn.place for turn in several} == {VictimPlace.WITHIN, VictimPlace.ACROSS}
     for turn in several:
         of_victim = {LEAF_OF[node] for node in turn.nodes}
-        assert len(of_victim) == (1 if turn.place is Place.WITHIN else 2)
+        assert len(of_victim) == (1 if turn.place is VictimPlace.WITHIN else 2)
         assert set(turn.nodes) | set(turn.others) == set(NODES)
     across, within = (
         next(turn for turn in several if turn.place is place and turn.round == 1)
-        for place in (Place.ACROSS, Place.WITHIN)
+        for place in (VictimPlace.ACROSS, VictimPlace.WITHIN)
     )
     # What goes to the first of the others passes the uplink that the victim across leaves needs.
     assert LEAF_OF[across.others[0]] == LEAF_OF[across.nodes[1]]
@@ -50,7 +50,7 @@ def test_with_leaves_the_victim_is_within_one_and_across_two(seed):
 
 def test_pairs_that_congest_send_from_leaf_to_leaf():
     several = turns(NODES, LEAVES, (Victim.BANDWIDTH,), (Aggressor.ONE_TO_ONE,), 1, 1)
-    across = next(turn.others for turn in several if turn.place is Place.ACROSS)
+    across = next(turn.others for turn in several if turn.place is VictimPlace.ACROSS)
     for one, other in zip(across[::2], across[1::2], strict=True):
         assert LEAF_OF[one] != LEAF_OF[other]
 
@@ -58,7 +58,7 @@ def test_pairs_that_congest_send_from_leaf_to_leaf():
 def test_leaves_of_which_only_one_has_two_nodes_of_the_job_tell_nothing():
     nodes = ("n1", "n2", "n3", "n5")
     several = turns(nodes, LEAVES, (Victim.LATENCY,), (Aggressor.INCAST,), 1, 1)
-    assert {turn.place for turn in several} == {Place.ANYWHERE}
+    assert {turn.place for turn in several} == {VictimPlace.ANYWHERE}
 
 
 def test_nodes_that_no_leaf_has_take_part():

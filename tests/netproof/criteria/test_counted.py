@@ -14,7 +14,7 @@ from netproof.criteria.paths import CRITERION as PATH
 from netproof.criteria.paths import path_of
 from netproof.criteria.settings import Settings
 from netproof.errors import NetproofError
-from netproof.measurement.counters import Counters, NodeCounters, Source, counters
+from netproof.measurement.counters import Counters, CounterSource, NodeCounters, counters
 from netproof.measurement.payload import Payload
 
 JOBS = Path(__file__).resolve().parents[2] / "data" / "jobs"
@@ -32,26 +32,26 @@ NAMES = (
 )
 
 
-def interface(name: str, below: tuple[str, ...] = (), **counted: int) -> Source:
-    return Source("interface", name, counted, 0, interfaces=below)
+def interface(name: str, below: tuple[str, ...] = (), **counted: int) -> CounterSource:
+    return CounterSource("interface", name, counted, 0, interfaces=below)
 
 
-def tcp(sent: int, again: int, twice: int = 0) -> Source:
+def tcp(sent: int, again: int, twice: int = 0) -> CounterSource:
     names = ("Tcp.OutSegs", "Tcp.RetransSegs", "TcpExt.TCPDSACKRecvSegs")
     values = zip(names, (sent, again, twice), strict=True)
-    return Source("tcp", "", {name: count for name, count in values if count}, 1)
+    return CounterSource("tcp", "", {name: count for name, count in values if count}, 1)
 
 
-def port(name: str, layer: str, interfaces: tuple[str, ...], **counted: int) -> Source:
+def port(name: str, layer: str, interfaces: tuple[str, ...], **counted: int) -> CounterSource:
     values = {f"counters/{name}": count for name, count in counted.items()}
-    return Source("infiniband", name, values, 3, {}, layer, interfaces)
+    return CounterSource("infiniband", name, values, 3, {}, layer, interfaces)
 
 
-SOFTNET = Source("softnet", "", {"processed": 9000}, 2)
+SOFTNET = CounterSource("softnet", "", {"processed": 9000}, 2)
 
 
 def launch(
-    *nodes: tuple[Source, ...], payload: int | None = 0, why: str = "", calm: bool = True
+    *nodes: tuple[CounterSource, ...], payload: int | None = 0, why: str = "", calm: bool = True
 ) -> CountedLaunch:
     several = tuple(
         NodeCounters(f"n{number}", sources, {}, 0.001) for number, sources in enumerate(nodes, 1)
@@ -102,9 +102,9 @@ def test_a_launch_that_was_disturbed_does_not_hide_a_carrier_change():
 
 def test_a_carrier_change_in_a_launch_next_to_it_fails_and_is_no_path_of_its_own():
     calm = launch((interface("eth1"), tcp(9, 0), SOFTNET))
-    beside = launch((interface("eth1", carrier_changes=2), tcp(9, 0), SOFTNET), payload=None)
+    alongside = launch((interface("eth1", carrier_changes=2), tcp(9, 0), SOFTNET), payload=None)
     case = CaseCurves("here", None, None, (), None, counted=(calm,), rails=("eth1",))
-    with_it = dataclasses.replace(case, counted_beside=(beside,))
+    with_it = dataclasses.replace(case, counted_alongside=(alongside,))
     settings = Settings.of_site({}, 0)
     assert one(CRITERION.judge(case, settings), "carrier changes").level is Level.PASS
     assert one(CRITERION.judge(with_it, settings), "carrier changes").level is Level.FAIL
@@ -118,7 +118,7 @@ def test_segments_that_came_twice_were_not_lost():
 def test_before_kernels_that_count_segments_reports_are_taken():
     counted = {"Tcp.OutSegs": 1000, "Tcp.RetransSegs": 90, "TcpExt.TCPDSACKRecv": 5}
     names = (("Tcp.OutSegs", "Tcp.RetransSegs", "TcpExt.TCPDSACKRecv"),)
-    node = NodeCounters("n1", (Source("tcp", "", counted, 0),), {}, 0.0)
+    node = NodeCounters("n1", (CounterSource("tcp", "", counted, 0),), {}, 0.0)
     assert sent_again(Counters((node,), names), "n1").count == 85
 
 
@@ -163,7 +163,7 @@ def test_drops_have_a_bound():
 
 def test_what_is_not_known_is_undefined_with_the_reason():
     gone = {"Tcp.RetransSegs": "went from 9 to 1"}
-    blind = Source("tcp", "", {"Tcp.OutSegs": 4}, 2, gone)
+    blind = CounterSource("tcp", "", {"Tcp.OutSegs": 4}, 2, gone)
     finding = one(found(launch((interface("eth1"), blind, SOFTNET))), "retransmissions")
     assert finding.level is Level.UNDEFINED
     assert "went from 9 to 1" in finding.why
@@ -224,7 +224,7 @@ def test_half_elsewhere_fails_even_where_the_benchmark_sent_more_than_it_had_to(
     assert "50 % went over eth0" in finding.why
 
 
-def test_a_little_beside_it_is_no_payload():
+def test_a_little_alongside_it_is_no_payload():
     node = (interface("eth1", tx_bytes=10**8), interface("eth0", tx_bytes=2 * 10**6))
     assert path(launch(node, payload=8 * 10**7)).level is Level.PASS
 

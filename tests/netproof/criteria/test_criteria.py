@@ -110,7 +110,7 @@ def three(*values):
     return [times(value) for value in values]
 
 
-def beside(**launches):
+def alongside(**launches):
     """Curves of one size as the medians of their launches, compared."""
     curves = {where: median_curve(several) for where, several in launches.items()}
     return {found.where: found for found in above_envelope(curves, launches=launches)}
@@ -118,7 +118,7 @@ def beside(**launches):
 
 class TestEnvelopeIntervals:
     def test_all_of_the_interval_above_the_bound_is_red(self):
-        slow = beside(slow=three(29, 30, 31), fast=three(0.99, 1, 1.01))["slow"]
+        slow = alongside(slow=three(29, 30, 31), fast=three(0.99, 1, 1.01))["slow"]
         assert (slow.level, slow.against, slow.bound) == (Level.FAIL, "fast", 10)
         low, high = slow.interval
         assert 10 < low < slow.value < high
@@ -128,7 +128,7 @@ class TestEnvelopeIntervals:
     def test_an_interval_astride_the_bound_is_inconclusive_on_whichever_side_the_value_is(
         self, median
     ):
-        slow = beside(slow=three(2, median, 40), fast=three(0.99, 1, 1.01))["slow"]
+        slow = alongside(slow=three(2, median, 40), fast=three(0.99, 1, 1.01))["slow"]
         assert (slow.level, slow.value, slow.against) == (Level.INCONCLUSIVE, median, "fast")
         assert slow.interval[0] < 10 < slow.interval[1]
         assert f"(95% interval {slow.interval[0]:.3g} to" in slow.why
@@ -146,29 +146,29 @@ class TestEnvelopeIntervals:
         assert slow.interval == pytest.approx((7, 7))
         assert "7.7 µs at 4 bytes is 7 times" in slow.why
         assert "the 1.1 µs of fast, in 3 pairs of launches next to each other" in slow.why
-        assert beside(**launches)["slow"].level is Level.INCONCLUSIVE
+        assert alongside(**launches)["slow"].level is Level.INCONCLUSIVE
         # One pair has no interval, and is no reason to forget the rest.
         found = above_envelope(curves, launches=launches, pairs={("slow", "fast"): pairs[:1]})
         assert {one.where: one.level for one in found}["slow"] is Level.INCONCLUSIVE
 
     def test_all_of_the_interval_below_passes(self):
-        slow = beside(slow=three(5, 5.1, 5.2), fast=three(0.99, 1, 1.01))["slow"]
+        slow = alongside(slow=three(5, 5.1, 5.2), fast=three(0.99, 1, 1.01))["slow"]
         assert (slow.level, slow.interval[1] < 10) == (Level.PASS, True)
 
     def test_the_fastest_is_inconclusive_where_its_launches_are_far_apart(self):
-        shaky = beside(shaky=three(0.1, 0.9, 300), steady=three(0.99, 1, 1.01))["shaky"]
+        shaky = alongside(shaky=three(0.1, 0.9, 300), steady=three(0.99, 1, 1.01))["shaky"]
         assert (shaky.level, shaky.against) == (Level.INCONCLUSIVE, "steady")
 
     def test_the_fastest_passes_with_1(self):
-        fast = beside(slow=three(5, 5.1, 5.2), fast=three(0.99, 1, 1.01))["fast"]
+        fast = alongside(slow=three(5, 5.1, 5.2), fast=three(0.99, 1, 1.01))["fast"]
         assert (fast.level, fast.value) == (Level.PASS, 1)
 
     def test_one_launch_of_a_side_lets_the_value_decide(self):
-        slow = beside(slow=three(11), fast=three(0.1, 1, 10))["slow"]
+        slow = alongside(slow=three(11), fast=three(0.1, 1, 10))["slow"]
         assert (slow.level, slow.interval) == (Level.FAIL, None)
 
     def test_who_is_steady_makes_it_red_where_the_fastest_is_not(self):
-        found = beside(slow=three(12, 12, 12), fast=three(0.1, 0.9, 9), steady=three(1, 1, 1))
+        found = alongside(slow=three(12, 12, 12), fast=three(0.1, 0.9, 9), steady=three(1, 1, 1))
         assert (found["slow"].level, found["slow"].against) == (Level.FAIL, "steady")
 
     def test_what_the_link_explains_is_added_to_each_launch(self):

@@ -138,7 +138,7 @@ def test_a_failure_that_comes_back_as_a_warning_is_a_warning():
     assert (found.confirmed, found.level) == (True, Level.WARN)
 
 
-def test_an_inversion_is_held_against_the_faster_message_wherever_it_lies():
+def test_an_inversion_is_compared_with_the_faster_message_wherever_it_lies():
     flagged = flag(4096, "inversion", compared=(1_048_576,))
     sizes = dense_sizes(flagged)
     plateau = Curve(sizes, tuple(10_000.0 if size < 2**20 else 1000.0 for size in sizes))

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from netproof.benchmarks import netpipe_reading
 from netproof.benchmarks.message_sizes import ListedSizes
 from netproof.criteria import (
+    Bend,
     DropoutSettings,
     InversionSettings,
     JumpSettings,
     Level,
-    Place,
     RefineSettings,
     closer_sizes,
     found_closer,
@@ -117,32 +117,32 @@ class TestKinks:
 
 class TestSizes:
     def test_both_gaps_are_divided_evenly(self):
-        place = Place(1024, 2048, 4096, 1.0)
+        place = Bend(1024, 2048, 4096, 1.0)
         assert closer_sizes(place, ON) == (1024, 1290, 1625, 2048, 2580, 3251, 4096)
 
     def test_reductions_go_by_whole_elements(self):
-        place = Place(1024, 2048, 4096, 1.0)
+        place = Bend(1024, 2048, 4096, 1.0)
         assert closer_sizes(place, ON, 4) == (1024, 1292, 1624, 2048, 2580, 3252, 4096)
 
     def test_there_are_fewer_where_no_more_sizes_are(self):
-        assert closer_sizes(Place(4, 6, 8, 1.0), RefineSettings(slopes=1, sizes=9)) == (
+        assert closer_sizes(Bend(4, 6, 8, 1.0), RefineSettings(slopes=1, sizes=9)) == (
             4,
             5,
             6,
             7,
             8,
         )
-        assert closer_sizes(Place(4, 8, 12, 1.0), ON, 4) == (4, 8, 12)
+        assert closer_sizes(Bend(4, 8, 12, 1.0), ON, 4) == (4, 8, 12)
 
     def test_places_whose_gaps_are_the_same_are_one_region(self):
-        several = [Place(4096, 8192, 16384, 1), Place(1024, 2048, 4096, 1), Place(8, 16, 32, 1)]
-        found = regions([*several, Place(512, 1024, 2048, 1)])
+        several = [Bend(4096, 8192, 16384, 1), Bend(1024, 2048, 4096, 1), Bend(8, 16, 32, 1)]
+        found = regions([*several, Bend(512, 1024, 2048, 1)])
         assert [(one.below, one.above) for one in found] == [(8, 32), (512, 4096), (4096, 16384)]
         assert [len(one.places) for one in found] == [1, 2, 1]
 
 
 class TestFound:
-    PLACES = (Place(1024, 2048, 4096, 1.0), Place(2048, 4096, 8192, 1.2))
+    PLACES = (Bend(1024, 2048, 4096, 1.0), Bend(2048, 4096, 8192, 1.2))
 
     def sizes(self):
         return sorted({size for one in self.PLACES for size in closer_sizes(one, ON)})

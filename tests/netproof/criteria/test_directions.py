@@ -11,25 +11,27 @@ from netproof.criteria.directions import CRITERION, DirectionSettings
 from netproof.criteria.interface import CaseCurves, CountedLaunch
 from netproof.criteria.settings import Settings
 from netproof.errors import NetproofError
-from netproof.measurement.counters import Counters, NodeCounters, Source, counters
+from netproof.measurement.counters import Counters, CounterSource, NodeCounters, counters
 from netproof.measurement.payload import Payload
 
 JOBS = Path(__file__).resolve().parents[2] / "data" / "jobs"
 NAMES = (("tx_bytes",), ("Tcp.OutSegs", "Tcp.RetransSegs"), ("counters/port_xmit_data",))
 
 
-def node(sent: int, again: int, tx_bytes: int = 10**8, ports: bool = False) -> tuple[Source, ...]:
+def node(
+    sent: int, again: int, tx_bytes: int = 10**8, ports: bool = False
+) -> tuple[CounterSource, ...]:
     """What a node counted: segments, those of them sent again, bytes over eth1."""
     segments = {"Tcp.OutSegs": sent, **({"Tcp.RetransSegs": again} if again else {})}
-    port = Source("infiniband", "mlx5_0/1", {}, 2, {}, "Ethernet", ("eth1",))
+    port = CounterSource("infiniband", "mlx5_0/1", {}, 2, {}, "Ethernet", ("eth1",))
     return (
-        Source("interface", "eth1", {"tx_bytes": tx_bytes}, 0),
-        Source("tcp", "", segments, 1),
+        CounterSource("interface", "eth1", {"tx_bytes": tx_bytes}, 0),
+        CounterSource("tcp", "", segments, 1),
         *([port] if ports else []),
     )
 
 
-def launch(*nodes: tuple[Source, ...], calm: bool = True) -> CountedLaunch:
+def launch(*nodes: tuple[CounterSource, ...], calm: bool = True) -> CountedLaunch:
     several = tuple(
         NodeCounters(f"n{number}", sources, {}, 0.001) for number, sources in enumerate(nodes, 1)
     )
@@ -79,7 +81,7 @@ def test_by_default_nothing_fails_and_a_site_may_say_otherwise():
     assert judged(lossy, fail=0.05).level is Level.FAIL
 
 
-def test_disturbed_launches_only_warn_and_do_not_count_beside_others():
+def test_disturbed_launches_only_warn_and_do_not_count_alongside_others():
     noisy = launch(node(8_000, 4_000), node(8_000, 0), calm=False)
     assert judged(noisy, fail=0.05).level is Level.WARN
     assert judged(noisy, launch(node(8_000, 1), node(8_000, 0)), fail=0.05).level is Level.PASS
@@ -104,7 +106,7 @@ def test_rdma_is_not_judged_by_what_tcp_sent_again():
 
 
 def test_what_was_not_counted_is_undefined_with_the_reason():
-    gone = Source("tcp", "", {"Tcp.OutSegs": 4}, 0, {"Tcp.RetransSegs": "went from 9 to 1"})
+    gone = CounterSource("tcp", "", {"Tcp.OutSegs": 4}, 0, {"Tcp.RetransSegs": "went from 9 to 1"})
     finding = judged(launch((node(1, 0)[0], gone), node(8_000, 0)))
     assert finding.level is Level.UNDEFINED
     assert "went from 9 to 1" in finding.why

@@ -28,9 +28,9 @@ def launches(*factors: float, slow: dict[int, float] | None = None) -> list[Curv
 
 
 def judged(own: list[Curve], pairs=None, others=None, **settings):
-    beside = {"fast": launches(0.98, 1, 1.02)} if others is None else others
+    alongside = {"fast": launches(0.98, 1, 1.02)} if others is None else others
     bounds = FloorSettings(**settings)
-    return floor(own, beside, where="Alltoall by mpich", settings=bounds, pairs=pairs)
+    return floor(own, alongside, where="Alltoall by mpich", settings=bounds, pairs=pairs)
 
 
 def test_what_is_slow_at_all_sizes_fails_though_no_size_is_far_off():

@@ -30,16 +30,16 @@ def companion(*launches: Curve) -> Companion:
 EACH = "a Sendrecv for each message of a rank or a node"
 
 
-def judged(own, beside, operation="Alltoall", ranks=4, launches=(), a_node=1, **settings):
+def judged(own, alongside, operation="Alltoall", ranks=4, launches=(), a_node=1, **settings):
     return guidelines(
         own,
         launches or (own,),
-        beside,
+        alongside,
         operation=operation,
         ranks=ranks,
         where="gige mpich",
         ranks_per_node=a_node,
-        messages=set(beside) == {"Sendrecv"},
+        messages=set(alongside) == {"Sendrecv"},
         settings=GuidelineSettings(**{"warn": None, "fail": 4, **settings}),
     )
 
@@ -52,13 +52,13 @@ def test_a_ring_of_exchanges_does_the_work_of_an_alltoall():
 
 def test_ranks_that_share_a_link_send_their_parts_over_it_in_turn():
     # 8 ranks, 4 on each of two nodes: 16 messages cross a link, and one of Sendrecv.
-    own, beside = curve(16, 160), {"Sendrecv": companion(curve())}
-    assert judged(own, beside, ranks=8, a_node=4).value == pytest.approx(1)
-    assert judged(own, beside, ranks=8).value == pytest.approx(16 / 7)
+    own, alongside = curve(16, 160), {"Sendrecv": companion(curve())}
+    assert judged(own, alongside, ranks=8, a_node=4).value == pytest.approx(1)
+    assert judged(own, alongside, ranks=8).value == pytest.approx(16 / 7)
     # Of ranks of one node alone no message crosses a link.
-    assert judged(own, beside, ranks=8, a_node=8).value == pytest.approx(16 / 7)
+    assert judged(own, alongside, ranks=8, a_node=8).value == pytest.approx(16 / 7)
     # A ring passes on one message at a time, whoever shares a node.
-    ring = [judged(own, beside, "Allgather", 8, a_node=a_node).value for a_node in (1, 4)]
+    ring = [judged(own, alongside, "Allgather", 8, a_node=a_node).value for a_node in (1, 4)]
     assert ring == pytest.approx([16 / 7, 16 / 7])
 
 
@@ -74,15 +74,15 @@ def test_the_size_at_which_it_is_slow_is_named_with_both_times():
 def test_parts_of_a_message_are_looked_up_at_their_own_size():
     # Allreduce of n: Reduce_scatter of n and Allgather of the parts of n / p.
     slow = curve(1, 10, {16: 100})
-    beside = {"Reduce_scatter": companion(curve()), "Allgather": companion(slow)}
-    found = judged(curve(1, 10, {64: 20}), beside, "Allreduce")
+    alongside = {"Reduce_scatter": companion(curve()), "Allgather": companion(slow)}
+    found = judged(curve(1, 10, {64: 20}), alongside, "Allreduce")
     assert found.size != 64
-    assert judged(curve(1, 10, {64: 2000}), beside, "Allreduce").size == 64
+    assert judged(curve(1, 10, {64: 2000}), alongside, "Allreduce").size == 64
 
 
 def test_a_size_that_is_no_multiple_of_the_ranks_is_left_out():
-    beside = {"Reduce_scatter": companion(curve()), "Allgather": companion(curve())}
-    found = judged(curve(), beside, "Allreduce", ranks=3)
+    alongside = {"Reduce_scatter": companion(curve()), "Allgather": companion(curve())}
+    found = judged(curve(), alongside, "Allreduce", ranks=3)
     assert found.level is Level.UNDEFINED
     assert "no size in common" in found.why
 
@@ -96,8 +96,8 @@ def test_what_was_not_measured_asserts_nothing():
 
 def test_a_part_of_the_interval_below_the_bound_is_inconclusive():
     own = [curve(3, 30 * factor) for factor in (2, 6, 6.5)]
-    beside = {"Sendrecv": companion(curve(0.001), curve(0.001), curve(0.001))}
-    found = judged(own[1], beside, launches=own)
+    alongside = {"Sendrecv": companion(curve(0.001), curve(0.001), curve(0.001))}
+    found = judged(own[1], alongside, launches=own)
     assert found.level is Level.INCONCLUSIVE
     assert found.interval[0] < 4 < found.interval[1]
 
@@ -136,10 +136,10 @@ def test_a_library_that_keeps_all_and_is_slowed_down_as_a_whole_is_never_flagged
     def whole(times: float) -> Companion:
         return companion(curve(factor * times, 10 * factor * times))
 
-    beside = {name: whole(1) for name in GUIDELINES}
-    beside["Sendrecv"] = whole(1)
+    alongside = {name: whole(1) for name in GUIDELINES}
+    alongside["Sendrecv"] = whole(1)
     for messages in (False, True):
-        sides = {name: one for name, one in beside.items() if messages == (name == "Sendrecv")}
+        sides = {name: one for name, one in alongside.items() if messages == (name == "Sendrecv")}
         found = judged(curve(factor, 10 * factor), sides, operation, ranks)
         if found is not None:
             assert found.level is Level.PASS

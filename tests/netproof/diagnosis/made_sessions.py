@@ -11,11 +11,11 @@ from typing import Any
 from netproof.criteria import Finding, Level
 from netproof.intake import json_reading
 from netproof.localization.accused import Accusation, Effect, Judgement, NodeState, State
-from netproof.localization.observations import Quantity
+from netproof.localization.observations import PairQuantity
 from netproof.localization.recovery import Alone, Recovery
 from netproof.localization.searching import Kind
 from netproof.measurement.case import Case
-from netproof.measurement.counters import Counters, NodeCounters, Source
+from netproof.measurement.counters import Counters, CounterSource, NodeCounters
 from netproof.measurement.disturbance import DisturbanceSettings
 from netproof.session import job_files, pair_rounds, provenance, session
 from netproof.session.measured import Measured
@@ -62,7 +62,7 @@ def site() -> Partition:
 
 
 def strict() -> Partition:
-    """The same, where launches beside other programs are disturbed."""
+    """The same, where launches alongside other programs are disturbed."""
     return site().model_copy(update={"criteria": {}})
 
 
@@ -138,7 +138,7 @@ def accusing(
     ratio: float = 0.5,
 ) -> JudgedPairs:
     """Rounds of pairs that accuse this; all other nodes are cleared."""
-    effect = Effect(Quantity.RATE, ratio, (ratio - 0.02, ratio + 0.02), 4)
+    effect = Effect(PairQuantity.RATE, ratio, (ratio - 0.02, ratio + 0.02), 4)
     accusation = Accusation(kind, name, tuple(accused), (effect,), tuple(alternatives))
     out = set(accused) if kind is Kind.NODE else set()
     states = {
@@ -192,8 +192,10 @@ def sending_again(**again: int) -> Counters:
             NodeCounters(
                 name.replace("_", "-"),
                 (
-                    Source("tcp", "", {"Tcp.OutSegs": 10**5 - count, "Tcp.RetransSegs": count}, 0),
-                    Source("interface", "eth1", {"tx_bytes": 10**9}, 1),
+                    CounterSource(
+                        "tcp", "", {"Tcp.OutSegs": 10**5 - count, "Tcp.RetransSegs": count}, 0
+                    ),
+                    CounterSource("interface", "eth1", {"tx_bytes": 10**9}, 1),
                 ),
                 {},
                 0.0,

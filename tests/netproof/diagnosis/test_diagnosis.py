@@ -33,8 +33,8 @@ from netproof.diagnosis.diagnosis import (
     Began,
     Culprit,
     Diagnosis,
+    DiagnosisOutcome,
     Earlier,
-    Outcome,
     diagnose,
     status,
 )
@@ -78,7 +78,7 @@ def test_every_cause_has_a_rule_an_advice_and_its_place_in_the_order():
 
 def test_a_healthy_session_accuses_nobody_and_says_what_was_ruled_out():
     found = of(**healthy())
-    assert (found.outcome, found.culprits) == (Outcome.NOTHING, ())
+    assert (found.outcome, found.culprits) == (DiagnosisOutcome.NOTHING, ())
     assert status([found]) == NOTHING_WRONG
     assert found.ruled_out == (
         "rounds of pairs clear gige-[1-4]",
@@ -305,7 +305,7 @@ def test_ranks_that_wait_for_cpus_on_one_node_only():
     assert "50 % of the time, and for 1 %" in culprit.evidence[0].sentence
     nobody = dataclasses.replace(one, measured=with_waits(one.measured, "gige-2", 0.05))
     found = of(**healthy(cases=[judged_case(nobody)], partition=strict()))
-    assert found.outcome is Outcome.NOTHING
+    assert found.outcome is DiagnosisOutcome.NOTHING
 
 
 def apart(measured: Measured) -> Measured:
@@ -382,7 +382,7 @@ def test_nodes_that_rounds_of_pairs_do_not_decide_are_told_in_one_sentence():
     }
     judgement = dataclasses.replace(pairs.judgement, nodes=states, accusations=())
     found = of(**healthy(of_pairs=[dataclasses.replace(pairs, judgement=judgement)]))
-    assert found.outcome is Outcome.UNKNOWN
+    assert found.outcome is DiagnosisOutcome.UNKNOWN
     assert found.incomplete == ("gige-[1-4] undecided by rounds of pairs of mpich: too few rounds",)
 
 
@@ -415,8 +415,10 @@ def test_of_many_launches_that_failed_the_first_is_told():
 
 
 def test_where_it_cannot_be_told_the_next_step_is():
-    beside = dataclasses.replace(rounds(), beside=dict.fromkeys(NODES, "something else ran beside"))
-    (busy,) = diagnose(session_of(of_pairs=[beside], described=in_job()))
+    alongside = dataclasses.replace(
+        rounds(), alongside=dict.fromkeys(NODES, "something else ran alongside")
+    )
+    (busy,) = diagnose(session_of(of_pairs=[alongside], described=in_job()))
     assert busy.to_tell == (
         "when nothing else runs on the nodes, which 'top' there shows, run 'netproof diagnose gige"
         " --measure'",
@@ -737,7 +739,7 @@ def test_two_places_are_two_culprits_and_the_worst_is_first():
 
 def test_what_is_not_measured_cannot_be_told():
     found = of(**healthy(covered=False))
-    assert found.outcome is Outcome.UNKNOWN
+    assert found.outcome is DiagnosisOutcome.UNKNOWN
     assert status([found]) == CANNOT_TELL
     assert found.incomplete == ("how many nodes there are: not asked",)
     assert of().incomplete == ("nothing was measured on this partition",)

@@ -32,7 +32,7 @@ def test_what_is_kept_is_what_is_read(nights):
 
 
 @pytest.mark.slow
-def test_the_same_again_is_there_once_and_another_beside_it(nights):
+def test_the_same_again_is_there_once_and_another_alongside_it(nights):
     stored = nights.add(0)
     accepted.put(nights.store, acceptance(stored))
     accepted.put(nights.store, acceptance(stored))

@@ -392,9 +392,9 @@ def test_every_key_of_the_json_is_documented(nights):
     document = json.loads(out)
     assert status == 1
     assert document["verdict"] == "worse"
-    assert document["events"][0]["beside"][0]["differences"][0]["what"] == "mtu"
+    assert document["events"][0]["alongside"][0]["differences"][0]["what"] == "mtu"
     for event in document["events"]:
-        for culprits in [event["culprits"], *event["beside"]]:
+        for culprits in [event["culprits"], *event["alongside"]]:
             # By the things that are not known, which are the nodes'.
             culprits["unknown"] = {}
     section = (ROOT / "docs" / "operation.md").read_text()

@@ -92,7 +92,7 @@ def test_programs_of_another_environment_are_not_of_this_one(nights):
     assert culprits(nights, of_other).differences == ()
 
 
-def test_a_new_node_is_held_against_all_that_were_there(nights):
+def test_a_new_node_is_compared_with_all_that_were_there(nights):
     def replaced(rows):
         for row in rows["nodes"]:
             if row["node"] == "gige-2":

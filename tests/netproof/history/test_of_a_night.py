@@ -1,4 +1,4 @@
-"""A night tells what its history says, beside what the verdict says of it alone."""
+"""A night tells what its history says, alongside what the verdict says of it alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from made_nights import RECORDED, MadeNights, by
 
 from netproof.commands.nightly import command, summary
-from netproof.commands.nightly.command import Plan
+from netproof.commands.nightly.command import NightPlan
 from netproof.commands.nightly.summary import Night
 from netproof.session.measured import Measured
 from netproof.session.session import MEASURED_FORMAT
@@ -63,7 +63,7 @@ def test_a_change_for_the_worse_fails_the_night_and_is_told(nights, tmp_path, mo
     report = tonight(tmp_path, NIGHTS, nights)
     now = datetime.now(UTC)
     night = Night("testbed:gige", now, now)
-    plan = Plan("testbed:gige", nights.store.folder, tmp_path / "pages")
+    plan = NightPlan("testbed:gige", nights.store.folder, tmp_path / "pages")
     command._judge(plan, night, nights.store, report, partial=False)
     assert night.faults == []
     assert night.status == FAILED

@@ -243,7 +243,7 @@ def disturbed(**which):
 
 
 @pytest.mark.slow
-def test_what_was_inconclusive_is_no_value_and_is_kept_beside(nights):
+def test_what_was_inconclusive_is_no_value_and_is_kept_alongside(nights):
     nights.add(0)
     stored = nights.add(1, by(3.0), disturbed(function="Sendrecv", environment="other"))
     nights.add(2)

@@ -119,7 +119,7 @@ def test_bombs_take_less_than_200_mib(tmp_path):
     assert int(ran.stdout) < 200 * 1024
 
 
-def test_an_own_key_beside_a_merge_that_has_it_too_is_taken():
+def test_an_own_key_alongside_a_merge_that_has_it_too_is_taken():
     text = "a: &a {x: 1, y: 2}\nb: &b {y: 3}\nc:\n  <<: [*a, *b]\n  x: 4\n"
     assert yaml_reading.yaml_value(text, "x")["c"] == {"x": 4, "y": 2}
 

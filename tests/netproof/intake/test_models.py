@@ -1,4 +1,4 @@
-"""What people write is held against models strictly; each fault says where and what is right."""
+"""What people write is compared with models strictly; each fault says where and what is right."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ class TestActivate:
         assert f"SLURM_CONF {public}/slurm.conf belongs to nobody (mode 0644)" in ran.stderr
 
     @as_root
-    def test_and_a_plugstack_beside_it(self, public):
+    def test_and_a_plugstack_alongside_it(self, public):
         place = public / "slurm"
         place.mkdir()
         (place / "slurm.conf").touch()
@@ -158,7 +158,7 @@ class TestActivate:
         ran = sourced("ci/activate", SLURM_CONF=f"{place}/slurm.conf")
         assert ran.returncode == 2
         assert (
-            f"beside SLURM_CONF, {place}/plugstack.conf (mode 0666, root's) can be written by"
+            f"next to SLURM_CONF, {place}/plugstack.conf (mode 0666, root's) can be written by"
             f" everybody: 'chmod o-w {place}/plugstack.conf'"
         ) in ran.stderr
 
@@ -414,7 +414,7 @@ class TestWhatIsTaken:
         as_attacker(f"ln -s {precious} store.testbed.lock", public)
         with (
             pytest.raises(NetproofError, match=r"the lock .* belongs to nobody"),
-            lock.held(lock.beside(public / "store", "testbed"), datetime.now()),
+            lock.held(lock.alongside(public / "store", "testbed"), datetime.now()),
         ):
             pass
         assert precious.read_text() == "precious\n"

@@ -13,7 +13,7 @@ from netproof.errors import NetproofError
 from netproof.localization.accusation import judge, scale_factors
 from netproof.localization.accused import AccusationSettings, State
 from netproof.localization.choosing import Mode
-from netproof.localization.observations import PairObservation, Quantity
+from netproof.localization.observations import PairObservation, PairQuantity
 from netproof.localization.rounds import random_round, tournament
 from netproof.localization.searching import Kind
 from netproof.localization.spending import MOST_JOINT_LOOKS, nominal_levels
@@ -217,8 +217,11 @@ def test_nodes_that_differ_by_nature_are_not_accused_for_it():
 def test_latency_and_rate_are_judged_each_by_itself():
     judgement = Cluster(slow_nodes(0.5, "n3")).run(names(32), latency=True)
     assert told(judgement) == [(Kind.NODE, "n3")]
-    assert [effect.quantity for effect in judgement.accusations[0].effects] == [Quantity.RATE]
-    assert {noise.quantity for noise in judgement.noise} == {Quantity.LATENCY, Quantity.RATE}
+    assert [effect.quantity for effect in judgement.accusations[0].effects] == [PairQuantity.RATE]
+    assert {noise.quantity for noise in judgement.noise} == {
+        PairQuantity.LATENCY,
+        PairQuantity.RATE,
+    }
     assert len(judgement.nodes["n5"].effects) == 2
 
 
@@ -242,7 +245,7 @@ def test_fewer_than_two_pairs_at_a_time_say_nothing(count):
     judgement = Cluster(slow_nodes(0.5, "n0")).run(names(count))
     assert judgement.accusations == ()
     assert {node.state for node in judgement.nodes.values()} == {State.UNDECIDED}
-    assert judgement.nodes["n0"].reason == "not measured beside another pair"
+    assert judgement.nodes["n0"].reason == "not measured alongside another pair"
     assert not judgement.decided
 
 

@@ -19,7 +19,7 @@ from netproof.localization.choosing import (
     confirming_rounds,
     next_round,
 )
-from netproof.localization.observations import PairObservation, Quantity
+from netproof.localization.observations import PairObservation, PairQuantity
 from netproof.localization.recovery import Recovery, alone
 from netproof.localization.rounds import PairRound, evenly
 from netproof.localization.searching import Kind
@@ -204,7 +204,10 @@ def test_an_uplink_that_is_told_both_ways_is_not_told_again_as_its_leaf():
     both_ways(cluster, topology)
     (one,) = judge(cluster.seen, nodes, topology).accusations
     assert (one.kind, one.name, one.alternatives) == (Kind.UPLINK, "uplink of leaf0", ())
-    assert {effect.quantity for effect in one.effects} == {Quantity.RATE, Quantity.BOTH_WAYS}
+    assert {effect.quantity for effect in one.effects} == {
+        PairQuantity.RATE,
+        PairQuantity.BOTH_WAYS,
+    }
 
 
 def shared_uplinks(cluster: Cluster, topology: Topology, carries: dict[str, float]) -> None:
@@ -271,7 +274,7 @@ def test_disturbed_rounds_both_ways_are_made_again_up_to_a_limit():
         ]
     assert both_ways_round(names(12), seen, topology, made=MOST_BOTH_WAYS) is None
     noise = judge(seen, names(12), topology).noise
-    assert Quantity.BOTH_WAYS not in {one.quantity for one in noise}
+    assert PairQuantity.BOTH_WAYS not in {one.quantity for one in noise}
 
 
 @pytest.mark.parametrize(

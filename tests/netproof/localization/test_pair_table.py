@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from netproof.localization.observations import PairObservation, Quantity
+from netproof.localization.observations import PairObservation, PairQuantity
 from netproof.localization.pair_table import table_of
 
 
@@ -20,6 +20,6 @@ def test_a_table_has_what_can_be_compared():
         PairObservation(5, ("a", "x"), rate_mb_s=1.0),
         PairObservation(8, ("a", "b"), time_us=1.0),
     ]
-    table = table_of(seen, ["a", "b", "c", "d"], Quantity.RATE)
+    table = table_of(seen, ["a", "b", "c", "d"], PairQuantity.RATE)
     assert table.rows == 2
     assert table.slowness == pytest.approx([0.0, -math.log(2)])

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy.special import stdtr
 
-from netproof.localization.effects import Shape
+from netproof.localization.effects import NoiseShape
 from netproof.localization.posterior import Posterior
 
 
 def test_a_posterior_of_normal_contrasts_is_normal():
-    (where,) = Posterior.of(np.array([0.10, 0.14]), np.full(2, 0.05), Shape(0.0, 1e-9))
+    (where,) = Posterior.of(np.array([0.10, 0.14]), np.full(2, 0.05), NoiseShape(0.0, 1e-9))
     error = 0.05 / math.sqrt(2)
     assert where.quantile(0.5) == pytest.approx(0.12, abs=0.002)
     assert math.exp(where.log_at_most(0.0)) == pytest.approx(
@@ -23,8 +23,8 @@ def test_a_posterior_of_normal_contrasts_is_normal():
 
 def test_two_far_measurements_are_worth_what_the_disturbed_share_says():
     far, scales = np.array([0.69, 0.70]), np.full(2, 0.05)
-    (often,) = Posterior.of(far, scales, Shape(0.0, 0.01))
-    (rarely,) = Posterior.of(far, scales, Shape(0.0, 0.001))
+    (often,) = Posterior.of(far, scales, NoiseShape(0.0, 0.01))
+    (rarely,) = Posterior.of(far, scales, NoiseShape(0.0, 0.001))
     assert often.log_at_most(0.0) - rarely.log_at_most(0.0) == pytest.approx(
         2 * math.log(10), rel=0.05
     )

@@ -125,7 +125,7 @@ def test_a_share_has_to_be_beyond_the_bound_by_the_clocks_ticks():
     assert disturbance.disturbed([load(long)]) == ("n1: others used 15 % of the CPUs",)
 
 
-def test_steal_is_named_beside_others():
+def test_steal_is_named_alongside_others():
     text = line(took=(500, 0, 0, 1300, 0, 0, 0, 200))
     assert disturbance.disturbed([load(text)]) == (
         "n1: others used 25 % of the CPUs and the hypervisor gave 10 % of the CPUs to others",

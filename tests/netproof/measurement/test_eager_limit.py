@@ -9,7 +9,7 @@ import pytest
 from made_curves import POWERS, curve, link
 
 from netproof.measurement.curve import Curve
-from netproof.measurement.eager_limit import eager_limit, eager_limit_beside
+from netproof.measurement.eager_limit import eager_limit, eager_limit_alongside
 from netproof.measurement.landmarks import landmarks
 from netproof.measurement.readings import LandmarkSettings
 
@@ -94,7 +94,7 @@ RECORDED = json.loads((CURVES / "eager-limits.json").read_text())
 def test_next_to_the_default_a_limit_shows_where_it_is(library, limit, between):
     of = RECORDED[library]
     curve, default = (Curve(tuple(of["sizes"]), tuple(of[one])) for one in (limit, "default"))
-    found = eager_limit_beside(curve, default)
+    found = eager_limit_alongside(curve, default)
     assert (found.size_below, found.size_above) == between
     # It asks first, which takes two latencies, less what goes on meanwhile.
     assert 10 < found.step_us < 50
@@ -109,7 +109,7 @@ def test_a_larger_step_where_both_ask_already_is_not_the_limit(limit, between):
         for size, one, other in zip(curve.sizes, curve.time_us, default.time_us, strict=True)
     }
     assert more[65536] - more[49152] > more[between[1]] - more[between[0]] > 40
-    found = eager_limit_beside(curve, default)
+    found = eager_limit_alongside(curve, default)
     assert (found.size_below, found.size_above) == between
 
 
@@ -121,5 +121,5 @@ def test_next_to_the_default_a_limit_shows_that_its_own_curve_hides():
 def test_where_only_the_default_asks_nothing_is_told():
     of = RECORDED["openmpi5, default of 512 bytes"]
     curve, default = (Curve(tuple(of["sizes"]), tuple(of[one])) for one in ("65536", "default"))
-    assert eager_limit_beside(curve, default) is None
-    assert eager_limit_beside(default, default) is None
+    assert eager_limit_alongside(curve, default) is None
+    assert eager_limit_alongside(default, default) is None

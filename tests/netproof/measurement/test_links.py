@@ -1,4 +1,4 @@
-"""Like with like: what a link's rate explains is not held against a configuration."""
+"""Like with like: what a link's rate explains is not compared with a configuration."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_nor_is_one_whose_switch_cuts_through_at_tcps_line_rate(several, latency
     assert {f.level for f in above_envelope(curves, crossings=crossings)} == {Level.PASS}
 
 
-def test_of_the_example_site_gigabit_beside_ten_with_jumbo_frames_passes():
+def test_of_the_example_site_gigabit_alongside_ten_with_jumbo_frames_passes():
     (system,) = site.load(EXAMPLE)["systems"]
     parts = [Partition.model_validate(one["extras"]) for one in system["partitions"]]
     curves = {
@@ -141,7 +141,7 @@ def test_the_sentence_says_what_the_slower_link_would_take():
     )
 
 
-def test_a_faster_link_is_held_against_the_time_itself():
+def test_a_faster_link_is_compared_with_the_time_itself():
     own, other = Crossing(Link(10_000, 9000), 1, 1), Crossing(Link(1000, 1500), 1, 1)
     assert set(explained_us(dict.fromkeys(POWERS, 1.0), other, own).values()) == {0}
 

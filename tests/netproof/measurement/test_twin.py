@@ -43,11 +43,11 @@ def test_one_launch_has_no_interval():
 
 
 @pytest.mark.parametrize(
-    "beside",
+    "alongside",
     [None, link(100, (262145,)), Curve((262144,), (0.0,), (100.0,)), Curve((262144,), (1.0,))],
 )
-def test_there_is_none_unless_every_launch_has_a_twin_of_its_sizes(beside):
-    assert twin.compared([(link(50), link(100, SIZES[2:])), (link(50), beside)]) is None
+def test_there_is_none_unless_every_launch_has_a_twin_of_its_sizes(alongside):
+    assert twin.compared([(link(50), link(100, SIZES[2:])), (link(50), alongside)]) is None
     assert twin.compared([]) is None
 
 
@@ -57,11 +57,11 @@ POWERS = (1, 2, 4, 65536, 131072)
 def test_the_twin_is_compared_at_the_sizes_of_a_launch_and_counted_as_it():
     """A launch that counts both ways carries 50 MB/s each, and its twin 100 each."""
     counted = Curve(POWERS, tuple(size / 50 for size in POWERS), (100.0,) * len(POWERS))
-    beside = twin.alike(link(100, (1, 2, 3, 4, 6, *SIZES[:2])), counted)
-    assert beside.sizes == POWERS
-    assert beside.time_us == pytest.approx([size / 100 for size in POWERS])
-    assert beside.bandwidth_mb_s == pytest.approx((200.0,) * len(POWERS))
-    found = twin.compared([(counted, beside)])
+    alongside = twin.alike(link(100, (1, 2, 3, 4, 6, *SIZES[:2])), counted)
+    assert alongside.sizes == POWERS
+    assert alongside.time_us == pytest.approx([size / 100 for size in POWERS])
+    assert alongside.bandwidth_mb_s == pytest.approx((200.0,) * len(POWERS))
+    found = twin.compared([(counted, alongside)])
     assert (found.twin_mb_s, found.share) == pytest.approx((200, 0.5))
 
 
@@ -70,24 +70,24 @@ def test_a_launch_whose_time_is_of_other_than_one_message_is_compared_with_as_ma
     """osu_bibw's time is of half a message each way, that of IMB's Exchange of two."""
     times = tuple(messages * size / 100 for size in POWERS)
     counted = Curve(POWERS, times, (200.0,) * len(POWERS))
-    beside = twin.alike(link(100, (1, 2, 3, 4, 6, *SIZES[:2])), counted, messages)
-    assert beside.time_us == pytest.approx(times)
-    assert beside.bandwidth_mb_s == pytest.approx((200.0,) * len(POWERS))
-    found = twin.compared([(counted, beside)])
+    alongside = twin.alike(link(100, (1, 2, 3, 4, 6, *SIZES[:2])), counted, messages)
+    assert alongside.time_us == pytest.approx(times)
+    assert alongside.bandwidth_mb_s == pytest.approx((200.0,) * len(POWERS))
+    found = twin.compared([(counted, alongside)])
     assert (found.twin_mb_s, found.share) == pytest.approx((200, 1))
 
 
 def test_a_launch_without_bandwidth_is_compared_by_its_times():
     collective = Curve((4, 65536, 131072), (30.0, 1000.0, 2000.0))
-    beside = twin.alike(link(131.072), collective)
-    assert beside.sizes == (65536, 131072)
-    found = twin.compared([(collective, beside)])
+    alongside = twin.alike(link(131.072), collective)
+    assert alongside.sizes == (65536, 131072)
+    found = twin.compared([(collective, alongside)])
     assert found.share == pytest.approx(0.5)
     assert found.twin_mb_s == pytest.approx(131.072)
 
 
 def test_an_empty_message_is_compared_with_the_least():
     barrier = Curve((0,), (60.0,))
-    beside = twin.alike(Curve((1, 2, 3), (20.0, 21.0, 22.0), (1.0, 1.0, 1.0)), barrier)
-    assert beside == Curve((0,), (20.0,))
-    assert twin.compared([(barrier, beside)]) is None
+    alongside = twin.alike(Curve((1, 2, 3), (20.0, 21.0, 22.0), (1.0, 1.0, 1.0)), barrier)
+    assert alongside == Curve((0,), (20.0,))
+    assert twin.compared([(barrier, alongside)]) is None

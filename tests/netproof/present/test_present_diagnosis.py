@@ -8,7 +8,7 @@ import json
 import pytest
 
 from netproof.diagnosis.diagnosis import Began, Culprit, Diagnosis, Since
-from netproof.diagnosis.evidence import Evidence, Place, PlaceKind, Sign, Source, Sure
+from netproof.diagnosis.evidence import Evidence, EvidenceSource, Place, PlaceKind, Sign, Sure
 from netproof.diagnosis.evidence_for import CauseName
 from netproof.present import diagnosis as shown
 
@@ -18,7 +18,7 @@ def culprit(number: int = 1, words: int = 60) -> Culprit:
     name = f"node{number}"
     place = Place(PlaceKind.NODE, name, (name,), "eth1")
     told = " ".join(["slower than others"] * words)
-    seen = Evidence(Source.PAIRS, Sign.SLOW, place, told, Sure.STATISTICAL, "by its error")
+    seen = Evidence(EvidenceSource.PAIRS, Sign.SLOW, place, told, Sure.STATISTICAL, "by its error")
     return Culprit(
         CauseName.SLOW_PORT,
         place,
@@ -37,7 +37,7 @@ def culprit(number: int = 1, words: int = 60) -> Culprit:
 
 def diagnosis(*culprits: Culprit, sentences: int = 3) -> Diagnosis:
     told = tuple(f"sentence {number} of many words" for number in range(sentences))
-    return Diagnosis("gige", culprits, 10, 3, 7, frozenset({Source.PAIRS}), told, told, ())
+    return Diagnosis("gige", culprits, 10, 3, 7, frozenset({EvidenceSource.PAIRS}), told, told, ())
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 5, 40])

@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from netproof.congestion import causes, factors, loaded
-from netproof.congestion.causes import Cause, CauseKind, LoadFindings
+from netproof.congestion.causes import CauseKind, LoadCause, LoadFindings
 from netproof.congestion.loaded import Loaded
 from netproof.measurement.interval import Side
 from netproof.present import load as shown
@@ -103,19 +103,19 @@ def test_rounds_that_do_not_count_are_told_with_the_reason(recorded):
     ("cause", "words"),
     [
         (
-            Cause(CauseKind.SLOW_PORT, ("n1", "n2"), 1.91, None, 2, True),
+            LoadCause(CauseKind.SLOW_PORT, ("n1", "n2"), 1.91, None, 2, True),
             "n1 or n2: slow port: a message takes 1.91 times as long as between the others",
         ),
         (
-            Cause(CauseKind.LOSING_PORT, ("n1",), 0.0123, None, 2, True),
+            LoadCause(CauseKind.LOSING_PORT, ("n1",), 0.0123, None, 2, True),
             "n1: packets lost at its port: 1.2 % of the segments",
         ),
         (
-            Cause(CauseKind.SMALL_BUFFERS, (), 0.0331, None, 12, False),
+            LoadCause(CauseKind.SMALL_BUFFERS, (), 0.0331, None, 12, False),
             "packets lost at all ports: 3.3 % of the segments are sent again while all others",
         ),
         (
-            Cause(CauseKind.UPLINKS, (), 1.94, (1.85, 2.03), 6, True),
+            LoadCause(CauseKind.UPLINKS, (), 1.94, (1.85, 2.03), 6, True),
             "uplinks oversubscribed, 1:1.9: across leaves a message takes 1.94 times as long"
             " (1.85 to 2.03) while pairs cross them",
         ),

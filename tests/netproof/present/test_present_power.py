@@ -9,7 +9,7 @@ from rich.console import Console
 
 from netproof.measurement.case import Case
 from netproof.present import power as present
-from netproof.verdict.power import CasePower, Change, Smallest
+from netproof.verdict.power import CasePower, Degradation, Smallest
 
 CASE = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1, "between", "oneway")
 
@@ -18,12 +18,12 @@ CASE = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1, "between", "onew
     ("one", "said"),
     [
         (None, "-"),
-        (Smallest(Change.BANDWIDTH, None), "nothing fails"),
-        (Smallest(Change.BANDWIDTH, 1.2, "reference", 1.25), "20% less"),
-        (Smallest(Change.BANDWIDTH, 1.25, "reference"), "about 20% less"),
-        (Smallest(Change.LATENCY, 1.3, "reference", 1.34), "34% more"),
-        (Smallest(Change.LATENCY, 12.0, "envelope"), "about 12 times"),
-        (Smallest(Change.SPIKE, 100.0, "jump", 101.0, 3072), "101 times at 3072 bytes"),
+        (Smallest(Degradation.BANDWIDTH, None), "nothing fails"),
+        (Smallest(Degradation.BANDWIDTH, 1.2, "reference", 1.25), "20% less"),
+        (Smallest(Degradation.BANDWIDTH, 1.25, "reference"), "about 20% less"),
+        (Smallest(Degradation.LATENCY, 1.3, "reference", 1.34), "34% more"),
+        (Smallest(Degradation.LATENCY, 12.0, "envelope"), "about 12 times"),
+        (Smallest(Degradation.SPIKE, 100.0, "jump", 101.0, 3072), "101 times at 3072 bytes"),
     ],
 )
 def test_a_change_in_a_few_words(one, said):
@@ -40,7 +40,7 @@ def test_each_case_that_passed_has_a_line_and_what_finds_nothing_is_counted():
     found = CasePower(
         CASE,
         1,
-        (Smallest(Change.LATENCY, None), Smallest(Change.BANDWIDTH, 1.25, "reference")),
+        (Smallest(Degradation.LATENCY, None), Smallest(Degradation.BANDWIDTH, 1.25, "reference")),
     )
     text = printed([found, CasePower(CASE, 3, ())])
     assert text.count("NetPIPE TCP between oneway") == 1
@@ -54,7 +54,7 @@ def test_where_nothing_passed_it_says_so():
 
 
 def test_as_plain_values():
-    found = CasePower(CASE, 3, (Smallest(Change.SPIKE, 4.0, "jump", 4.4, 512),))
+    found = CasePower(CASE, 3, (Smallest(Degradation.SPIKE, 4.0, "jump", 4.4, 512),))
     assert present.of_case(found) == {
         "launches": 3,
         "changes": [

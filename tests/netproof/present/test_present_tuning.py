@@ -19,7 +19,7 @@ from netproof.present.html import tuning as pages
 from netproof.session.measured import Launch
 from netproof.site import site
 from netproof.tuning import parameters
-from netproof.tuning.gains import Gain, Range, Recommendation, Tuned, ValueGains
+from netproof.tuning.gains import Gain, MessageRange, Recommendation, Tuned, ValueGains
 from netproof.tuning.sweep import Sweep, turns
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -54,13 +54,19 @@ FASTER = Gain(1.31, (1.24, 1.38))
 
 def said(recommended: Recommendation | None) -> Tuned:
     gains = (
-        ValueGains("65536", {Range.SHORT: NONE, Range.LONG: NONE}, dict.fromkeys(SIZES, 1.0)),
-        ValueGains("131072", {Range.SHORT: NONE, Range.LONG: FASTER}, dict.fromkeys(SIZES, 1.1)),
+        ValueGains(
+            "65536", {MessageRange.SHORT: NONE, MessageRange.LONG: NONE}, dict.fromkeys(SIZES, 1.0)
+        ),
+        ValueGains(
+            "131072",
+            {MessageRange.SHORT: NONE, MessageRange.LONG: FASTER},
+            dict.fromkeys(SIZES, 1.1),
+        ),
     )
     return Tuned(gains, recommended, 1.05, 5, 0)
 
 
-BEST = Recommendation("131072", Range.LONG, FASTER, {}, {"65536": 0.03})
+BEST = Recommendation("131072", MessageRange.LONG, FASTER, {}, {"65536": 0.03})
 
 
 def test_the_sentence_has_gain_interval_and_what_is_as_good(sweep):
@@ -73,7 +79,7 @@ def test_the_sentence_has_gain_interval_and_what_is_as_good(sweep):
 
 def test_costs_are_said(sweep):
     cost = Gain(0.9, (0.85, 0.95))
-    best = Recommendation("131072", Range.LONG, FASTER, {Range.SHORT: cost}, {})
+    best = Recommendation("131072", MessageRange.LONG, FASTER, {MessageRange.SHORT: cost}, {})
     assert "-10 % (-15 to -5) for short ones" in shown.recommendation(sweep, said(best))
 
 

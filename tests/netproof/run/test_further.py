@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from netproof.criteria import Level
-from netproof.measurement.counters import Counters, NodeCounters, Source
+from netproof.measurement.counters import Counters, CounterSource, NodeCounters
 from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import NodeLoad
 from netproof.measurement.links import Link
@@ -88,7 +88,7 @@ class TestUndecided:
 
     def test_what_fails_by_what_its_nodes_counted_is_launched_on_no_more(self, pingpong):
         names = (("Tcp.OutSegs", "Tcp.RetransSegs"),)
-        source = Source("tcp", "", {"Tcp.OutSegs": 90_000, "Tcp.RetransSegs": 10_000}, 0)
+        source = CounterSource("tcp", "", {"Tcp.OutSegs": 90_000, "Tcp.RetransSegs": 10_000}, 0)
         counters = Counters((NodeCounters("gige-1", (source,), {}, 0.0),), names)
         limits = {"latency_us": Limits(0, pingpong.landmarks.latency_us / 10)}
         lossy = pingpong.with_launches(
@@ -126,7 +126,7 @@ class TestUndecided:
         (finding,) = judgement.references(several[2].subject(), one.limits).values()
         assert finding.level is Level.INCONCLUSIVE
 
-    def test_beside_a_case_that_has_failed_others_are_launched_as_often_as_confirming_takes(
+    def test_alongside_a_case_that_has_failed_others_are_launched_as_often_as_confirming_takes(
         self, pingpong
     ):
         first = pingpong.with_launches(pingpong.launches[:1])
@@ -173,7 +173,7 @@ class TestUndecided:
     def test_a_twin_that_stays_too_slow_is_waited_for_no_more(self, pingpong):
         """One that is too slow only now and then is."""
 
-        def beside(done: Done, shares: list[float]) -> Done:
+        def alongside(done: Done, shares: list[float]) -> Done:
             rate, launches = pingpong.line_rate_mb_s, []
             for launch, share in zip(done.launches, shares, strict=True):
                 times = {size: size / rate / share for size in (65536, 131072)}
@@ -182,15 +182,15 @@ class TestUndecided:
             return dataclasses.replace(done, launches=tuple(launches))
 
         first = pingpong.with_launches(pingpong.launches[:1])
-        (launch,) = beside(launched_on(asked(first), 1), [0.5]).launches
+        (launch,) = alongside(launched_on(asked(first), 1), [0.5]).launches
         one = asked(
             first.with_launches([dataclasses.replace(launch, further=False)]),
             {"twin_share": Limits(0, 1000)},
         )
         assert undecided([Done(one)])
-        assert undecided([beside(launched_on(one, 2), [0.5, 0.5])])
-        assert not undecided([beside(launched_on(one, 3), [0.5, 0.5, 0.5])]).whole
-        assert undecided([beside(launched_on(one, 3), [0.5, 0.5, 0.9])]).whole
+        assert undecided([alongside(launched_on(one, 2), [0.5, 0.5])])
+        assert not undecided([alongside(launched_on(one, 3), [0.5, 0.5, 0.5])]).whole
+        assert undecided([alongside(launched_on(one, 3), [0.5, 0.5, 0.9])]).whole
 
     def test_what_noise_leaves_undefined_is_inconclusive_and_launched_on_to_the_end(self, pingpong):
         undefined = (("line_rate_share", "the top is no line"),)
@@ -466,8 +466,8 @@ class TestCompared:
             curve = launch.curve
             factor = factors[number % len(factors)]
             times = tuple(time / factor for time in curve.time_us)
-            beside = Peer("mpi-1", dataclasses.replace(curve, time_us=times))
-            launches.append(dataclasses.replace(launch, peers=(beside,)))
+            alongside = Peer("mpi-1", dataclasses.replace(curve, time_us=times))
+            launches.append(dataclasses.replace(launch, peers=(alongside,)))
         return dataclasses.replace(done, launches=tuple(launches))
 
     def test_what_is_flagged_is_launched_next_to_what_it_was_compared_with(self, pingpong):
@@ -606,7 +606,7 @@ class TestCompared:
             assert undecided([made(kept.rounds() - 1, 5.0, 20.0, moved=moved)]).whole
             assert not undecided([made(kept.rounds(), 5.0, 20.0, moved=moved)])
 
-    def test_beside_other_work_there_are_no_more_rounds_than_of_a_case_alone(self, pingpong):
+    def test_alongside_other_work_there_are_no_more_rounds_than_of_a_case_alone(self, pingpong):
         slow, fast = self.configurations(pingpong, 20.0, 1.0)
         (kept,) = deciding.compared([Done(slow), Done(fast)], [slow], None)
 

@@ -67,7 +67,7 @@ def test_a_report_cut_short_is_refused(tmp_path, share):
 
 def test_a_report_that_lost_a_test_case_is_refused(tmp_path):
     path = changed(tmp_path, lambda document: document["runs"][0]["testcases"].pop())
-    with pytest.raises(NetproofError, match="tells of 8 test cases, and its header counts others"):
+    with pytest.raises(NetproofError, match="reports 8 test cases, and its header counts others"):
         session.load(path)
 
 

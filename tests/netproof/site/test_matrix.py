@@ -1,4 +1,4 @@
-"""The matrix that a run owes follows from the site alone."""
+"""The matrix that is expected of a run follows from the site alone."""
 
 from __future__ import annotations
 
@@ -18,38 +18,38 @@ def configuration() -> dict:
     return site.gather(ROOT / "site-config")
 
 
-def test_every_environment_owes_netpipe_on_both_paths_and_directions(configuration):
-    owed = matrix(configuration, "testbed", ["gige"])
+def test_netpipe_is_expected_of_every_environment_on_both_paths_and_directions(configuration):
+    expected = matrix(configuration, "testbed", ["gige"])
     variants = {
         (case.function, case.path, case.direction)
-        for case in owed.cases
+        for case in expected.cases
         if case.environment == "openmpi5" and case.benchmark == "netpipe"
     }
     assert len(variants) == 8
 
 
-def test_two_rank_functions_are_owed_once_and_others_at_each_rank_count(configuration):
-    owed = matrix(configuration, "testbed", ["gige"]).cases
+def test_two_rank_functions_are_expected_once_and_others_at_each_rank_count(configuration):
+    expected = matrix(configuration, "testbed", ["gige"]).cases
     ranks = {
         function: sorted(
-            c.ranks for c in owed if c.function == function and c.environment == "mpich"
+            c.ranks for c in expected if c.function == function and c.environment == "mpich"
         )
         for function in ("PingPong", "Alltoall", "Barrier")
     }
     assert ranks == {"PingPong": [2], "Alltoall": [2, 4], "Barrier": [2, 4]}
 
 
-def test_what_an_environment_lacks_is_said_and_not_owed(configuration):
-    owed = matrix(configuration, "testbed", ["gige"])
-    assert not [c for c in owed.cases if c.benchmark == "imb" and c.environment == "openmpi4"]
-    said = [a for a in owed.absences if a.environment == "openmpi4"]
+def test_what_an_environment_lacks_is_said_and_not_expected(configuration):
+    expected = matrix(configuration, "testbed", ["gige"])
+    assert not [c for c in expected.cases if c.benchmark == "imb" and c.environment == "openmpi4"]
+    said = [a for a in expected.absences if a.environment == "openmpi4"]
     assert {absence.benchmark: absence.reason for absence in said} == {
         "imb": "Open MPI has no IMB here unless a Spack environment built one",
         "osu": "Debian has no package of it; the Spack environments have it",
     }
 
 
-def test_all_functions_are_owed_when_asked_for(configuration):
+def test_all_functions_are_expected_when_asked_for(configuration):
     plain = matrix(configuration, "testbed").cases
     full = matrix(configuration, "testbed", all_functions=True).cases
     assert set(plain) < set(full)

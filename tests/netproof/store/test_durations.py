@@ -24,12 +24,12 @@ NETPIPE = PlannedJob("gige", "mpich", "netpipe", 2)
 
 @pytest.fixture(scope="module")
 def whole() -> Matrix:
-    """All that the testbed owes."""
+    """All that is expected on the testbed."""
     return matrix(site.gather(ROOT / "site-config"), "testbed")
 
 
 @pytest.fixture(scope="module")
-def owed(whole) -> Matrix:
+def expected(whole) -> Matrix:
     """Just what the recorded session has."""
     there = {r.case.key() for r in session.load(RECORDED).results if r.case}
     return dataclasses.replace(
@@ -84,52 +84,54 @@ def store(tmp_path) -> Store:
 
 
 @pytest.mark.slow
-def test_a_job_takes_the_median_of_its_launches_and_what_a_job_cost_beyond(store, tmp_path, owed):
+def test_a_job_takes_the_median_of_its_launches_and_what_a_job_cost_beyond(
+    store, tmp_path, expected
+):
     for day in (1, 2, 3):
         ingest(store, a_night(tmp_path, day))
     document = json.loads(RECORDED.read_text())
     launches = launches_s(document, "mpich", ("tcp", "mpi"))
-    known = past(store, owed)
+    known = past(store, expected)
     assert known.launches_s[NETPIPE] == pytest.approx([launches] * 3)
-    expected = expected_seconds(jobs(owed), known)
-    assert expected[NETPIPE].seconds == pytest.approx(launches + known.overhead_s[0])
-    assert expected[NETPIPE].why == "median of 3 sessions"
+    times = expected_seconds(jobs(expected), known)
+    assert times[NETPIPE].seconds == pytest.approx(launches + known.overhead_s[0])
+    assert times[NETPIPE].why == "median of 3 sessions"
     # Both switches are one contention domain: the session is its jobs one after the other.
-    assert session_seconds(expected, owed) == pytest.approx(700)
+    assert session_seconds(times, expected) == pytest.approx(700)
 
 
 @pytest.mark.slow
-def test_what_was_not_measured_whole_had_its_turn_and_tells_no_time(store, tmp_path, owed):
+def test_what_was_not_measured_whole_had_its_turn_and_tells_no_time(store, tmp_path, expected):
     ingest(store, a_night(tmp_path, 1))
     ingest(store, a_night(tmp_path, 2, forget_netpipe))
-    known = past(store, owed)
+    known = past(store, expected)
     assert known.tried[NETPIPE] == known.measured[NETPIPE] == datetime(2026, 11, 2, 1)
     assert len(known.launches_s[NETPIPE]) == 1
     assert expected_seconds([NETPIPE], known)[NETPIPE].why == "as in the one session"
 
 
 @pytest.mark.slow
-def test_what_was_left_had_no_turn(store, tmp_path, owed):
+def test_what_was_left_had_no_turn(store, tmp_path, expected):
     ingest(store, a_night(tmp_path, 1))
     ingest(store, a_night(tmp_path, 2, skip_netpipe))
-    assert past(store, owed).tried[NETPIPE] == datetime(2026, 11, 1, 1)
+    assert past(store, expected).tried[NETPIPE] == datetime(2026, 11, 1, 1)
 
 
 @pytest.mark.slow
-def test_what_was_never_measured_takes_what_the_like_takes(store, tmp_path, owed, whole):
+def test_what_was_never_measured_takes_what_the_like_takes(store, tmp_path, expected, whole):
     ingest(store, a_night(tmp_path, 1))
-    known = past(store, owed)
+    known = past(store, expected)
     other = PlannedJob("gige", "openmpi4", "netpipe", 2)
     assert other in jobs(whole)
-    expected = expected_seconds([other], known)[other]
-    assert expected.why == "never measured whole: as the like of gige intelmpi, gige mpich"
-    assert expected.seconds > 0
+    times = expected_seconds([other], known)[other]
+    assert times.why == "never measured whole: as the like of gige intelmpi, gige mpich"
+    assert times.seconds > 0
 
 
 def test_where_nothing_alike_was_measured_no_time_is_known(whole):
-    expected = expected_seconds(jobs(whole), Past())
-    assert {one.seconds for one in expected.values()} == {None}
-    assert session_seconds(expected, whole) is None
+    times = expected_seconds(jobs(whole), Past())
+    assert {one.seconds for one in times.values()} == {None}
+    assert session_seconds(times, whole) is None
 
 
 def test_an_empty_store_knows_nothing(store, whole):

@@ -122,7 +122,7 @@ def test_a_session_that_was_stored_before_a_column_was_added_reads_as_before(sto
 
 
 @pytest.mark.slow
-def test_what_nodes_did_beside_a_launch_is_kept_and_can_be_asked_for(store, tmp_path):
+def test_what_nodes_did_alongside_a_launch_is_kept_and_can_be_asked_for(store, tmp_path):
     load = {
         **{"node": "gige-1", "machine": None, "cpus": 2, "wall_s": 1.5, "others_cpu_s": 0.9},
         **{"others_share": 0.3, "network_share": 0.2, "steal_share": 0.0, "pressure_share": None},
@@ -207,9 +207,9 @@ def test_what_the_network_counted_is_kept_and_can_be_asked_for(store, tmp_path):
     def change(document):
         launch = measured_test(document)["netproof_measured"]["launches"][0]
         launch |= added
-        beside = {"environment": "other", "curve": launch["curve"], "crashes": []}
-        told = {**beside, "counters": added["counters"]}
-        launch["peers"] = [told, {**beside, "environment": "9"}]
+        alongside = {"environment": "other", "curve": launch["curve"], "crashes": []}
+        told = {**alongside, "counters": added["counters"]}
+        launch["peers"] = [told, {**alongside, "environment": "9"}]
 
     report = altered(tmp_path, change)
     done = ingest(store, report)
@@ -258,9 +258,9 @@ def test_what_was_counted_while_a_launch_crashed_is_kept_and_followed(store, tmp
         values = measured_test(document)["netproof_measured"]
         values["crashes"] = [crash, {**crash, "counters": counted(carrier_changes=1)}]
         launch = values["launches"][0]
-        beside = {"environment": "other", "curve": launch["curve"]}
+        alongside = {"environment": "other", "curve": launch["curve"]}
         told = [{**crash, "counters": counted(carrier_changes=2)}, crash]
-        launch["peers"] = [{**beside, "crashes": [crash]}, {**beside, "crashes": told}]
+        launch["peers"] = [{**alongside, "crashes": [crash]}, {**alongside, "crashes": told}]
         launch["peers"][0]["environment"] = "another"
 
     report = altered(tmp_path, change, SICK)

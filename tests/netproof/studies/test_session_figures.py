@@ -1,4 +1,4 @@
-"""A session stands beside each study, or why not."""
+"""A session stands alongside each study, or why not."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from netproof.session import session
 GIGE_MB_S = line_rate_mb_s(1000, 1500)
 
 
-class TestBesideASession:
+class TestAlongsideASession:
     """The recorded NetPIPE session, of two switches and four MPI libraries."""
 
     stored = session.load(RECORDED / "netpipe.json")
@@ -80,7 +80,7 @@ class TestBesideASession:
         text = shown("network-adapters", stored=self.stored)
         assert "gige, each way, MB/s" in text
         assert "fast-ethernet, each way, MB/s" in text
-        beside = text[text.index("gige, each way") : text.index("fast-ethernet, each way")]
+        alongside = text[text.index("gige, each way") : text.index("fast-ethernet, each way")]
         several = [
             self.landmarks("gige", environment, "mpi", "between", "bidirectional")
             for environment in ("openmpi4", "openmpi5", "mpich", "intelmpi")
@@ -94,11 +94,11 @@ class TestBesideASession:
             ("at 4 KB", "rate_4_kib_mb_s", ".1f"),
             ("at 1 KB", "rate_1_kib_mb_s", ".1f"),
         ):
-            line = next(x for x in beside.splitlines() if x.strip().startswith(f"{head}  "))
+            line = next(x for x in alongside.splitlines() if x.strip().startswith(f"{head}  "))
             assert line.split()[-4:] == [f"{one[name]:{form}}" for one in several]
-        of_line = next(x for x in beside.splitlines() if "peak of line rate" in x)
+        of_line = next(x for x in alongside.splitlines() if "peak of line rate" in x)
         assert of_line.split()[-1] == f"{several[-1]['peak_mb_s'] / GIGE_MB_S:.1%}"
-        of_link = next(x for x in beside.splitlines() if "peak of link" in x)
+        of_link = next(x for x in alongside.splitlines() if "peak of link" in x)
         assert of_link.split()[-1] == f"{several[-1]['peak_mb_s'] / 125:.1%}"
 
     def test_the_adapter_page_has_the_sites_cards_and_libraries(self):
@@ -171,7 +171,7 @@ class TestBesideASession:
     def test_no_cell_is_cut(self):
         assert "…" not in shown(stored=self.stored)
 
-    def test_a_session_of_jobs_alone_cannot_stand_beside(self):
+    def test_a_session_of_jobs_alone_cannot_stand_alongside(self):
         jobs = tuple(r for r in self.stored.results if r.case is None)
         with pytest.raises(NetproofError, match=r"netpipe\.json: has no case on two ranks"):
             shown(stored=dataclasses.replace(self.stored, results=jobs))

@@ -1,4 +1,4 @@
-"""What values of a setting gain, beside the default at the same time."""
+"""What values of a setting gain, next to the default at the same time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from netproof.errors import NetproofError
 from netproof.measurement.curve import Curve
-from netproof.tuning.gains import Made, Range, range_of, tuned
+from netproof.tuning.gains import Made, MessageRange, range_of, tuned
 from netproof.tuning.sweep import turns
 
 SIZES = tuple(2**power for power in range(18))
@@ -16,7 +16,7 @@ VALUES = ("16384", "65536", "131072", "1048576")
 
 
 def made(
-    faster: dict[str, dict[Range, float]] | None = None,
+    faster: dict[str, dict[MessageRange, float]] | None = None,
     *,
     seed: int = 1,
     rounds: int = 5,
@@ -43,13 +43,13 @@ def made(
 
 
 def test_the_value_that_is_faster_is_recommended_with_what_it_gains_and_costs():
-    said = tuned(made({"131072": {Range.LONG: 1.3, Range.SHORT: 0.8}}, noise=0.02))
+    said = tuned(made({"131072": {MessageRange.LONG: 1.3, MessageRange.SHORT: 0.8}}, noise=0.02))
     best = said.recommended
-    assert (best.value, best.best_in) == ("131072", Range.LONG)
+    assert (best.value, best.best_in) == ("131072", MessageRange.LONG)
     assert best.gain.factor == pytest.approx(1.3, rel=0.1)
     low, high = best.gain.interval
     assert low < 1.3 < high
-    assert set(best.costs) == {Range.SHORT}
+    assert set(best.costs) == {MessageRange.SHORT}
     assert best.as_good == {}
 
 
@@ -71,12 +71,12 @@ def test_what_a_few_sizes_of_a_range_lose_is_not_called_no_change():
     ]
     (first,) = [one for one in tuned(launches).gains if one.value == "16384"]
     # 3 of the 7 sizes between 65 and 16383 bytes take twice as long.
-    assert first.ranges[Range.MEDIUM].factor == pytest.approx(0.5 ** (3 / 7), rel=0.05)
-    assert first.ranges[Range.MEDIUM].costs
+    assert first.ranges[MessageRange.MEDIUM].factor == pytest.approx(0.5 ** (3 / 7), rel=0.05)
+    assert first.ranges[MessageRange.MEDIUM].costs
 
 
 def test_what_is_as_good_is_named_with_how_far_it_may_be_behind():
-    gains = {"131072": {Range.LONG: 1.3}, "65536": {Range.LONG: 1.3}}
+    gains = {"131072": {MessageRange.LONG: 1.3}, "65536": {MessageRange.LONG: 1.3}}
     best = tuned(made(gains, noise=0.02)).recommended
     (other,) = best.as_good
     assert {best.value, other} == set(gains)
@@ -94,21 +94,21 @@ def test_of_a_setting_that_changes_nothing_nothing_is_recommended():
 def test_a_planted_best_is_recommended_in_nine_of_ten():
     right = 0
     for seed in range(100):
-        best = tuned(made({"65536": {Range.LONG: 1.25}}, seed=seed)).recommended
+        best = tuned(made({"65536": {MessageRange.LONG: 1.25}}, seed=seed)).recommended
         right += best is not None and best.value == "65536"
     assert right >= 90
 
 
 def test_a_machine_that_slows_down_meanwhile_changes_nothing_of_it():
-    said = tuned(made({"65536": {Range.LONG: 1.25}}, drift=1.0, noise=0.01))
+    said = tuned(made({"65536": {MessageRange.LONG: 1.25}}, drift=1.0, noise=0.01))
     assert said.drift > 1.5
     assert said.recommended.value == "65536"
     assert said.recommended.gain.factor == pytest.approx(1.25, rel=0.1)
     assert tuned(made(drift=1.0, noise=0.01)).recommended is None
 
 
-def test_disturbed_launches_and_those_beside_them_are_left_out():
-    launches = made({"65536": {Range.LONG: 1.25}}, noise=0.01)
+def test_disturbed_launches_and_those_alongside_them_are_left_out():
+    launches = made({"65536": {MessageRange.LONG: 1.25}}, noise=0.01)
     (first,) = [one for one in launches if one.value == "65536" and one.round == 1]
     slow = Curve(SIZES, tuple(9 * time for time in first.curve.time_us))
     changed = [
@@ -132,9 +132,9 @@ def test_values_stand_in_the_order_of_their_size_whatever_order_they_were_launch
 def test_ranges_are_short_medium_and_long():
     found = [range_of(size, 131072) for size in (1, 64, 65, 16383, 16384, 131072)]
     assert found == [
-        *(Range.SHORT, Range.SHORT),
-        *(Range.MEDIUM, Range.MEDIUM),
-        *(Range.LONG, Range.LONG),
+        *(MessageRange.SHORT, MessageRange.SHORT),
+        *(MessageRange.MEDIUM, MessageRange.MEDIUM),
+        *(MessageRange.LONG, MessageRange.LONG),
     ]
 
 

@@ -43,7 +43,7 @@ def test_a_folder_that_is_not_there_has_none(tmp_path):
     assert kept_sweeps.newest(tmp_path / "none", "testbed", ("mtu",)) == ([], {})
 
 
-def test_why_the_newest_says_nothing_is_told_beside_an_older_one(folder, monkeypatch):
+def test_why_the_newest_says_nothing_is_told_alongside_an_older_one(folder, monkeypatch):
     def of_report(path):
         if path.name == "run-mtu-20260102T000000.json":
             raise NetproofError(f"{path}: has no sweep that is whole")

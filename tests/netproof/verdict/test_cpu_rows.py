@@ -47,7 +47,7 @@ def case_of(verdict: Verdict, environment: str, function: str) -> Judged:
 
 
 @pytest.mark.slow
-def test_mpi_stands_beside_tcp_of_the_same_ranks(tmp_path):
+def test_mpi_stands_alongside_tcp_of_the_same_ranks(tmp_path):
     rows = cpu_rows(judged(with_starts("sick", tmp_path)))
     assert rows.unknown == {}
     tcp, mpi = (of(rows, "mpich", protocol) for protocol in ("tcp", "mpi"))

@@ -277,7 +277,7 @@ class TestCommand:
         assert "fast-ethernet" not in out
 
     @pytest.mark.slow
-    def test_a_comment_of_an_entry_stays_beside_it(self, here):
+    def test_a_comment_of_an_entry_stays_alongside_it(self, here):
         file = here / "testbed.yaml"
         text = file.read_text()
         own = "  testbed:gige:\n    mpich:\n      2:\n        <<: *landmarks\n"

@@ -28,9 +28,9 @@ REFUSED = "sbatch: error: Batch job submission failed: Requested node configurat
 
 
 def whole(stored: Session) -> Verdict:
-    """The verdict where what is there was owed, and nothing else."""
-    owed = tuple(dict.fromkeys(r.case for r in stored.results if r.case is not None))
-    return judge(Matrix(owed, (), True, {}, {}, None, frozenset()), stored)
+    """The verdict where what is there was expected, and nothing else."""
+    expected = tuple(dict.fromkeys(r.case for r in stored.results if r.case is not None))
+    return judge(Matrix(expected, (), True, {}, {}, None, frozenset()), stored)
 
 
 def printed(verdict: Verdict) -> list[str]:

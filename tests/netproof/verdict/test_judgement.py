@@ -300,7 +300,7 @@ class TestAcross:
         assert envelope.level is Level.SHOWN
         assert "known: ticket 812" in envelope.why
 
-    def test_a_slower_link_is_held_against_what_it_explains(self, sick):
+    def test_a_slower_link_is_compared_with_what_it_explains(self, sick):
         fast = dataclasses.replace(sick["intelmpi mpi"], link=Link(10_000, 1500))
         slow = dataclasses.replace(slower(fast, 15, "openmpi4"), link=Link(100, 1500))
         red = []

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from netproof.commands.cli import app
 from netproof.commands.store_check import check
 from netproof.errors import NetproofError
-from netproof.measurement.counters import CARRIER, INTERFACE, Counters, NodeCounters, Source
+from netproof.measurement.counters import CARRIER, INTERFACE, Counters, CounterSource, NodeCounters
 from netproof.present import documents, tables
 from netproof.present.traffic import print_traffic
 from netproof.session import pair_rounds, session
@@ -149,8 +149,8 @@ def flapping() -> Counters:
     """Counters of a node whose carrier came back, and that had to send much again."""
     names = (CARRIER, "Tcp.OutSegs", "Tcp.RetransSegs")
     sources = (
-        Source(INTERFACE, EXTRAS["interface"], {CARRIER: 2}, 0),
-        Source("tcp", "", {"Tcp.OutSegs": 9000, "Tcp.RetransSegs": 900}, 0),
+        CounterSource(INTERFACE, EXTRAS["interface"], {CARRIER: 2}, 0),
+        CounterSource("tcp", "", {"Tcp.OutSegs": 9000, "Tcp.RetransSegs": 900}, 0),
     )
     return Counters((NodeCounters(NODES[1], sources, {}, 0.001),), (names,))
 
@@ -235,9 +235,15 @@ def test_rounds_of_pairs_are_kept_with_what_they_accuse(
         assert any("fast-ethernet" in fault for fault in by_store.verdict.faults)
 
 
-def test_rounds_beside_other_work_stay_undecided(store, site):
-    by_store = insist_on_the_same(questions.opened(store, ingest(store, with_pairs(site)).stored))
-    assert "something else ran beside" in by_store.verdict.undecided[0]
+def test_rounds_alongside_other_work_stay_undecided(store, site):
+    place = ingest(store, with_pairs(site)).stored
+    by_store = insist_on_the_same(questions.opened(store, place))
+    assert "something else ran alongside" in by_store.verdict.undecided[0]
+    # By the key of stores that are there already.
+    said = []
+    changed(store, place, lambda kept: said.extend(kept["pairs"][0]["beside"].values()))
+    assert all(one.startswith("in each of its launches something else ran") for one in said)
+    assert said
 
 
 OF_PAIRS: dict[str, Callable[[dict[str, Any]], object]] = {

@@ -153,7 +153,7 @@ def test_what_nobody_can_ask_for_has_no_finding(pingpong):
     assert limits.judge(case, {"time_us_3": Limits(0, 1)}, "here") == {}
 
 
-def beside_twin(measured: Measured, slower: float, machine: float = 1.0) -> Measured:
+def alongside_twin(measured: Measured, slower: float, machine: float = 1.0) -> Measured:
     """Its launches, each ``slower`` than the twin next to it; the twin has the line rate."""
     sizes, launches = (65536, 131072), []
     rate = measured.line_rate_mb_s * machine
@@ -175,8 +175,8 @@ def of_twin(measured: Measured):
 
 def test_half_of_what_the_healthy_twin_carries_fails_whatever_the_machine_carries(pingpong):
     for machine in (1.0, 0.65):
-        assert of_twin(beside_twin(pingpong, 1.0, machine)).level is Level.PASS
-        finding = of_twin(beside_twin(pingpong, 2.0, machine))
+        assert of_twin(alongside_twin(pingpong, 1.0, machine)).level is Level.PASS
+        finding = of_twin(alongside_twin(pingpong, 2.0, machine))
         assert finding.level is Level.FAIL
         assert finding.value == pytest.approx(50)
         carried = pingpong.line_rate_mb_s * machine
@@ -185,22 +185,22 @@ def test_half_of_what_the_healthy_twin_carries_fails_whatever_the_machine_carrie
 
 
 def test_what_carries_far_more_than_the_twin_is_another_link(pingpong):
-    assert of_twin(beside_twin(pingpong, 0.5)).level is Level.FAIL
+    assert of_twin(alongside_twin(pingpong, 0.5)).level is Level.FAIL
 
 
 def test_a_machine_too_slow_for_a_healthy_link_tells_nothing(pingpong):
     for slower in (1.0, 2.0):
-        finding = of_twin(beside_twin(pingpong, slower, machine=0.5))
+        finding = of_twin(alongside_twin(pingpong, slower, machine=0.5))
         assert finding.level is Level.INCONCLUSIVE
         assert "only 50% of the line rate: on a machine as slow as that" in finding.why
 
 
 def test_a_link_that_carries_enough_itself_is_sound_however_slow_its_twin_was(pingpong):
-    assert of_twin(beside_twin(pingpong, 0.81, machine=0.55)).level is Level.PASS
+    assert of_twin(alongside_twin(pingpong, 0.81, machine=0.55)).level is Level.PASS
     # Beyond the bound the slow twin may be why, and one launch is not sure.
-    assert of_twin(beside_twin(pingpong, 0.7, machine=0.55)).level is Level.INCONCLUSIVE
+    assert of_twin(alongside_twin(pingpong, 0.7, machine=0.55)).level is Level.INCONCLUSIVE
     once = pingpong.with_launches(pingpong.launches[:1])
-    assert of_twin(beside_twin(once, 0.81, machine=0.55)).level is Level.INCONCLUSIVE
+    assert of_twin(alongside_twin(once, 0.81, machine=0.55)).level is Level.INCONCLUSIVE
 
 
 def test_a_session_that_had_no_twin_is_not_asked_for_it(pingpong):
@@ -297,12 +297,12 @@ def test_rates_beyond_the_line_rate_are_a_buckets_and_count_up_to_it(with_whole_
     """The twin's few short messages pass at once, and a thousand in a row take the link's time."""
     first, *_ = with_whole_twin.launches
     rates = dict(zip(first.curve.sizes, first.curve.bandwidth_mb_s, strict=True))
-    beside = dict(zip(first.twin.sizes, first.twin.bandwidth_mb_s, strict=True))
-    below, above = 0.9 * min(rates[4096], beside[4096]), 1.1 * beside[4096]
+    alongside = dict(zip(first.twin.sizes, first.twin.bandwidth_mb_s, strict=True))
+    below, above = 0.9 * min(rates[4096], alongside[4096]), 1.1 * alongside[4096]
     of_slow_link = dataclasses.replace(with_whole_twin, line_rate_mb_s=below)
     assert limits.of_twin(of_slow_link)["twin_rate_4_kib"][0] == 1
     as_they_are = dataclasses.replace(with_whole_twin, line_rate_mb_s=max(above, rates[4096]))
-    ratio = rates[4096] / beside[4096]
+    ratio = rates[4096] / alongside[4096]
     assert limits.of_twin(as_they_are)["twin_rate_4_kib"][0] == pytest.approx(ratio)
     unknown = dataclasses.replace(with_whole_twin, line_rate_mb_s=None)
     assert limits.of_twin(unknown)["twin_rate_4_kib"][0] == pytest.approx(ratio)

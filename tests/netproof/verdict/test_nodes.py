@@ -54,7 +54,7 @@ def in_job(folder: str = "same", jobid: str = "7", environment: str = "mpich") -
 
 
 def changed(found: NodeInJob, **values: Any) -> NodeInJob:
-    """The node with other values; those of a group are beside what it has."""
+    """The node with other values; those of a group are added to what it has."""
     merged = {
         name: {**getattr(found.node, name), **value} if isinstance(value, dict) else value
         for name, value in values.items()
@@ -146,7 +146,7 @@ def test_what_no_node_has_of_the_sites_word_is_told_of_all_together():
         ),
     ],
 )
-def test_the_few_are_held_against_the_many(names, values, sentence):
+def test_the_few_are_compared_with_the_many(names, values, sentence):
     (told,) = sentences(with_changed(*names, **values))
     assert told.startswith(sentence)
 

@@ -67,11 +67,11 @@ def test_the_same_rounds_without_it_accuse_nobody():
     assert not judged.faults()
 
 
-def test_rounds_beside_other_work_decide_nothing_and_say_so():
+def test_rounds_alongside_other_work_decide_nothing_and_say_so():
     judged = pairs.judge(recorded(), SETTINGS, PARTITION.settings().disturbance)
     assert {one.state for one in judged.judgement.nodes.values()} == {State.UNDECIDED}
     (sentence,) = judged.undecided()
-    assert "in each of its launches something else ran beside" in sentence
+    assert "in each of its launches something else ran alongside" in sentence
     assert "fast-ethernet-[1-4] undecided: " in sentence
     assert "4 undecided" in str(judged)
 
@@ -90,7 +90,7 @@ def test_nodes_that_were_disturbed_to_a_different_degree_have_one_sentence():
     rounds = dataclasses.replace(rounds, launches=tuple(launches))
     judged = pairs.judge(rounds, SETTINGS, PARTITION.settings().disturbance)
     (sentence,) = judged.undecided()
-    assert "-[1-4] undecided: in each of its launches something else ran beside" in sentence
+    assert "-[1-4] undecided: in each of its launches something else ran alongside" in sentence
     assert sentence.endswith("with up to 30 to 60 % of the CPUs, by node")
 
 

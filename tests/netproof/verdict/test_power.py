@@ -10,7 +10,7 @@ from netproof.measurement.curve import Curve
 from netproof.session import session
 from netproof.site.matrix import Matrix
 from netproof.verdict import power
-from netproof.verdict.power import FACTORS, Change, Examined
+from netproof.verdict.power import FACTORS, Degradation, Examined
 
 SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
 
@@ -82,8 +82,8 @@ def test_a_reference_on_the_latency_makes_a_longer_one_fail(repeated):
 
     bounded = examined("healthy", bound)
     here = {one.change: one for one in bounded.power(case).smallest}
-    assert here[Change.LATENCY].factor is not None
-    assert (here[Change.LATENCY].factor) <= (found[Change.LATENCY].factor or FACTORS[-1])
+    assert here[Degradation.LATENCY].factor is not None
+    assert (here[Degradation.LATENCY].factor) <= (found[Degradation.LATENCY].factor or FACTORS[-1])
 
 
 def test_a_case_that_failed_has_no_smallest_change(repeated):
@@ -100,6 +100,6 @@ def test_times_and_rates_change_together():
     assert slower == Curve((1, 2), (2.0, 2.0), (0.5, 1.0), (1.0, 1.0), (1.6, 1.6))
 
 
-def test_a_time_of_nothing_changes_nothing_beside_it():
+def test_a_time_of_nothing_changes_nothing_alongside_it():
     curve = Curve((1, 2), (0.0, 2.0), (1.0, 1.0))
     assert power.with_times(curve, (1.0, 2.0)).bandwidth_mb_s == (1.0, 1.0)

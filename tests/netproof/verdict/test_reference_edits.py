@@ -85,7 +85,7 @@ def test_a_new_name_hides_nothing_of_the_expression_that_it_came_from(file):
     assert reframes(text, "C", other) == reframes(references.text, "C", other)
 
 
-def test_a_comment_beside_an_alias_stays_at_its_key(file):
+def test_a_comment_alongside_an_alias_stays_at_its_key(file):
     references = file(
         HEAD
         + "C:\n  $index: [ranks]\n  2: *all   # two\n\n# about D\nD: {$index: [ranks], 2: *all}\n"

@@ -46,7 +46,7 @@ def test_what_loosens_a_bound_unseen_or_never_ends_is_refused_with_its_line(file
         file(text)
 
 
-def test_a_key_beside_a_merge_that_has_it_too_is_no_second_one(file):
+def test_a_key_alongside_a_merge_that_has_it_too_is_no_second_one(file):
     found = file(
         HEAD + "C:\n  $index: [ranks]\n  2:\n    <<: *all\n    latency_us: [2, null, 1, us]\n"
     )
@@ -98,7 +98,7 @@ def test_a_key_that_is_no_name_of_a_check_is_refused(file, key):
         ("C: {$index: [$environ], open.*: {}}\n", "has no C, mpich$"),
         ("x: 1\nC: {2: {}}\n", r"yaml:2: \$index: found None, expected a list"),
         ("C: {$index: [$processor.arch], a: {}}\n", r"\$index: found \['\$processor.arch'\]"),
-        ("C: {$index: [$environ], '(': {}}\n", "a key beside 'mpich' is no expression: missing"),
+        ("C: {$index: [$environ], '(': {}}\n", "a key next to 'mpich' is no expression: missing"),
         ("C: {$index: [ranks], 2: 5}\n", "C, 2: found 5, expected a mapping"),
         (
             "C:\n  $index: [ranks]\n  2:\n    latency_us: [fast]\n",

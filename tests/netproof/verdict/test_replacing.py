@@ -23,7 +23,7 @@ def test_writing_replaces_the_file_behind_a_link_and_keeps_its_permissions(tmp_p
     assert sorted(os.listdir(tmp_path)) == ["link.yaml", "target.yaml"]
 
 
-def test_a_write_that_fails_leaves_the_file_and_nothing_beside_it(tmp_path, monkeypatch):
+def test_a_write_that_fails_leaves_the_file_and_nothing_alongside_it(tmp_path, monkeypatch):
     path = tmp_path / "testbed.yaml"
     path.write_text("old")
 

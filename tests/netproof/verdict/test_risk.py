@@ -94,7 +94,7 @@ class TestPlan:
         scattering = Scatter(0.05, 0.05, 10, 30)
         plan = risk.plan(scattering, 0.05, launches=3)
         assert plan.sessions > 1
-        fewer = risk.Plan(plan.bound, plan.sessions - 1, 3, 0, 0)
+        fewer = risk.AcceptancePlan(plan.bound, plan.sessions - 1, 3, 0, 0)
         assert 1 - risk.simulated(fewer, 1.0, scattering, acceptances=20000) > risk.RISK
 
     def test_what_does_not_scatter_takes_one_session(self):

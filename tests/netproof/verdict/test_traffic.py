@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from netproof.measurement.case import Case
-from netproof.measurement.counters import Counters, NodeCounters, Source
+from netproof.measurement.counters import Counters, CounterSource, NodeCounters
 from netproof.measurement.curve import Curve
 from netproof.present.traffic import print_traffic
 from netproof.session import job_files, session
@@ -63,7 +63,11 @@ def lossy(**again: int) -> Counters:
     nodes = [
         NodeCounters(
             name,
-            (Source("tcp", "", {"Tcp.OutSegs": 100000 - count, "Tcp.RetransSegs": count}, 0),),
+            (
+                CounterSource(
+                    "tcp", "", {"Tcp.OutSegs": 100000 - count, "Tcp.RetransSegs": count}, 0
+                ),
+            ),
             {},
             0.0,
         )

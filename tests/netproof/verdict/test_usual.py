@@ -51,9 +51,9 @@ def healthy() -> Session:
 
 @pytest.fixture(scope="module")
 def matrix(healthy) -> Matrix:
-    """What it owed."""
-    owed = tuple(r.case for r in healthy.results if r.case is not None)
-    return Matrix(owed, (), True, {}, {}, None, frozenset())
+    """What was expected of it."""
+    expected = tuple(r.case for r in healthy.results if r.case is not None)
+    return Matrix(expected, (), True, {}, {}, None, frozenset())
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Nothing missing passes: a session is held against the matrix that it owes."""
+"""Nothing missing passes: a session is compared with the matrix that is expected of it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
 
 
 def matrix_of(*cases: Case) -> Matrix:
-    """A matrix that owes these cases, and of which nothing more is known."""
+    """A matrix of these cases, of which nothing more is known."""
     return Matrix(cases, (), True, {}, {}, None, frozenset())
 
 
@@ -32,8 +32,8 @@ def passed() -> Session:
 
 
 @pytest.fixture(scope="module")
-def owed(passed) -> Matrix:
-    """The matrix that it owed."""
+def expected(passed) -> Matrix:
+    """The matrix that was expected of it."""
     return matrix_of(*(r.case for r in passed.results if r.case is not None))
 
 
@@ -51,13 +51,13 @@ def failures(matrix: Matrix, stored: Session) -> list[str]:
     return [fault for judged in verdict.cases for fault in judged.faults] + list(verdict.faults)
 
 
-def test_a_session_with_all_that_it_owed_passes(owed, passed):
-    verdict = judge(owed, passed)
+def test_a_session_with_all_that_was_expected_passes(expected, passed):
+    verdict = judge(expected, passed)
     assert verdict.status == PASSED
-    assert [judged.case.key() for judged in verdict.cases] == [c.key() for c in owed.cases]
+    assert [judged.case.key() for judged in verdict.cases] == [c.key() for c in expected.cases]
 
 
-def test_a_fabric_that_is_declared_absent_is_repeated_once(owed, passed):
+def test_a_fabric_that_is_declared_absent_is_repeated_once(expected, passed):
     def without_verbs(result):
         if result.case is None or result.environment != "intelmpi":
             return result
@@ -70,29 +70,29 @@ def test_a_fabric_that_is_declared_absent_is_repeated_once(owed, passed):
         )
 
     stored = dataclasses.replace(passed, results=tuple(map(without_verbs, passed.results)))
-    notes = judge(owed, stored).notes
+    notes = judge(expected, stored).notes
     assert notes.count("intelmpi has no verbs: no card has it here") == 1
-    assert not any(" has no verbs" in note for note in judge(owed, passed).notes)
+    assert not any(" has no verbs" in note for note in judge(expected, passed).notes)
 
 
-def test_a_case_that_is_missing_fails(owed, passed):
+def test_a_case_that_is_missing_fails(expected, passed):
     more = Case("testbed", "gige", "intelmpi", "imb", "Alltoall", 4, 1)
-    verdict = judge(dataclasses.replace(owed, cases=(*owed.cases, more)), passed)
+    verdict = judge(dataclasses.replace(expected, cases=(*expected.cases, more)), passed)
     assert [j.faults for j in verdict.cases if j.case == more] == [
         ("did not run: the session does not have it",)
     ]
     assert verdict.status == FAILED
 
 
-def test_a_case_that_passed_without_a_measurement_fails(owed, passed):
-    assert failures(owed, altered(passed, job=False, measured=None)) == [
+def test_a_case_that_passed_without_a_measurement_fails(expected, passed):
+    assert failures(expected, altered(passed, job=False, measured=None)) == [
         "passed for ReFrame, but left no measurement"
     ]
 
 
-def test_a_job_that_failed_fails_the_session_even_if_its_checks_passed(owed, passed):
+def test_a_job_that_failed_fails_the_session_even_if_its_checks_passed(expected, passed):
     failed = altered(passed, job=True, result="fail", phase="run", reason="job died\njob died\n")
-    (fault,) = failures(owed, failed)
+    (fault,) = failures(expected, failed)
     assert fault.endswith(": fail in run: job died")
 
 
@@ -105,23 +105,23 @@ def test_a_job_that_failed_fails_the_session_even_if_its_checks_passed(owed, pas
         ("xpass", "xpass in an unknown phase: "),
     ],
 )
-def test_whatever_is_no_pass_fails(owed, passed, result, reason):
+def test_whatever_is_no_pass_fails(expected, passed, result, reason):
     changed = altered(passed, job=False, result=result, phase="", reason="", measured=None)
-    assert failures(owed, changed) == [reason]
+    assert failures(expected, changed) == [reason]
 
 
-def test_an_expected_failure_passes_and_says_so(owed, passed):
-    verdict = judge(owed, altered(passed, job=False, result="xfail"))
+def test_an_expected_failure_passes_and_says_so(expected, passed):
+    verdict = judge(expected, altered(passed, job=False, result="xfail"))
     assert verdict.status == PASSED
     assert "fails as expected" in [judged.expected for judged in verdict.cases]
 
 
-def test_results_of_another_system_cannot_be_judged(owed, passed):
+def test_results_of_another_system_cannot_be_judged(expected, passed):
     with pytest.raises(NetproofError, match="holds results of elsewhere, not of testbed"):
-        judge(owed, altered(passed, job=False, system="elsewhere"))
+        judge(expected, altered(passed, job=False, system="elsewhere"))
 
 
-def test_a_session_that_owed_nothing_cannot_be_judged(passed):
+def test_a_session_of_which_nothing_was_expected_cannot_be_judged(passed):
     with pytest.raises(NetproofError, match="nothing was to be measured"):
         judge(matrix_of(), passed)
 
@@ -154,21 +154,21 @@ class TestCriteria:
         return session.load(SESSIONS / "sick.json")
 
     @pytest.fixture
-    def owed_of_sick(self, sick) -> Matrix:
+    def expected_of_sick(self, sick) -> Matrix:
         return matrix_of(*(r.case for r in sick.results if r.case is not None))
 
-    def test_a_confirmed_flag_fails_the_case_and_names_the_switch(self, sick, owed_of_sick):
-        verdict = judge(owed_of_sick, sick)
+    def test_a_confirmed_flag_fails_the_case_and_names_the_switch(self, sick, expected_of_sick):
+        verdict = judge(expected_of_sick, sick)
         assert verdict.status == FAILED
         failing = [reason for judged in verdict.cases for reason in judged.said(Level.FAIL)]
         assert any("(switch gige): from 32768 to 49152 bytes" in reason for reason in failing)
         assert all(judged.again for judged in verdict.cases)
 
-    def test_what_the_tests_of_the_run_found_is_not_told_twice(self, sick, owed_of_sick):
-        assert judge(owed_of_sick, sick).faults == ()
+    def test_what_the_tests_of_the_run_found_is_not_told_twice(self, sick, expected_of_sick):
+        assert judge(expected_of_sick, sick).faults == ()
 
     def test_a_test_that_could_not_measure_again_is_a_fault_and_its_flags_stand(
-        self, sick, owed_of_sick
+        self, sick, expected_of_sick
     ):
         results = [
             dataclasses.replace(r, result="fail", phase="run", reason="sbatch: error", again=None)
@@ -176,22 +176,26 @@ class TestCriteria:
             else r
             for r in sick.results
         ]
-        verdict = judge(owed_of_sick, dataclasses.replace(sick, results=tuple(results)))
+        verdict = judge(expected_of_sick, dataclasses.replace(sick, results=tuple(results)))
         assert len(verdict.faults) == 2
         assert all("Smoothness: fail in run: sbatch: error" in fault for fault in verdict.faults)
         failing = [reason for judged in verdict.cases for reason in judged.said(Level.FAIL)]
         assert any(reason.endswith("; it was not measured again") for reason in failing)
 
-    def test_what_is_beyond_its_references_says_on_which_nodes(self, sick, owed_of_sick):
-        beyond = [fault for judged in judge(owed_of_sick, sick).cases for fault in judged.faults]
+    def test_what_is_beyond_its_references_says_on_which_nodes(self, sick, expected_of_sick):
+        beyond = [
+            fault for judged in judge(expected_of_sick, sick).cases for fault in judged.faults
+        ]
         assert beyond
         assert all(fault.endswith("; on gige-1, gige-2") for fault in beyond)
 
-    def test_what_the_baseline_did_not_run_has_no_score_and_that_is_said(self, sick, owed_of_sick):
+    def test_what_the_baseline_did_not_run_has_no_score_and_that_is_said(
+        self, sick, expected_of_sick
+    ):
         more = Case("testbed", "gige", "openmpi5", "netpipe", "tcp", 2, 1)
         matrix = dataclasses.replace(
-            owed_of_sick,
-            cases=(*owed_of_sick.cases, more),
+            expected_of_sick,
+            cases=(*expected_of_sick.cases, more),
             baseline=ScoreBaseline("gige", "openmpi5"),
         )
         verdict = judge(matrix, sick)
@@ -243,39 +247,39 @@ class TestLeft:
         ]
         return dataclasses.replace(stored, results=tuple(results))
 
-    def test_what_is_left_for_another_night_is_owed_no_more_and_said(self, owed, passed):
-        verdict = judge(owed, self.leaving(passed, TURN, "PingPong"))
+    def test_what_is_left_for_another_night_is_no_longer_expected_and_said(self, expected, passed):
+        verdict = judge(expected, self.leaving(passed, TURN, "PingPong"))
         assert verdict.status == PASSED
-        assert len(verdict.cases) == len(owed.cases) - 1
+        assert len(verdict.cases) == len(expected.cases) - 1
         assert sentences_of_left(verdict.left) == [
             "1 case of gige intelmpi deferred: last measured 2026-11-18"
         ]
 
-    def test_what_could_not_be_measured_never_passes(self, owed, passed):
-        verdict = judge(owed, self.leaving(passed, DOWN, "PingPong"))
+    def test_what_could_not_be_measured_never_passes(self, expected, passed):
+        verdict = judge(expected, self.leaving(passed, DOWN, "PingPong"))
         assert verdict.status == CANNOT_JUDGE
         assert sentences_of_left(verdict.left) == [
             "1 case of gige intelmpi NOT MEASURED: partition gige is DOWN"
         ]
 
-    def test_a_failure_beside_it_is_a_failure(self, owed, passed):
+    def test_a_failure_alongside_it_is_a_failure(self, expected, passed):
         left = self.leaving(passed, DOWN, "PingPong")
-        assert judge(owed, altered(left, job=True, result="fail")).status == FAILED
+        assert judge(expected, altered(left, job=True, result="fail")).status == FAILED
 
-    def test_a_session_that_left_all_of_it_cannot_be_judged(self, owed, passed):
-        functions = [case.function for case in owed.cases]
-        assert judge(owed, self.leaving(passed, TURN, *functions)).status == CANNOT_JUDGE
+    def test_a_session_that_left_all_of_it_cannot_be_judged(self, expected, passed):
+        functions = [case.function for case in expected.cases]
+        assert judge(expected, self.leaving(passed, TURN, *functions)).status == CANNOT_JUDGE
 
-    def test_a_skip_that_nobody_planned_fails(self, owed, passed):
-        assert judge(owed, self.leaving(passed, None, "PingPong")).status == FAILED
+    def test_a_skip_that_nobody_planned_fails(self, expected, passed):
+        assert judge(expected, self.leaving(passed, None, "PingPong")).status == FAILED
 
-    def test_a_case_that_was_to_be_left_and_ran_is_judged(self, owed, passed):
-        assert judge(owed, altered(passed, job=False, left=TURN)).left == ()
+    def test_a_case_that_was_to_be_left_and_ran_is_judged(self, expected, passed):
+        assert judge(expected, altered(passed, job=False, left=TURN)).left == ()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["healthy.json", "two-switches.json"])
-def test_of_two_healthy_switches_the_slower_is_held_against_what_its_link_explains(name):
+def test_of_two_healthy_switches_the_slower_is_compared_with_what_its_link_explains(name):
     stored = session.load(SESSIONS / name)
     verdict = judge(matrix_of(*(r.case for r in stored.results if r.measured)), stored)
     found = [
@@ -286,7 +290,7 @@ def test_of_two_healthy_switches_the_slower_is_held_against_what_its_link_explai
     ]
     assert any("would take over 100 Mbit/s with MTU 1500" in ruling.why for ruling in found)
     # Of their bare times 15 and 20, since the link of one has a tenth of the other's rate.
-    # 4.5 is MPICH at 384 bytes beside Intel MPI, on the same link.
+    # 4.5 is MPICH at 384 bytes compared with Intel MPI, on the same link.
     assert max(ruling.finding.value for ruling in found) < EnvelopeSettings.fail / 2
     assert not [ruling.why for ruling in found if ruling.level is Level.FAIL]
 
@@ -309,8 +313,8 @@ class TestCrashes:
     def counted(self, stored: Session) -> int:
         return sum(len(r.measured["launches"]) for r in stored.results if r.measured)
 
-    def test_one_is_a_warning_that_names_launch_node_status_and_words(self, owed, passed):
-        verdict = judge(owed, self.crashed(passed, "PingPong"))
+    def test_one_is_a_warning_that_names_launch_node_status_and_words(self, expected, passed):
+        verdict = judge(expected, self.crashed(passed, "PingPong"))
         assert verdict.status == PASSED
         (warned,) = (one for one in verdict.cases if one.level is Level.WARN)
         (why,) = warned.said(Level.WARN)
@@ -319,9 +323,9 @@ class TestCrashes:
         assert why.endswith("and was launched again; it said: Segmentation fault")
         assert verdict.crashes == f"launches: {self.counted(passed) + 1}, crashed: 1"
 
-    def test_two_are_too_many_where_they_are_above_the_share(self, owed, passed):
+    def test_two_are_too_many_where_they_are_above_the_share(self, expected, passed):
         stored = self.crashed(passed, "PingPong", "tcp")
-        verdict = judge(owed, stored)
+        verdict = judge(expected, stored)
         crashed = sum(one.crashed for one in verdict.launched)
         made = self.counted(passed) + crashed
         assert verdict.status == FAILED
@@ -331,20 +335,20 @@ class TestCrashes:
             " above 2 % is flagged): Segmentation fault"
         )
 
-    def test_a_share_that_only_warns_is_a_note(self, owed, passed):
+    def test_a_share_that_only_warns_is_a_note(self, expected, passed):
         stored = self.allowing(self.crashed(passed, "PingPong", "tcp"), warn=0.01, fail=0.9)
-        verdict = judge(owed, stored)
+        verdict = judge(expected, stored)
         assert verdict.status == PASSED
         assert any("above 1 % is flagged" in note for note in verdict.notes)
 
-    def test_a_site_may_allow_more(self, owed, passed):
+    def test_a_site_may_allow_more(self, expected, passed):
         stored = self.allowing(self.crashed(passed, "PingPong", "tcp"), fail=0.9)
-        assert judge(owed, stored).faults == ()
+        assert judge(expected, stored).faults == ()
 
     def test_those_around_flagged_sizes_count_too(self):
         stored = session.load(SESSIONS / "sick.json")
-        owed = matrix_of(*(r.case for r in stored.results if r.measured))
-        without = judge(owed, stored)
+        expected = matrix_of(*(r.case for r in stored.results if r.measured))
+        without = judge(expected, stored)
         crash = {"launch": 2, "attempt": 1, "order": 3, "status": 139}
         crash |= {"nodes": ["gige-2"], "said": "Segmentation fault"}
         complete = {result.case for result in stored.results if result.measured}
@@ -355,7 +359,7 @@ class TestCrashes:
                 cases += [case for one in again if (case := Case(**one["case"])) in complete]
                 result = dataclasses.replace(result, again=again)
             results.append(result)
-        verdict = judge(owed, dataclasses.replace(stored, results=tuple(results)))
+        verdict = judge(expected, dataclasses.replace(stored, results=tuple(results)))
         made = sum(one.launches for one in without.launched) + 4 * len(cases)
         assert verdict.crashes == f"launches: {made}, crashed: {len(cases)}"
         warned = {

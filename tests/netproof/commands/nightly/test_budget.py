@@ -19,7 +19,7 @@ FIRST = datetime(2026, 11, 1)
 
 
 @pytest.fixture(scope="module")
-def owed() -> Matrix:
+def expected() -> Matrix:
     return matrix(site.gather(ROOT / "site-config"), "testbed")
 
 
@@ -33,10 +33,10 @@ def each(several, seconds: float | None) -> dict[PlannedJob, Expected]:
     return {job: Expected(seconds, "") for job in several}
 
 
-def test_what_waited_longest_runs_first_and_never_is_longest(owed):
-    several = list(jobs(owed))[:4]
+def test_what_waited_longest_runs_first_and_never_is_longest(expected):
+    several = list(jobs(expected))[:4]
     past = after([several[2], several[0], several[3]])
-    left = left_for_another_night(each(several, 60), past, owed, 120)
+    left = left_for_another_night(each(several, 60), past, expected, 120)
     assert set(several) - set(left) == {several[1], several[2]}
     assert left[several[0]].why == (
         "NetPIPE, last measured 2026-11-02; takes about 60 s, and 0 s were left"
@@ -44,36 +44,36 @@ def test_what_waited_longest_runs_first_and_never_is_longest(owed):
     assert all(one.planned for one in left.values())
 
 
-def test_a_job_that_does_not_fit_makes_room_for_a_shorter_one(owed):
-    long, longer, short = list(jobs(owed))[:3]
-    expected = {**each([long, short], 60), longer: Expected(600, "")}
-    left = left_for_another_night(expected, after([long, longer, short]), owed, 120)
+def test_a_job_that_does_not_fit_makes_room_for_a_shorter_one(expected):
+    long, longer, short = list(jobs(expected))[:3]
+    times = {**each([long, short], 60), longer: Expected(600, "")}
+    left = left_for_another_night(times, after([long, longer, short]), expected, 120)
     assert set(left) == {longer}
 
 
-def test_a_job_longer_than_the_budget_runs_alone_when_it_waited_longest(owed):
-    long, longer, short = list(jobs(owed))[:3]
-    expected = {**each([long, short], 60), longer: Expected(6000, "")}
-    left = left_for_another_night(expected, after([longer, long, short]), owed, 120)
+def test_a_job_longer_than_the_budget_runs_alone_when_it_waited_longest(expected):
+    long, longer, short = list(jobs(expected))[:3]
+    times = {**each([long, short], 60), longer: Expected(6000, "")}
+    left = left_for_another_night(times, after([longer, long, short]), expected, 120)
     assert set(left) == {long, short}
 
 
-def test_a_job_of_unknown_length_runs_alone(owed):
-    several = list(jobs(owed))[:3]
-    left = left_for_another_night(each(several, None), Past(), owed, 3600)
+def test_a_job_of_unknown_length_runs_alone(expected):
+    several = list(jobs(expected))[:3]
+    left = left_for_another_night(each(several, None), Past(), expected, 3600)
     assert len(left) == 2
     assert {one.why.partition("; ")[2] for one in left.values()} == {
         "nobody knows yet how long it takes"
     }
 
 
-def test_every_contention_domain_has_all_of_the_budget(owed):
+def test_every_contention_domain_has_all_of_the_budget(expected):
     partitions = {
         name: entry.model_copy(update={"contention_domain": name})
-        for name, entry in owed.partitions.items()
+        for name, entry in expected.partitions.items()
     }
-    apart = dataclasses.replace(owed, partitions=partitions)
-    several = jobs(owed)
+    apart = dataclasses.replace(expected, partitions=partitions)
+    several = jobs(expected)
     left = left_for_another_night(each(several, 60), Past(), apart, 90)
     assert sorted(domain_of(job, apart) for job in set(several) - set(left)) == [
         "fast-ethernet",
@@ -82,12 +82,12 @@ def test_every_contention_domain_has_all_of_the_budget(owed):
 
 
 @pytest.mark.parametrize("seconds", [100, 700, None])
-def test_night_after_night_every_job_has_its_turn(owed, seconds):
-    several = jobs(owed)
+def test_night_after_night_every_job_has_its_turn(expected, seconds):
+    several = jobs(expected)
     tried: dict[PlannedJob, datetime] = {}
     for night in range(len(several)):
         past = Past(tried=tried, measured=tried)
-        left = left_for_another_night(each(several, seconds), past, owed, 600)
+        left = left_for_another_night(each(several, seconds), past, expected, 600)
         tried = tried | dict.fromkeys(set(several) - set(left), FIRST + timedelta(days=night))
     assert set(tried) == set(several)
 

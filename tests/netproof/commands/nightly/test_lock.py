@@ -68,5 +68,5 @@ def test_what_inherits_the_lock_holds_it_too(tmp_path):
 
 def test_systems_of_one_store_have_locks_of_their_own():
     store = Path("/shared/netproof")
-    assert lock.beside(store, "one") == Path("/shared/netproof.one.lock")
-    assert lock.beside(store, "two") != lock.beside(store, "one")
+    assert lock.alongside(store, "one") == Path("/shared/netproof.one.lock")
+    assert lock.alongside(store, "two") != lock.alongside(store, "one")

@@ -31,13 +31,13 @@ TURN = {"why": "NetPIPE, never measured; takes about 60 s, and 0 s were left", "
 
 
 def judged(stored: Session) -> judging.JudgedSession:
-    """The session, held against just what it has."""
+    """The session, compared with just what it has."""
     whole = matrix(site.gather(ROOT / "site-config"), "testbed", ["gige"])
     there = {result.case.key() for result in stored.results if result.case}
-    owed = dataclasses.replace(
+    expected = dataclasses.replace(
         whole, cases=tuple(case for case in whole.cases if case.key() in there)
     )
-    return judging.JudgedSession(stored, owed, judge(owed, stored), ())
+    return judging.JudgedSession(stored, expected, judge(expected, stored), ())
 
 
 def changed(stored: Session, function: str, **changes) -> Session:

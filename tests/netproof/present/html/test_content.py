@@ -106,7 +106,7 @@ def test_a_function_without_sizes_has_no_points_and_says_so(two_switches):
     assert figures.of_time(group, two_switches.matrix).envelope == ()
 
 
-def test_what_did_not_run_is_named_beside_the_chart(two_switches):
+def test_what_did_not_run_is_named_alongside_the_chart(two_switches):
     group = _group(two_switches, "netpipe-tcp-between-one-way")
     assert list(map(str, content.missing(group))) == [
         "gige openmpi4: did not run: the session does not have it",
@@ -135,7 +135,7 @@ def test_a_configuration_alone_has_no_envelope_and_is_told_so(judge):
 
 
 @pytest.mark.slow
-def test_where_links_differ_the_chart_says_what_a_time_is_held_against(two_switches, judge):
+def test_where_links_differ_the_chart_says_what_a_time_is_compared_with(two_switches, judge):
     def told(judged, name):
         return figures.of_time(_group(judged, name), judged.matrix).told
 

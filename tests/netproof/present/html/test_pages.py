@@ -279,7 +279,7 @@ def test_provenance_that_was_not_recorded_is_told_as_unknown(report):
     assert "What is not known: 2 software the report is of a netproof that recorded none" in main
 
 
-def test_studies_stand_beside_the_session_with_the_reasons_for_what_is_absent(report):
+def test_studies_stand_alongside_the_session_with_the_reasons_for_what_is_absent(report):
     main = report("two-switches.json")["index.html"].text
     assert "Network Performance Evaluation on an IBM e325 Opteron Cluster" in main
     assert "What the study has" in main
@@ -290,7 +290,7 @@ def test_studies_stand_beside_the_session_with_the_reasons_for_what_is_absent(re
 
 
 @pytest.mark.slow
-def test_a_session_without_two_ranks_says_why_no_study_stands_beside_it(report, tmp_path):
+def test_a_session_without_two_ranks_says_why_no_study_stands_alongside_it(report, tmp_path):
     document = json.loads((DATA / "sessions" / "two-switches.json").read_text())
     run = document["runs"][0]
     run["testcases"] = [t for t in run["testcases"] if t["netproof_case"]["ranks"] != 2]

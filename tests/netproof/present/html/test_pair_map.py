@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from netproof.localization.observations import Quantity
+from netproof.localization.observations import PairQuantity
 from netproof.measurement.curve import Curve
 from netproof.present.html import pair_map
 from netproof.present.html.looks import Looks
@@ -91,4 +91,4 @@ def test_a_file_has_its_title_and_what_is_told_below_it(made):
     title = rate.for_file(LOOKS)["title"]
     assert "tree mpich" in title["text"]
     assert "Dark is slow." in title["subtitle"][0]
-    assert rate.quantity is Quantity.RATE
+    assert rate.quantity is PairQuantity.RATE

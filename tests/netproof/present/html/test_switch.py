@@ -63,7 +63,14 @@ def test_a_switch_measured_alone_has_a_page_against_those_of_the_store(tmp_path,
     new, store = stored
     pages = written(
         tmp_path,
-        *(str(new), "--system", "testbed:fast-ethernet", "--store", str(store), "--beside-stored"),
+        *(
+            str(new),
+            "--system",
+            "testbed:fast-ethernet",
+            "--store",
+            str(store),
+            "--alongside-stored",
+        ),
     )
     page = pages["switch-fast-ethernet.html"]
     assert 'href="switch-fast-ethernet.html"' in pages["index.html"]
@@ -76,11 +83,11 @@ def test_a_switch_measured_alone_has_a_page_against_those_of_the_store(tmp_path,
 @pytest.mark.slow
 def test_what_speaks_against_comparing_stands_on_the_page(tmp_path, stored):
     new, store = stored
-    beside = ("--store", str(store), "--beside-stored", "--max-age", "0")
+    alongside = ("--store", str(store), "--alongside-stored", "--max-age", "0")
     document = json.loads(new.read_text())
     document["session_info"]["time_start_unix"] += 3 * 86400
     new.write_text(json.dumps(document))
-    pages = written(tmp_path, str(new), "--system", "testbed:fast-ethernet", *beside)
+    pages = written(tmp_path, str(new), "--system", "testbed:fast-ethernet", *alongside)
     assert "(3 days before): 5 cases of session" in pages["switch-fast-ethernet.html"]
     for name in ("switch-fast-ethernet.html", "index.html"):
         assert "3 days older, and 0 are allowed" in pages[name]
@@ -91,7 +98,14 @@ def test_what_is_stored_stands_greyed_with_its_day_in_matrix_and_charts(tmp_path
     new, store = stored
     pages = written(
         tmp_path,
-        *(str(new), "--system", "testbed:fast-ethernet", "--store", str(store), "--beside-stored"),
+        *(
+            str(new),
+            "--system",
+            "testbed:fast-ethernet",
+            "--store",
+            str(store),
+            "--alongside-stored",
+        ),
     )
     assert re.search(
         r'<th scope="rowgroup" rowspan="2" class="stored">gige, of \d{4}-\d\d-\d\d',

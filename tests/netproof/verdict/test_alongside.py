@@ -1,4 +1,4 @@
-"""A switch measured alone is judged beside what a store has of the others, each with its date."""
+"""A switch measured alone is judged with what a store has of the others, each with its date."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def made_with(
 def borrowed_from(result: JudgedSession) -> dict[tuple[str, str], set[str]]:
     """The sessions' dates by configuration."""
     found: dict[tuple[str, str], set[str]] = {}
-    for one in result.verdict.beside.cases:
+    for one in result.verdict.alongside.cases:
         found.setdefault((one.case.partition, one.case.environment), set()).add(one.date)
     return found
 
@@ -137,18 +137,18 @@ def borrowed_from(result: JudgedSession) -> dict[tuple[str, str], set[str]]:
 def test_alone_a_switch_has_neither_envelope_nor_scores(tmp_path):
     new = report(tmp_path, "new", "fast-ethernet")
     verdict = judging.judge_session(session.load(new), system="testbed:fast-ethernet").verdict
-    assert verdict.beside is None
+    assert verdict.alongside is None
     assert "no scores: the baseline's partition is no part of what was asked for" in verdict.notes
     assert all(one.score() is None for one in verdict.cases)
 
 
 @pytest.mark.slow
-def test_beside_the_store_scores_are_those_of_measuring_both(tmp_path):
+def test_alongside_the_store_scores_are_those_of_measuring_both(tmp_path):
     store = store_of(tmp_path, report(tmp_path, "old", "gige", -3))
     found = judged(report(tmp_path, "new", "fast-ethernet"), store).verdict
     both = judging.judge_session(session.load(BOTH), system="testbed").verdict
     expected = {one.case.key(): one.score() for one in both.cases}
-    scored = [one for one in (*found.cases, *found.beside.cases) if one.score() is not None]
+    scored = [one for one in (*found.cases, *found.alongside.cases) if one.score() is not None]
     assert {one.case.partition for one in scored} == {"gige", "fast-ethernet"}
     for one in scored:
         assert one.score().value == expected[one.case.key()].value
@@ -159,7 +159,7 @@ def test_beside_the_store_scores_are_those_of_measuring_both(tmp_path):
 def test_sentences_say_of_which_day_the_other_side_is(tmp_path):
     store = store_of(tmp_path, report(tmp_path, "old", "gige", -3))
     verdict = judged(report(tmp_path, "new", "fast-ethernet"), store).verdict
-    (day,) = {one.date for one in verdict.beside.cases}
+    (day,) = {one.date for one in verdict.alongside.cases}
     scores = [one.score().why for one in verdict.cases if one.score()]
     assert scores
     assert all(
@@ -179,9 +179,9 @@ def test_what_is_borrowed_is_not_judged_and_not_counted(tmp_path):
     store = store_of(tmp_path, report(tmp_path, "old", "gige", -3))
     new = report(tmp_path, "new", "fast-ethernet")
     alone = judging.judge_session(session.load(new), system="testbed:fast-ethernet").verdict
-    beside = judged(new, store).verdict
-    assert [one.case for one in beside.cases] == [one.case for one in alone.cases]
-    assert {one.case.partition for one in beside.cases} == {"fast-ethernet"}
+    alongside = judged(new, store).verdict
+    assert [one.case for one in alongside.cases] == [one.case for one in alone.cases]
+    assert {one.case.partition for one in alongside.cases} == {"fast-ethernet"}
 
 
 @pytest.mark.slow
@@ -216,7 +216,7 @@ def test_what_fails_along_its_curve_is_no_good_result(tmp_path):
 
     older = report(tmp_path, "older", "gige", -9)
     store = store_of(tmp_path, older, report(tmp_path, "newer", "gige", -2, collapses))
-    found = judged(report(tmp_path, "new", "fast-ethernet"), store).verdict.beside.cases
+    found = judged(report(tmp_path, "new", "fast-ethernet"), store).verdict.alongside.cases
     dates = {one.case.function: one.date for one in found}
     assert dates["Sendrecv"] < dates["Barrier"]
 
@@ -225,14 +225,14 @@ def test_what_fails_along_its_curve_is_no_good_result(tmp_path):
 def test_an_old_session_is_marked_and_can_be_left_out(tmp_path):
     store = store_of(tmp_path, report(tmp_path, "old", "gige", -41))
     new = report(tmp_path, "new", "fast-ethernet")
-    marked = judged(new, store).verdict.beside
+    marked = judged(new, store).verdict.alongside
     assert {one.marks for one in marked.cases} == {("41 days older, and 30 are allowed",)}
-    assert not {one.marks for one in judged(new, store, max_age_days=60).verdict.beside.cases} - {
-        ()
-    }
+    assert not {
+        one.marks for one in judged(new, store, max_age_days=60).verdict.alongside.cases
+    } - {()}
     without = judged(new, store, leave_out_marked=True).verdict
-    assert without.beside.cases == ()
-    assert {one.case.key() for one in without.beside.left_out} == {
+    assert without.alongside.cases == ()
+    assert {one.case.key() for one in without.alongside.left_out} == {
         one.case.key() for one in marked.cases
     }
     assert any(
@@ -250,9 +250,9 @@ def test_another_configuration_is_marked_and_an_unmarked_older_one_takes_its_pla
         report(tmp_path, "jumbo", "gige", -2, with_extras("mtu", 9000)),
     )
     new = report(tmp_path, "new", "fast-ethernet")
-    newest = judged(new, store).verdict.beside.cases
+    newest = judged(new, store).verdict.alongside.cases
     assert {one.marks for one in newest} == {("mtu was 9000 and is 1500 in the site's file",)}
-    unmarked = judged(new, store, leave_out_marked=True).verdict.beside.cases
+    unmarked = judged(new, store, leave_out_marked=True).verdict.alongside.cases
     assert {one.marks for one in unmarked} == {()}
     assert {one.session for one in unmarked}.isdisjoint({one.session for one in newest})
 
@@ -268,11 +268,11 @@ def test_other_versions_are_marked_in_words(tmp_path):
         "other files of IMB-MPI1",
     )
     new = report(tmp_path, "new", "fast-ethernet", 0, made_with(*now))
-    marks = {one.case.benchmark: one.marks for one in judged(new, store).verdict.beside.cases}
+    marks = {one.case.benchmark: one.marks for one in judged(new, store).verdict.alongside.cases}
     assert marks == {"imb": of_imb, "netpipe": of_imb[:-1]}
-    assert judged(new, store, leave_out_marked=True).verdict.beside.cases == ()
+    assert judged(new, store, leave_out_marked=True).verdict.alongside.cases == ()
     same = report(tmp_path, "same", "fast-ethernet", 0, made_with(*then))
-    assert {one.marks for one in judged(same, store).verdict.beside.cases} == {()}
+    assert {one.marks for one in judged(same, store).verdict.alongside.cases} == {()}
 
 
 @pytest.mark.slow
@@ -289,7 +289,7 @@ def test_versions_that_one_session_does_not_know_mark_nothing(tmp_path):
     known = made_with("0.0.9", "6.1.0-25", "1.0", "aaa")
     store = store_of(tmp_path, report(tmp_path, "old", "gige", -3, known))
     unknown = report(tmp_path, "new", "fast-ethernet")
-    assert {one.marks for one in judged(unknown, store).verdict.beside.cases} == {()}
+    assert {one.marks for one in judged(unknown, store).verdict.alongside.cases} == {()}
 
 
 @pytest.mark.slow
@@ -300,7 +300,7 @@ def test_what_no_session_has_is_said(tmp_path):
         "cases of other configurations are in no session of" in note
         for note in result.verdict.notes
     )
-    assert {case.environment for case in result.verdict.beside.not_found} >= {"openmpi4"}
+    assert {case.environment for case in result.verdict.alongside.not_found} >= {"openmpi4"}
 
 
 @pytest.mark.slow
@@ -338,7 +338,7 @@ def test_what_a_run_left_for_another_night_is_taken_from_the_store(tmp_path):
         new, system="testbed:gige", asked=AlongsideOptions(store)
     ).verdict
     assert {one.case.environment for one in verdict.left} == {"mpich"}
-    of_gige = {one.case for one in verdict.beside.cases if one.case.partition == "gige"}
+    of_gige = {one.case for one in verdict.alongside.cases if one.case.partition == "gige"}
     assert {case.environment for case in of_gige} == {"mpich"}
     assert any(one.score() is not None for one in verdict.cases)
 
@@ -353,21 +353,21 @@ def test_a_damaged_session_is_said_and_the_next_one_taken(tmp_path):
     result = judged(report(tmp_path, "new", "fast-ethernet"), store)
     assert len(result.unread) == 1
     assert newest.name in result.unread[0]
-    assert newest.name not in {one.session for one in result.verdict.beside.cases}
+    assert newest.name not in {one.session for one in result.verdict.alongside.cases}
 
 
 @pytest.mark.slow
-def test_a_session_is_never_beside_itself(tmp_path):
+def test_a_session_is_never_alongside_itself(tmp_path):
     new = report(tmp_path, "new", "fast-ethernet")
     store = store_of(tmp_path, new)
-    assert judged(new, store).verdict.beside.cases == ()
+    assert judged(new, store).verdict.alongside.cases == ()
 
 
 @pytest.mark.slow
 def test_the_commands_say_what_is_compared_with(tmp_path):
     store = store_of(tmp_path, report(tmp_path, "old", "gige", -41))
     new = str(report(tmp_path, "new", "fast-ethernet"))
-    arguments = ["--system", "testbed:fast-ethernet", "--store", str(store), "--beside-stored"]
+    arguments = ["--system", "testbed:fast-ethernet", "--store", str(store), "--alongside-stored"]
     (stored,) = Store(store).sessions()
     for command in ("verdict", "show"):
         said = CliRunner().invoke(app, [command, new, *arguments]).stdout
@@ -381,7 +381,7 @@ def test_the_commands_say_what_is_compared_with(tmp_path):
     left = CliRunner().invoke(app, ["verdict", new, *arguments, "--leave-out-marked"]).stdout
     assert "left out: gige mpich, of " in left
     document = json.loads(CliRunner().invoke(app, ["verdict", new, *arguments, "--json"]).stdout)
-    of_gige = {one["environment"]: one for one in document["beside"]["sessions"]}
+    of_gige = {one["environment"]: one for one in document["alongside"]["sessions"]}
     assert of_gige["mpich"]["session"] == stored.name
     assert of_gige["mpich"]["marks"] == ["41 days older, and 30 are allowed"]
     assert all(case["measured"]["curve"]["sizes_bytes"] for case in of_gige["mpich"]["cases"])
@@ -390,9 +390,9 @@ def test_the_commands_say_what_is_compared_with(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["--beside-stored"], "takes a store"),
-        (["--leave-out-marked"], "go with --beside-stored"),
-        (["--max-age", "3"], "go with --beside-stored"),
+        (["--alongside-stored"], "takes a store"),
+        (["--leave-out-marked"], "go with --alongside-stored"),
+        (["--max-age", "3"], "go with --alongside-stored"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(tmp_path, monkeypatch, arguments, reason):
@@ -426,6 +426,6 @@ def test_what_was_disturbed_or_inconclusive_is_no_good_result(tmp_path):
 
     older = report(tmp_path, "older", "gige", -9)
     store = store_of(tmp_path, older, report(tmp_path, "newer", "gige", -2, unsettled))
-    found = judged(report(tmp_path, "new", "fast-ethernet"), store).verdict.beside.cases
+    found = judged(report(tmp_path, "new", "fast-ethernet"), store).verdict.alongside.cases
     dates = {one.case.function: one.date for one in found}
     assert dates["Sendrecv"] == dates["Barrier"] < dates["mpi"]

@@ -1,4 +1,4 @@
-"""``beside.sh``: an aggressor sends before a victim begins and until it has ended, or says why not.
+"""``alongside.sh``: an aggressor sends before a victim begins and until it ended, or says why not.
 
 Programs stand in for srun and IMB: what is tried is the shell of the job script.
 """
@@ -51,8 +51,8 @@ def ran(
     retries: int = 1,
     instead: str = "",
 ) -> None:
-    """One launch of a victim beside an aggressor, both given as shell text."""
-    for name in ("steps.sh", "beside.sh"):
+    """One launch of a victim alongside an aggressor, both given as shell text."""
+    for name in ("steps.sh", "alongside.sh"):
         shutil.copy(SHELL / name, folder)
     (folder / "aggressor").write_text(aggressor)
     (folder / "victim").write_text(victim)
@@ -61,7 +61,7 @@ def ran(
     figures_np='{registry.figures("np")}' figures_out='{registry.figures("out")}'
     squeue() {{ :; }}
     . ./steps.sh
-    . ./beside.sh
+    . ./alongside.sh
     {instead}
     begin_aggressor aggressor-v.1 {limit} bash aggressor && step v.1 30 bash victim
     end_aggressor {limit}

@@ -1,4 +1,4 @@
-"""What a store has to stand beside a session: the newest good result of every other case.
+"""What a store has to stand alongside a session: the newest good result of every other case.
 
 A new switch is measured alone. Envelope, baseline and scores then take the configurations that
 were not measured with it from stored sessions, and say of which day each is.
@@ -45,14 +45,14 @@ ENVIRONMENT_KEYS = ("mpi", "pmi", "mpi_over_tcp", "built")
 """What a site says of a partition and of an environment without which figures are others."""
 
 
-def beside(
+def alongside(
     asked: AlongsideOptions,
     session: Session,
-    owed: Matrix,
+    expected: Matrix,
     configuration: dict[str, Any],
     made: OfSession | None,
 ) -> tuple[Alongside, tuple[str, ...]]:
-    """The newest good result of each case that the session neither owed nor measured, or left.
+    """The newest good result of each case that was neither expected nor measured, or that was left.
 
     Good is what passed, was measured whole by undisturbed launches, has no failure along its
     curve, and nothing inconclusive there or in its own session. Of the matrix of
@@ -64,8 +64,8 @@ def beside(
     store, own = Store(asked.store), rows.place(session)
     site = matrix(configuration, own.system, all_functions=True)
     here = {result.case for result in session.results if result.case is not None}
-    compared = {group(case) for case in (*owed.cases, *here)}
-    not_to_take = {case.key() for case in (*owed.cases, *here)} - left_by(session).keys()
+    compared = {group(case) for case in (*expected.cases, *here)}
+    not_to_take = {case.key() for case in (*expected.cases, *here)} - left_by(session).keys()
     wanted = {
         case.key(): case
         for case in site.cases
@@ -98,14 +98,14 @@ def beside(
             f"{len(every) - MOST_SESSIONS} sessions of {store.folder} that are older than the"
             f" {MOST_SESSIONS} newest"
         )
-    stand_beside = Alongside(
+    stand_alongside = Alongside(
         store.folder,
         asked.max_age_days,
         tuple(taken[key] for key in wanted if key in taken),
         tuple(left_out[key] for key in wanted if key in left_out and key not in taken),
         tuple(not_found),
     )
-    return stand_beside, tuple(unread)
+    return stand_alongside, tuple(unread)
 
 
 def _good(
