@@ -30,7 +30,7 @@ from netproof.verdict.subject import Ruling
 from netproof.verdict.traffic import InterfaceTotals
 from netproof.verdict.usual import NOTHING, Usual
 
-FORMAT = 1
+FORMAT = 2
 """Of all documents; raised when a key changes its meaning or goes."""
 
 
