@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import ruptures
 
 from netproof.history import night as statistic
 from netproof.history.changes import Change, ChangeKind, change_between
@@ -121,7 +120,10 @@ def _clipped(
 
 def _split(values: Floats) -> int:
     """The place of the first value of the second of two levels, by least squares."""
-    search = ruptures.KernelCPD(kernel="linear", min_size=2)
+    # Without a change there is nothing to place, and loading it takes a third of a second.
+    from ruptures import KernelCPD
+
+    search = KernelCPD(kernel="linear", min_size=2)
     return int(search.fit(values).predict(n_bkps=1)[0])
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from made_site import SMALL
 
 from netproof.measurement import disturbance
 from netproof.measurement.disturbance import NodeLoad
@@ -51,7 +52,7 @@ exec PROGRAM "$@"
 FAULTY_SITE = """import runpy
 site_configuration = runpy.run_path("SITE")["site_configuration"]
 for partition in site_configuration["systems"][0]["partitions"]:
-    partition["extras"]["step_limit_s"] = LIMIT
+    partition["extras"] |= SMALL | {"step_limit_s": LIMIT}
 for environment in site_configuration["environments"]:
     environment["env_vars"].append(["PATH", "WRAPPERS:$PATH"])
 """
@@ -111,6 +112,7 @@ def site_with(folder: Path) -> str:
     (folder / "site" / "testbed.py").write_text(
         FAULTY_SITE.replace("SITE", str(ROOT / "site-config" / "testbed.py"))
         .replace("WRAPPERS", str(folder / "bin"))
+        .replace("SMALL", repr(SMALL))
         .replace("LIMIT", str(STEP_LIMIT_S))
     )
     return str(folder / "site")
