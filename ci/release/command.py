@@ -72,10 +72,11 @@ def _alone(release: str) -> Iterator[None]:
         yield
 
 
-def run(named: str, all_tests: bool = False) -> int:
+def run(named: str, all_tests: bool = False, only_prepare: bool = False) -> int:
     """Tries the release ``named``: the exit status, which is 0 too where all was measured.
 
-    ``all_tests``: with all tests that need no testbed.
+    ``all_tests``: with all tests that need no testbed; ``only_prepare``: install what a try takes,
+    and try nothing.
     """
     if os.geteuid() != 0:
         raise CannotRunError("namespaces take root: run it as root, or by sudo")
@@ -84,7 +85,7 @@ def run(named: str, all_tests: bool = False) -> int:
     output_of(NAMESPACES)
     codename = output_of(["sh", "-c", '. /etc/os-release; echo "${VERSION_CODENAME:-}"']).strip()
     release = other_than(codename) if named == OTHER else named
-    print(f"==> try {release}", flush=True)
+    print(f"==> {'prepare' if only_prepare else 'try'} {release}", flush=True)
     with _alone(release):
         install_debootstrap()
         archive = machine_archive(codename)
@@ -93,11 +94,12 @@ def run(named: str, all_tests: bool = False) -> int:
         tree = release_tree(folder, release, archive, environment)
         folders = settle_registries(tree, release, archive)
         copy_checkout(tree)
-        asked = {"WITHIN": WITHIN, "ALL_TESTS": "yes" if all_tests else ""}
+        asked = {"ALL_TESTS": "yes" if all_tests else ""}
+        asked |= {"WITHIN": WITHIN, "ONLY_PREPARE": "yes" if only_prepare else ""}
         command = ["sh", "-c", ENTER, "sh", str(tree), *map(str, folders)]
         status = contained(command, {**environment, **asked})
         document = tree / CHECKOUT / DOCUMENT
-        if status == CANNOT_RUN and document.is_file():
+        if status == CANNOT_RUN and not only_prepare and document.is_file():
             with suppress(ValueError, KeyError, TypeError):
                 if all_worked(json.loads(document.read_text(encoding="utf-8"))):
                     print("all cases were measured and none failed; some are inconclusive: good")
@@ -115,10 +117,13 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--tests", action="store_true", help="run all tests there that need no testbed"
     )
+    parser.add_argument(
+        "--prepare", action="store_true", help="install there what a try takes, and try nothing"
+    )
     options = parser.parse_args(arguments)
     try:
         with stopping():
-            return run(options.release, options.tests)
+            return run(options.release, options.tests, options.prepare)
     except (CannotRunError, OSError) as error:
         print(f"ci/test: {error}", file=sys.stderr)
         return CANNOT_RUN

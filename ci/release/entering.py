@@ -43,6 +43,7 @@ prepare() {{
         .venv/bin/pip --quiet --disable-pip-version-check install --editable '.[test]'
 }}
 prepare || exit {CANNOT_RUN}
+[ -z "$ONLY_PREPARE" ] || exit {DONE}
 . /etc/os-release
 echo "==> $PRETTY_NAME, $(cat /etc/debian_version)"
 for package in slurmctld python3 openmpi-bin libmpich12 mariadb-server-core; do
@@ -69,5 +70,6 @@ exec unshare --net bash -c '
 """
 """Installs with the machine's network, as a test does that builds the wheel; measures without it.
 
-``ALL_TESTS`` in its environment is empty unless all are asked for.
+``ALL_TESTS`` in its environment is empty unless all are asked for, ``ONLY_PREPARE`` unless nothing
+but the installing is.
 """

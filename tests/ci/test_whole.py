@@ -43,7 +43,7 @@ def whole(tmp_path):
         (tmp_path / "status").write_text(str(other))
         (tmp_path / "ci" / "release" / "__main__.py").write_text(
             "import sys\n"
-            f"open({str(started)!r}, 'a').write('release ' + ' '.join(sys.argv[1:]))\n"
+            f"open({str(started)!r}, 'a').write('release ' + ' '.join(sys.argv[1:]) + '\\n')\n"
             f"sys.exit(int(open({str(tmp_path / 'status')!r}).read()))\n"
         )
         ran = subprocess.run([tmp_path / "ci" / "test", *arguments], stdin=subprocess.DEVNULL)
@@ -67,9 +67,22 @@ def parts(*arguments: str) -> list[str]:
     ]
 
 
+PREPARED = "release other --prepare"
+
+
+def in_order(said: tuple[int, list[str]]) -> tuple[int, list[str]]:
+    """What was started, less the preparing, which comes alongside and before the testbed's part."""
+    status, started = said
+    (at,) = (place for place, line in enumerate(started) if line == PREPARED)
+    systems = [place for place, line in enumerate(started) if " system " in line]
+    assert all(at < place for place in systems)
+    return status, [line for line in started if line != PREPARED]
+
+
 def test_what_ci_runs_ends_with_a_try_of_the_other_release(whole):
-    assert whole() == (0, [*OWN, *parts(), "release other"])
-    assert whole("-k", "verdict")[1] == [*OWN, *parts("-k", "verdict"), "release other"]
+    assert in_order(whole()) == (0, [*OWN, *parts(), "release other"])
+    said = in_order(whole("-k", "verdict"))
+    assert said[1] == [*OWN, *parts("-k", "verdict"), "release other"]
     assert "ci/test\n" in (ROOT / ".ci" / "run").read_text()
 
 
@@ -79,15 +92,15 @@ def test_a_try_that_cannot_be_made_or_fails_fails_the_whole(whole, status):
 
 
 def test_the_other_release_waits_for_the_tests_to_pass(whole):
-    assert whole(pytest=1) == (1, [*OWN, *parts()])
-    assert whole(pytest=1, system=0) == (1, [*OWN, *parts()])
-    assert whole(system=1) == (1, [*OWN, *parts()])
+    assert in_order(whole(pytest=1)) == (1, [*OWN, *parts()])
+    assert in_order(whole(pytest=1, system=0)) == (1, [*OWN, *parts()])
+    assert in_order(whole(system=1)) == (1, [*OWN, *parts()])
 
 
 def test_what_was_asked_for_may_all_be_in_one_part_and_is_not_to_be_in_none(whole):
-    assert whole(pytest=5, system=0) == (0, [*OWN, *parts(), "release other"])
+    assert in_order(whole(pytest=5, system=0)) == (0, [*OWN, *parts(), "release other"])
     assert whole(system=5)[0] == 0
-    assert whole(pytest=5) == (5, [*OWN, *parts()])
+    assert in_order(whole(pytest=5)) == (5, [*OWN, *parts()])
 
 
 @pytest.mark.parametrize("status", [0, 1, 5])

@@ -60,7 +60,9 @@ def inside(tmp_path):
     script = entering.WITHIN.replace(f"cd /{entering.CHECKOUT}", f"cd {tmp_path}")
     started = tmp_path / "started"
 
-    def run(all_tests: str, pytest: int = 0, quickstart: int = 0) -> tuple[int, list[str]]:
+    def run(
+        all_tests: str, pytest: int = 0, quickstart: int = 0, only_prepare: str = ""
+    ) -> tuple[int, list[str]]:
         started.write_text("")
         for name, status in {
             "ci/setup": 0,
@@ -75,6 +77,7 @@ def inside(tmp_path):
             path.write_text(f"#!/bin/bash\n{told}\nexit {status}\n")
             path.chmod(0o755)
         environment = registries.passed_on(os.environ) | {"ALL_TESTS": all_tests}
+        environment["ONLY_PREPARE"] = only_prepare
         environment["PATH"] = f"{tmp_path}:{environment['PATH']}"
         ran = subprocess.run(["bash", "-c", script], env=environment)
         words = ("setup", "pytest", "quickstart")
@@ -90,6 +93,11 @@ def test_all_tests_are_run_before_the_smoke_run_where_that_is_asked_for(inside):
     tests, smoke = "pytest -q -m not testbed", "quickstart --smoke"
     assert inside("yes") == (0, ["setup --test", tests, smoke])
     assert inside("yes", quickstart=100) == (100, ["setup --test", tests, smoke])
+
+
+@as_root
+def test_what_is_only_prepared_is_not_tried(inside):
+    assert inside("", only_prepare="yes") == (0, ["setup "])
 
 
 @as_root

@@ -74,17 +74,22 @@ def smoke(tmp_path, monkeypatch):
     place = tmp_path / "netproof-release-trixie" / "root" / entering.CHECKOUT
 
     def run(
-        status: int, written: str | None = None, named: str = "trixie", tests: bool = False
+        status: int,
+        written: str | None = None,
+        named: str = "trixie",
+        tests: bool = False,
+        prepare: bool = False,
     ) -> int:
         def contained(words, environment):
             assert str(place.parents[1]) in words
             assert bool(environment["ALL_TESTS"]) == tests
+            assert bool(environment["ONLY_PREPARE"]) == prepare
             if written is not None:
                 (place / entering.DOCUMENT).write_text(written)
             return status
 
         monkeypatch.setattr(command, "contained", contained)
-        return command.main([named, "--tests"] if tests else [named])
+        return command.main([named, *["--tests"] * tests, *["--prepare"] * prepare])
 
     def said(words):
         return TARGETS if "indextargets" in words else "bookworm\n"
@@ -113,6 +118,13 @@ def test_nobody_else_can_enter_the_release(smoke, tmp_path):
 @pytest.mark.parametrize("status", [0, 1, 100])
 def test_the_status_of_the_smoke_run_is_its_own(smoke, status, tests):
     assert smoke(status, json.dumps(document("inconclusive")), tests=tests) == status
+
+
+@as_root
+@pytest.mark.parametrize("status", [0, 2])
+def test_the_status_of_preparing_is_that_of_what_installs(smoke, capsys, status):
+    assert smoke(status, prepare=True) == status
+    assert "==> prepare trixie" in capsys.readouterr().out
 
 
 @as_root
