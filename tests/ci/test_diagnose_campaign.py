@@ -32,6 +32,7 @@ from netproof.diagnosis.diagnosis import Culprit, Diagnosis
 from netproof.diagnosis.evidence import Evidence, EvidenceSource, Place, PlaceKind, Sign, Sure
 from netproof.diagnosis.evidence_for import CauseName
 from netproof.errors import NetproofError
+from netproof.present import documents
 from netproof.present.diagnosis import of_diagnosis
 from netproof.site import site
 
@@ -82,7 +83,8 @@ def accused(cause: CauseName, place: Place, detail: str = "", *, alike: str = ""
 def said(*culprits: Culprit, switch: str = "gige", incomplete: tuple[str, ...] = ()) -> str:
     """What ``netproof diagnose --json`` prints of them."""
     found = Diagnosis(switch, culprits, 4, 4, 0, frozenset(), (), incomplete, incomplete)
-    document = {"format": 1, "session": "run-0.json", "partitions": [of_diagnosis(found)]}
+    document = {"format": documents.FORMAT, "session": "run-0.json"}
+    document["partitions"] = [of_diagnosis(found)]
     return json.dumps(document)
 
 
@@ -243,8 +245,8 @@ SOMETHING = said(accused(CauseName.MTU, NODE))
         (0, said(incomplete=("nothing was measured",))),
         (1, said(accused(CauseName.MTU, NODE), switch="fast-ethernet")),
         (1, SOMETHING.replace('"MTU differs"', '"the weather"')),
-        (1, SOMETHING.replace('"format": 1', '"format": 2')),
-        (1, json.dumps({"format": 1, "partitions": []})),
+        (1, SOMETHING.replace(f'"format": {documents.FORMAT}', '"format": 99')),
+        (1, json.dumps({"format": documents.FORMAT, "partitions": []})),
         (1, "[]"),
     ],
 )

@@ -123,7 +123,7 @@ def with_case(**values: object) -> dict:
         (0, {**green(), "faults": ["a job left no record"]}),
         (0, {**green(), "left": [{"planned": True}]}),
         (0, {**green(), "cases": []}),
-        (0, {**green(), "format": 2}),
+        (0, {**green(), "format": 1}),
         (0, without("cases")),
         (0, without("faults")),
         (0, without("left")),
