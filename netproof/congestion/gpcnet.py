@@ -23,7 +23,7 @@ from netproof.intake import json_reading
 from netproof.intake.shapes import MAPPING, NUMBER, TEXT, WHOLE, Each, Keys, OrNone
 from netproof.measurement.disturbance import NodeLoad, disturbed
 from netproof.measurement.interval import Interval, Side, of_median, side
-from netproof.session import job_files, labelled, measured, node_facts, plan
+from netproof.session import job_files, job_scripts, labelled, measured, node_facts, plan
 from netproof.session.measured_shapes import LOAD_SHAPE
 from netproof.site.partition import Partition
 
@@ -102,7 +102,7 @@ def script(question: GpcnetQuestion) -> str:
         "--kill-on-bad-exit=1",
         *(*plan.RANK, PROGRAM),
     ]
-    lines = plan.head(
+    lines = job_scripts.head(
         question.partition, 0, over_tcp=False, describe_nodes=True, figures_at_once=False
     )
     rounds = range(1, question.rounds + 1)

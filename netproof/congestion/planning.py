@@ -20,7 +20,7 @@ from netproof.benchmarks.registry import OF_PAIRS
 from netproof.congestion.turns import Aggressor, Victim, VictimPlace, VictimTurn, turns
 from netproof.errors import NetproofError
 from netproof.intake import json_reading
-from netproof.session import node_facts, plan
+from netproof.session import job_scripts, node_facts, plan
 from netproof.site.partition import Partition
 
 QUESTION_FILE = "load.json"
@@ -116,7 +116,9 @@ def turn_of(values: Mapping[str, Any]) -> VictimTurn:
 
 def script(partition: Partition, folder: Path) -> str:
     """Text of the job script: it has the launches drawn, and makes them."""
-    lines = plan.head(partition, 0, over_tcp=False, describe_nodes=True, figures_at_once=False)
+    lines = job_scripts.head(
+        partition, 0, over_tcp=False, describe_nodes=True, figures_at_once=False
+    )
     ask = shlex.join([sys.executable, "-m", "netproof.congestion.planning", str(folder)])
     lines += [". ./alongside.sh", f"{ask} || exit 4", f". ./{LINES_FILE}"]
     return "\n".join(lines) + "\n"

@@ -30,7 +30,7 @@ from netproof.intake import json_reading
 from netproof.intake.shapes import MAPPING, NUMBER, TEXT, WHOLE, Each, Keys
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
-from netproof.session import job_files, labelled, measured, node_facts, plan
+from netproof.session import job_files, job_scripts, labelled, measured, node_facts, plan
 from netproof.session.job_files import Incomplete
 from netproof.session.measured import Launch
 from netproof.session.measured_shapes import LAUNCH_SHAPE
@@ -120,7 +120,7 @@ def script(question: TailsQuestion, folder: Path) -> str:
     first, second = TRIALS
     ask = shlex.join([sys.executable, "-m", __name__, str(folder)])
     lines = [
-        *plan.head(
+        *job_scripts.head(
             question.partition, 0, over_tcp=False, describe_nodes=True, figures_at_once=False
         ),
         _step(question, "trial.1", first),

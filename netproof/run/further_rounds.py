@@ -9,7 +9,7 @@ from pathlib import Path
 
 from netproof.benchmarks import registry
 from netproof.run.further_cases import DENSE, FurtherCase
-from netproof.session import plan
+from netproof.session import job_scripts, plan
 from netproof.session.plan import PeerEnvironment, Step
 from netproof.site.partition import Partition
 
@@ -145,7 +145,7 @@ def decisions(asked: Sequence[FurtherCase], rounds: int, folder: Path) -> dict[i
     jobs launch on, all rounds are made, unless by then something else ran alongside every launch.
     The text does nothing where the node has no netproof.
     """
-    start = plan.decider("netproof.run.further", folder)
+    start = job_scripts.decider("netproof.run.further", folder)
     first = min((one.subject.settings.confirm.launches for one in asked), default=1)
     last = first if all(one.elsewhere for one in asked) else rounds
     # It starts between two rounds, where it disturbs no launch, and once.

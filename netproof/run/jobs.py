@@ -27,7 +27,16 @@ from netproof.measurement.case import Case
 from netproof.run.logged import Logged
 from netproof.run.referenced import Referenced
 from netproof.run.waiting import WaitsForNodes
-from netproof.session import job_files, left, node_facts, plan, provenance, slurm_nodes, transport
+from netproof.session import (
+    job_files,
+    job_scripts,
+    left,
+    node_facts,
+    plan,
+    provenance,
+    slurm_nodes,
+    transport,
+)
 from netproof.site import slurm
 from netproof.site.keys import PARTITION_KEYS
 from netproof.site.partition import Partition, pair_environments, ranks_feature
@@ -143,7 +152,7 @@ class Steps(rfm.RunOnlyRegressionTest, Launched):
         srun = self.take_over_srun(partition)
         planned = steps(srun, self.seed)
         program = self.least_run()
-        text = plan.script(
+        text = job_scripts.script(
             planned,
             partition,
             over_tcp=self.over_tcp,

@@ -17,7 +17,7 @@ from netproof.measurement.case import Case
 from netproof.run import deciding, further, further_cases, further_rounds
 from netproof.run.jobs import Steps, environments_of, name_of, rank_counts
 from netproof.run.reading import Reader, tests_of
-from netproof.session import again, job_files, measured, plan, session
+from netproof.session import again, job_files, job_scripts, measured, plan, session
 from netproof.site.partition import Partition, ScoreBaseline, ranks_feature, score_baseline
 from netproof.verdict import limits, references
 from netproof.verdict.subject import Subject
@@ -96,7 +96,9 @@ class Further(Steps, Reader):
         rounds, files = self.rounds(srun, peers)
         files |= {peer.file: peer.text() for peer in peers}
         decisions = further_rounds.decisions(self.asked, len(rounds), stage)
-        text = plan.further_script(rounds, partition, over_tcp=self.over_tcp, decisions=decisions)
+        text = job_scripts.further_script(
+            rounds, partition, over_tcp=self.over_tcp, decisions=decisions
+        )
         further.write_question(stage, self.asked)
         self.write_files(text, files, [step.name for steps in rounds for _, step in steps])
 

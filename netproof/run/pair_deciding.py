@@ -25,8 +25,9 @@ from netproof.localization.choosing import (
 )
 from netproof.run.answering import answer
 from netproof.run.further import CLOSED_FILE, QUESTION_FILE
-from netproof.session import node_facts, pair_rounds
-from netproof.session.pair_rounds import SUBJECT, PairLaunch, PairRounds, Planned, PlannedLaunch
+from netproof.session import node_facts, pair_plans, pair_rounds
+from netproof.session.pair_plans import SUBJECT, Planned, PlannedLaunch
+from netproof.session.pair_rounds import PairLaunch, PairRounds
 from netproof.site.partition import Partition
 from netproof.verdict import pairs, traffic
 
@@ -100,13 +101,13 @@ def read(folder: Path, jobid: str, *, anew: bool = True) -> tuple[PairRounds, Pa
 
 def decide(folder: Path, made: int, jobid: str) -> None:
     """Say what the job in ``folder`` launches after ``made`` launches, or that it is through."""
-    planned = pair_rounds.read_planned(folder)
+    planned = pair_plans.read_planned(folder)
     if made >= len(planned.launches) and not planned.last:
         rounds, partition = read(folder, jobid, anew=False)
         planned = _more(planned, rounds, partition)
-        pair_rounds.write_planned(folder, planned)
+        pair_plans.write_planned(folder, planned)
     if made < len(planned.launches):
-        pair_rounds.write_next(folder, planned.launches[made])
+        pair_plans.write_next(folder, planned.launches[made])
     else:
         (folder / CLOSED_FILE).write_text(f"{SUBJECT}\n")
 

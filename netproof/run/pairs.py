@@ -17,11 +17,11 @@ from netproof.run.jobs import Job, name_of, pair_places
 from netproof.run.logged import Logged
 from netproof.run.on_demand import JobRead
 from netproof.run.waiting import TakesFewer
-from netproof.session import pair_rounds, plan
+from netproof.session import job_scripts, pair_plans, plan
 from netproof.site.partition import Partition, makes_pairs
 from netproof.verdict import pairs
 
-KEPT_FILES = [f"{pair_rounds.SUBJECT}.*", pair_rounds.PLANNED_FILE, "decide.out"]
+KEPT_FILES = [f"{pair_plans.SUBJECT}.*", pair_plans.PLANNED_FILE, "decide.out"]
 
 
 class InPairs(Logged):
@@ -104,12 +104,12 @@ class PairLaunches(TakesFewer, Job, InPairs):
         pairs_of_all = max(1, self.num_tasks // 2)
         launches = -(-pairs_of_all // (settings.together or pairs_of_all))
         most = max(settings.rounds, self.num_tasks) * launches + pair_deciding.MOST_AT_THE_END
-        decider = plan.decider("netproof.run.pair_deciding", stage)
-        text = pair_rounds.script(most, partition, srun, decider)
+        decider = job_scripts.decider("netproof.run.pair_deciding", stage)
+        text = pair_plans.script(most, partition, srun, decider)
         largest = partition.max_message_bytes
         sizes = {
-            pair_rounds.SUBJECT: pair_rounds.sizes(largest),
-            pair_rounds.STREAM_SUBJECT: pair_rounds.sizes(largest, stream=True),
+            pair_plans.SUBJECT: pair_plans.sizes(largest),
+            pair_plans.STREAM_SUBJECT: pair_plans.sizes(largest, stream=True),
         }
         self.write_files(text, plan.size_files(sizes), [])
 

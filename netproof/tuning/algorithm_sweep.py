@@ -13,7 +13,7 @@ from netproof.benchmarks.outputs import text_of
 from netproof.errors import NetproofError
 from netproof.intake.shapes import MAPPING, TEXT, WHOLE, Each, Keys, insist
 from netproof.measurement.case import Case
-from netproof.session import labelled, plan, session
+from netproof.session import job_scripts, labelled, plan, session
 from netproof.session.job_files import Incomplete
 from netproof.session.measured import Launch
 from netproof.session.plan import Step
@@ -129,10 +129,10 @@ def steps(
 
 def script(several: Sequence[SweepTurn], planned: Sequence[Step], partition: Partition) -> str:
     """Text of the job script: an algorithm that failed once is not tried again."""
-    lines = plan.head(partition, len(planned), over_tcp=False, describe_nodes=True)
+    lines = job_scripts.head(partition, len(planned), over_tcp=False, describe_nodes=True)
     lines.append(". ./trying.sh")
     for turn, step in zip(several, planned, strict=True):
-        line = plan.line(step, partition)
+        line = job_scripts.line(step, partition)
         lines.append(line if turn.value is None else f"try {line.removeprefix('step ')}")
     return "\n".join(lines) + "\n"
 

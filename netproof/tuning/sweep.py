@@ -21,7 +21,7 @@ from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import disturbed
 from netproof.measurement.eager_limit import EagerLimit, eager_limit, eager_limit_alongside
 from netproof.measurement.launches import median_curve
-from netproof.session import job_files, labelled, measured, plan
+from netproof.session import job_files, job_scripts, labelled, measured, plan
 from netproof.session.job_files import Incomplete
 from netproof.session.measured import Launch
 from netproof.session.measured_shapes import CASE_SHAPE, LAUNCH_SHAPE
@@ -124,7 +124,7 @@ def hooked_script(
     ``record``: where the nodes' own values are noted until they are restored, which is done
     however the script ends.
     """
-    lines = plan.head(partition, len(planned), over_tcp=over_tcp, describe_nodes=True)
+    lines = job_scripts.head(partition, len(planned), over_tcp=over_tcp, describe_nodes=True)
     lines += [
         ". ./turning.sh",
         f"{shlex.join(['turn_begin', str(record), name, *partition.tuning_hook])} || exit 4",
@@ -133,7 +133,7 @@ def hooked_script(
     for turn, step in zip(several, planned, strict=True):
         set_it = "turn_to_own" if turn.value is None else f"turn_to {shlex.quote(turn.value)}"
         lines.append(f"{set_it} || exit 5")
-        lines.append(plan.line(step, partition))
+        lines.append(job_scripts.line(step, partition))
     return "\n".join([*lines, "turn_back || exit 6", "trap end_steps EXIT"]) + "\n"
 
 

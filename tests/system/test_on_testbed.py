@@ -17,7 +17,7 @@ from made_site import SMALL
 
 from netproof.measurement import disturbance
 from netproof.measurement.disturbance import NodeLoad
-from netproof.session import job_files, measured, plan, session
+from netproof.session import job_files, job_scripts, measured, plan, session
 from netproof.site import site
 from netproof.site.partition import Partition
 
@@ -337,7 +337,7 @@ def gige() -> Partition:
 def nptcp_job(folder: Path, partition: Partition) -> list[str]:
     """Files of a job with one launch, NPtcp between two nodes; the command that submits it."""
     steps = plan.netpipe_steps(1, partition, ["srun"], seed=1)
-    script = plan.script(steps, partition, over_tcp=True, describe_nodes=False)
+    script = job_scripts.script(steps, partition, over_tcp=True, describe_nodes=False)
     lines = [
         line
         for line in script.splitlines()

@@ -19,7 +19,7 @@ from netproof.benchmarks.imb import BENCHMARK as IMB
 from netproof.commands.nightly import junit, summary
 from netproof.commands.nightly.command import _tell
 from netproof.commands.nightly.summary import Night
-from netproof.session import plan
+from netproof.session import job_scripts, plan
 from netproof.site import faults, site
 from netproof.site.partition import Partition
 
@@ -116,7 +116,7 @@ def test_interface_plugin_and_arguments_reach_the_programs_as_they_are(job, text
         *plan.function_steps([IMB.function("Alltoall")], 2, 1, partition, srun, seed=1),
         *plan.netpipe_steps(1, partition, srun, seed=1),
     ]
-    script = plan.script(steps, partition, over_tcp=True, describe_nodes=True)
+    script = job_scripts.script(steps, partition, over_tcp=True, describe_nodes=True)
     calls = job(script, ["n-1", "n-2"], "10.0.0.1")
     described = next(call for call in calls if "./node.sh" in call)
     assert described[described.index("./node.sh") + 1] == text
@@ -131,7 +131,7 @@ def test_interface_plugin_and_arguments_reach_the_programs_as_they_are(job, text
 @pytest.mark.parametrize("text", [one for one in HOSTILE if "\n" not in one])
 def test_the_names_of_nodes_and_what_they_answer_are_words_too(job, text):
     steps = plan.netpipe_steps(1, PARTITION, ["srun"], seed=1)
-    script = plan.script(steps, PARTITION, over_tcp=True, describe_nodes=False)
+    script = job_scripts.script(steps, PARTITION, over_tcp=True, describe_nodes=False)
     word = text.replace(" ", "_")
     calls = job(script, [text, "n-2"], word)
     launches = [call for call in calls if "NPmpi" in call or "run" in call]

@@ -20,7 +20,7 @@ from netproof.measurement.payload import Payload
 from netproof.run import deciding, further_rounds
 from netproof.run.deciding import undecided
 from netproof.run.further_cases import Done, FurtherCase
-from netproof.session import plan, session
+from netproof.session import job_scripts, plan, session
 from netproof.session.again import MeasuredAgain, netpipe_sweeps
 from netproof.session.measured import Measured, Peer
 from netproof.site import site
@@ -797,7 +797,7 @@ class TestRounds:
         one = asked(pingpong, confirm={"most_launches": 6})
         key = one.case.key()
         rounds = further_rounds.imb_rounds([one], [key], [], SRUN, 7, PARTITION, 2)
-        text = plan.further_script(
+        text = job_scripts.further_script(
             rounds, PARTITION, over_tcp=False, decisions={2: "decider ./close\ndecide 2"}
         )
         (tmp_path / "steps.sh").write_text(
@@ -828,7 +828,7 @@ class TestRounds:
         rounds = further_rounds.imb_rounds([one], [key], [], SRUN, 7, PARTITION, 2)
         start = "decider /no/such/python -m netproof.run.further"
         never = {number: f"{start}\ndecide {number}" for number in (1, 2)}
-        text = plan.further_script(rounds, PARTITION, over_tcp=False, decisions=never)
+        text = job_scripts.further_script(rounds, PARTITION, over_tcp=False, decisions=never)
         steps = (
             (ROOT / "netproof" / "run" / "shell" / "steps.sh")
             .read_text()

@@ -14,7 +14,7 @@ import pytest
 from netproof.localization.rounds import PairRound
 from netproof.run import pair_deciding
 from netproof.run.further import CLOSED_FILE, QUESTION_FILE
-from netproof.session import pair_rounds, plan
+from netproof.session import job_scripts, pair_plans, plan
 from netproof.site.partition import Partition
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "jobs" / "pairs"
@@ -42,7 +42,7 @@ def ask(folder: Path, **changed) -> None:
 
 
 def following(folder: Path) -> list[str]:
-    return (folder / pair_rounds.NEXT_FILE).read_text().split()
+    return (folder / pair_plans.NEXT_FILE).read_text().split()
 
 
 def test_the_first_round_pairs_every_node(folder: Path):
@@ -53,33 +53,33 @@ def test_the_first_round_pairs_every_node(folder: Path):
 def test_pairs_that_may_not_measure_at_once_have_a_launch_each(folder: Path):
     ask(folder, pairs={"together": 1})
     pair_deciding.decide(folder, 0, JOBID)
-    planned = pair_rounds.read_planned(folder)
+    planned = pair_plans.read_planned(folder)
     assert [(one.round, len(one.pairs), one.alone) for one in planned.launches] == [
         (1, 1, False),
         (1, 1, False),
     ]
     assert following(folder) == list(planned.launches[0].nodes())
     pair_deciding.decide(folder, 1, JOBID)
-    assert pair_rounds.read_planned(folder) == planned
+    assert pair_plans.read_planned(folder) == planned
     assert following(folder) == list(planned.launches[1].nodes())
 
 
 def test_a_machine_that_is_never_calm_is_not_asked_for_all_rounds(folder: Path):
     for name in ("planned.json", "launches.tsv"):
         shutil.copy(RECORDED / name, folder)
-    planned = pair_rounds.read_planned(folder)
-    pair_rounds.write_planned(folder, pair_rounds.Planned(planned.launches))
+    planned = pair_plans.read_planned(folder)
+    pair_plans.write_planned(folder, pair_plans.Planned(planned.launches))
     ask(folder, mode="quick")
     pair_deciding.decide(folder, 3, JOBID)
-    assert pair_rounds.read_planned(folder).last
+    assert pair_plans.read_planned(folder).last
     assert (folder / CLOSED_FILE).read_text() == "pairs\n"
 
 
 def test_nodes_that_are_cleared_end_the_rounds(folder: Path):
     for name in ("planned.json", "launches.tsv"):
         shutil.copy(RECORDED / name, folder)
-    planned = pair_rounds.read_planned(folder)
-    pair_rounds.write_planned(folder, pair_rounds.Planned(planned.launches))
+    planned = pair_plans.read_planned(folder)
+    pair_plans.write_planned(folder, pair_plans.Planned(planned.launches))
     ask(folder, mode="quick", criteria={"disturbance": {"others": 1.0, "steal": 1.0}})
     pair_deciding.decide(folder, 3, JOBID)
     assert (folder / CLOSED_FILE).exists()
@@ -92,8 +92,8 @@ def test_where_uplinks_can_be_compared_all_pairs_send_both_ways_at_the_end(
     """Four nodes are too few for that; what is asked of them says what is planned."""
     for name in ("planned.json", "launches.tsv"):
         shutil.copy(RECORDED / name, folder)
-    planned = pair_rounds.read_planned(folder)
-    pair_rounds.write_planned(folder, pair_rounds.Planned(planned.launches))
+    planned = pair_plans.read_planned(folder)
+    pair_plans.write_planned(folder, pair_plans.Planned(planned.launches))
     first = PairRound(planned.launches[0].pairs, why="pairs across uplinks")
     monkeypatch.setattr(pair_deciding, "both_ways_round", lambda *_, made, seed: first)
     leaves = {f"leaf-{n}": [f"fast-ethernet-{n}"] for n in range(1, 5)}
@@ -109,17 +109,17 @@ def test_where_uplinks_can_be_compared_all_pairs_send_both_ways_at_the_end(
     # Pairs that measure one after the other share no uplink.
     assert (folder / CLOSED_FILE).exists() is bool(together)
     if not together:
-        one = pair_rounds.read_planned(folder).launches[-1]
+        one = pair_plans.read_planned(folder).launches[-1]
         assert (one.round, one.both_ways, one.alone) == (4, True, False)
         assert one.why == "pairs across uplinks, both ways at once"
-        assert (folder / pair_rounds.BOTH_WAYS_FILE).exists()
+        assert (folder / pair_plans.BOTH_WAYS_FILE).exists()
 
 
 def test_rounds_end_where_every_node_loses_packets(tmp_path: Path):
     job = Path(shutil.copytree(RECORDED.with_name("small-buffer"), tmp_path / "job"))
     pair_deciding.decide(job, 4, JOBID_OF_SMALL_BUFFER)
     assert (job / CLOSED_FILE).exists()
-    assert pair_rounds.read_planned(job).last
+    assert pair_plans.read_planned(job).last
 
 
 def test_nodes_that_are_not_decided_are_measured_on(folder: Path):
@@ -127,12 +127,12 @@ def test_nodes_that_are_not_decided_are_measured_on(folder: Path):
         shutil.copy(RECORDED / name, folder)
     lines = (folder / "launches.tsv").read_text().splitlines()
     (folder / "launches.tsv").write_text("\n".join(lines[:2]) + "\n")
-    planned = pair_rounds.read_planned(folder)
-    pair_rounds.write_planned(folder, pair_rounds.Planned(planned.launches[:1]))
+    planned = pair_plans.read_planned(folder)
+    pair_plans.write_planned(folder, pair_plans.Planned(planned.launches[:1]))
     ask(folder, mode="quick", criteria={"disturbance": {"others": 1.0, "steal": 1.0}})
     pair_deciding.decide(folder, 1, JOBID)
     assert not (folder / CLOSED_FILE).exists()
-    assert [one.round for one in pair_rounds.read_planned(folder).launches] == [1, 2]
+    assert [one.round for one in pair_plans.read_planned(folder).launches] == [1, 2]
 
 
 FAKE = """
@@ -155,14 +155,14 @@ def script(folder: Path, decider: str) -> subprocess.CompletedProcess[str]:
     shutil.copy(RECORDED / "launches.tsv", folder / "recorded.tsv")
     recorded = folder / "recorded"
     recorded.mkdir()
-    for number, launch in enumerate(pair_rounds.read_planned(RECORDED).launches, 1):
+    for number, launch in enumerate(pair_plans.read_planned(RECORDED).launches, 1):
         text = "".join(f"{node}\n" for node in launch.nodes())
         (recorded / f"pairs.{number}.nodes").write_text(text)
     for source in plan.SHELL_FILES:
         shutil.copy(source, folder)
     with (folder / "steps.sh").open("a") as steps:
         steps.write(FAKE)
-    text = pair_rounds.script(10, partition, ["srun"], decider)
+    text = pair_plans.script(10, partition, ["srun"], decider)
     lines = [line for line in text.splitlines() if "describe.sh" not in line]
     (folder / "launches.sh").write_text("\n".join(lines) + "\n")
     return subprocess.run(
@@ -181,7 +181,7 @@ def launched(folder: Path) -> list[str]:
 
 @pytest.mark.slow
 def test_one_process_decides_for_all_launches_of_a_job(folder: Path):
-    ended = script(folder, plan.decider("netproof.run.pair_deciding", folder))
+    ended = script(folder, job_scripts.decider("netproof.run.pair_deciding", folder))
     told = folder / "decide.out"
     assert (ended.returncode, ended.stderr) == (0, ""), told.read_text()
     assert launched(folder) == ["pairs.1", "pairs.2", "pairs.3"]
@@ -193,7 +193,7 @@ def test_one_process_decides_for_all_launches_of_a_job(folder: Path):
 @pytest.mark.parametrize("once", ["exit 5", "kill -KILL $$"])
 def test_a_job_whose_decider_dies_makes_no_launch_that_nobody_decided(folder: Path, once: str):
     """It answers the first question, and dies of the second."""
-    python = " ".join(map(plan.quoted, [sys.executable, "-m", "netproof.run.pair_deciding"]))
+    python = " ".join(map(job_scripts.quoted, [sys.executable, "-m", "netproof.run.pair_deciding"]))
     (folder / "dies").write_text(
         f'#!/bin/bash\nread -r made\necho "$made" | {python} "$1"\nread -r made\n{once}\n'
     )
@@ -220,7 +220,7 @@ def test_a_question_that_cannot_be_answered_is_told_and_the_next_one_can_be(fold
         decider.stdin.write("0\n")
         decider.stdin.flush()
         assert decider.stdout.readline() == "done\n"
-        assert not (folder / pair_rounds.NEXT_FILE).exists()
+        assert not (folder / pair_plans.NEXT_FILE).exists()
         (folder / QUESTION_FILE).write_text(question)
         decider.stdin.write("0\n")
         decider.stdin.flush()

@@ -11,9 +11,10 @@ import pytest
 
 from netproof.errors import NetproofError
 from netproof.intake import json_reading
-from netproof.session import pair_rounds
+from netproof.session import pair_plans, pair_rounds
 from netproof.session.job_files import Incomplete
-from netproof.session.pair_rounds import PairRounds, Planned, PlannedLaunch
+from netproof.session.pair_plans import Planned
+from netproof.session.pair_rounds import PairRounds
 from netproof.site.partition import Partition
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "jobs" / "pairs"
@@ -97,8 +98,8 @@ def test_a_stream_is_one_size_from_the_first_node_to_the_second():
 
 def test_a_stream_that_was_not_planned_as_one_is_a_fault(tmp_path: Path):
     folder = Path(shutil.copytree(STREAM, tmp_path / "job"))
-    (only,) = pair_rounds.read_planned(folder).launches
-    pair_rounds.write_planned(folder, Planned((dataclasses.replace(only, stream=False),)))
+    (only,) = pair_plans.read_planned(folder).launches
+    pair_plans.write_planned(folder, Planned((dataclasses.replace(only, stream=False),)))
     done, faults, _ = pair_rounds.read(folder, ("testbed", "gige", "mpich"), 524288)
     assert done == ()
     assert "PingPong of 1 pairs was asked for, and is not there" in faults[0]
@@ -134,13 +135,13 @@ def test_a_launch_that_ended_badly_is_told_with_its_last_words(folder: Path):
 
 
 def test_a_launch_that_nobody_planned_is_a_fault(folder: Path):
-    planned = pair_rounds.read_planned(folder)
-    pair_rounds.write_planned(folder, dataclasses.replace(planned, launches=planned.launches[:2]))
+    planned = pair_plans.read_planned(folder)
+    pair_plans.write_planned(folder, dataclasses.replace(planned, launches=planned.launches[:2]))
     assert "has 2 launches, and 3 were made" in read(folder)[1][0]
 
 
 def test_a_plan_that_is_cut_short_is_named(folder: Path):
-    path = folder / pair_rounds.PLANNED_FILE
+    path = folder / pair_plans.PLANNED_FILE
     path.write_text(path.read_text()[:100])
     with pytest.raises(Incomplete, match=r"planned\.json: what was planned cannot be read"):
         read(folder)
@@ -165,43 +166,6 @@ def test_rounds_that_contradict_themselves_are_refused(change, said: str):
     change(kept)
     with pytest.raises(NetproofError, match=said):
         PairRounds.from_json(kept)
-
-
-def test_the_script_asks_before_each_launch_and_makes_none_that_is_not_wanted():
-    text = pair_rounds.script(5, PARTITION, ["srun", "--mpi=pmi2"], "decider python")
-    assert text.count("decider python\n") == 1
-    assert text.count("    decide $((launch - 1))\n") == 1
-    # Python starts while nodes say what they are, and nothing is measured.
-    assert text.index("decider") < text.index("describe.sh") < text.index("for ((")
-    assert "asked=(-npmin 2 -msglen sizes-pairs.txt -iter 15,4 PingPong)" in text
-    stream = "[ ! -e stream.txt ] || asked=(-npmin 2 -msglen sizes-stream.txt -iter 8 Uniband)"
-    assert stream in text
-    assert "--distribution=arbitrary --ntasks=$ranks" in text
-    assert "--nodes=" not in text
-
-
-def test_what_is_next_is_a_node_a_line_in_the_order_of_ranks(tmp_path: Path):
-    launch = PlannedLaunch(1, (("a", "b"), ("d", "c")), False, "random pairs")
-    pair_rounds.write_planned(tmp_path, Planned((launch,)))
-    assert pair_rounds.read_planned(tmp_path) == Planned((launch,))
-    pair_rounds.write_next(tmp_path, launch)
-    assert (tmp_path / pair_rounds.NEXT_FILE).read_text() == "a\nb\nd\nc\n"
-    assert not (tmp_path / pair_rounds.STREAM_FILE).exists()
-
-
-def test_that_a_stream_is_next_is_said_until_another_launch_is(tmp_path: Path):
-    stream = PlannedLaunch(2, (("a", "b"),), True, "a sends to b", stream=True)
-    pair_rounds.write_planned(tmp_path, Planned((stream,)))
-    assert pair_rounds.read_planned(tmp_path) == Planned((stream,))
-    pair_rounds.write_next(tmp_path, stream)
-    assert (tmp_path / pair_rounds.STREAM_FILE).exists()
-    pair_rounds.write_next(tmp_path, PlannedLaunch(3, (("a", "b"),), True, "a – b alone"))
-    assert not (tmp_path / pair_rounds.STREAM_FILE).exists()
-
-
-def test_all_that_a_stream_has_under_way_is_the_largest_message():
-    assert pair_rounds.sizes(1 << 20, stream=True) == ((1 << 20) // 64,)
-    assert pair_rounds.sizes(64, stream=True) == (4,)
 
 
 def test_nodes_that_the_job_did_not_get_are_deferred_and_kept():
@@ -244,13 +208,3 @@ def test_a_launch_both_ways_has_what_both_nodes_of_each_pair_sent():
         1,
     )
     assert PairRounds.from_json(json.loads(json.dumps(kept.as_json()))) == kept
-
-
-def test_the_script_asks_for_both_ways_where_the_file_of_it_is_there(folder):
-    text = pair_rounds.script(3, PARTITION, ["srun"], "decider")
-    assert "[ ! -e both-ways.txt ] || asked=(" in text
-    pair_rounds.write_next(folder, PlannedLaunch(1, (("a", "b"),), False, "", both_ways=True))
-    assert (folder / "both-ways.txt").exists()
-    pair_rounds.write_next(folder, PlannedLaunch(1, (("a", "b"),), True, "", stream=True))
-    assert not (folder / "both-ways.txt").exists()
-    assert (folder / "stream.txt").exists()

@@ -2,36 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-
-import pytest
+from made_partition import PARTITION, SRUN
 
 from netproof.benchmarks import registry
 from netproof.benchmarks.imb import BENCHMARK as IMB
 from netproof.benchmarks.interface import Benchmark
-from netproof.session import plan
-from netproof.site.partition import Partition
-
-SRUN = ["srun", "--mpi=pmi2"]
-
-PARTITION = Partition(
-    switch="Summit",
-    nic="BCM5720",
-    driver="tg3",
-    link_mbit_s=1000,
-    mtu=1500,
-    interface="eno1",
-    nodes=8,
-    ranks_per_node=2,
-    rank_counts=[4, 8],
-    max_message_bytes=4096,
-    contention_domain="Summit",
-    netpipe_repeats=10,
-    netpipe_mpi_inside_repeats=100,
-    line_rate_from_bytes=0,
-    step_limit_s=60,
-    imb_arguments=["-time", "0.1"],
-)
+from netproof.session import job_scripts, plan
 
 
 def test_every_function_has_every_launch_once():
@@ -93,7 +69,7 @@ def test_variants_stay_together_so_that_turns_are_close_in_time():
 
 
 def test_each_tcp_launch_has_a_port_of_its_own():
-    text = plan.script(
+    text = job_scripts.script(
         plan.netpipe_steps(2, PARTITION, SRUN, seed=1),
         PARTITION,
         over_tcp=True,
@@ -110,30 +86,6 @@ def test_bidirectional_tcp_raises_its_buffers_above_the_largest_message():
     assert both.command.endswith(
         "-2 -b 8192 -l 1 -u 4096 -p 0 -n 10 -o tcp-between-bidirectional.1.np"
     )
-
-
-@pytest.mark.parametrize("over_tcp", [False, True])
-def test_the_script_is_valid_shell(over_tcp):
-    steps = plan.netpipe_steps(1, PARTITION, SRUN, seed=1)
-    text = plan.script(steps, PARTITION, over_tcp=over_tcp, describe_nodes=True)
-    checked = subprocess.run(
-        ["bash", "-n"], input=text, text=True, capture_output=True, check=False
-    )
-    assert (checked.returncode, checked.stderr) == (0, "")
-
-
-def test_every_node_says_what_it_is_before_the_first_launch():
-    steps = plan.netpipe_steps(1, PARTITION, SRUN, seed=1)
-    lines = plan.script(steps, PARTITION, over_tcp=True, describe_nodes=True).splitlines()
-    (said,) = (number for number, line in enumerate(lines) if "describe.sh 60 eno1" in line)
-    assert said < min(number for number, line in enumerate(lines) if line.startswith("step "))
-
-
-def test_every_step_has_the_limit_of_the_partition():
-    steps = plan.netpipe_steps(1, PARTITION, SRUN, seed=1)
-    text = plan.script(steps, PARTITION, over_tcp=True, describe_nodes=False)
-    lines = [line for line in text.splitlines() if line.startswith("step ")]
-    assert [line.split()[1:3] for line in lines] == [[step.name, "60"] for step in steps]
 
 
 TWIN = PARTITION.model_copy(update={"twin": ("ci/testbed/twin", "a switch")})
