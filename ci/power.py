@@ -30,7 +30,7 @@ from netproof.session.measured import Measured
 from netproof.session.reference_findings import CRITERION as REFERENCE
 from netproof.session.session import CheckResult, Session
 from netproof.site.matrix import Matrix
-from netproof.verdict import anew, deriving, judging, power
+from netproof.verdict import anew, derivable, deriving, judging, power
 from netproof.verdict.judged import Judged, Verdict
 from netproof.verdict.power import SURE, Degradation
 from netproof.verdict.references import ReferenceFile
@@ -126,9 +126,9 @@ def print_planted(recorded: Sequence[Recorded], out: Console) -> bool:
         judged_by, without, nothing_planted = "as they stand", recorded, "-"
         if plant.floor is not None:
             judged_by = f"derived, at least ±{plant.floor:.1%}"
-            if len(recorded) <= deriving.LEAST_SESSIONS:
+            if len(recorded) <= derivable.LEAST_SESSIONS:
                 enough = False
-                why = f"takes {deriving.LEAST_SESSIONS + 1} sessions"
+                why = f"takes {derivable.LEAST_SESSIONS + 1} sessions"
                 rows.append((plant.name, judged_by, why, "-", "-", "-", "-"))
                 continue
             without = [

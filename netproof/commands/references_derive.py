@@ -12,6 +12,7 @@ from netproof.errors import NetproofError
 from netproof.present import tables
 from netproof.session import session
 from netproof.session.session import Session
+from netproof.verdict.derivable import system_of
 from netproof.verdict.deriving import (
     DERIVED,
     FEW_LAUNCHES,
@@ -20,7 +21,6 @@ from netproof.verdict.deriving import (
     DerivingSettings,
     derived,
     reference_folder,
-    system_of,
 )
 from netproof.verdict.reference_edits import edited
 from netproof.verdict.references import ReferenceFile

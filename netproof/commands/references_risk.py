@@ -10,7 +10,8 @@ from netproof.errors import NetproofError
 from netproof.present import documents, risks, tables
 from netproof.session import session
 from netproof.verdict import reference_risks
-from netproof.verdict.deriving import DERIVED, NOT_ALL_DERIVED, reference_folder, system_of
+from netproof.verdict.derivable import system_of
+from netproof.verdict.deriving import DERIVED, NOT_ALL_DERIVED, reference_folder
 from netproof.verdict.references import ReferenceFile
 
 

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median, variance
-from typing import Any
 
 from netproof.errors import NetproofError
 from netproof.measurement import twin
@@ -21,16 +20,18 @@ from netproof.measurement.case import Case
 from netproof.measurement.interval import MAD_OF_NORMAL
 from netproof.measurement.landmark_table import LANDMARKS
 from netproof.measurement.variances import Variance, beyond_chance, in_common, moderated
-from netproof.session import session
-from netproof.session.measured import Measured
 from netproof.session.session import CheckResult, Session
 from netproof.verdict import unsettled
-from netproof.verdict.limits import TIME_AT, variables
+from netproof.verdict.derivable import (
+    insist_on_sessions,
+    results_of,
+    unfit,
+    unsettled_in,
+    values_of,
+)
 from netproof.verdict.references import XFAIL, Entry, NotThere, ReferenceFile
 from netproof.verdict.risk import MEDIAN_TO_MEAN
 
-LEAST_SESSIONS = 3
-"""Of fewer values a median absolute deviation says nothing."""
 LEAST_VARIANCE = 1e-8
 """Of logarithms: values that are equal in their four printed digits are equal."""
 FEW_LAUNCHES = 3
@@ -41,7 +42,6 @@ SHARE_LIMIT = 102.0
 """Per cent of the line rate above which a bandwidth is an error of measurement (criterion 8)."""
 VALUE_DIGITS = 5
 BOUND_DECIMALS = 4
-TWIN_ITSELF = "twin_mb_s"
 WIDEST = 2.0
 """Bounds beyond half of the value and twice it are too wide to be references."""
 
@@ -253,7 +253,7 @@ def derived(
     them leaves open, makes nothing, and its remark says so. Raises NetproofError for too few
     sessions, one given twice, and one without a case of the system, or of the partition.
     """
-    _insist_on_sessions(sessions)
+    insist_on_sessions(sessions)
     results = [results_of(stored, system, partition) for stored in sessions]
     left_open = [unsettled.of_session(stored) for stored in sessions]
     cases: dict[tuple, CheckResult] = {}
@@ -265,7 +265,7 @@ def derived(
     for key, first in cases.items():
         case, check = first.case, first.name.split()[0]
         here = [several.get(key) for several in results]
-        reason = _unfit(sessions, here) or _open(
+        reason = unfit(sessions, here) or unsettled_in(
             sessions, [several[key].all if key in several else () for several in left_open]
         )
         if reason:
@@ -285,7 +285,7 @@ def derived(
                     f" the check reports {_unit(variable)!r}"
                 )
         measured = [result.measured for result in here]
-        values, left = _values(measured, per_size=per_size)
+        values, left = values_of(measured, per_size=per_size)
         launches = min(len(one.get("launches", ())) for one in measured)
         fit.append(_Fit(check, case, standing, values, left, launches))
         made.append(None)
@@ -344,108 +344,11 @@ def _made(
     )
 
 
-def _insist_on_sessions(sessions: Sequence[Session]) -> None:
-    seen: dict[Any, Path] = {}
-    for stored in sessions:
-        identity = stored.info.get("uuid", stored.path)
-        if identity in seen:
-            raise NetproofError(
-                f"{stored.path}: is the session of {seen[identity]} once more; each counts once"
-            )
-        seen[identity] = stored.path
-    if len(sessions) < LEAST_SESSIONS:
-        raise NetproofError(
-            f"{len(sessions)} of at least {LEAST_SESSIONS} sessions: fewer tell no spread; run"
-            " 'reframe -c checks -r' again, on another day or other nodes"
-        )
-
-
-def results_of(stored: Session, system: str, partition: str | None) -> dict[tuple, CheckResult]:
-    """A session's cases of a system, by key; one that ReFrame ran again stands as it ended."""
-    found = {
-        result.case.key(): result
-        for result in stored.results
-        if result.case is not None
-        and result.system == system
-        and partition in (None, result.partition)
-    }
-    if not found:
-        where = f"{system}:{partition}" if partition else system
-        raise NetproofError(f"{stored.path}: has no case of {where}")
-    return found
-
-
-def _unfit(sessions: Sequence[Session], results: Sequence[CheckResult | None]) -> str:
-    """Why a case makes no references; empty where it does."""
-    for stored, result in zip(sessions, results, strict=True):
-        if result is None:
-            return f"{stored.path.name} does not have it"
-        if result.result not in session.GOOD_RESULTS:
-            phase = f" in {result.phase}" if result.phase else ""
-            return f"{result.result}{phase} in {stored.path.name}"
-        if result.measured is None:
-            return f"nothing was measured in {stored.path.name}"
-    first = results[0].measured
-    for stored, result in zip(sessions[1:], results[1:], strict=True):
-        for extras in ("partition_extras", "environment_extras"):
-            before, now = first[extras], result.measured[extras]
-            for key in sorted(before.keys() | now.keys()):
-                if before.get(key) != now.get(key):
-                    return (
-                        f"{key} was {before.get(key)!r} in"
-                        f" {sessions[0].path.name} and {now.get(key)!r} in {stored.path.name}"
-                    )
-    return ""
-
-
-def _open(sessions: Sequence[Session], reasons: Sequence[Sequence[str]]) -> str:
-    """Which session has not settled a case, and the first of its ``reasons``; empty for none."""
-    for stored, several in zip(sessions, reasons, strict=True):
-        if several:
-            more = f"; and {len(several) - 1} more" if len(several) > 1 else ""
-            return f"inconclusive in {stored.path.name}: {several[0]}{more}"
-    return ""
-
-
-def _values(
-    measured: Sequence[Mapping[str, Any]], *, per_size: bool
-) -> tuple[dict[str, list[float]], dict[str, str]]:
-    """Each variable's value in every session; a reason for one that only some of them define."""
-    several = [_of_session(one, per_size=per_size) for one in measured]
-    values, left = {}, {}
-    for variable in dict.fromkeys(name for one in several for name in one):
-        found = [one[variable] for one in several if variable in one]
-        if len(found) == len(several):
-            values[variable] = found
-        else:
-            left[variable] = f"{len(found)} of {len(several)} sessions define it"
-    return values, left
-
-
 def _unit(variable: str) -> str:
     """The unit of a performance variable; those not named in a table are times at a size."""
     if variable in twin.VARIABLES:
         return "%"
     return LANDMARKS[variable].unit if variable in LANDMARKS else "us"
-
-
-def _of_session(measured: Mapping[str, Any], *, per_size: bool) -> dict[str, float]:
-    """A session's variables of a case; not the twin's bandwidth, which is the machine's own."""
-    landmarks, curve = measured["landmarks"], measured["curve"]
-    values = {
-        name: 100 * landmarks[name] if one.per_cent else landmarks[name]
-        for name, one in LANDMARKS.items()
-        if name != TWIN_ITSELF and landmarks.get(name) is not None
-    }
-    if "launches" in measured:
-        of_case = variables(Measured.from_json(measured))
-        values |= {name: of_case[name][0] for name in twin.VARIABLES if name in of_case}
-    if per_size:
-        values |= {
-            f"{TIME_AT}{size}": time
-            for size, time in zip(curve["sizes"], curve["time_us"], strict=True)
-        }
-    return values
 
 
 def reference_folder() -> Path:
@@ -454,17 +357,6 @@ def reference_folder() -> Path:
     if not folder:
         raise NetproofError("RFM_REFERENCE_PREFIX is not set; run '. ci/activate'")
     return Path(folder)
-
-
-def system_of(sessions: Sequence[Session]) -> str:
-    """The one system that sessions are of; NetproofError where they are of several, or none."""
-    systems = {result.system for stored in sessions for result in stored.results}
-    if len(systems) != 1:
-        found = ", ".join(sorted(systems)) or "none"
-        raise NetproofError(
-            f"the sessions hold results of {len(systems)} systems ({found}); name one with --system"
-        )
-    return systems.pop()
 
 
 def _rounded(value: float) -> float:

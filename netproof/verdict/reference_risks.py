@@ -14,7 +14,7 @@ from netproof.measurement.readings import LandmarkSettings
 from netproof.session.measured import Measured
 from netproof.session.session import Session
 from netproof.site.partition import Partition
-from netproof.verdict import deriving, risk
+from netproof.verdict import derivable, risk
 from netproof.verdict.limits import Limits
 from netproof.verdict.references import XFAIL, NotThere, ReferenceFile
 from netproof.verdict.risk import AcceptancePlan, OperatingCurve, Rule, Scatter
@@ -62,14 +62,14 @@ def of_sessions(
     """The risks of each landmark that is better at one end, of each case that all sessions have.
 
     ``margin``: the share by which a network is worse that must not pass. Raises NetproofError for
-    fewer than ``deriving.LEAST_SESSIONS`` sessions, and as ``deriving.results_of`` does.
+    fewer than ``derivable.LEAST_SESSIONS`` sessions, and as ``derivable.results_of`` does.
     """
-    if len(sessions) < deriving.LEAST_SESSIONS:
+    if len(sessions) < derivable.LEAST_SESSIONS:
         raise NetproofError(
-            f"{len(sessions)} of at least {deriving.LEAST_SESSIONS} sessions: fewer do not tell"
+            f"{len(sessions)} of at least {derivable.LEAST_SESSIONS} sessions: fewer do not tell"
             " how far sessions lie apart"
         )
-    several = [deriving.results_of(stored, system, partition) for stored in sessions]
+    several = [derivable.results_of(stored, system, partition) for stored in sessions]
     found: list[ReferenceRisk] = []
     without: list[NoRisk] = []
     for key, first in several[0].items():

@@ -1,0 +1,130 @@
+"""What sessions have that references can be derived of, and why a case has none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from netproof.errors import NetproofError
+from netproof.measurement import twin
+from netproof.measurement.landmark_table import LANDMARKS
+from netproof.session import session
+from netproof.session.measured import Measured
+from netproof.session.session import CheckResult, Session
+from netproof.verdict.limits import TIME_AT, variables
+
+LEAST_SESSIONS = 3
+"""Of fewer values a median absolute deviation says nothing."""
+
+TWIN_ITSELF = "twin_mb_s"
+"""What the healthy twin carries is the machine's own, and no reference."""
+
+
+def insist_on_sessions(sessions: Sequence[Session]) -> None:
+    """NetproofError for fewer than ``LEAST_SESSIONS`` sessions, or one that is there twice."""
+    seen: dict[Any, Path] = {}
+    for stored in sessions:
+        identity = stored.info.get("uuid", stored.path)
+        if identity in seen:
+            raise NetproofError(
+                f"{stored.path}: is the session of {seen[identity]} once more; each counts once"
+            )
+        seen[identity] = stored.path
+    if len(sessions) < LEAST_SESSIONS:
+        raise NetproofError(
+            f"{len(sessions)} of at least {LEAST_SESSIONS} sessions: fewer tell no spread; run"
+            " 'reframe -c checks -r' again, on another day or other nodes"
+        )
+
+
+def results_of(stored: Session, system: str, partition: str | None) -> dict[tuple, CheckResult]:
+    """A session's cases of a system, by key; one that ReFrame ran again stands as it ended."""
+    found = {
+        result.case.key(): result
+        for result in stored.results
+        if result.case is not None
+        and result.system == system
+        and partition in (None, result.partition)
+    }
+    if not found:
+        where = f"{system}:{partition}" if partition else system
+        raise NetproofError(f"{stored.path}: has no case of {where}")
+    return found
+
+
+def unfit(sessions: Sequence[Session], results: Sequence[CheckResult | None]) -> str:
+    """Why a case makes no references; empty where it does."""
+    for stored, result in zip(sessions, results, strict=True):
+        if result is None:
+            return f"{stored.path.name} does not have it"
+        if result.result not in session.GOOD_RESULTS:
+            phase = f" in {result.phase}" if result.phase else ""
+            return f"{result.result}{phase} in {stored.path.name}"
+        if result.measured is None:
+            return f"nothing was measured in {stored.path.name}"
+    first = results[0].measured
+    for stored, result in zip(sessions[1:], results[1:], strict=True):
+        for extras in ("partition_extras", "environment_extras"):
+            before, now = first[extras], result.measured[extras]
+            for key in sorted(before.keys() | now.keys()):
+                if before.get(key) != now.get(key):
+                    return (
+                        f"{key} was {before.get(key)!r} in"
+                        f" {sessions[0].path.name} and {now.get(key)!r} in {stored.path.name}"
+                    )
+    return ""
+
+
+def unsettled_in(sessions: Sequence[Session], reasons: Sequence[Sequence[str]]) -> str:
+    """Which session has not settled a case, and the first of its ``reasons``; empty for none."""
+    for stored, several in zip(sessions, reasons, strict=True):
+        if several:
+            more = f"; and {len(several) - 1} more" if len(several) > 1 else ""
+            return f"inconclusive in {stored.path.name}: {several[0]}{more}"
+    return ""
+
+
+def values_of(
+    measured: Sequence[Mapping[str, Any]], *, per_size: bool
+) -> tuple[dict[str, list[float]], dict[str, str]]:
+    """Each variable's value in every session; a reason for one that only some of them define."""
+    several = [_of_session(one, per_size=per_size) for one in measured]
+    values, left = {}, {}
+    for variable in dict.fromkeys(name for one in several for name in one):
+        found = [one[variable] for one in several if variable in one]
+        if len(found) == len(several):
+            values[variable] = found
+        else:
+            left[variable] = f"{len(found)} of {len(several)} sessions define it"
+    return values, left
+
+
+def _of_session(measured: Mapping[str, Any], *, per_size: bool) -> dict[str, float]:
+    """A session's variables of a case; not the twin's bandwidth, which is the machine's own."""
+    landmarks, curve = measured["landmarks"], measured["curve"]
+    values = {
+        name: 100 * landmarks[name] if one.per_cent else landmarks[name]
+        for name, one in LANDMARKS.items()
+        if name != TWIN_ITSELF and landmarks.get(name) is not None
+    }
+    if "launches" in measured:
+        of_case = variables(Measured.from_json(measured))
+        values |= {name: of_case[name][0] for name in twin.VARIABLES if name in of_case}
+    if per_size:
+        values |= {
+            f"{TIME_AT}{size}": time
+            for size, time in zip(curve["sizes"], curve["time_us"], strict=True)
+        }
+    return values
+
+
+def system_of(sessions: Sequence[Session]) -> str:
+    """The one system that sessions are of; NetproofError where they are of several, or none."""
+    systems = {result.system for stored in sessions for result in stored.results}
+    if len(systems) != 1:
+        found = ", ".join(sorted(systems)) or "none"
+        raise NetproofError(
+            f"the sessions hold results of {len(systems)} systems ({found}); name one with --system"
+        )
+    return systems.pop()
