@@ -11,7 +11,7 @@ from netproof.commands.options import JsonOption
 
 
 def judge(
-    files: Annotated[list[Path], typer.Argument(help="Output of IMB-MPI1, NetPIPE or OMB.")],
+    files: Annotated[list[Path], typer.Argument(help="Output of a benchmark, IMB for instance.")],
     pattern: Annotated[
         str | None,
         typer.Option(

@@ -10,7 +10,7 @@ import typer
 
 
 def parse(
-    files: Annotated[list[Path], typer.Argument(help="Output of IMB-MPI1, NetPIPE or OMB.")],
+    files: Annotated[list[Path], typer.Argument(help="Output of a benchmark, IMB for instance.")],
     bidirectional: Annotated[
         bool, typer.Option("--bidirectional", help="NetPIPE was run with -2.")
     ] = False,

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -122,6 +126,36 @@ def test_no_other_room_asks_for_a_benchmark_by_name():
         if asks.search(line) and "studies" not in path.parts and path.name != "studies.py"
     ]
     assert found == []
+
+
+IMPORT_ALL = """
+import importlib, pkgutil, netproof
+for module in pkgutil.walk_packages(netproof.__path__, "netproof."):
+    # What ReFrame loads takes a site, and a site names what it has of each benchmark.
+    if not (module.name.endswith("__main__") or module.name.startswith("netproof.run.")):
+        importlib.import_module(module.name)
+from netproof.benchmarks import registry
+print(netproof.__file__, *(one.name for one in registry.BENCHMARKS))
+"""
+
+
+@pytest.mark.slow
+def test_without_its_module_the_house_lacks_a_benchmark_and_nothing_else(tmp_path):
+    shutil.copytree(ROOT / "netproof", tmp_path / "netproof")
+    (tmp_path / "netproof" / "benchmarks" / "osu.py").unlink()
+    for name in ("checks", "site-config", "reference-values"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    ran = subprocess.run(
+        [sys.executable, "-c", IMPORT_ALL],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stderr
+    place, *names = ran.stdout.split()
+    assert Path(place).is_relative_to(tmp_path)
+    assert names == [one.name for one in registry.BENCHMARKS if one.name != "osu"]
 
 
 def test_a_new_function_needs_only_its_data():
