@@ -57,7 +57,7 @@ exec unshare --net bash -c '
     ip link set dev lo up
     if [ -z "$ALL_TESTS" ]; then
         echo "==> test what reads and keeps"
-        (. ci/activate && pytest -q {TESTS}) || exit {FAILED}
+        (. ci/activate && pytest -q --numprocesses auto {TESTS}) || exit {FAILED}
     fi
     status=0
     ci/quickstart --smoke || status=$?

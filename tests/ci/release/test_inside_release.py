@@ -15,7 +15,7 @@ from ci.release import containing, entering, registries
 def test_what_is_tested_on_the_other_release_is_there():
     for pattern in entering.TESTS.split():
         assert list(ROOT.glob(pattern)), pattern
-    assert f"pytest -q {entering.TESTS}" in entering.WITHIN
+    assert f"pytest -q --numprocesses auto {entering.TESTS}" in entering.WITHIN
 
 
 @as_root
@@ -113,7 +113,7 @@ def test_else_only_what_reads_and_keeps_is_tested(inside):
     status, ran = inside("")
     assert status == 0
     assert ran[0] == "setup "
-    assert ran[1].startswith("pytest -q tests/netproof/benchmarks/test_parse_")
+    assert ran[1].startswith("pytest -q --numprocesses auto tests/netproof/benchmarks/test_parse_")
     assert ran[2] == "quickstart --smoke"
 
 
