@@ -190,19 +190,12 @@ class Daemons:
         """
         deadline = time.monotonic() + READY_SECONDS
         while True:
-            drained = self._drained()
-            kept = {name: why for name, why in drained.items() if why not in DRAINED_BY_SLURM}
-            if own := sorted(drained.keys() - kept.keys()):
-                self._client("scontrol", "update", f"nodename={','.join(own)}", "state=resume")
-            for name, why in kept.items():
-                raise StepFailedError(
-                    f"slurmd:{name}: somebody drained it ({why}); once it may be used again, say"
-                    f" 'scontrol update nodename={name} state=resume'"
-                )
             states = self.node_states()
             waiting = [name for name, state in states.items() if not usable(state)]
             if not waiting and len(states) == len(self.topology.nodes):
                 return
+            if any("drain" in states[name] for name in waiting):
+                self._take_back()
             dead = [role for role, node in self._started_nodes.items() if node.poll() is not None]
             if dead or time.monotonic() > deadline:
                 role = dead[0] if dead else f"slurmd:{waiting[0]}" if waiting else "slurmctld"
@@ -218,11 +211,19 @@ class Daemons:
         said = self._client("sinfo", "--noheader", "--Node", "--format=%N %T")
         return dict(line.split(None, 1) for line in (said or "").splitlines())
 
-    def _drained(self) -> dict[str, str]:
-        """The nodes that are drained, to the reason."""
+    def _take_back(self) -> None:
+        """Puts the nodes to use again that Slurm drained; StepFailedError if somebody drained one."""
         said = self._client("sinfo", "--noheader", "--Node", "--format=%N|%T|%E") or ""
         nodes = (line.split("|", 2) for line in said.splitlines())
-        return {name: why for name, state, why in nodes if "drain" in state}
+        drained = {name: why for name, state, why in nodes if "drain" in state}
+        kept = [f"{name} ({why})" for name, why in drained.items() if why not in DRAINED_BY_SLURM]
+        if kept:
+            raise StepFailedError(
+                f"slurmd: somebody drained {', '.join(kept)}; once it may be used again, say"
+                " 'scontrol update nodename=NAME state=resume'"
+            )
+        if drained:
+            self._client("scontrol", "update", f"nodename={','.join(drained)}", "state=resume")
 
     def partition_states(self) -> dict[str, str]:
         """Slurm's state of each partition, up or not; empty while slurmctld does not answer."""

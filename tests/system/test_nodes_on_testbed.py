@@ -69,13 +69,13 @@ def test_another_mtu_and_another_sysctl_fail_in_a_sentence_each(run, tmp_path, p
 IMPATIENT_SITE = """import runpy
 site_configuration = runpy.run_path("SITE")["site_configuration"]
 for partition in site_configuration["systems"][0]["partitions"]:
-    partition["extras"] |= {"wait_for_nodes_s": 10, "first_figure_s": 5, "crash_retries": 1}
+    partition["extras"] |= {"wait_for_nodes_s": 10, "first_figure_s": 10, "crash_retries": 1}
 """
 
 
 @pytest.fixture
 def impatient(tmp_path: Path) -> str:
-    """The testbed's configuration, with 10 s for nodes that others hold, and 5 s for a figure."""
+    """The testbed's configuration, with 10 s for nodes that others hold, and for a figure."""
     folder = Path(shutil.copytree(ROOT / "site-config", tmp_path / "site"))
     (folder / "testbed.py").write_text(
         IMPATIENT_SITE.replace("SITE", str(ROOT / "site-config" / "testbed.py"))
@@ -133,4 +133,4 @@ def test_a_firewall_on_a_node_is_named_and_what_waits_for_it_ends(
     assert "gige-2 (eth1): does not answer TCP connections" in diagnosed.stdout, diagnosed.stdout
     (job,) = (path.parent for path in tmp_path.rglob("ImbJob_*/launches.tsv"))
     errors = [path.read_text() for path in job.glob("*.err")]
-    assert any("had no figure in 5 s" in one for one in errors)
+    assert any("had no figure in 10 s" in one for one in errors)

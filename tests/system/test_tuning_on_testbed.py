@@ -106,11 +106,9 @@ def planted() -> list[str]:
 class Killed:
     """A sweep of the MTU, or of ``name``, that is killed, with all that belongs to it."""
 
-    def __init__(
-        self, folder: Path, run, name: str = "mtu", values: str = "1400,1300", **extras: object
-    ) -> None:
+    def __init__(self, folder: Path, run, name: str = "mtu", values: str = "1400,1300") -> None:
         self.folder, self.run, self.name, self.values = folder, run, name, values
-        self.settings = settings_of(folder, others=1, **extras)
+        self.settings = settings_of(folder, others=1)
         self.record = folder / "tuning" / "not-restored-testbed-gige.tsv"
 
     def mtus(self) -> set[str]:
@@ -186,7 +184,7 @@ def test_of_a_job_that_is_killed_the_command_restores_the_nodes(testbed, run, tm
 
 @pytest.mark.testbed
 def test_a_sweep_by_the_hook_that_ends_leaves_the_nodes_as_they_were(testbed, run, tmp_path):
-    killed = Killed(tmp_path, run, **SMALL)
+    killed = Killed(tmp_path, run)
     values = ("--values", "576", "--rounds", "3", "--json")
     ran = run(tmp_path, "netproof", "tune", "mtu", *WHERE, *values, **killed.settings)
     assert ran.returncode == 0, ran.stdout + ran.stderr
