@@ -212,7 +212,7 @@ class Daemons:
         return dict(line.split(None, 1) for line in (said or "").splitlines())
 
     def _take_back(self) -> None:
-        """Puts the nodes to use again that Slurm drained; StepFailedError if somebody drained one."""
+        """Resumes the nodes that Slurm drained; StepFailedError if somebody drained one."""
         said = self._client("sinfo", "--noheader", "--Node", "--format=%N|%T|%E") or ""
         nodes = (line.split("|", 2) for line in said.splitlines())
         drained = {name: why for name, state, why in nodes if "drain" in state}
