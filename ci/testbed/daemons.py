@@ -216,14 +216,14 @@ class Daemons:
         said = self._client("sinfo", "--noheader", "--Node", "--format=%N|%T|%E") or ""
         nodes = (line.split("|", 2) for line in said.splitlines())
         drained = {name: why for name, state, why in nodes if "drain" in state}
-        kept = [f"{name} ({why})" for name, why in drained.items() if why not in DRAINED_BY_SLURM]
-        if kept:
+        own = [name for name, why in drained.items() if why in DRAINED_BY_SLURM]
+        if own:
+            self._client("scontrol", "update", f"nodename={','.join(own)}", "state=resume")
+        if kept := [f"{name} ({why})" for name, why in drained.items() if name not in own]:
             raise StepFailedError(
                 f"slurmd: somebody drained {', '.join(kept)}; once it may be used again, say"
                 " 'scontrol update nodename=NAME state=resume'"
             )
-        if drained:
-            self._client("scontrol", "update", f"nodename={','.join(drained)}", "state=resume")
 
     def partition_states(self) -> dict[str, str]:
         """Slurm's state of each partition, up or not; empty while slurmctld does not answer."""
