@@ -65,6 +65,15 @@ class SlurmNode:
         """Whether other jobs have it, or a part of it."""
         return self.state.rstrip("+-") in _BUSY
 
+    @property
+    def silent(self) -> bool:
+        """Whether a job could have it, if only it answered slurmctld.
+
+        Slurm marks so a node that somebody has just resumed, until it has asked it, and one whose
+        slurmd has stopped, until it takes it for down.
+        """
+        return self.state.endswith("*") and self.state.rstrip("*+-") in _FREE | _BUSY
+
     def __str__(self) -> str:
         return f"{self.name} is {self.state}{f' ({self.reason})' if self.reason else ''}"
 
@@ -76,6 +85,10 @@ class SlurmPartition:
     name: str
     state: str
     nodes: tuple[SlurmNode, ...]
+
+    def may_soon_run(self, nodes: int) -> bool:
+        """Whether a job of so many nodes can run once the nodes that do not answer do."""
+        return self.state == "UP" and nodes <= sum(one.usable or one.silent for one in self.nodes)
 
     def cannot_run(self, nodes: int) -> str | None:
         """Why no job of so many nodes can run; None where one can."""

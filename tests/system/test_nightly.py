@@ -413,7 +413,11 @@ class TestOnTheTestbed:
         assert {path: path.read_bytes() for path in before} == before
 
     def test_a_reframe_that_leaves_no_report_is_not_judged(self, place):
+        """On nodes that were resumed just now, and have not answered slurmctld since."""
         before = place.content()
+        for state in (("State=DRAIN", "Reason=new cables"), ("State=RESUME",)):
+            command = ("scontrol", "update", "NodeName=fast-ethernet-[1-4],gige-[1-4]", *state)
+            assert place.run(place.folder, *command).returncode == 0
         (place.folder / "told").unlink(missing_ok=True)
         ran = place.run(place.folder, *place.command(), "-n", "NoSuchCheck", **place.settings)
         assert ran.returncode == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,10 @@ from netproof.session.left import Left
 from netproof.site import slurm
 from netproof.site.jobs import PlannedJob, nodes_of
 from netproof.site.matrix import Matrix
+
+ANSWER_S = 60.0
+"""How long a night waits for nodes that do not answer slurmctld, where jobs need them."""
+_LOOK_AGAIN_S = 1.0
 
 
 def enough_room(folders: Iterable[Path], least_mb: int) -> None:
@@ -38,10 +43,16 @@ def _there(folder: Path) -> Path:
 
 
 def cannot_run(
-    several: Iterable[PlannedJob], matrix: Matrix, configuration: dict[str, Any]
+    several: Iterable[PlannedJob],
+    matrix: Matrix,
+    configuration: dict[str, Any],
+    *,
+    wait_s: float = ANSWER_S,
 ) -> dict[PlannedJob, Left]:
     """Which jobs Slurm cannot run now, and why: partitions that are not up, too few nodes.
 
+    Where a job could run if nodes answered that do not, Slurm is asked anew for ``wait_s`` seconds:
+    a node that somebody has just resumed is ``idle*`` until slurmctld has asked it.
     ``configuration`` as ``site.gather`` returns it: its ``access`` says which partition of Slurm's
     one of ReFrame's is. One that names none, and one that Slurm does not know, is left to Slurm,
     which refuses the job. Raises NetproofError where Slurm does not answer.
@@ -49,11 +60,17 @@ def cannot_run(
     system = matrix.cases[0].system
     (entries,) = [s["partitions"] for s in configuration["systems"] if s["name"] == system]
     access = {entry["name"]: slurm.names_in(entry.get("access", [])) for entry in entries}
-    known = slurm.partitions()
-    found = {}
-    for job in several:
-        named = [known[name] for name in access[job.partition] if name in known]
-        reasons = [one.cannot_run(nodes_of(job, matrix)) for one in named]
-        if reasons and all(reasons):
-            found[job] = Left("; ".join(reasons), planned=False)
-    return found
+    needed = {job: nodes_of(job, matrix) for job in several}
+    ends = time.monotonic() + wait_s
+    while True:
+        known = slurm.partitions()
+        found, soon = {}, False
+        for job, nodes in needed.items():
+            named = [known[name] for name in access[job.partition] if name in known]
+            reasons = [one.cannot_run(nodes) for one in named]
+            if reasons and all(reasons):
+                found[job] = Left("; ".join(reasons), planned=False)
+                soon |= any(one.may_soon_run(nodes) for one in named)
+        if not soon or time.monotonic() >= ends:
+            return found
+        time.sleep(_LOOK_AGAIN_S)

@@ -9,11 +9,16 @@ from types import SimpleNamespace
 
 import pytest
 
+from netproof import site
+from netproof.commands.nightly import conditions
 from netproof.commands.nightly.conditions import enough_room
 from netproof.errors import NetproofError
 from netproof.site import slurm
+from netproof.site.jobs import jobs
+from netproof.site.matrix import matrix
 from netproof.site.slurm import SlurmNode, SlurmPartition
 
+ROOT = Path(__file__).resolve().parents[4]
 # What sinfo of Slurm 22.05 lists in --format="%R|%N|%T|%E".
 LISTED = """\
 fast-ethernet|fast-ethernet-1|idle|none
@@ -48,6 +53,57 @@ def test_a_partition_that_is_not_up_runs_nothing(state):
 @pytest.mark.parametrize("state", ["maint", "reserved", "drained", "down", "fail", "idle*"])
 def test_a_node_in_maintenance_or_that_does_not_answer_is_not_usable(state):
     assert not SlurmNode("gige-1", state, "").usable
+
+
+# What it lists at once after `scontrol update NodeName=gige-[2-4] State=RESUME`.
+RESUMED = """\
+fast-ethernet|fast-ethernet-1|idle|none
+gige|gige-1|idle|none
+gige|gige-2|idle*|none
+gige|gige-3|idle*|none
+gige|gige-4|idle*|none
+"""
+
+
+class TestNodesThatDoNotAnswer:
+    @pytest.fixture
+    def cannot_run(self, monkeypatch):
+        """What cannot run on gige, Slurm listing one text after the other, the last for good."""
+        configuration = site.gather(ROOT / "site-config")
+        expected = matrix(configuration, "testbed", ["gige"])
+        monkeypatch.setattr(conditions, "_LOOK_AGAIN_S", 0)
+
+        def ask(*listed: str, state: str = "UP", wait_s: float = 60):
+            texts = itertools.chain(listed, itertools.repeat(listed[-1]))
+            states = {"gige": state, "fast-ethernet": "UP"}
+            monkeypatch.setattr(
+                slurm, "partitions", lambda: slurm.partitions_of(states, next(texts))
+            )
+            found = conditions.cannot_run(jobs(expected), expected, configuration, wait_s=wait_s)
+            return {left.why for left in found.values()}
+
+        return ask
+
+    def test_they_are_waited_for(self, cannot_run):
+        assert cannot_run(RESUMED, RESUMED, RESUMED.replace("idle*", "idle")) == set()
+
+    def test_they_are_told_when_the_wait_is_over(self, cannot_run):
+        why = cannot_run(RESUMED, wait_s=0)
+        assert (
+            "partition gige has 1 usable nodes of 4, and 2 are needed: gige-2 is idle*; gige-3 is"
+            " idle*; gige-4 is idle*"
+        ) in why
+
+    @pytest.mark.parametrize(
+        ("listed", "state"),
+        [
+            (RESUMED, "DOWN"),
+            (RESUMED.replace("idle*", "down*"), "UP"),
+            (RESUMED.replace("idle*", "drained*"), "UP"),
+        ],
+    )
+    def test_what_would_not_run_with_them_is_not_waited_for(self, cannot_run, listed, state):
+        assert cannot_run(listed, listed.replace("*", ""), state=state, wait_s=1e9)
 
 
 @pytest.mark.parametrize(
