@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from netproof.errors import NetproofError
+from netproof.measurement.transports import Transport
 from netproof.present import documents, judged_files, tables
 from netproof.verdict import files
 
@@ -18,7 +19,8 @@ def run(
     names: Path | None,
     bidirectional: bool,
     link: str | None,
-    mtu: int,
+    mtu: int | None,
+    transport: Transport,
     baseline: str | None,
     folder: Path | None = None,
     as_json: bool,
@@ -40,12 +42,14 @@ def run(
             raise NetproofError(
                 "--baseline names a configuration: --as or --names says what is one"
             )
+        if link is None and (mtu is not None or transport is not Transport.TCP):
+            raise NetproofError("--mtu and --transport are of a link: give its rate with --link")
         with tables.working(f"reading {len(paths)} files"):
             judged = files.judge(
                 paths,
                 named=named,
                 bidirectional=bidirectional,
-                link=None if link is None else files.link(link, mtu),
+                link=None if link is None else files.link(link, mtu, transport),
                 baseline=baseline,
             )
     except NetproofError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import ClassVar
 
@@ -78,6 +78,42 @@ class Finding:
     def why(self) -> str:
         """Where it was found, and what."""
         return f"{self.where}: {self.reason}"
+
+
+def at_sizes(findings: Sequence[Finding]) -> str:
+    """What the sentence on one of several findings goes on with: where else it is so.
+
+    Empty for a single one.
+    """
+    if len(findings) < 2:
+        return ""
+    sizes = ", ".join(str(finding.size) for finding in findings)
+    return f"; so it is at {len(findings)} sizes: {sizes} bytes"
+
+
+def folded(findings: Sequence[Finding]) -> list[Finding]:
+    """One finding of each criterion and level: the one furthest from its bound, with all sizes.
+
+    In the order of the first of each; a finding about a whole curve stands for itself.
+    """
+    kinds: dict[tuple[str, Level, int | None], list[Finding]] = {}
+    for place, one in enumerate(findings):
+        # What is of no size is not told together with anything.
+        kinds.setdefault(
+            (one.criterion, one.level, place if one.size is None else None), []
+        ).append(one)
+    told = []
+    for several in kinds.values():
+        worst = max(several, key=_from_its_bound)
+        told.append(replace(worst, reason=worst.reason + at_sizes(several)))
+    return told
+
+
+def _from_its_bound(finding: Finding) -> float:
+    """How many times above or below its bound a value is, as a logarithm; 0 where none is known."""
+    if not finding.value or not finding.bound or finding.value < 0 or finding.bound < 0:
+        return 0.0
+    return abs(math.log(finding.value / finding.bound))
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from netproof.criteria import Finding, Level
+from netproof.criteria.findings import folded
 from netproof.present import documents
 from netproof.present.tables import TableColumn, fitting, print_table, say
 from netproof.verdict.files import JudgedCurve, JudgedFiles
@@ -32,9 +33,8 @@ def print_files(judged: JudgedFiles, out: Console, *, compared: bool) -> None:
     for level in _TOLD:
         word, style = _STYLES[level]
         for one in judged.curves:
-            for finding in one.findings:
-                if finding.level is level:
-                    say(out, f"{word} {finding.why}", style)
+            for finding in folded([found for found in one.findings if found.level is level]):
+                say(out, f"{word} {finding.why}", style)
     for fault in judged.faults:
         say(out, f"NOT READ {fault}", "bold yellow")
     say(out, summary(judged, compared=compared), "bold")

@@ -10,6 +10,7 @@ from itertools import pairwise
 from netproof import criteria
 from netproof.benchmarks import registry
 from netproof.criteria import Finding, Level
+from netproof.criteria.findings import at_sizes
 from netproof.measurement.case import Case
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict.disturbing import disturbances, undisturbed, without_noise
@@ -265,8 +266,7 @@ def _folded(rulings: Sequence[Ruling]) -> list[Ruling]:
             for ruling in several
             if ruling is not worst and ruling.finding.size is not None
         )
-        sizes = ", ".join(str(ruling.finding.size) for ruling in several)
-        more = f"; so it is at {len(several)} sizes: {sizes} bytes" if len(several) > 1 else ""
+        more = at_sizes([ruling.finding for ruling in several])
         folded.append(dataclasses.replace(worst, reason=worst.reason + more, others=others))
     return folded
 

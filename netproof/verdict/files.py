@@ -21,8 +21,7 @@ from netproof.intake import loading
 from netproof.measurement.curve import Curve
 from netproof.measurement.landmarks import Landmarks, landmarks
 from netproof.measurement.launches import median_curve
-from netproof.measurement.links import Link
-from netproof.measurement.units import line_rate_mb_s
+from netproof.measurement.transports import Transport, line_rate_mb_s
 
 BENCHMARK, LAUNCH = "benchmark", "launch"
 NO_CONFIGURATION = (BENCHMARK, LAUNCH)
@@ -120,16 +119,29 @@ class JudgedFiles:
         return PASSED
 
 
-def link(rate: str, mtu: int) -> Link:
-    """A link of a rate as people write it, ``100G`` or ``40000M``; NetproofError for another."""
+@dataclass(frozen=True)
+class NodeLink:
+    """The link of a node to the switch: the most payload in MB/s, and what carries MPI over it."""
+
+    line_rate_mb_s: float
+    transport: Transport
+
+
+def link(rate: str, mtu: int | None, transport: Transport) -> NodeLink:
+    """A link of a rate as people write it, ``100G`` or ``40000M``.
+
+    ``mtu``: None takes the usual one of the transport. Raises NetproofError for another form of
+    rate, and for an MTU that the transport does not have.
+    """
     found = _RATE.fullmatch(rate.strip())
     if not found or float(found[1]) <= 0:
         raise NetproofError(f"--link {rate}: give a rate in bit/s with its unit, 100G or 1000M")
     mbit_s = float(found[1]) * (1 if (found[2] or "M").upper() == "M" else 1000)
-    made = Link(mbit_s, mtu)
-    if line_rate_mb_s(mbit_s, mtu) <= 0:
-        raise NetproofError(f"--mtu {mtu}: no message fits into that; 1500 is usual, 9000 jumbo")
-    return made
+    bytes_ = transport.usual_mtu if mtu is None else mtu
+    try:
+        return NodeLink(line_rate_mb_s(mbit_s, bytes_, transport), transport)
+    except NetproofError as error:
+        raise NetproofError(f"--mtu {mtu}: {error}") from error
 
 
 class Pattern:
@@ -212,7 +224,7 @@ def judge(
     *,
     named: Pattern | NameList | None = None,
     bidirectional: bool = False,
-    link: Link | None = None,
+    link: NodeLink | None = None,
     baseline: str | None = None,
     settings: Settings | None = None,
 ) -> JudgedFiles:
@@ -275,7 +287,7 @@ def _judged(
     configuration: str,
     kind: CurveKind,
     several: Sequence[tuple[str, Curve]],
-    link: Link | None,
+    link: NodeLink | None,
     settings: Settings,
 ) -> JudgedCurve:
     launches = tuple(curve for _, curve in several)
@@ -283,9 +295,7 @@ def _judged(
     line_rate = None
     # Of more ranks it is not known which messages crossed the link.
     if link is not None and kind.ranks == 2 and kind.groups == 1:
-        line_rate = registry.link_factor(kind.benchmark, kind.function) * line_rate_mb_s(
-            link.mbit_s, link.mtu
-        )
+        line_rate = registry.link_factor(kind.benchmark, kind.function) * link.line_rate_mb_s
     marks = landmarks(curve, line_rate, launches=launches if len(launches) > 1 else ())
     one = JudgedCurve(
         configuration, kind, tuple(file for file, _ in several), launches, curve, marks
@@ -299,7 +309,7 @@ def _judged(
         line_rate if curve.bandwidth_mb_s is not None else None,
     )
     findings = [
-        _not_again(finding)
+        _of_transport(_not_again(finding), link)
         for criterion in CRITERIA
         if criterion.judge is not None
         for finding in criterion.judge(case, settings)
@@ -313,6 +323,19 @@ def _not_again(finding: Finding) -> Finding:
     if not flagged or finding.criterion not in CONFIRMED_BY_MEASURING:
         return finding
     return replace(finding, reason=f"{finding.reason}; it was not measured again")
+
+
+def _of_transport(finding: Finding, link: NodeLink | None) -> Finding:
+    """A share above what TCP can have: MPI often takes RDMA, whose packets have less overhead."""
+    too_high = finding.level in (Level.WARN, Level.FAIL, Level.INCONCLUSIVE) and (
+        finding.value is not None and finding.value > 1
+    )
+    if link is None or finding.criterion != "line rate" or not too_high:
+        return finding
+    if link.transport is not Transport.TCP:
+        return finding
+    others = " or ".join(one for one in Transport if one is not Transport.TCP)
+    return replace(finding, reason=f"{finding.reason}; for MPI over RDMA say --transport {others}")
 
 
 def _compared(

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from netproof.commands.options import JsonOption
+from netproof.measurement.transports import Transport
 
 
 def judge(
@@ -40,7 +41,18 @@ def judge(
         str | None,
         typer.Option("--link", metavar="RATE", help="Link of a node: 100G.", show_default=False),
     ] = None,
-    mtu: Annotated[int, typer.Option("--mtu", min=100, help="With --link: bytes.")] = 1500,
+    mtu: Annotated[
+        int | None,
+        typer.Option(
+            "--mtu",
+            min=100,
+            help="With --link: bytes; InfiniBand 4096, else 1500.",
+            show_default=False,
+        ),
+    ] = None,
+    transport: Annotated[
+        Transport, typer.Option("--transport", help="With --link: what carries MPI.")
+    ] = Transport.TCP,
     bidirectional: Annotated[
         bool, typer.Option("--bidirectional", help="NetPIPE was run with -2.")
     ] = False,
@@ -63,6 +75,7 @@ def judge(
             bidirectional=bidirectional,
             link=link,
             mtu=mtu,
+            transport=transport,
             baseline=baseline,
             folder=folder,
             as_json=as_json,

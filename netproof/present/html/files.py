@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from netproof.criteria import Level
+from netproof.criteria.findings import folded
 from netproof.present.html import curves, plain_curves
 from netproof.present.html.curves import FigureView, SaidOfCase
 from netproof.present.html.html import DataTable, file_name, render
@@ -111,4 +112,5 @@ def _kind(kind: CurveKind, members: Sequence[JudgedCurve], everyone: Sequence[st
 
 
 def _reasons(one: JudgedCurve) -> tuple[str, ...]:
-    return tuple(finding.reason for finding in one.findings if finding.level in _LOOKS)
+    told = [finding for finding in one.findings if finding.level in _LOOKS]
+    return tuple(finding.reason for finding in folded(told))

@@ -10,6 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from netproof.commands.cli import app
+from netproof.measurement.transports import Transport
+from netproof.measurement.units import line_rate_mb_s
 from netproof.verdict import files
 
 DATA = Path(__file__).parents[2] / "data"
@@ -149,6 +151,12 @@ def test_a_list_names_configurations_as_a_pattern_does(tree):
         (["--as", "{two words}"], "{two words} is no name"),
         (["--baseline", "x"], "--baseline names a configuration"),
         (["--link", "fast"], "--link fast: give a rate in bit/s"),
+        (["--mtu", "9000"], "give its rate with --link"),
+        (["--transport", "roce"], "give its rate with --link"),
+        (
+            ["--link", "100G", "--transport", "infiniband", "--mtu", "1500"],
+            "--mtu 1500: InfiniBand has MTUs of 4096, 2048",
+        ),
         (["--as", "{a}", "--names", "x.csv"], "give one"),
         (["--names", "no-such.csv"], "no-such.csv: cannot be read"),
     ],
@@ -189,13 +197,27 @@ def test_a_rate_above_the_line_says_that_the_link_given_is_wrong():
     status, said = judge(TCP, "--link", "10M")
     assert status in (1, 2)
     assert "of the line rate of" in said
+    assert "for MPI over RDMA say --transport roce or infiniband" in said
+
+
+def test_the_transport_says_what_a_link_carries():
+    rates = {}
+    for transport in Transport:
+        _, found = document(TCP, "--link", "100M", "--transport", transport)
+        (one,) = found["curves"]
+        rates[transport] = one["landmarks"]["line_rate_share"]
+    assert rates["infiniband"] < rates["tcp"]
+    assert rates["roce"] == pytest.approx(rates["tcp"] * (1448 / 1538) / (1024 / 1106))
+    status, said = judge(TCP, "--link", "10M", "--transport", "roce")
+    assert status in (1, 2)
+    assert "--transport" not in said
 
 
 @pytest.mark.parametrize(
     ("rate", "mbit_s"), [("100G", 100_000), ("40 Gbit/s", 40_000), ("2.5G", 2500), ("1000", 1000)]
 )
 def test_rates_are_read_as_people_write_them(rate, mbit_s):
-    assert files.link(rate, 1500).mbit_s == mbit_s
+    assert files.link(rate, None, Transport.TCP).line_rate_mb_s == line_rate_mb_s(mbit_s, 1500)
 
 
 def test_what_a_library_and_a_launcher_print_around_imb_is_no_fault(tmp_path):
