@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-import shlex
-import shutil
 import signal
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,7 +15,8 @@ from rich.table import Table as Columns
 from rich.text import Text
 from ruamel.yaml import YAML
 
-from ci.spack_envs import build, consistency, fabrics, program, release, smoke
+from ci.spack_envs import build, consistency, program, release
+from ci.spack_envs.trying import in_a_job, tried_faults
 from netproof.errors import NetproofError
 from netproof.present.tables import console
 from netproof.site import spack
@@ -107,7 +105,7 @@ def build_all(options: argparse.Namespace) -> int:
     chosen = [table.named(name) for name in options.names] or list(table.build)
     _insist_on_consistency(options.folder)
     if options.slurm is not None:
-        return _in_a_job(options)
+        return in_a_job(options)
     found = program.find()
     if not options.any_release:
         release.insist(found.release, options.folder)
@@ -211,7 +209,7 @@ def check(options: argparse.Namespace) -> int:
             if found.word in ("stale", "failed"):
                 faults.append(f"{combination.name}: {found.reason}")
             elif found.record is not None:
-                faults += _try(combination, found.record.site, options)
+                faults += tried_faults(combination, found.record.site, options)
     for fault in faults:
         print(f"FAULT {fault}")
     return 1 if faults else 0
@@ -394,68 +392,3 @@ def _index_packages(found: program.Spack, folder: Path) -> None:
     log.write_text("", encoding="utf-8")
     if found.run(log, "providers", "mpi"):
         raise NetproofError(f"{build.first_error(log)} (log: {log})")
-
-
-def _in_a_job(options: argparse.Namespace) -> int:
-    """The same command as a Slurm job that is waited for; its output is shown at the end."""
-    sbatch = shutil.which("sbatch")
-    if sbatch is None:
-        raise NetproofError("there is no sbatch on PATH: --slurm needs Slurm")
-    log = spack.builds(options.folder) / "slurm-build.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
-    log.unlink(missing_ok=True)
-    script = Path(__file__).resolve().parents[1] / "spack-envs"
-    command = [str(script), "build" if options.install else "concretize", *options.names]
-    for flag in ("any_release", "build_slurm", "locked"):
-        if getattr(options, flag):
-            command.append(f"--{flag.replace('_', '-')}")
-    command += ["--jobs", str(options.jobs)]
-    if options.site:
-        command += ["--site", options.site]
-    if options.locks:
-        command += ["--locks", str(options.locks.resolve())]
-    ended = subprocess.run(
-        [
-            sbatch,
-            "--wait",
-            "--job-name=spack-envs",
-            "--nodes=1",
-            f"--cpus-per-task={options.jobs}",
-            f"--output={log}",
-            *shlex.split(options.slurm),
-            f"--wrap={shlex.join(command)}",
-        ],
-        check=False,
-    ).returncode
-    if not log.exists():
-        raise NetproofError(f"the job left no {log}; sbatch ended with {ended}")
-    print(log.read_text(encoding="utf-8"), end="")
-    return ended
-
-
-def _try(combination: Combination, site: str, options: argparse.Namespace) -> list[str]:
-    """Asks what was built which fabrics it has, and runs its programs; the faults that show."""
-    folder = options.folder
-    for fabric, reason in spack.mpi(combination, site, folder).absent.items():
-        print(f"{combination.name}: without {fabric}: {reason}")
-    faults = fabrics.lock_faults(combination, site, folder)
-    faults += fabrics.library_faults(combination, site, folder)
-    if not faults:
-        print(f"{combination.name}: the fabrics that are required are there")
-    faults += _smoke(combination, folder)
-    tried = smoke.faults(combination, site, options.slurm, folder)
-    if not tried:
-        print(f"{combination.name}: {smoke.programs()} ran with 2 ranks")
-    return faults + tried
-
-
-def _smoke(combination: Combination, folder: Path) -> list[str]:
-    """Runs the packages' own smoke tests; faults that they show."""
-    found = program.find()
-    own = spack.build_folder(combination, folder)
-    log = own / spack.RECORDS / "smoke.log"
-    log.write_text("", encoding="utf-8")
-    if found.run(log, "-e", str(own), "test", "run", "--fail-first", "netpipe"):
-        return [f"{combination.name}: {build.first_error(log)} (log: {log})"]
-    print(f"{combination.name}: smoke tests passed")
-    return []

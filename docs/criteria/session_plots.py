@@ -24,7 +24,8 @@ from netproof.criteria.paths import CRITERION as PATH
 from netproof.criteria.paths import path_of
 from netproof.criteria.settings import Settings
 from netproof.measurement.case import Case
-from netproof.measurement.counters import Counters, counters
+from netproof.measurement.counter_readings import counters
+from netproof.measurement.counters import Counters
 from netproof.measurement.curve import Curve
 from netproof.measurement.launches import median_curve
 from netproof.measurement.payload import Payload

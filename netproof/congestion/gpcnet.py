@@ -23,7 +23,15 @@ from netproof.intake import json_reading
 from netproof.intake.shapes import MAPPING, NUMBER, TEXT, WHOLE, Each, Keys, OrNone
 from netproof.measurement.disturbance import NodeLoad, disturbed
 from netproof.measurement.interval import Interval, Side, of_median, side
-from netproof.session import job_files, job_scripts, labelled, measured, node_facts, plan
+from netproof.session import (
+    job_files,
+    job_scripts,
+    labelled,
+    measured,
+    node_facts,
+    plan,
+    step_words,
+)
 from netproof.session.measured_shapes import LOAD_SHAPE
 from netproof.site.partition import Partition
 
@@ -215,7 +223,7 @@ def _of_step(
         return GpcnetRound(None, fault=fault)
     path = folder / f"{step}.out"
     try:
-        _, loads = job_files.reported(folder / f"{step}.err", question.ranks)
+        _, loads = step_words.reported(folder / f"{step}.err", question.ranks)
         output = gpcnet_output.read(text_of(path), str(path))
     except (NetproofError, OSError) as error:
         return GpcnetRound(None, fault=str(error))

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from netproof.criteria.counted import CountedSettings, Share, finding_of, ports_of, sent_again
+from netproof.criteria.counted import CountedSettings, finding_of
+from netproof.criteria.counted_shares import Share, ports_of, sent_again
 from netproof.criteria.findings import Finding, Level, undefined
 from netproof.criteria.interface import CaseCurves, CountedLaunch, Criterion
 from netproof.errors import NetproofError

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from netproof.criteria.counted import LOOPBACK, CountedSettings, finding_of, ports_of
+from netproof.criteria.counted import LOOPBACK, CountedSettings, finding_of
+from netproof.criteria.counted_shares import ports_of
 from netproof.criteria.findings import Finding, Level, undefined
 from netproof.criteria.interface import CaseCurves, CountedLaunch, Criterion
 from netproof.measurement.counters import (

@@ -23,6 +23,9 @@ from netproof.measurement.interval import Interval, of_median
 from netproof.measurement.readings import SETTINGS, LandmarkSettings, readings
 from netproof.measurement.units import line_rate_share
 
+_FIGURES = ": "
+"""What stands in a reason between what many curves share and the figures of one."""
+
 
 @dataclass(frozen=True)
 class Landmarks:
@@ -64,13 +67,15 @@ class Landmarks:
             }
         )
 
-    def why(self, landmark: str) -> str | None:
+    def why(self, landmark: str, *, figures: bool = True) -> str | None:
         """Why the landmark of this name is None; None where it has a value.
 
-        Raises NetproofError for a name that is no landmark.
+        ``figures``: with those of this curve, which no other curve has. Raises NetproofError for a
+        name that is no landmark.
         """
         _known(landmark)
-        return dict(self.undefined).get(landmark)
+        reason = dict(self.undefined).get(landmark)
+        return reason if figures or reason is None else reason.partition(_FIGURES)[0]
 
     def with_twin(self, found: twin.Compared) -> Landmarks:
         """With what comes of the healthy twin."""
@@ -266,8 +271,8 @@ def _asymptotic(
             word = "faster" if bent[0] > 0 else "less fast"
             low, high = sorted(map(abs, bent))
             reason = (
-                f"times {span} lie on no line: they grow {word} in the upper half than in the"
-                f" lower one, by {low:.0%} to {high:.0%} of the slope"
+                f"times {span} lie on no line{_FIGURES}they grow {word} in the upper half than in"
+                f" the lower one, by {low:.0%} to {high:.0%} of the slope"
             )
     if reason is not None:
         reasons |= dict.fromkeys(names, reason)

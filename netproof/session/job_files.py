@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from netproof.benchmarks import netpipe, registry
 from netproof.benchmarks.outputs import text_of
-from netproof.errors import NetproofError, ParseError, shortened
-from netproof.measurement import counters, disturbance, pace, twin
+from netproof.errors import NetproofError, shortened
+from netproof.measurement import counter_readings, disturbance, pace, twin
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
-from netproof.measurement.disturbance import NodeLoad
 from netproof.measurement.payload import Exchanged, Payload
 from netproof.session import plan
 from netproof.session.measured import Crash, Launch, Measured, line_rate_mb_s, made
 from netproof.session.rank_use import RankUse, Start
+from netproof.session.step_words import (
+    cpu_by_node,
+    died_first,
+    last_line,
+    last_printed,
+    last_words,
+    rank_uses,
+    reported,
+    said_at_end,
+)
 from netproof.site.partition import Partition
 
 LAUNCHES_FILE = "launches.tsv"
@@ -33,25 +41,6 @@ TIMED_OUT_STATUS = (124, 137)
 
 A rank that the kernel killed leaves 137 as well, so the step has to have lasted its limit too.
 """
-
-_RANK_LINE = re.compile(
-    r"netproof rank (\d+) on (\S+): ([\d.]+) s wall, ([\d.]+) s user, ([\d.]+) s system"
-)
-
-_RECORD = re.compile(r"netproof (rank \d+ on|scheduled|load on|counters on|pace on) ")
-"""Beginnings of what the job's own scripts say on a step's standard error."""
-
-_DIED = re.compile(r"srun: error: (\S+): tasks? [\d,-]+: ")
-"""srun on ranks that ended badly, and the node."""
-
-_ENDING = "_step_signal: Terminating"
-"""What srun says when it begins to end the other ranks of a step."""
-
-_AFTERMATH = re.compile(
-    rf"{_ENDING}|\*\*\* STEP \S+ ON \S+ CANCELLED"
-    r"|task \S+: Terminated|Force Terminated"
-)
-"""What Slurm says while it ends the other ranks of a step, which are not the cause."""
 
 
 class Incomplete(NetproofError):
@@ -117,7 +106,7 @@ def with_twin(
         raise Incomplete(
             [
                 f"{errors}: {name}, over the healthy twin, ended with status {entry.status}"
-                f"{_last_words(errors)}"
+                f"{last_words(errors)}"
             ]
         )
     over_tcp = case
@@ -181,9 +170,9 @@ def crashes(
         if entry is None:
             return tuple(found)
         errors = folder / f"{step}~{attempt}.err"
-        said, died = _said(errors), _died_first(errors)
-        said += _printed(folder / f"{step}~{attempt}.out") if not said else []
-        words, counted = " | ".join(said), counters.of_crash(errors)
+        said, died = said_at_end(errors), died_first(errors)
+        said += last_printed(folder / f"{step}~{attempt}.out") if not said else []
+        words, counted = " | ".join(said), counter_readings.of_crash(errors)
         found.append(Crash(number, attempt, entry.order, entry.status, died, words, counted))
     raise AssertionError("the count has no end")
 
@@ -207,7 +196,7 @@ def read_launch(
         raise Incomplete(
             [
                 f"{folder / LAUNCHES_FILE}: {step} did not run; the job ended before it"
-                f"{_last_words(folder / JOB_ERRORS)}"
+                f"{last_words(folder / JOB_ERRORS)}"
             ]
         )
     errors = folder / f"{step}.err"
@@ -217,20 +206,20 @@ def read_launch(
         raise Incomplete(
             [
                 f"{errors}: {step} was ended at its limit of {entry.limit_s} s (the partition's"
-                f" step_limit_s){_last_words(errors)}"
+                f" step_limit_s){last_words(errors)}"
             ]
         )
     if entry.status != 0:
         raise Incomplete(
             [
-                f"{errors}: {step} ended with status {entry.status}{tried}{_last_words(errors)}"
-                f"{_last_line(folder / f'{step}.out')}"
+                f"{errors}: {step} ended with status {entry.status}{tried}{last_words(errors)}"
+                f"{last_line(folder / f'{step}.out')}"
             ]
         )
     curve = read(step)
     faults = _faults(step, curve, asked)
     said = errors.read_text(errors="replace")
-    ranks = _rank_uses(errors, said)
+    ranks = rank_uses(errors, said)
     if len(ranks) != case.ranks:
         faults.append(f"{errors}: {len(ranks)} of {case.ranks} ranks reported their end")
     nodes = len({use.node for use in ranks})
@@ -241,7 +230,7 @@ def read_launch(
     if faults:
         raise Incomplete(faults)
     loads = disturbance.loads(errors, said, cpu_by_node(said))
-    counted = counters.counters(errors, said, {use.node for use in ranks})
+    counted = counter_readings.counters(errors, said, {use.node for use in ranks})
     return Launch(
         number,
         entry.order,
@@ -304,27 +293,14 @@ def _start(errors: Path, step: str, entry: StepRecord, case: Case) -> Start:
         return Start((), why=str(error))
 
 
-def reported(errors: Path, count: int) -> tuple[tuple[RankUse, ...], tuple[NodeLoad, ...]]:
-    """What the ranks of a step used, and what else their nodes did meanwhile.
-
-    ``errors``: its standard error; ``count``: how many ranks it has. Raises NetproofError where
-    not all of them reported their end, and OSError.
-    """
-    said = errors.read_text(errors="replace")
-    ranks = _rank_uses(errors, said)
-    if len(ranks) != count:
-        raise NetproofError(f"{errors}: {len(ranks)} of {count} ranks reported their end")
-    return ranks, disturbance.loads(errors, said, cpu_by_node(said))
-
-
 def failure(folder: Path, step: str, recorded: Mapping[str, StepRecord]) -> str:
     """Why a step that made no curve did not end well; empty where it did."""
     entry, errors = recorded.get(step), folder / f"{step}.err"
     if entry is None:
-        return f"{folder / LAUNCHES_FILE}: {step} did not run{_last_words(folder / JOB_ERRORS)}"
+        return f"{folder / LAUNCHES_FILE}: {step} did not run{last_words(folder / JOB_ERRORS)}"
     if entry.status == 0:
         return ""
-    words = f"{_last_words(errors)}{_last_line(folder / f'{step}.out')}"
+    words = f"{last_words(errors)}{last_line(folder / f'{step}.out')}"
     if entry.status in TIMED_OUT_STATUS and entry.wall_s >= entry.limit_s:
         return f"{errors}: {step} was ended at its limit of {entry.limit_s} s{words}"
     return f"{errors}: {step} ended with status {entry.status}{words}"
@@ -350,82 +326,6 @@ def _faults(step: str, curve: Curve, asked: tuple[int, ...]) -> list[str]:
 def _listed(sizes: Sequence[int]) -> str:
     shown = ", ".join(map(str, sizes[:5]))
     return shown if len(sizes) <= 5 else f"{shown} and {len(sizes) - 5} more"
-
-
-def _last_words(errors: Path) -> str:
-    said = _said(errors)
-    return f"; it said: {' | '.join(said)}" if said else ""
-
-
-def _died_first(errors: Path) -> tuple[str, ...]:
-    """The nodes on which ranks ended badly before Slurm began to end the others."""
-    try:
-        lines = errors.read_text(errors="replace").splitlines()
-    except OSError:
-        return ()
-    began = next((place for place, line in enumerate(lines) if _ENDING in line), len(lines))
-    for several in (lines[:began], lines):
-        found = [_DIED.search(line) for line in several if not _AFTERMATH.search(line)]
-        if any(found):
-            return tuple(dict.fromkeys(one[1] for one in found if one is not None))
-    return ()
-
-
-def _said(errors: Path) -> list[str]:
-    """What a step said at its end, without what Slurm says while it ends the other ranks."""
-    try:
-        lines = [line for line in errors.read_text(errors="replace").splitlines() if line.strip()]
-    except OSError:
-        return []
-    said = [line.strip()[:200] for line in lines if not _RECORD.search(line)]
-    said = [line for line in said if not _AFTERMATH.search(line)] or said
-    if len(said) > 5:
-        # An error stack has its cause at the end, and srun then names the node.
-        said = [*said[:2], "…", *said[-3:]]
-    return said
-
-
-def _last_line(output: Path) -> str:
-    """What a program printed last: NetPIPE tells its troubles on its standard output."""
-    return "".join(f"; {output.name} ends: {line}" for line in _printed(output))
-
-
-def _printed(output: Path) -> list[str]:
-    """The last line that a program printed, if any."""
-    try:
-        lines = [line for line in output.read_text(errors="replace").splitlines() if line.strip()]
-    except OSError:
-        return []
-    return [line.strip()[:200] for line in lines[-1:]]
-
-
-def _rank_uses(errors: Path, said: str) -> tuple[RankUse, ...]:
-    told = disturbance.scheduled(errors, said)
-    uses = [
-        RankUse(
-            int(found[1]),
-            found[2],
-            float(found[3]),
-            float(found[4]) + float(found[5]),
-            told.get(int(found[1])),
-            float(found[5]),
-        )
-        for found in _RANK_LINE.finditer(said)
-    ]
-    if told and sorted(told) != sorted(use.rank for use in uses):
-        raise ParseError(
-            str(errors), 0, "", "the ranks that reported their end are not those that were watched"
-        )
-    return tuple(sorted(uses, key=lambda use: use.rank))
-
-
-def cpu_by_node(said: str) -> dict[str, tuple[float, float]]:
-    """User and system CPU seconds of the ranks by node."""
-    taken: dict[str, tuple[float, float]] = {}
-    for found in _RANK_LINE.finditer(said):
-        user_s, system_s = taken.get(found[2], (0.0, 0.0))
-        taken[found[2]] = (user_s + float(found[4]), system_s + float(found[5]))
-    return taken
 
 
 def records(folder: Path) -> dict[str, StepRecord]:

@@ -17,9 +17,10 @@ from netproof.intake.shapes import MAPPING, NUMBER, TEXT, WHOLE, Each, Keys, OrE
 from netproof.measurement.case import Case
 from netproof.session import pair_rounds, reference_findings, transport
 from netproof.session.left import Left
-from netproof.session.measured import extended, insist_on_whole, with_landmarks
+from netproof.session.measured import extended, with_landmarks
 from netproof.session.measured_shapes import AGAIN_SHAPE, CASE_SHAPE, CRASH_SHAPE, LAUNCH_SHAPE
 from netproof.session.measured_shapes import SHAPE as MEASURED_SHAPE
+from netproof.session.measured_whole import insist_on_whole
 
 MEASURED_FORMAT = 3
 """Format of what a check stores of a case in the report; raised when its keys change.

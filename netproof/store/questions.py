@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
-from netproof.session.measured import insist_on_whole
+from netproof.session.measured_whole import insist_on_whole
 from netproof.session.provenance import OfSession
 from netproof.session.session import GOOD_RESULTS, Session
 from netproof.store import checksums, reading

@@ -14,21 +14,23 @@ from typing import Any
 import pyarrow as pa
 
 from netproof.errors import NetproofError
-from netproof.measurement.counters import Counters
-from netproof.measurement.cpu_use import NodeCost
-from netproof.measurement.curve import Curve
-from netproof.measurement.disturbance import NodeLoad, Scheduled
 from netproof.session import node_differences, provenance
 from netproof.session.again import MeasuredAgain
-from netproof.session.measured import Crash, Launch, Measured, insist_on_whole
+from netproof.session.measured import Measured
+from netproof.session.measured_whole import insist_on_whole
 from netproof.session.session import CheckResult, Session
 from netproof.store.columns import KEY
 from netproof.store.folder import StoredSession
 from netproof.store.landmark_columns import LANDMARK_COLUMNS
+from netproof.store.launch_rows import (
+    Rows,
+    add_launch,
+    crash_counters,
+    crash_values,
+    points,
+    with_absent,
+)
 from netproof.store.tables import TABLES
-
-Rows = dict[str, list[dict[str, Any]]]
-"""Table to its rows, each a column to its value."""
 
 LeftOpen = Mapping[tuple[Any, ...], Sequence[str]]
 """Of each case that was judged, by its key, why its figures tell nothing; empty where they do."""
@@ -240,12 +242,12 @@ def _again(rows: Rows, number: int, values: Mapping[str, Any]) -> None:
             "made": measured.made,
             "crashes": None
             if measured.made is None
-            else [_crash(crash) for crash in measured.crashes],
-            "crash_counters": _crash_counters(measured.crashes),
+            else [crash_values(crash) for crash in measured.crashes],
+            "crash_counters": crash_counters(measured.crashes),
         }
     )
     for launch, curve in enumerate(measured.launches, 1):
-        rows["again_curves"] += _points({**same, "launch": launch}, curve)
+        rows["again_curves"] += points({**same, "launch": launch}, curve)
 
 
 def _node(entry: node_differences.NodeInJob) -> dict[str, Any]:
@@ -284,7 +286,7 @@ def _case(
         except (KeyError, TypeError, AttributeError) as error:
             raise NetproofError(f"{case}: what was measured cannot be read: {error!r}") from error
         for launch in measured.launches:
-            _launch(rows, key, case.ranks_per_node, launch)
+            add_launch(rows, key, case.ranks_per_node, launch)
     rows["cases"].append(row)
 
 
@@ -295,8 +297,10 @@ def _measured_columns(measured: Measured, values: Mapping[str, Any]) -> dict[str
         "jobid": values["jobid"],
         "seed": values["seed"],
         "launches": len(measured.launches),
-        "crashes": [_crash(crash) for crash in measured.crashes] if "crashes" in values else None,
-        "crash_counters": _crash_counters(measured.crashes),
+        "crashes": [crash_values(crash) for crash in measured.crashes]
+        if "crashes" in values
+        else None,
+        "crash_counters": crash_counters(measured.crashes),
         **{name: extras[name] for name in _PARTITION_COLUMNS},
         "mpi": environment["mpi"],
         "line_rate_mb_s": measured.line_rate_mb_s,
@@ -306,132 +310,11 @@ def _measured_columns(measured: Measured, values: Mapping[str, Any]) -> dict[str
             {"landmark": name, "low": low, "high": high}
             for name, low, high in measured.landmarks.intervals
         ],
-        "cpu_costs": [_with_absent(cost) for cost in measured.cpu_costs],
+        "cpu_costs": [with_absent(cost) for cost in measured.cpu_costs],
         "partition_extras": json.dumps(extras),
         "environment_extras": json.dumps(environment),
         "measured_format": values["format"],
     }
-
-
-def _launch(rows: Rows, key: Mapping[str, Any], ranks_per_node: int, launch: Launch) -> None:
-    rows["launches"].append(
-        {
-            **key,
-            "launch": launch.number,
-            "position": launch.order,
-            "started": datetime.fromtimestamp(launch.start, UTC).replace(tzinfo=None),
-            "wall_s": launch.wall_s,
-            "ranks_used": [
-                {name: getattr(use, name) for name in ("rank", "node", "wall_s", "cpu_s")}
-                for use in launch.ranks
-            ],
-            "ranks_scheduled": [
-                {"rank": use.rank, **_with_absent(use.scheduled)}
-                for use in launch.ranks
-                if use.scheduled is not None
-            ]
-            or None,
-            "loads": [_with_absent(load) for load in launch.loads] or None,
-            "further": launch.further,
-            "twin": None if launch.twin is None else _alongside(launch.twin),
-            "peers": [
-                {
-                    "environment": peer.environment,
-                    "points": _alongside(peer.curve),
-                    "crashes": [_crash(crash) for crash in peer.crashes],
-                }
-                for peer in launch.peers
-            ]
-            or None,
-            "peer_counters": [
-                {"environment": peer.environment, **_counters(peer.counters)}
-                for peer in launch.peers
-                if peer.counters is not None
-            ]
-            or None,
-            "peer_crash_counters": [
-                {"environment": peer.environment, **counted}
-                for peer in launch.peers
-                for counted in _crash_counters(peer.crashes) or ()
-            ]
-            or None,
-            "paces": [dataclasses.asdict(one) for one in launch.paces] or None,
-            **_counted(launch),
-            **_cpu(launch),
-        }
-    )
-    same = {**key, "ranks_per_node": ranks_per_node, "launch": launch.number}
-    rows["curves"] += _points(same, launch.curve)
-
-
-def _counted(launch: Launch) -> dict[str, Any]:
-    """What the network of its nodes counted, and what it had to send; null where not recorded."""
-    payload = launch.payload
-    return {
-        **_counters(launch.counters),
-        "payload_bytes": payload and payload.bytes,
-        "payload_why": payload and payload.why,
-    }
-
-
-def _crash(crash: Crash) -> dict[str, Any]:
-    """A crash without what was counted meanwhile, which has a column of its own."""
-    values = dataclasses.asdict(dataclasses.replace(crash, counters=None))
-    del values["counters"]
-    return values
-
-
-def _crash_counters(crashes: Sequence[Crash]) -> list[dict[str, Any]] | None:
-    """What the network counted during crashes, each with its place among them."""
-    return [
-        {"crash": place, **_counters(crash.counters)}
-        for place, crash in enumerate(crashes)
-        if crash.counters is not None
-    ] or None
-
-
-def _counters(counters: Counters | None) -> dict[str, Any]:
-    return {
-        "counters": counters and [dataclasses.asdict(node) for node in counters.nodes],
-        "counter_names": counters and [list(names) for names in counters.names],
-    }
-
-
-def _cpu(launch: Launch) -> dict[str, Any]:
-    """System time of its ranks, and what they sent to each other; null where not recorded."""
-    system, exchanged = [use.system_s for use in launch.ranks], launch.exchanged
-    return {
-        "ranks_system_s": None if None in system else system,
-        "exchanged_messages": exchanged and exchanged.messages,
-        "exchanged_bytes": exchanged and exchanged.bytes,
-        "exchanged_why": exchanged and exchanged.why,
-    }
-
-
-def _alongside(curve: Curve) -> list[dict[str, float | None]]:
-    """The points of a launch next to another."""
-    names = ("size_bytes", "time_us", "bandwidth_mb_s")
-    without = (None,) * len(curve.sizes)
-    columns = (curve.sizes, curve.time_us, curve.bandwidth_mb_s or without)
-    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
-
-
-def _with_absent(record: NodeLoad | Scheduled | NodeCost) -> dict[str, Any]:
-    return {**dataclasses.asdict(record), "absent": dict(record.absent)}
-
-
-def _points(same: Mapping[str, Any], curve: Curve) -> list[dict[str, Any]]:
-    columns = {
-        "size_bytes": curve.sizes,
-        "time_us": curve.time_us,
-        "bandwidth_mb_s": curve.bandwidth_mb_s,
-        "time_min_us": curve.time_min_us,
-        "time_avg_us": curve.time_avg_us,
-    }
-    filled = [(None,) * len(curve.sizes) if one is None else one for one in columns.values()]
-    return [
-        {**same, **dict(zip(columns, values, strict=True))} for values in zip(*filled, strict=True)
-    ]
 
 
 def _table(name: str, rows: list[dict[str, Any]], path: Path) -> pa.Table:

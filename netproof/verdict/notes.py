@@ -112,10 +112,10 @@ def _without_share(cases: Sequence[Judged]) -> dict[str, list[str]]:
         for ruling in judged.rulings:
             finding = ruling.finding
             if (finding.criterion, finding.level) == ("line rate", Level.UNDEFINED):
-                why = judged.measured.landmarks.why("asymptotic_mb_s") if judged.measured else None
-                # Sentences with figures of their own are alike in what they begin with.
-                alike = (why or finding.why).partition(":")[0]
-                found.setdefault(alike, []).append(str(judged.case))
+                why = None
+                if judged.measured:
+                    why = judged.measured.landmarks.why("asymptotic_mb_s", figures=False)
+                found.setdefault(why or finding.why_undefined, []).append(str(judged.case))
     return found
 
 

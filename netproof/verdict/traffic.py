@@ -7,14 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from netproof.criteria import Level
-from netproof.criteria.counted import (
-    LOOPBACK,
-    RetransmissionSettings,
-    Share,
-    carrier_changes,
-    finding_of,
-    sent_again,
-)
+from netproof.criteria.counted import LOOPBACK, RetransmissionSettings, carrier_changes, finding_of
+from netproof.criteria.counted_shares import Share, sent_again
 from netproof.criteria.findings import Finding
 from netproof.criteria.interface import CountedLaunch
 from netproof.criteria.settings import Settings

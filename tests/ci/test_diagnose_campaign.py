@@ -28,7 +28,8 @@ from ci.diagnose_campaign.records import (
 )
 from ci.testbed import topology_reading
 from netproof.diagnosis.causes import BY_NAME
-from netproof.diagnosis.diagnosis import Culprit, Diagnosis
+from netproof.diagnosis.culprits import Culprit
+from netproof.diagnosis.diagnosis import Diagnosis
 from netproof.diagnosis.evidence import Evidence, EvidenceSource, Place, PlaceKind, Sign, Sure
 from netproof.diagnosis.evidence_for import CauseName
 from netproof.errors import NetproofError

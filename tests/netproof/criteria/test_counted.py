@@ -8,13 +8,15 @@ from pathlib import Path
 import pytest
 
 from netproof.criteria import Level
-from netproof.criteria.counted import CRITERION, CountedSettings, Share, sent_again
+from netproof.criteria.counted import CRITERION, CountedSettings
+from netproof.criteria.counted_shares import Share, sent_again
 from netproof.criteria.interface import CaseCurves, CountedLaunch
 from netproof.criteria.paths import CRITERION as PATH
 from netproof.criteria.paths import path_of
 from netproof.criteria.settings import Settings
 from netproof.errors import NetproofError
-from netproof.measurement.counters import Counters, CounterSource, NodeCounters, counters
+from netproof.measurement.counter_readings import counters
+from netproof.measurement.counters import Counters, CounterSource, NodeCounters
 from netproof.measurement.payload import Payload
 
 JOBS = Path(__file__).resolve().parents[2] / "data" / "jobs"

@@ -11,7 +11,8 @@ from netproof.criteria.directions import CRITERION, DirectionSettings
 from netproof.criteria.interface import CaseCurves, CountedLaunch
 from netproof.criteria.settings import Settings
 from netproof.errors import NetproofError
-from netproof.measurement.counters import Counters, CounterSource, NodeCounters, counters
+from netproof.measurement.counter_readings import counters
+from netproof.measurement.counters import Counters, CounterSource, NodeCounters
 from netproof.measurement.payload import Payload
 
 JOBS = Path(__file__).resolve().parents[2] / "data" / "jobs"

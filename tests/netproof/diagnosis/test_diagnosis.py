@@ -26,12 +26,11 @@ from made_sessions import (
 
 from netproof.criteria import Finding, Level
 from netproof.diagnosis.causes import CAUSES
+from netproof.diagnosis.culprits import Began, Culprit
 from netproof.diagnosis.diagnosis import (
     CANNOT_TELL,
     NOTHING_WRONG,
     SOMETHING_WRONG,
-    Began,
-    Culprit,
     Diagnosis,
     DiagnosisOutcome,
     Earlier,

@@ -7,7 +7,8 @@ import json
 
 import pytest
 
-from netproof.diagnosis.diagnosis import Began, Culprit, Diagnosis, Since
+from netproof.diagnosis.culprits import Began, Culprit, Since
+from netproof.diagnosis.diagnosis import Diagnosis
 from netproof.diagnosis.evidence import Evidence, EvidenceSource, Place, PlaceKind, Sign, Sure
 from netproof.diagnosis.evidence_for import CauseName
 from netproof.present import diagnosis as shown

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from netproof.measurement.counters import Counters, counters
+from netproof.measurement.counter_readings import counters
+from netproof.measurement.counters import Counters
 
 SHELL = Path(__file__).resolve().parents[3] / "netproof" / "run" / "shell"
 

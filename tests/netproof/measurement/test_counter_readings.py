@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from netproof.errors import ParseError
-from netproof.measurement.counters import Counters, counters, of_crash
+from netproof.measurement.counter_readings import counters, of_crash
+from netproof.measurement.counters import Counters
 
 JOBS = Path(__file__).resolve().parents[2] / "data" / "jobs"
 TWO = ["gige-1", "gige-2"]

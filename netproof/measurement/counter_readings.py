@@ -1,0 +1,346 @@
+"""What nodes counted, read from what a job wrote: readings before and after each launch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from netproof.errors import ParseError, shortened
+from netproof.intake.numbering import numbered
+from netproof.measurement.counters import (
+    CARRIER,
+    DRIVER,
+    INFINIBAND,
+    INTERFACE,
+    SINCE,
+    SOFTNET,
+    TCP,
+    Counters,
+    CounterSource,
+    NodeCounters,
+    Readings,
+)
+
+_LINE = re.compile(r"netproof counters on ([^\t\n]*)(.*)")
+_LAST = "last"
+"""What the last line of a node is of."""
+_SOFTNET = ("processed", "dropped", "time_squeeze")
+_NO_COUNTERS = ("Tcp.CurrEstab",)
+"""Gauges among the counters."""
+_BITS = {
+    4: ("local_link_integrity_errors", "excessive_buffer_overrun_errors"),
+    8: (
+        *("link_error_recovery", "link_downed"),
+        *("port_xmit_constraint_errors", "port_rcv_constraint_errors"),
+    ),
+    16: (
+        *("symbol_error", "port_rcv_errors", "port_rcv_remote_physical_errors"),
+        *("port_rcv_switch_relay_errors", "port_xmit_discards", "VL15_dropped"),
+    ),
+    32: (
+        *("port_xmit_data", "port_rcv_data", "port_xmit_packets", "port_rcv_packets"),
+        "port_xmit_wait",
+    ),
+}
+"""Widths in which InfiniBand's PortCounters stop at their end, drivers/infiniband/core/sysfs.c."""
+_ENDS = {f"counters/{name}": 2**bits - 1 for bits, names in _BITS.items() for name in names}
+
+
+def counters(errors: Path, text: str, nodes: Collection[str]) -> Counters | None:
+    """What each node counted, of ``text``, a step's standard error at ``errors``.
+
+    ``nodes``: those that the ranks ran on. None where the job recorded none, as before it did.
+    Raises ParseError for lines that are damaged or missing, and where some nodes have counters and
+    others have not.
+    """
+    said = _lines(errors, text)
+    if not said:
+        return None
+    if sorted(said) != sorted(nodes):
+        raise ParseError(
+            str(errors),
+            0,
+            "",
+            f"counters of {', '.join(sorted(said))} are there, and ranks ran on"
+            f" {', '.join(sorted(nodes))}",
+        )
+    return _counters(errors, said)
+
+
+def of_crash(errors: Path) -> Counters | None:
+    """What nodes counted of a step that crashed, of those that came to say so.
+
+    ``errors``: its standard error. None where no node did, and where it cannot be read.
+    """
+    try:
+        said = _lines(errors, errors.read_text(errors="replace"))
+        whole = {node: lines for node, lines in said.items() if lines[-1][0] == _LAST}
+        return _counters(errors, whole) if whole else None
+    except (ParseError, OSError):
+        return None
+
+
+def _lines(errors: Path, text: str) -> dict[str, list[tuple[str, str]]]:
+    """What each node said, line by line: what of, and its fields. ParseError for damaged lines."""
+    said: dict[str, list[tuple[str, str]]] = {}
+    for number, found in numbered(_LINE, text):
+        fields = found[2].split("\t")
+        try:
+            if len(fields) < 5 or fields[0] or fields[-1] != "end":
+                raise ValueError("it is not whole")
+            lines = said.setdefault(found[1], [])
+            if lines and lines[-1][0] == _LAST:
+                raise ValueError(f"{found[1]} has said its last already")
+            if fields[1] != str(len(lines) + 1):
+                raise ValueError(f"line {len(lines) + 1} of {found[1]} was to follow")
+            lines.append((fields[2], "\t".join(fields[3:-1])))
+        except ValueError as error:
+            raise ParseError(
+                str(errors), number, shortened(found[0]), f"is no line of counters: {error}"
+            ) from error
+    return said
+
+
+def _counters(errors: Path, said: Mapping[str, Sequence[tuple[str, str]]]) -> Counters:
+    names: dict[tuple[str, ...], int] = {}
+    read = []
+    for node in sorted(said):
+        try:
+            read.append(_node(node, said[node], names))
+        except (ValueError, IndexError) as error:
+            raise ParseError(
+                str(errors), 0, "", f"the counters of {node} cannot be read: {error}"
+            ) from error
+    return Counters(tuple(read), tuple(names))
+
+
+def _node(
+    node: str, lines: Sequence[tuple[str, str]], names: dict[tuple[str, ...], int]
+) -> NodeCounters:
+    if lines[-1][0] != _LAST:
+        raise ValueError("the last line is missing")
+    before, after = _texts(lines[:-1])
+    since = _carriers(before.pop(SINCE, ""))
+    absent: dict[str, str] = {}
+    sources = []
+    for kind, reader in (
+        (INTERFACE, _interfaces),
+        (TCP, _protocols),
+        (SOFTNET, _softnet),
+        (DRIVER, _drivers),
+        (INFINIBAND, _ports),
+    ):
+        was, now = reader(before, absent), reader(after, absent)
+        if kind == INTERFACE:
+            _begin_earlier(was, since)
+        for name in dict.fromkeys((*was, *now)):
+            if name not in was or name not in now:
+                when = "before" if name not in was else "after"
+                absent[f"{kind} {name}".strip()] = f"was not there {when} the launch"
+                continue
+            sources.append(_source(kind, name, was[name], now[name], names))
+    return NodeCounters(node, tuple(sources), absent, int(lines[-1][1]) / 1e6)
+
+
+def _texts(lines: Sequence[tuple[str, str]]) -> tuple[dict[str, str], dict[str, str]]:
+    """What each source had before and after, by its name in ``counters.sh``."""
+    joined: list[list[str]] = []
+    for what, text in lines:
+        if what != "more":
+            joined.append([what, text])
+        elif joined:
+            joined[-1][1] += text
+        else:
+            raise ValueError("the first line goes on with nothing")
+    before: dict[str, str] = {}
+    after: dict[str, str] = {}
+    same: list[str] = []
+    for what, text in joined:
+        moment, _, key = what.partition(" ")
+        if moment == "since" and key == "carriers":
+            moment, key = "before", SINCE
+        if moment == "same" and not key:
+            same += [one for one in text.split("\t") if one]
+            continue
+        place = {"before": before, "after": after}.get(moment)
+        if place is None or not key or key in place:
+            raise ValueError(f"{what!r} is no reading, or the second")
+        place[key] = text
+    for key in same:
+        if key not in before or key in after:
+            raise ValueError(f"{key!r} is the same as nothing")
+        after[key] = before[key]
+    return before, after
+
+
+def _source(
+    kind: str,
+    name: str,
+    was: Mapping[str, str],
+    now: Mapping[str, str],
+    names: dict[tuple[str, ...], int],
+) -> CounterSource:
+    counted: dict[str, int] = {}
+    read: list[str] = []
+    absent: dict[str, str] = {}
+    for counter in dict.fromkeys((*was, *now)):
+        before, after = was.get(counter), now.get(counter)
+        if before is None or after is None:
+            when = "before" if before is None else "after"
+            absent[counter] = f"was not there {when} the launch"
+        elif not (_is_count(before) and _is_count(after)):
+            if before == after and _is_count(before.removeprefix("-")):
+                # A limit that is none, -1.
+                continue
+            reason = after if not _is_count(after) else before
+            # A reason has blanks, and a word of the kernel's none.
+            told = reason if " " in reason else f"is {shortened(reason)!r} and no count"
+            absent[counter] = "cannot be read" if reason == "-" else told
+        elif kind == INFINIBAND and int(after) == _ENDS.get(counter):
+            absent[counter] = f"stands at its end, {after}"
+        elif int(after) < int(before):
+            absent[counter] = f"went from {before} to {after}: it was reset, or passed its end"
+        else:
+            read.append(counter)
+            if before != after:
+                counted[counter] = int(after) - int(before)
+    layer, *interfaces = now.of if isinstance(now, _Reading) else ("",)
+    place = names.setdefault(tuple(read), len(names))
+    return CounterSource(kind, name, counted, place, absent, layer, tuple(interfaces))
+
+
+def _is_count(word: str) -> bool:
+    return word.isascii() and word.isdigit()
+
+
+def _interfaces(texts: Mapping[str, str], absent: dict[str, str]) -> Readings:
+    """/proc/net/dev by its own header, and carrier changes where /sys shows the same interfaces."""
+    first, again = (_devices(texts.get(key, "")) for key in ("devices", "devices-again"))
+    if not first:
+        absent[INTERFACE] = "/proc/net/dev cannot be read"
+        return {}
+    shown = _carriers(texts.get("carriers", ""))
+    for name, columns in first.items():
+        if name in shown:
+            columns.of = ("", *shown[name][3:])
+        columns[CARRIER] = _carrier(name, shown.get(name), columns, again.get(name))
+    return dict(first)
+
+
+def _carriers(text: str) -> dict[str, tuple[str, ...]]:
+    """Of each interface what /sys shows: bytes received and sent, carrier changes, those below."""
+    found = {}
+    for entry in text.split("\t"):
+        name, *counts = entry.split(" ")
+        if entry and len(counts) < 3:
+            raise ValueError(f"{shortened(entry)!r} is not an interface, two counts and a third")
+        if entry:
+            found[name] = tuple(counts)
+    return found
+
+
+def _begin_earlier(was: Mapping[str, dict[str, str]], since: Mapping[str, tuple[str, ...]]) -> None:
+    """Counts changes of carriers from the node's reading before this one, in the same job."""
+    for name, columns in was.items():
+        changes = since[name][2] if name in since else ""
+        known = _is_count(changes) and _is_count(columns[CARRIER])
+        if known and int(changes) <= int(columns[CARRIER]):
+            columns[CARRIER] = changes
+
+
+def _carrier(
+    name: str,
+    shown: tuple[str, ...] | None,
+    before: Mapping[str, str],
+    after: Mapping[str, str] | None,
+) -> str:
+    """The carrier's changes, or why they are not known."""
+    if shown is None or not (_is_count(shown[0]) and _is_count(shown[1])) or after is None:
+        return f"/sys/class/net/{name} cannot be read"
+    for column, bytes_shown in (("rx_bytes", shown[0]), ("tx_bytes", shown[1])):
+        if not int(before[column]) <= int(bytes_shown) <= int(after[column]):
+            return f"/sys/class/net/{name} counts other bytes than /proc/net/dev"
+    return shown[2]
+
+
+class _Reading(dict[str, str]):
+    """Counters to the kernel's words; ``of``: layer and interfaces of its ``CounterSource``."""
+
+    of: tuple[str, ...] = ("",)
+
+
+def _devices(text: str) -> dict[str, _Reading]:
+    lines = text.split("\t")
+    if len(lines) < 3:
+        return {}
+    _, received, sent = lines[1].split("|")
+    columns = [f"rx_{name}" for name in received.split()] + [f"tx_{name}" for name in sent.split()]
+    found = {}
+    for line in lines[2:]:
+        name, _, values = line.rpartition(":")
+        found[name.strip()] = _Reading(zip(columns, values.split(), strict=True))
+    return found
+
+
+def _protocols(texts: Mapping[str, str], absent: dict[str, str]) -> Readings:
+    """``Tcp.RetransSegs`` and all others of /proc/net/snmp and netstat."""
+    found: dict[str, str] = {}
+    for file in ("snmp", "netstat"):
+        heads = texts.get(f"{file}-names", "").split("\t")
+        values = texts.get(file, "").split("\t")
+        if not any(heads):
+            absent[f"{TCP} {file}"] = f"/proc/net/{file} cannot be read"
+            continue
+        for head, line in zip(heads, values, strict=True):
+            words, counts = head.split(), line.split()
+            if words[:1] != counts[:1]:
+                raise ValueError(f"/proc/net/{file}: {words[0]} is followed by {counts[0]}")
+            for word, count in zip(words[1:], counts[1:], strict=True):
+                name = f"{words[0].removesuffix(':')}.{word}"
+                if name not in _NO_COUNTERS:
+                    found[name] = count
+    return {"": found} if found else {}
+
+
+def _softnet(texts: Mapping[str, str], absent: dict[str, str]) -> Readings:
+    if not texts.get("softnet"):
+        absent[SOFTNET] = "/proc/net/softnet_stat cannot be read"
+        return {}
+    return {"": dict(zip(_SOFTNET, texts["softnet"].split(), strict=True))}
+
+
+def _drivers(texts: Mapping[str, str], absent: dict[str, str]) -> Readings:
+    found = {}
+    for name, (head, *lines) in _named(texts, DRIVER):
+        if head != "NIC statistics:":
+            absent[f"{DRIVER} {name}"] = f"ethtool -S: {shortened(head)}"
+            continue
+        found[name] = dict(_pair(line) for line in lines)
+    if not found and not any(key.startswith(DRIVER) for key in absent):
+        absent[DRIVER] = "not asked for, see the partition's driver_counters"
+    return found
+
+
+def _ports(texts: Mapping[str, str], absent: dict[str, str]) -> Readings:
+    found: Readings = {}
+    for name, (head, *lines) in _named(texts, INFINIBAND):
+        port = _Reading(_pair(line) for line in lines)
+        port.of = tuple(head.split(" "))
+        found[name] = port
+    return found
+
+
+def _named(texts: Mapping[str, str], kind: str) -> Iterator[tuple[str, list[str]]]:
+    for key, text in texts.items():
+        found, _, name = key.partition(" ")
+        if found == kind and name:
+            yield name, text.removeprefix("\t").split("\t")
+
+
+def _pair(line: str) -> tuple[str, str]:
+    """``name: count``; the name of a driver's counter may hold anything."""
+    name, colon, value = line.rpartition(":")
+    if not colon:
+        raise ValueError(f"{shortened(line)!r} is no name and count")
+    return name, value.strip()

@@ -1,0 +1,124 @@
+"""What a step of a job left on its standard error and output: ranks' reports, last words."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from netproof.errors import NetproofError, ParseError
+from netproof.measurement import disturbance
+from netproof.measurement.disturbance import NodeLoad
+from netproof.session.rank_use import RankUse
+
+_RANK_LINE = re.compile(
+    r"netproof rank (\d+) on (\S+): ([\d.]+) s wall, ([\d.]+) s user, ([\d.]+) s system"
+)
+
+_RECORD = re.compile(r"netproof (rank \d+ on|scheduled|load on|counters on|pace on) ")
+"""Beginnings of what the job's own scripts say on a step's standard error."""
+
+_DIED = re.compile(r"srun: error: (\S+): tasks? [\d,-]+: ")
+"""srun on ranks that ended badly, and the node."""
+
+_ENDING = "_step_signal: Terminating"
+"""What srun says when it begins to end the other ranks of a step."""
+
+_AFTERMATH = re.compile(
+    rf"{_ENDING}|\*\*\* STEP \S+ ON \S+ CANCELLED"
+    r"|task \S+: Terminated|Force Terminated"
+)
+"""What Slurm says while it ends the other ranks of a step, which are not the cause."""
+
+
+def reported(errors: Path, count: int) -> tuple[tuple[RankUse, ...], tuple[NodeLoad, ...]]:
+    """What the ranks of a step used, and what else their nodes did meanwhile.
+
+    ``errors``: its standard error; ``count``: how many ranks it has. Raises NetproofError where
+    not all of them reported their end, and OSError.
+    """
+    said = errors.read_text(errors="replace")
+    ranks = rank_uses(errors, said)
+    if len(ranks) != count:
+        raise NetproofError(f"{errors}: {len(ranks)} of {count} ranks reported their end")
+    return ranks, disturbance.loads(errors, said, cpu_by_node(said))
+
+
+def last_words(errors: Path) -> str:
+    """What a sentence on a step that went wrong ends with."""
+    said = said_at_end(errors)
+    return f"; it said: {' | '.join(said)}" if said else ""
+
+
+def died_first(errors: Path) -> tuple[str, ...]:
+    """The nodes on which ranks ended badly before Slurm began to end the others."""
+    try:
+        lines = errors.read_text(errors="replace").splitlines()
+    except OSError:
+        return ()
+    began = next((place for place, line in enumerate(lines) if _ENDING in line), len(lines))
+    for several in (lines[:began], lines):
+        found = [_DIED.search(line) for line in several if not _AFTERMATH.search(line)]
+        if any(found):
+            return tuple(dict.fromkeys(one[1] for one in found if one is not None))
+    return ()
+
+
+def said_at_end(errors: Path) -> list[str]:
+    """What a step said at its end, without what Slurm says while it ends the other ranks."""
+    try:
+        lines = [line for line in errors.read_text(errors="replace").splitlines() if line.strip()]
+    except OSError:
+        return []
+    said = [line.strip()[:200] for line in lines if not _RECORD.search(line)]
+    said = [line for line in said if not _AFTERMATH.search(line)] or said
+    if len(said) > 5:
+        # An error stack has its cause at the end, and srun then names the node.
+        said = [*said[:2], "…", *said[-3:]]
+    return said
+
+
+def last_line(output: Path) -> str:
+    """What a program printed last: NetPIPE tells its troubles on its standard output."""
+    return "".join(f"; {output.name} ends: {line}" for line in last_printed(output))
+
+
+def last_printed(output: Path) -> list[str]:
+    """The last line that a program printed, if any."""
+    try:
+        lines = [line for line in output.read_text(errors="replace").splitlines() if line.strip()]
+    except OSError:
+        return []
+    return [line.strip()[:200] for line in lines[-1:]]
+
+
+def rank_uses(errors: Path, said: str) -> tuple[RankUse, ...]:
+    """What each rank used, by rank, of ``said``, a step's standard error at ``errors``.
+
+    Raises ParseError where the ranks that reported are not those that were watched.
+    """
+    told = disturbance.scheduled(errors, said)
+    uses = [
+        RankUse(
+            int(found[1]),
+            found[2],
+            float(found[3]),
+            float(found[4]) + float(found[5]),
+            told.get(int(found[1])),
+            float(found[5]),
+        )
+        for found in _RANK_LINE.finditer(said)
+    ]
+    if told and sorted(told) != sorted(use.rank for use in uses):
+        raise ParseError(
+            str(errors), 0, "", "the ranks that reported their end are not those that were watched"
+        )
+    return tuple(sorted(uses, key=lambda use: use.rank))
+
+
+def cpu_by_node(said: str) -> dict[str, tuple[float, float]]:
+    """User and system CPU seconds of the ranks by node."""
+    taken: dict[str, tuple[float, float]] = {}
+    for found in _RANK_LINE.finditer(said):
+        user_s, system_s = taken.get(found[2], (0.0, 0.0))
+        taken[found[2]] = (user_s + float(found[4]), system_s + float(found[5]))
+    return taken
