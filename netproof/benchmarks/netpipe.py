@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, ClassVar
 
@@ -38,6 +39,9 @@ PATHS = ("between", "inside")
 
 DIRECTIONS = (ONE_WAY, BOTH_WAYS)
 
+VARIANTS = tuple(itertools.product(PROTOCOLS, PATHS, DIRECTIONS))
+"""All that a job measures: protocol, path and direction of each."""
+
 LEAST_TRIALS = 3
 """How often NetPIPE 3.7.2 measures a size; 7 times where it was built with FINAL (netpipe.h)."""
 
@@ -51,6 +55,20 @@ FIGURES = r"^ *[0-9]+ +[0-9]+\.[0-9]+ "
 def subject(protocol: str, path: str, direction: str) -> str:
     """Stem of the names of a variant's steps, ``tcp-between-oneway`` for instance."""
     return f"{protocol}-{path}-{direction}"
+
+
+def variants(subjects: Collection[str]) -> tuple[tuple[str, str, str], ...]:
+    """The variants of these ``subject``s, in the order of all.
+
+    Raises NetproofError for one that there is not.
+    """
+    known = {subject(*variant): variant for variant in VARIANTS}
+    unknown = sorted(set(subjects) - set(known))
+    if unknown:
+        raise NetproofError(
+            f"NetPIPE has no variant {', '.join(unknown)}; there are: {', '.join(known)}"
+        )
+    return tuple(variant for name, variant in known.items() if name in subjects)
 
 
 class PerturbedSizes(MessageSizes):
@@ -116,9 +134,7 @@ class Netpipe(Benchmark):
         """Each protocol on each path in each direction."""
         return [
             Case(*where, self.name, protocol, 2, 1 if path == "between" else 2, path, direction)
-            for protocol in PROTOCOLS
-            for path in PATHS
-            for direction in DIRECTIONS
+            for protocol, path, direction in VARIANTS
         ]
 
     def job_what(self, ranks: int, *, default: bool) -> str:

@@ -15,17 +15,10 @@ from netproof.benchmarks import netpipe, registry
 from netproof.criteria import Level
 from netproof.errors import NetproofError
 from netproof.intake import json_reading
-from netproof.run.jobs import (
-    PLAN_FILE,
-    Launched,
-    environments_of,
-    mpi_case,
-    name_of,
-    netpipe_case,
-    rank_counts,
-)
+from netproof.run.jobs import PLAN_FILE, Launched, environments_of, mpi_case, name_of, netpipe_case
 from netproof.run.reading import Reader
 from netproof.run.referenced import Referenced
+from netproof.run.system_here import rank_counts
 from netproof.session import job_files, measured, reference_findings, session
 from netproof.site.partition import fewest_ranks_feature, ranks_feature
 from netproof.verdict import judgement, limits

@@ -13,9 +13,10 @@ from reframe.core.runtime import runtime
 from netproof.benchmarks import netpipe, registry
 from netproof.errors import NetproofError
 from netproof.run.curves import hold
-from netproof.run.jobs import Launched, name_of, rank_counts
+from netproof.run.jobs import Launched, name_of
 from netproof.run.launching_on import baseline_of_system
 from netproof.run.reading import Reader, tests_of
+from netproof.run.system_here import rank_counts
 from netproof.site.site_file import JUDGE_ENVIRONMENT
 from netproof.verdict import comparing
 from netproof.verdict.subject import Subject

@@ -10,8 +10,9 @@ from reframe.core.builtins import parameter, run_after, sanity_function, variabl
 from reframe.core.exceptions import SanityError
 
 from netproof.criteria import Level
-from netproof.run.jobs import Launched, environments_of, name_of, rank_counts
+from netproof.run.jobs import Launched, environments_of, name_of
 from netproof.run.reading import Reader
+from netproof.run.system_here import rank_counts
 from netproof.session import again
 from netproof.site.partition import ranks_feature
 from netproof.verdict import confirming, judgement

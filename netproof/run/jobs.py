@@ -17,7 +17,6 @@ from reframe.core.backends import getlauncher
 from reframe.core.builtins import parameter, run_after, run_before, sanity_function, variable
 from reframe.core.exceptions import ReframeError, SanityError
 from reframe.core.runtime import runtime
-from reframe.core.systems import SystemPartition
 
 from netproof.benchmarks import netpipe, registry
 from netproof.benchmarks.interface import Function
@@ -26,6 +25,7 @@ from netproof.intake import trust
 from netproof.measurement.case import Case
 from netproof.run.logged import Logged
 from netproof.run.referenced import Referenced
+from netproof.run.system_here import rank_counts, slurm_now
 from netproof.run.waiting import WaitsForNodes
 from netproof.session import (
     job_files,
@@ -37,15 +37,12 @@ from netproof.session import (
     slurm_nodes,
     transport,
 )
-from netproof.site import slurm
-from netproof.site.keys import PARTITION_KEYS
-from netproof.site.partition import Partition, pair_environments, ranks_feature
+from netproof.site.partition import Partition, ranks_feature
 
 PLAN_FILE = "plan.json"
 """What a job was to run, in which order, next to its output."""
 
 
-NETPIPE_VARIANTS = tuple(itertools.product(netpipe.PROTOCOLS, netpipe.PATHS, netpipe.DIRECTIONS))
 """Protocol, path and direction of each."""
 
 
@@ -55,42 +52,6 @@ KEPT_FILES = [
     *(node_facts.PATH_FILES, node_facts.CLOCK_FILE, node_facts.RING_FILE),
 ]
 """What is kept of a job's folder."""
-
-
-def rank_counts() -> list[int]:
-    """Rank counts of all partitions of the system that ReFrame runs on.
-
-    Raises NetproofError where the system was not configured for netproof.
-    """
-    return sorted({count for one in _partitions() for count in one.extras["rank_counts"]})
-
-
-def pair_places() -> dict[str, list[str]]:
-    """Each environment that measures nodes in pairs in this run, to ``SYSTEM:PARTITION`` of these.
-
-    Of a run that ``-p`` narrows, partitions have what is left. Raises NetproofError as
-    ``rank_counts`` does.
-    """
-    places: dict[str, list[str]] = {}
-    for one in _partitions():
-        settings = Partition.model_validate(one.extras).pair_settings()
-        there = [(environ.name, environ.features, environ.extras) for environ in one.environs]
-        for name in pair_environments(settings, there):
-            places.setdefault(name, []).append(one.fullname)
-    return places
-
-
-def _partitions() -> list[SystemPartition]:
-    several = runtime().system.partitions
-    for partition in several:
-        missing = [key for key in PARTITION_KEYS if key not in partition.extras]
-        if missing:
-            raise NetproofError(
-                f"partition {partition.fullname} has no extras[{missing[0]!r}]: the checks need"
-                " a configuration from site-config/; run '. ci/activate', or set RFM_CONFIG_PATH"
-                " and choose a system with --system"
-            )
-    return several
 
 
 class Launched(Logged):
@@ -200,21 +161,6 @@ def ran_with() -> provenance.Software:
     )
 
 
-def slurm_now() -> list[slurm_nodes.PartitionNodes]:
-    """The nodes of every partition of the system that ReFrame runs on, as Slurm has them now."""
-    several = runtime().system.partitions
-    try:
-        known = slurm.partitions()
-    except NetproofError as error:
-        return [slurm_nodes.PartitionNodes(one.name, (), str(error)) for one in several]
-    return [
-        slurm_nodes.partition_nodes(
-            one.name, slurm.names_in(one.access), slurm.choosing_in(one.access), known
-        )
-        for one in several
-    ]
-
-
 _set_up = itertools.count()
 """How many jobs of this run have been set up."""
 
@@ -259,6 +205,14 @@ class Job(WaitsForNodes, Steps, Referenced, special=True):
             self.skip(reasons[0].why)
 
     @run_after("setup")
+    def insist_on_names(self) -> None:
+        """Fail with the names that there are where ``-S`` gave one that there is not."""
+        try:
+            self.cases()
+        except NetproofError as error:
+            raise ReframeError(str(error)) from None
+
+    @run_after("setup")
     def insist_on_programs(self) -> None:
         """Fail before anything is submitted with an environment that the site calls unusable."""
         unusable = self.current_environ.extras["unusable"]
@@ -286,8 +240,14 @@ class Job(WaitsForNodes, Steps, Referenced, special=True):
 
 
 class NetpipeLaunches(Job):
-    """TCP and MPI in turns on the same two nodes, between them and inside one, both directions."""
+    """TCP and MPI in turns on the same two nodes, between them and inside one, both directions.
 
+    ``variants``: those that it measures, by ``netpipe.subject``.
+    """
+
+    variants = variable(
+        typ.List[str], value=[netpipe.subject(*variant) for variant in netpipe.VARIANTS]
+    )
     num_tasks = 2
     num_tasks_per_node = 1
     over_tcp = True
@@ -300,16 +260,18 @@ class NetpipeLaunches(Job):
 
     def cases(self) -> list[Case]:
         """Every variant."""
-        return [netpipe_case(self, *variant) for variant in NETPIPE_VARIANTS]
+        return [netpipe_case(self, *variant) for variant in netpipe.variants(self.variants)]
 
     @run_before("run")
     def plan_launches(self) -> None:
         """All NetPIPE variants, TCP and MPI taking turns."""
         partition = Partition.model_validate(self.current_partition.extras)
+        variants = netpipe.variants(self.variants)
 
         def steps(srun: list[str], seed: int) -> list[plan.Step]:
-            measuring = plan.netpipe_steps(self.launches, partition, srun, seed)
-            return [*measuring, *plan.netpipe_start_steps(self.launches, len(measuring), srun)]
+            measuring = plan.netpipe_steps(self.launches, partition, srun, seed, variants)
+            place = len(measuring)
+            return [*measuring, *plan.netpipe_start_steps(self.launches, place, srun, variants)]
 
         self.write_steps(steps, {})
 

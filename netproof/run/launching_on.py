@@ -15,8 +15,9 @@ from reframe.core.runtime import emit_loadenv_commands, runtime
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.run import deciding, further, further_cases, further_rounds
-from netproof.run.jobs import Steps, environments_of, name_of, rank_counts
+from netproof.run.jobs import Steps, environments_of, name_of
 from netproof.run.reading import Reader, tests_of
+from netproof.run.system_here import rank_counts
 from netproof.session import again, job_files, job_scripts, measured, plan, session
 from netproof.site.partition import Partition, ScoreBaseline, ranks_feature, score_baseline
 from netproof.verdict import limits, references

@@ -13,9 +13,10 @@ from netproof.localization.choosing import Mode
 from netproof.measurement.case import Case
 from netproof.run import pair_deciding
 from netproof.run.all_nodes import count_usable, tree
-from netproof.run.jobs import Job, name_of, pair_places
+from netproof.run.jobs import Job, name_of
 from netproof.run.logged import Logged
 from netproof.run.on_demand import JobRead
+from netproof.run.system_here import pair_places
 from netproof.run.waiting import TakesFewer
 from netproof.session import job_scripts, pair_plans, plan
 from netproof.site.partition import Partition, makes_pairs

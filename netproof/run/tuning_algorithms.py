@@ -13,8 +13,9 @@ from reframe.core.exceptions import ReframeError
 from netproof.benchmarks import imb, registry
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
-from netproof.run.jobs import environments_of, mpi_case, name_of, rank_counts
+from netproof.run.jobs import environments_of, mpi_case, name_of
 from netproof.run.on_demand import DemandedJob, JobRead
+from netproof.run.system_here import rank_counts
 from netproof.run.tuning import ROUNDS
 from netproof.session import plan
 from netproof.site.partition import Partition, ranks_feature

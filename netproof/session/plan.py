@@ -6,7 +6,7 @@ import hashlib
 import random
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -156,7 +156,12 @@ def start_steps(
     return tuple(steps.values())
 
 
-def netpipe_start_steps(launches: int, order: int, srun: Sequence[str]) -> tuple[Step, ...]:
+def netpipe_start_steps(
+    launches: int,
+    order: int,
+    srun: Sequence[str],
+    variants: Collection[tuple[str, str, str]] = netpipe.VARIANTS,
+) -> tuple[Step, ...]:
     """The same of NetPIPE over TCP and over MPI, between nodes and inside one.
 
     ``order``: how many steps the job has before them, by which those over TCP find their ports.
@@ -165,6 +170,8 @@ def netpipe_start_steps(launches: int, order: int, srun: Sequence[str]) -> tuple
     for protocol in netpipe.PROTOCOLS:
         _, *arguments = netpipe.BENCHMARK.start(protocol, 2)
         for path in netpipe.PATHS:
+            if (protocol, path) not in {variant[:2] for variant in variants}:
+                continue
             subject = start_subject("netpipe", protocol, 2, 1 if path == "between" else 2)
             for launch in range(1, launches + 1):
                 place = order + len(steps)
@@ -193,22 +200,28 @@ def whole_sweep(partition: Partition) -> SizeSweep:
 
 
 def netpipe_steps(
-    launches: int, partition: Partition, srun: Sequence[str], seed: int
+    launches: int,
+    partition: Partition,
+    srun: Sequence[str],
+    seed: int,
+    variants: Collection[tuple[str, str, str]] = netpipe.VARIANTS,
 ) -> tuple[Step, ...]:
-    """Every launch of every NetPIPE variant on two nodes.
+    """Every launch of NetPIPE's ``variants`` on two nodes.
 
     The variants' order is shuffled by ``seed``; within one, TCP and MPI take turns, so that
     their ratio is of the same minutes and the same nodes.
     """
-    variants = [(path, direction) for path in netpipe.PATHS for direction in netpipe.DIRECTIONS]
-    random.Random(seed).shuffle(variants)
+    ordered = [(path, direction) for path in netpipe.PATHS for direction in netpipe.DIRECTIONS]
+    random.Random(seed).shuffle(ordered)
     whole = whole_sweep(partition)
     steps: list[Step] = []
-    for path, direction in variants:
+    for path, direction in ordered:
         for launch in range(1, launches + 1):
             for protocol in netpipe.PROTOCOLS:
-                subject = netpipe.subject(protocol, path, direction)
                 variant = (protocol, path, direction)
+                if variant not in variants:
+                    continue
+                subject = netpipe.subject(*variant)
                 step = netpipe_step(subject, launch, variant, whole, len(steps), partition, srun)
                 steps.append(step)
                 if has_twin(partition, 1 if path == "between" else 2):

@@ -32,7 +32,7 @@ def here(tmp_path, monkeypatch) -> Path:
 @pytest.mark.testbed
 def test_a_run_is_judged_by_what_was_derived_and_a_bound_too_tight_fails_it(testbed, run, here):
     reframe = ["reframe", "--system", "testbed:gige", "-c", str(ROOT / "checks"), "-p", "mpich"]
-    reframe += ["-n", PINGPONG, "-S", "launches=1", "-r"]
+    reframe += ["-n", PINGPONG, "-S", "ImbJob.functions=PingPong", "-S", "launches=1", "-r"]
     reports, site = [], {"RFM_CONFIG_PATH": os.environ["RFM_CONFIG_PATH"]}
     for number in range(3):
         reports.append(here / f"run-{number}.json")

@@ -50,7 +50,7 @@ from netproof import site
 site_configuration = site.gather(Path(__file__).parent)
 """
 
-IMB_PINGPONG = ("-n", "ImbPingPong", "-S", "launches=1")
+IMB_PINGPONG = ("-n", "ImbPingPong", "-S", "launches=1", "-S", "ImbJob.functions=PingPong")
 
 
 @pytest.fixture

@@ -65,7 +65,7 @@ def folder(run, three_switches, tmp_path_factory) -> Path:
     # What ReFrame does alongside a job disturbs it, and what is disturbed stands alongside nothing.
     alone = ("--exec-policy=serial", "-S", "launches=1")
     # One function that breaks, one that does not, and one without a size.
-    few = ("-n", "Imb(PingPong|Alltoall|Barrier)")
+    few = ("-n", "Imb(PingPong|Alltoall|Barrier)", "-S", "functions=PingPong,Alltoall,Barrier")
     common = ("-c", str(ROOT / "checks"), *few, *alone, "-r")
 
     old = settings | {"RFM_REPORT_FILE": str(folder / "old.json")}

@@ -23,6 +23,10 @@ def inside(node: str, *command: str) -> None:
     subprocess.run(["nsenter", place, *command], check=True, capture_output=True)
 
 
+SENDRECV = ("-n", "ImbSendrecv.*ranks=4", "-S", "ImbJob.functions=Sendrecv")
+"""A job of one function on all four nodes."""
+
+
 @pytest.fixture
 def planted() -> Iterator[None]:
     """Another MTU on gige-4 and another sysctl on gige-3."""
@@ -38,7 +42,7 @@ def judged(run, folder: Path, **environment: str) -> dict[str, Any]:
     run(
         folder,
         *("reframe", "--system", "testbed:gige", "-c", str(ROOT / "checks"), "-p", "mpich"),
-        *("-S", "launches=1", "-n", "ImbSendrecv.*ranks=4", "-r"),
+        *("-S", "launches=1", *SENDRECV, "-r"),
         **environment,
     )
     verdict = ("netproof", "verdict", "run-0.json", "--system", "testbed:gige", "--json")
@@ -97,7 +101,7 @@ def test_a_busy_node_is_deferred_and_named_and_the_others_are_measured(
     run, tmp_path, impatient, held
 ):
     where = ("--system", "testbed:fast-ethernet")
-    selected = ("-p", "mpich", "-S", "launches=1", "-n", "Pair|ImbSendrecv.*ranks=4", "-r")
+    selected = ("-p", "mpich", "-S", "launches=1", "-n", f"Pair|{SENDRECV[1]}", *SENDRECV[2:], "-r")
     checks = ("-c", str(ROOT / "checks"))
     ran = run(tmp_path, "reframe", *where, *checks, *selected, RFM_CONFIG_PATH=impatient)
     verdict = ("netproof", "verdict", "run-0.json", *where, "--json")

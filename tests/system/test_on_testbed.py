@@ -25,6 +25,7 @@ pytestmark = [pytest.mark.testbed, pytest.mark.usefixtures("testbed")]
 
 ROOT = Path(__file__).resolve().parents[2]
 STEP_LIMIT_S = 6
+PINGPONG = ("-n", "ImbPingPong", "-S", "ImbJob.functions=PingPong")
 
 FAULTY_IMB = """#!/bin/bash
 # Bcast crashes on rank 1, Allreduce is killed on rank 1, Barrier hangs and will not be asked.
@@ -128,8 +129,14 @@ def crashing_once(run, tmp_path_factory) -> Path:
     program(folder / "bin" / "IMB-MPI1", text.replace("PROGRAM", str(imb)))
     program(folder / "bin" / "NPtcp", text.replace("PROGRAM", "/usr/bin/NPtcp"))
     (folder / "bin" / "NPmpi").symlink_to(imb.with_name("NPmpi"))
-    names = "ImbPingPong|ImbSendrecv.*ranks=2|ImbSmoothness.*ranks=2|NetpipeTcp"
-    run(folder, *reframe("-p", "intelmpi", "-n", names), RFM_CONFIG_PATH=site_with(folder))
+    names = "ImbPingPong|ImbSendrecv.*ranks=2|ImbSmoothness.*ranks=2|NetpipeTcp.*between.*oneway"
+    few = (
+        "-S",
+        "ImbJob.functions=PingPong,Sendrecv",
+        "-S",
+        "NetpipeJob.variants=tcp-between-oneway",
+    )
+    run(folder, *reframe("-p", "intelmpi", "-n", names, *few), RFM_CONFIG_PATH=site_with(folder))
     return folder
 
 
@@ -226,7 +233,7 @@ def test_a_job_is_believed_and_not_a_sacct_that_does_not_know_all_of_its_nodes(r
     real = shutil.which("sacct")
     program(tmp_path / "bin" / "sacct", EARLY_SACCT.replace("REAL", real))
     path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
-    ran = run(tmp_path, *reframe("-p", "intelmpi", "-n", "ImbPingPong"), PATH=path)
+    ran = run(tmp_path, *reframe("-p", "intelmpi", *PINGPONG), PATH=path)
     assert ran.returncode == 0, ran.stdout
     report = json.loads((tmp_path / "run-0.json").read_text())
     lists = [test["job_nodelist"] for test in report["runs"][0]["testcases"]]
@@ -453,7 +460,7 @@ def test_a_class_without_references_fails(run, tmp_path):
     (tmp_path / "testbed.yaml").write_text("\n\n".join(blocks))
     ran = run(
         tmp_path,
-        *reframe("-p", "intelmpi", "-n", "ImbPingPong"),
+        *reframe("-p", "intelmpi", *PINGPONG),
         RFM_REFERENCE_PREFIX=str(tmp_path),
     )
     assert ran.returncode != 0
@@ -476,7 +483,7 @@ def test_a_value_that_raises_fails_its_check(run, tmp_path):
     (tmp_path / "checks").mkdir()
     hooks = "from reframe.core.builtins import run_after\n"
     (tmp_path / "checks" / "imb.py").write_text(hooks + text.replace(leaf, leaf + broken))
-    ran = run(tmp_path, *reframe("-p", "intelmpi", "-n", "ImbPingPong", checks=tmp_path / "checks"))
+    ran = run(tmp_path, *reframe("-p", "intelmpi", *PINGPONG, checks=tmp_path / "checks"))
     assert ran.returncode != 0
     judged = run(tmp_path, "netproof", "verdict", "run-0.json", "--system", "testbed:gige")
     assert judged.returncode == 1
@@ -492,7 +499,7 @@ def test_a_partition_that_is_down_fails_the_verdict(run, tmp_path):
     try:
         ran = run(
             tmp_path,
-            *reframe("-p", "intelmpi", "-n", "ImbPingPong", "-S", "max_pending_time=3s"),
+            *reframe("-p", "intelmpi", *PINGPONG, "-S", "max_pending_time=3s"),
         )
     finally:
         set_state("UP")

@@ -28,7 +28,8 @@ def folder(run, tmp_path_factory) -> Path:
     run(
         folder,
         *("reframe", "--system", "testbed:gige", "-c", str(ROOT / "checks"), "-p", "mpich"),
-        *("-n", "NetpipeTcp.*between.*oneway|NetpipeSmoothness", "-S", "launches=1", "-r"),
+        *("-n", "NetpipeTcp.*between.*oneway|NetpipeSmoothness", "-S", "launches=1"),
+        *("-S", "NetpipeJob.variants=tcp-between-oneway", "-r"),
     )
     return folder
 

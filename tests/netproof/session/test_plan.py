@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from made_partition import PARTITION, SRUN
 
-from netproof.benchmarks import registry
+from netproof.benchmarks import netpipe, registry
 from netproof.benchmarks.imb import BENCHMARK as IMB
 from netproof.benchmarks.interface import Benchmark
+from netproof.errors import NetproofError
 from netproof.session import job_scripts, plan
 
 
@@ -59,6 +61,21 @@ def test_tcp_and_mpi_take_turns_within_each_variant():
     for tcp, mpi in zip(steps[::2], steps[1::2], strict=True):
         assert tcp.subject.startswith("tcp-")
         assert mpi.name == tcp.name.replace("tcp-", "mpi-")
+
+
+def test_a_job_of_few_variants_launches_only_these_in_the_order_of_all():
+    few = netpipe.variants(["tcp-between-oneway", "mpi-inside-bidirectional"])
+    whole = plan.netpipe_steps(2, PARTITION, SRUN, seed=3)
+    steps = plan.netpipe_steps(2, PARTITION, SRUN, seed=3, variants=few)
+    subjects = {netpipe.subject(*variant) for variant in few}
+    assert [one.name for one in steps] == [one.name for one in whole if one.subject in subjects]
+    starts = plan.netpipe_start_steps(1, len(steps), SRUN, few)
+    assert [one.name for one in starts] == ["start-tcp-2x1.1", "start-mpi-2x2.1"]
+
+
+def test_a_variant_that_there_is_not_is_named_with_those_that_there_are():
+    with pytest.raises(NetproofError, match="no variant tcp-oneway; there are: tcp-between-oneway"):
+        netpipe.variants(["tcp-oneway", "mpi-inside-oneway"])
 
 
 def test_variants_stay_together_so_that_turns_are_close_in_time():

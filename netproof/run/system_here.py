@@ -1,0 +1,65 @@
+"""What the system that ReFrame runs on has: rank counts, environments of pairs, Slurm's nodes."""
+
+from __future__ import annotations
+
+from reframe.core.runtime import runtime
+from reframe.core.systems import SystemPartition
+
+from netproof.errors import NetproofError
+from netproof.session import (
+    slurm_nodes,
+)
+from netproof.site import slurm
+from netproof.site.keys import PARTITION_KEYS
+from netproof.site.partition import Partition, pair_environments
+
+
+def rank_counts() -> list[int]:
+    """Rank counts of all partitions of the system that ReFrame runs on.
+
+    Raises NetproofError where the system was not configured for netproof.
+    """
+    return sorted({count for one in _partitions() for count in one.extras["rank_counts"]})
+
+
+def pair_places() -> dict[str, list[str]]:
+    """Each environment that measures nodes in pairs in this run, to ``SYSTEM:PARTITION`` of these.
+
+    Of a run that ``-p`` narrows, partitions have what is left. Raises NetproofError as
+    ``rank_counts`` does.
+    """
+    places: dict[str, list[str]] = {}
+    for one in _partitions():
+        settings = Partition.model_validate(one.extras).pair_settings()
+        there = [(environ.name, environ.features, environ.extras) for environ in one.environs]
+        for name in pair_environments(settings, there):
+            places.setdefault(name, []).append(one.fullname)
+    return places
+
+
+def _partitions() -> list[SystemPartition]:
+    several = runtime().system.partitions
+    for partition in several:
+        missing = [key for key in PARTITION_KEYS if key not in partition.extras]
+        if missing:
+            raise NetproofError(
+                f"partition {partition.fullname} has no extras[{missing[0]!r}]: the checks need"
+                " a configuration from site-config/; run '. ci/activate', or set RFM_CONFIG_PATH"
+                " and choose a system with --system"
+            )
+    return several
+
+
+def slurm_now() -> list[slurm_nodes.PartitionNodes]:
+    """The nodes of every partition of the system that ReFrame runs on, as Slurm has them now."""
+    several = runtime().system.partitions
+    try:
+        known = slurm.partitions()
+    except NetproofError as error:
+        return [slurm_nodes.PartitionNodes(one.name, (), str(error)) for one in several]
+    return [
+        slurm_nodes.partition_nodes(
+            one.name, slurm.names_in(one.access), slurm.choosing_in(one.access), known
+        )
+        for one in several
+    ]
