@@ -472,7 +472,7 @@ def asymptotic_share(partition, mbps, largest):
     measured = {}
     for _ in range(3):
         out = f"/dev/shm/netproof-{os.getpid()}.np"
-        sizes = f"-l 65536 -u {largest} -p 0"
+        sizes = f"-l {largest // 8} -u {largest} -p 0 -n 1"
         receive = f"exec NPtcp {sizes}"
         send = f"until NPtcp -h {partition}-1 {sizes} -o {out}; do sleep 0.05; done; cat {out} >&2"
         script = f'[ "$SLURM_PROCID" = 0 ] && {receive} >/dev/null 2>&1; ({send}) 2>&1 >/dev/null'
@@ -484,10 +484,9 @@ def asymptotic_share(partition, mbps, largest):
         for row in rows:
             if len(row) == 3 and row[0].isdigit():
                 measured.setdefault(int(row[0]), []).append(float(row[2]) * 1e6)
-    assert {65536, largest} <= set(measured)
+    assert {largest // 8, largest} <= set(measured)
     times = {size: statistics.median(three) for size, three in sorted(measured.items())}
-    upper = [size for size in times if 8 * size >= largest]
-    line = theil_sen(upper, [times[size] for size in upper])
+    line = theil_sen(list(times), list(times.values()))
     assert line is not None, times
     return line.r_mb_s / line_rate_mb_s(mbps, 1500)
 
@@ -497,15 +496,14 @@ def twins_share(partition: str, mbps: int, largest: int) -> float:
     measured: dict[int, list[float]] = {}
     for _ in range(3):
         out = Path(f"/dev/shm/netproof-twin-{os.getpid()}.np")
-        sizes = ["-l", "65536", "-u", str(largest), "-p", "0", "-o", str(out)]
-        subprocess.run([ROOT / "ci/testbed/twin", partition, *sizes], check=True)
+        sizes = ["-l", str(largest // 8), "-u", str(largest), "-p", "0", "-n", "1"]
+        subprocess.run([ROOT / "ci/testbed/twin", partition, *sizes, "-o", str(out)], check=True)
         for row in out.read_text().splitlines():
             size, _, seconds = row.split()
             measured.setdefault(int(size), []).append(float(seconds) * 1e6)
         out.unlink()
     times = {size: statistics.median(three) for size, three in sorted(measured.items())}
-    upper = [size for size in times if 8 * size >= largest]
-    line = theil_sen(upper, [times[size] for size in upper])
+    line = theil_sen(list(times), list(times.values()))
     assert line is not None, times
     return line.r_mb_s / line_rate_mb_s(mbps, 1500)
 

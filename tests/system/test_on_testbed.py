@@ -28,11 +28,12 @@ STEP_LIMIT_S = 6
 PINGPONG = ("-n", "ImbPingPong", "-S", "ImbJob.functions=PingPong")
 
 FAULTY_IMB = """#!/bin/bash
-# Bcast crashes on rank 1, Allreduce is killed on rank 1, Barrier hangs and will not be asked.
-case "${!#} $SLURM_PROCID" in
+# Bcast crashes on rank 1, Allreduce is killed on rank 1, Barrier hangs and will not be asked, but
+# where it is what the library is asked by for its transport, which would take a minute.
+case "${!#} $SLURM_PROCID${I_MPI_DEBUG:+ asked}" in
 "Bcast 1") kill -SEGV $$ ;;
 "Allreduce 1") kill -KILL $$ ;;
-Barrier*)
+"Barrier 0" | "Barrier 1")
     trap '' TERM
     while :; do sleep 1; done
     ;;
@@ -101,7 +102,8 @@ def eventually(holds: Callable[[], bool], what: str) -> None:
 def small(run, tmp_path_factory) -> Path:
     """Folder of a run of one environment: one IMB check, four of NetPIPE, two jobs."""
     folder = tmp_path_factory.mktemp("small")
-    ran = run(folder, *reframe("-p", "intelmpi", "-n", "ImbPingPong|NetpipeMpi"))
+    few = ("-n", "ImbPingPong|NetpipeMpi", "-S", "ImbJob.functions=PingPong")
+    ran = run(folder, *reframe("-p", "intelmpi", *few))
     assert ran.returncode == 0, ran.stdout
     return folder
 
@@ -314,7 +316,7 @@ def test_a_job_of_which_too_many_launches_crashed_is_red_in_the_run_too(crashing
     )
     assert told, curves.reason
     made, share = int(told[1]), float(told[2])
-    assert made >= 10
+    assert made >= 4
     assert share == pytest.approx(200 / made, rel=0.05)
 
 
