@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from made_site import SMALL
 
 from ci.testbed import network
 
@@ -73,7 +74,8 @@ def test_another_mtu_and_another_sysctl_fail_in_a_sentence_each(run, tmp_path, p
 IMPATIENT_SITE = """import runpy
 site_configuration = runpy.run_path("SITE")["site_configuration"]
 for partition in site_configuration["systems"][0]["partitions"]:
-    partition["extras"] |= {"wait_for_nodes_s": 10, "first_figure_s": 10, "crash_retries": 1}
+    partition["extras"] |= SMALL | {"wait_for_nodes_s": 10, "first_figure_s": 10}
+    partition["extras"]["crash_retries"] = 1
 """
 
 
@@ -82,7 +84,9 @@ def impatient(tmp_path: Path) -> str:
     """The testbed's configuration, with 10 s for nodes that others hold, and for a figure."""
     folder = Path(shutil.copytree(ROOT / "site-config", tmp_path / "site"))
     (folder / "testbed.py").write_text(
-        IMPATIENT_SITE.replace("SITE", str(ROOT / "site-config" / "testbed.py"))
+        IMPATIENT_SITE.replace("SITE", str(ROOT / "site-config" / "testbed.py")).replace(
+            "SMALL", repr(SMALL)
+        )
     )
     return str(folder)
 
