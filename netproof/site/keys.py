@@ -22,6 +22,7 @@ from netproof.criteria.settings import Settings
 from netproof.errors import NetproofError
 from netproof.intake.models import Written
 from netproof.intake.patterns import expression
+from netproof.measurement.transports import Transport, line_rate_mb_s
 from netproof.site.load_settings import LoadSettings
 from netproof.site.pair_settings import PairSettings
 
@@ -87,6 +88,13 @@ def _positive(value: int) -> str | None:
 
 def _mtu(value: int) -> str | None:
     return None if 576 <= value <= 65535 else f"{value} is no MTU in bytes: 576 to 65535"
+
+
+def _carrying(value: str) -> str | None:
+    known = [one.value for one in Transport if one is not Transport.TCP]
+    if not value or value in known:
+        return None
+    return f"{value!r} carries no RDMA: give {' or '.join(map(repr, known))}"
 
 
 def _power_of_two(value: int) -> str | None:
@@ -330,6 +338,30 @@ class PartitionExtras(_OfBenchmarks):
         description="interfaces, or devices of InfiniBand and RoCE as mlx5_0, that together carry"
         " what is sent over the switch; by default the interface alone",
     )
+    rdma: Annotated[str, _obeying(_carrying)] = Field(
+        "",
+        description="what carries MPI that does not go over TCP, roce or infiniband: its line rate"
+        " then bounds it; by default no line rate is known of it",
+    )
+    rdma_mtu: _Count = Field(
+        0,
+        description="MTU in bytes of RDMA: of InfiniBand its path MTU, by default 4096, of RoCE"
+        " that of Ethernet, by default the interface's",
+    )
+
+    @field_validator("rdma_mtu")
+    @classmethod
+    def _carries(cls, value: int, info: ValidationInfo) -> int:
+        rdma = info.data.get("rdma")
+        if value and not rdma:
+            raise ValueError("is the MTU of RDMA, and rdma does not say which")
+        if value:
+            try:
+                line_rate_mb_s(1, value, Transport(rdma))
+            except NetproofError as error:
+                raise ValueError(str(error)) from error
+        return value
+
     driver_counters: bool = Field(
         True,
         description="whether what these interfaces' drivers count is read around each launch"

@@ -412,3 +412,28 @@ def test_the_line_rate_of_mpi_is_that_of_all_rails_and_of_tcp_that_of_one(partit
             measured.line_rate_mb_s(it, case, mpi_over_tcp=True) for it in (partition, rails)
         )
         assert both == links * one
+
+
+@pytest.mark.parametrize(
+    ("extras", "rate"),
+    [
+        ({}, None),
+        ({"rdma": "roce"}, 25_000 / 8 * 1024 / 1106),
+        ({"rdma": "roce", "rdma_mtu": 9000}, 25_000 / 8 * 4096 / 4178),
+        ({"rdma": "infiniband"}, 25_000 / 8 * 4096 / 4122),
+        ({"rdma": "infiniband", "rdma_mtu": 2048, "rails": ("a", "b")}, 50_000 / 8 * 2048 / 2074),
+    ],
+)
+def test_mpi_that_does_not_go_over_tcp_has_the_line_rate_of_what_carries_it(
+    partition, extras, rate
+):
+    site = partition.model_copy(update={"link_mbit_s": 25_000, "mtu": 1500, **extras})
+    mpi, tcp = (
+        Case("testbed", "gige", "mpich", "netpipe", function, 2, 1) for function in ("mpi", "tcp")
+    )
+    found = measured.line_rate_mb_s(site, mpi, mpi_over_tcp=False)
+    assert found == (rate if rate is None else pytest.approx(rate))
+    # NPtcp goes over TCP in any case.
+    of_tcp = measured.line_rate_mb_s(site, tcp, mpi_over_tcp=False)
+    assert of_tcp == pytest.approx(25_000 / 8 * 1448 / 1538)
+    assert measured.line_rate_mb_s(site, mpi, mpi_over_tcp=True) != found

@@ -44,6 +44,8 @@ def test_a_missing_key_of_a_partition_is_refused(tmp_path, configuration, key):
     ("key", "value", "remedy"),
     [
         ("mtu", 100, "576 to 65535"),
+        ("rdma", "ib", "'ib' carries no RDMA: give 'roce' or 'infiniband'"),
+        ("rdma_mtu", 4096, "rdma does not say which"),
         ("mtu", "1500", "found '1500', expected MTU in bytes (a whole number)"),
         ("link_mbit_s", 0, "not above 0"),
         ("link_mbit_s", True, "found True, expected rate of a link in Mbit/s of 10⁶ bits (a whole"),
