@@ -66,7 +66,7 @@ def variants(subjects: Collection[str]) -> tuple[tuple[str, str, str], ...]:
     unknown = sorted(set(subjects) - set(known))
     if unknown:
         raise NetproofError(
-            f"NetPIPE has no variant {', '.join(unknown)}; there are: {', '.join(known)}"
+            f"NetPIPE has no variant {', '.join(map(repr, unknown))}; it has {', '.join(known)}"
         )
     return tuple(variant for name, variant in known.items() if name in subjects)
 

@@ -281,9 +281,9 @@ def functions_here(
 ) -> list[Function]:
     """The functions among ``names`` that a job of ``ranks`` runs where it has ``rank_counts``.
 
-    Those for two ranks go with the least count, and those for pairs with even ones.
+    Those for two ranks go with the least count, and those for pairs with even ones; each once.
     """
-    functions = [registry.mpi(benchmark).function(name) for name in names]
+    functions = [registry.mpi(benchmark).function(name) for name in dict.fromkeys(names)]
     return [
         function
         for function in functions

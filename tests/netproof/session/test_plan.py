@@ -74,7 +74,7 @@ def test_a_job_of_few_variants_launches_only_these_in_the_order_of_all():
 
 
 def test_a_variant_that_there_is_not_is_named_with_those_that_there_are():
-    with pytest.raises(NetproofError, match="no variant tcp-oneway; there are: tcp-between-oneway"):
+    with pytest.raises(NetproofError, match="no variant 'tcp-oneway'; it has tcp-between-oneway"):
         netpipe.variants(["tcp-oneway", "mpi-inside-oneway"])
 
 
