@@ -40,7 +40,7 @@ for partition in site_configuration["systems"][0]["partitions"]:
     partition["environs"] = FEW[partition["name"]]
     # No IMB, hence no rounds of pairs.
     partition["extras"]["coverage_percent"] = 0
-    partition["extras"] |= SMALL
+    partition["extras"] |= SMALL | {"twin": []}
     partition["extras"]["criteria"] = {name: {"warn": None, "fail": None} for name in SHOWN}
 for environment in site_configuration["environments"]:
     environment["features"] = [name for name in environment["features"] if name != "imb"]
