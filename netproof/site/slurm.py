@@ -75,7 +75,8 @@ class SlurmNode:
         return self.state.endswith("*") and self.state.rstrip("*+-") in _FREE | _BUSY
 
     def __str__(self) -> str:
-        return f"{self.name} is {self.state}{f' ({self.reason})' if self.reason else ''}"
+        reason = self.reason or ("does not answer slurmctld" if self.silent else "")
+        return f"{self.name} is {self.state}{f' ({reason})' if reason else ''}"
 
 
 @dataclass(frozen=True)
@@ -99,8 +100,8 @@ class SlurmPartition:
             return None
         others = "; ".join(str(node) for node in self.nodes if not node.usable)
         return (
-            f"partition {self.name} has {usable} usable nodes of {len(self.nodes)}, and {nodes} are"
-            f" needed{f': {others}' if others else ''}"
+            f"partition {self.name} has {usable} usable {'node' if usable == 1 else 'nodes'} of"
+            f" {len(self.nodes)}, and {nodes} are needed{f': {others}' if others else ''}"
         )
 
 

@@ -393,9 +393,7 @@ class TestOnTheTestbed:
         finally:
             set_state("State=RESUME")
         assert ran.returncode == 2
-        assert (
-            "NOT JUDGED: nothing can be measured: partition gige has 1 usable nodes" in place.told
-        )
+        assert "NOT JUDGED: nothing can be measured: partition gige has 1 usable node" in place.told
         assert "gige-2 is drained (new cables)" in place.told
         assert place.content() == before
 

@@ -90,8 +90,9 @@ class TestNodesThatDoNotAnswer:
     def test_they_are_told_when_the_wait_is_over(self, cannot_run):
         why = cannot_run(RESUMED, wait_s=0)
         assert (
-            "partition gige has 1 usable nodes of 4, and 2 are needed: gige-2 is idle*; gige-3 is"
-            " idle*; gige-4 is idle*"
+            "partition gige has 1 usable node of 4, and 2 are needed: gige-2 is idle* (does not"
+            " answer slurmctld); gige-3 is idle* (does not answer slurmctld); gige-4 is idle* (does"
+            " not answer slurmctld)"
         ) in why
 
     @pytest.mark.parametrize(
