@@ -12,7 +12,7 @@ from ci.false_reds.records import FlaggedCase, Judged, Outcome
 from netproof.criteria import Level
 from netproof.measurement.case import Case
 from netproof.present import documents
-from netproof.verdict.judged import CANNOT_JUDGE, FAILED, PASSED
+from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
 
 
 def judge(status: int, text: str, errors: str) -> Judged:

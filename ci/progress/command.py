@@ -16,7 +16,7 @@ from ci.progress.course import clock
 from ci.progress.following import end_of, follow
 from ci.progress.past import by_past
 from netproof.present import tables
-from netproof.verdict.judged import CANNOT_JUDGE
+from netproof.verdict.exit_status import CANNOT_JUDGE
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -24,7 +24,7 @@ from netproof.present.tables import TableColumn, say
 from netproof.session.session import Session
 from netproof.store import Store, questions
 from netproof.verdict import judging
-from netproof.verdict.judged import CANNOT_JUDGE, PASSED
+from netproof.verdict.exit_status import CANNOT_JUDGE, PASSED
 
 LABEL = "label="
 _NOT_COMPARED = "none"

@@ -18,8 +18,9 @@ from netproof.present import documents, tables
 from netproof.present.history_documents import document
 from netproof.present.history_tables import print_overview, print_series, since_when
 from netproof.present.tables import say
+from netproof.session.labels import label_of
 from netproof.store import Store
-from netproof.verdict.judged import CANNOT_JUDGE, PASSED
+from netproof.verdict.exit_status import CANNOT_JUDGE, PASSED
 
 
 def run(
@@ -48,7 +49,7 @@ def run(
                 session,
                 last=last,
                 since=since,
-                labels=_labels(labels),
+                labels=dict(map(label_of, labels)),
             )
         shown = verdict if selection.everything else verdict.of(selection)
         if plot is not None:
@@ -149,16 +150,6 @@ def _plot(verdict: HistoryVerdict, path: Path) -> None:
     from netproof.present.html import history
 
     history.write(verdict, path)
-
-
-def _labels(stated: Sequence[str]) -> dict[str, str]:
-    found = {}
-    for text in stated:
-        label, equals, value = text.partition("=")
-        if not (label and equals):
-            raise NetproofError(f"{text!r} is no label: KEY=VALUE, kernel=6.1 for instance")
-        found[label] = value
-    return found
 
 
 def _refused(what: str, reason: str) -> int:

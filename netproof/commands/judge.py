@@ -10,6 +10,7 @@ from netproof.errors import NetproofError
 from netproof.measurement.transports import Transport
 from netproof.present import documents, judged_files, tables
 from netproof.verdict import files
+from netproof.verdict.exit_status import CANNOT_JUDGE
 
 
 def run(
@@ -54,7 +55,7 @@ def run(
             )
     except NetproofError as error:
         tables.say(tables.console(stderr=True), f"netproof: cannot judge: {error}", "red")
-        return files.CANNOT_JUDGE
+        return CANNOT_JUDGE
     page = None
     if folder is not None:
         # Altair takes a second to load, and only this needs it.
@@ -67,7 +68,7 @@ def run(
             )
         except NetproofError as error:
             tables.say(tables.console(stderr=True), f"netproof: no report: {error}", "red")
-            return files.CANNOT_JUDGE
+            return CANNOT_JUDGE
     if as_json:
         documents.write(judged_files.document(judged), sys.stdout)
     else:

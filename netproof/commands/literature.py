@@ -8,7 +8,7 @@ from netproof.errors import NetproofError
 from netproof.present import tables
 from netproof.present.studies import TABLES_WIDTH, show
 from netproof.session import session
-from netproof.verdict.judged import CANNOT_JUDGE
+from netproof.verdict.exit_status import CANNOT_JUDGE
 
 
 def run(study: str | None, report: Path | None = None) -> int:

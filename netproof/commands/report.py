@@ -32,7 +32,7 @@ from netproof.studies import literature
 from netproof.studies.session_figures import SessionAlongsideStudy
 from netproof.studies.study import Study
 from netproof.verdict import judging
-from netproof.verdict.judged import CANNOT_JUDGE
+from netproof.verdict.exit_status import CANNOT_JUDGE
 from netproof.verdict.judging import JudgedSession
 from netproof.verdict.options import AlongsideOptions
 

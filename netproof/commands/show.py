@@ -26,8 +26,9 @@ from netproof.verdict.comparing import group
 from netproof.verdict.counts import counts
 from netproof.verdict.cpu_rows import cpu_rows
 from netproof.verdict.crossover import Crossover, crossovers
+from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
 from netproof.verdict.failures import failures
-from netproof.verdict.judged import CANNOT_JUDGE, FAILED, PASSED, Borrowed, Judged, Verdict
+from netproof.verdict.judged import Borrowed, Judged, Verdict
 from netproof.verdict.judging import JudgedSession
 from netproof.verdict.options import AlongsideOptions
 from netproof.verdict.usual import Usual

@@ -25,7 +25,7 @@ from netproof.site.partition import Partition, pair_environments, time_limit_s
 from netproof.store import Store
 from netproof.store.durations import Expected, Past, expected_seconds, past, session_seconds
 from netproof.verdict import judging
-from netproof.verdict.judged import CANNOT_JUDGE, PASSED
+from netproof.verdict.exit_status import CANNOT_JUDGE, PASSED
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from netproof.tuning.gains import Tuned
 from netproof.tuning.parameters import MPI, TCP
 from netproof.tuning.sweep import Sweep
 from netproof.verdict import judging
-from netproof.verdict.judged import CANNOT_JUDGE
+from netproof.verdict.exit_status import CANNOT_JUDGE
 
 FOLDER = "studies"
 """Where reports of studies are, in the folder of reports: no verdict looks there."""

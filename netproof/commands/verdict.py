@@ -11,7 +11,7 @@ from netproof.errors import NetproofError
 from netproof.present import documents, tables
 from netproof.present.power import of_case, print_power
 from netproof.verdict import judging
-from netproof.verdict.judged import CANNOT_JUDGE
+from netproof.verdict.exit_status import CANNOT_JUDGE
 from netproof.verdict.judging import JudgedSession
 from netproof.verdict.options import SESSIONS, AlongsideOptions
 

@@ -16,15 +16,8 @@ from netproof.session.measured import Measured
 from netproof.session.session import Session
 from netproof.site.matrix import Matrix
 from netproof.verdict.crossover import Crossover, crossovers, red_criteria, red_sizes
-from netproof.verdict.judged import (
-    CANNOT_JUDGE,
-    FAILED,
-    PASSED,
-    Alongside,
-    Judged,
-    Verdict,
-    together,
-)
+from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
+from netproof.verdict.judged import Alongside, Judged, Verdict, together
 from netproof.verdict.judging import JudgedSession
 from netproof.verdict.subject import Ruling
 from netproof.verdict.traffic import InterfaceTotals

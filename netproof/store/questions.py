@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
+from netproof.session.labels import label_of
 from netproof.session.measured_whole import insist_on_whole
 from netproof.session.provenance import OfSession
 from netproof.session.session import GOOD_RESULTS, Session
@@ -235,9 +236,7 @@ def with_label(store: Store, stated: str) -> StoredSession:
 
     Raises NetproofError where it is not of that form, and as ``labelled`` does.
     """
-    label, equals, value = stated.partition("=")
-    if not (label and equals):
-        raise NetproofError(f"{stated!r} is no label: KEY=VALUE, kernel=6.1 for instance")
+    label, value = label_of(stated)
     found = labelled(store, label)
     if value not in found:
         raise NetproofError(

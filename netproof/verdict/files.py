@@ -22,6 +22,7 @@ from netproof.measurement.curve import Curve
 from netproof.measurement.landmarks import Landmarks, landmarks
 from netproof.measurement.launches import median_curve
 from netproof.measurement.transports import Transport, line_rate_mb_s
+from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
 
 BENCHMARK, LAUNCH = "benchmark", "launch"
 NO_CONFIGURATION = (BENCHMARK, LAUNCH)
@@ -29,9 +30,6 @@ NO_CONFIGURATION = (BENCHMARK, LAUNCH)
 
 FILE_COLUMN = "file"
 """The column of a list that names files."""
-
-PASSED, FAILED, CANNOT_JUDGE = 0, 1, 2
-"""Exit statuses, as those of ``netproof verdict``."""
 
 _NAME = re.compile(r"\{([^{}]*)\}|(\*)")
 _RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([MG])?(?:bit/s|bps)?", re.IGNORECASE)

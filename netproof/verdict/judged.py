@@ -15,6 +15,7 @@ from netproof.session.measured import Measured
 from netproof.session.session import CheckResult
 from netproof.site.matrix import Absence
 from netproof.verdict.coverage import Coverage
+from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
 from netproof.verdict.judgement import LaunchCount
 from netproof.verdict.node_findings import NodeFinding
 from netproof.verdict.pairs import JudgedPairs
@@ -23,10 +24,6 @@ from netproof.verdict.traffic import InterfaceTotals
 
 NOT_IN_SESSION = "did not run: the session does not have it"
 """Why a case fails that was expected and that no test of the session was to measure."""
-
-PASSED, FAILED, CANNOT_JUDGE = 0, 1, 2
-"""Exit statuses of whatever judges a session."""
-
 
 NEVER_RAN = ("skip", "fail_deps")
 """ReFrame's results of a case that it did not come to."""

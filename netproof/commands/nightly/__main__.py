@@ -9,6 +9,8 @@ import typer
 
 from netproof.commands import entry
 from netproof.commands.nightly.command import NightPlan, run
+from netproof.errors import NetproofError
+from netproof.session.labels import label_of
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -67,8 +69,11 @@ def nightly(
 ) -> None:
     """One night: measure, keep, judge, report, tell."""
     for given in label or ():
-        key, equals, value = given.partition("=")
-        if not (key and equals and value) or "," in given:
+        try:
+            _, value = label_of(given)
+        except NetproofError:
+            value = ""
+        if not value or "," in given:
             raise typer.BadParameter(
                 f"{given!r} is no KEY=VALUE without a comma", param_hint="--label"
             )

@@ -31,7 +31,7 @@ from netproof.site.jobs import PlannedJob, jobs
 from netproof.site.matrix import Matrix, matrix
 from netproof.store import Store, durations
 from netproof.verdict import judging
-from netproof.verdict.judged import CANNOT_JUDGE, PASSED
+from netproof.verdict.exit_status import CANNOT_JUDGE, PASSED
 from netproof.verdict.keeping import ingest
 from netproof.verdict.options import AlongsideOptions
 

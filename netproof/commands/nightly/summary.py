@@ -12,8 +12,9 @@ from netproof.criteria import Level
 from netproof.present.characters import visible
 from netproof.present.wording import outcome
 from netproof.verdict.counts import counts
+from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
 from netproof.verdict.failures import failures
-from netproof.verdict.judged import CANNOT_JUDGE, FAILED, PASSED, sentences_of_left
+from netproof.verdict.judged import sentences_of_left
 from netproof.verdict.judging import JudgedSession
 
 SENTENCES = 20

@@ -11,7 +11,8 @@ from netproof.present.html import curves, plain_curves
 from netproof.present.html.curves import FigureView, SaidOfCase
 from netproof.present.html.html import DataTable, file_name, render
 from netproof.present.judged_files import columns, summary
-from netproof.verdict.files import CANNOT_JUDGE, FAILED, PASSED, CurveKind, JudgedCurve, JudgedFiles
+from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
+from netproof.verdict.files import CurveKind, JudgedCurve, JudgedFiles
 
 _WORDS = {
     PASSED: ("passed", "✓", "passed"),

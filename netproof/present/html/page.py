@@ -21,7 +21,7 @@ from netproof.present.html.content import Group
 from netproof.present.html.html import Part, render
 from netproof.present.html.material import MAIN, Report, stated
 from netproof.session.session import Session
-from netproof.verdict.judged import CANNOT_JUDGE, FAILED, PASSED
+from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
 
 
 def pages(report: Report) -> dict[str, str]:

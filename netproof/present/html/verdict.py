@@ -17,7 +17,8 @@ from netproof.present.power import said
 from netproof.present.tables import MOST_DIFFERENCES
 from netproof.present.wording import not_available, outcome
 from netproof.verdict.counts import counts
-from netproof.verdict.judged import CANNOT_JUDGE, FAILED, PASSED, Judged, LeftCase
+from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
+from netproof.verdict.judged import Judged, LeftCase
 from netproof.verdict.power import CasePower, Degradation
 
 

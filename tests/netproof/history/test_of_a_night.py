@@ -16,7 +16,7 @@ from netproof.commands.nightly.command import NightPlan
 from netproof.commands.nightly.summary import Night
 from netproof.session.measured import Measured
 from netproof.session.session import MEASURED_FORMAT
-from netproof.verdict.judged import FAILED
+from netproof.verdict.exit_status import FAILED
 
 ROOT = Path(__file__).resolve().parents[3]
 NIGHTS, SLOWER_FROM = 24, 16

@@ -17,8 +17,9 @@ from netproof.session import session
 from netproof.session.session import Session
 from netproof.site.matrix import Matrix
 from netproof.store import Store, questions
+from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED
 from netproof.verdict.failures import Failure, FailureKind, excess, failures, listed, named
-from netproof.verdict.judged import CANNOT_JUDGE, FAILED, Judged, Verdict
+from netproof.verdict.judged import Judged, Verdict
 from netproof.verdict.keeping import ingest
 from netproof.verdict.subject import Ruling
 from netproof.verdict.verdict import judge

@@ -14,7 +14,8 @@ from netproof.session import session
 from netproof.session.session import Session
 from netproof.site.matrix import Matrix
 from netproof.site.partition import ScoreBaseline
-from netproof.verdict.judged import CANNOT_JUDGE, FAILED, PASSED, sentences_of_left
+from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
+from netproof.verdict.judged import sentences_of_left
 from netproof.verdict.verdict import judge
 
 SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"

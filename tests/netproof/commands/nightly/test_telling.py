@@ -19,7 +19,7 @@ from netproof.site import site
 from netproof.site.matrix import matrix
 from netproof.verdict import judging
 from netproof.verdict.coverage import Coverage
-from netproof.verdict.judged import CANNOT_JUDGE, FAILED, PASSED
+from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
 from netproof.verdict.node_findings import NodeFinding, NodeFindingKind
 from netproof.verdict.verdict import judge
 

@@ -10,6 +10,7 @@ import pytest
 
 from netproof.present.html import files as pages
 from netproof.verdict import files
+from netproof.verdict.exit_status import FAILED
 
 DATA = Path(__file__).parents[3] / "data"
 IMB = DATA / "imb" / "2021.11" / "all.txt"
@@ -56,7 +57,7 @@ def test_what_failed_is_said_below_its_chart(tmp_path):
         )
     )
     judged = files.judge([broken])
-    assert judged.status == files.FAILED
+    assert judged.status == FAILED
     text = page(broken)
     assert 'class="verdict failed"' in text
     assert '<li class="failed"><b>' in text
