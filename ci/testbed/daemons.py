@@ -6,6 +6,7 @@ Each comes up by itself, tells that it is ready by answering, and is left alone 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -21,6 +22,7 @@ from ci.testbed.topology import CONTROLLER_ADDRESS, Node, Topology
 READY_SECONDS = 60.0
 DRAINED_BY_SLURM = ("batch job complete failure", "Duplicate jobid")
 """Slurm's own reasons, once a slurmctld that was killed has sent a job to its node again."""
+STEP = "slurmstepd"
 POLL_SECONDS = 0.02
 LOG_TAIL_BYTES = 600
 NODE_SETUP = """set -e
@@ -184,7 +186,7 @@ class Daemons:
         return bool(down)
 
     def wait_for_nodes(self) -> None:
-        """Waits until Slurm calls every node idle, or in use.
+        """Waits until Slurm calls every node idle, or in use, and nothing runs that it has lost.
 
         A node that Slurm itself drained is put to use again; one that somebody drained is not.
         """
@@ -192,16 +194,20 @@ class Daemons:
         while True:
             states = self.node_states()
             waiting = [name for name, state in states.items() if not usable(state)]
+            lost: list[str] = []
             if not waiting and len(states) == len(self.topology.nodes):
-                return
+                lost = self._lost_steps()
+                if not lost:
+                    return
             if any("drain" in states[name] for name in waiting):
                 self._take_back()
             dead = [role for role, node in self._started_nodes.items() if node.poll() is not None]
             if dead or time.monotonic() > deadline:
                 role = dead[0] if dead else f"slurmd:{waiting[0]}" if waiting else "slurmctld"
+                why = [f"{name} is {states[name]}" for name in waiting]
+                why += [f"{title} goes on, of a job that it does not know" for title in lost]
                 raise StepFailedError(
-                    f"{role}: Slurm does not get it ready"
-                    f" ({', '.join(f'{n} is {states[n]}' for n in waiting) or 'no such node'});"
+                    f"{role}: Slurm does not get it ready ({', '.join(why) or 'no such node'});"
                     f" its log ends: {self._log_end(role)}"
                 )
             time.sleep(POLL_SECONDS * 2)
@@ -210,6 +216,24 @@ class Daemons:
         """Slurm's state of each node in lower case; empty while slurmctld does not answer."""
         said = self._client("sinfo", "--noheader", "--Node", "--format=%N %T")
         return dict(line.split(None, 1) for line in (said or "").splitlines())
+
+    def _lost_steps(self) -> list[str]:
+        """What runs on the nodes of jobs that Slurm has no more, as their processes are called.
+
+        A slurmctld that was killed comes back with the jobs of some seconds before, ends the others
+        once their nodes register, and gives their numbers out again. A node that still has such a
+        number refuses the new job as a duplicate, and is drained.
+        """
+        steps = [one for one in processes.running() if self._is_step(one)]
+        if not steps:
+            return []
+        here = ("--states=running,completing,configuring,suspended", "--format=%A")
+        known = (self._client("squeue", "--noheader", *here) or "").split()
+        titles = [processes.title(step.pid) for step in steps]
+        return [title for title in titles if title and job_of(title) not in known]
+
+    def _is_step(self, process: processes.Process) -> bool:
+        return process.state == str(self.state.path) and process.command == STEP
 
     def _take_back(self) -> None:
         """Resumes the nodes that Slurm drained; StepFailedError if somebody drained one."""
@@ -271,7 +295,7 @@ class Daemons:
             lambda process: (
                 process.state == str(self.state.path)
                 and process.role in roles
-                and process.command != "slurmstepd"
+                and process.command != STEP
             ),
         )
 
@@ -354,6 +378,12 @@ def system_tables() -> Path:
             return path
     names = " or ".join(map(str, SYSTEM_TABLES))
     raise CannotRunError(f"missing: {names}; install with 'apt-get install mariadb-server-core'")
+
+
+def job_of(title: str) -> str | None:
+    """The number of the job that a slurmstepd calls itself after; None before it does."""
+    found = re.search(r"\[(\d+)", title)
+    return found[1] if found else None
 
 
 def usable(state: str) -> bool:

@@ -86,6 +86,15 @@ def _read(pid: int) -> Process | None:
     )
 
 
+def title(pid: int) -> str:
+    """What the process ``pid`` calls itself, its command line if nothing else; "" once gone."""
+    try:
+        shown = (Path("/proc") / str(pid) / "cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+    return shown.decode(errors="replace").replace("\0", " ").strip()
+
+
 def running() -> list[Process]:
     """Every live process of the machine that this user may look at."""
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]

@@ -202,6 +202,31 @@ def test_up_takes_back_a_node_that_slurm_drained_and_none_that_somebody_did(up):
     assert "slurmd: somebody drained gige-3 (a cable is bad); once it may be used" in result.stderr
 
 
+def test_up_waits_until_a_job_is_ended_that_a_killed_slurmctld_has_lost(up):
+    """Its number is given to the next job, which its nodes would refuse."""
+    kept = STATE / "slurmctld/job_state"
+    # What slurmctld knows of jobs it writes down some seconds late; here for sure too late.
+    slurm("srun", "-p", "gige", "-N4", "true")
+    deadline = time.monotonic() + 20
+    while not kept.is_file() or slurm("squeue", "-h").stdout:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    before = kept.read_bytes()
+    batch = ("sbatch", "--parsable", "-p", "gige", "-N4", "--exclusive", "-o", "/dev/null")
+    lost = slurm(*batch, "--wrap", "srun sleep 600").stdout.strip()
+    while len([p for p in processes.running() if p.command == "sleep"]) < 4:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    os.kill(daemons()["slurmctld"], signal.SIGKILL)
+    for path in (kept, kept.with_name("job_state.old")):
+        path.write_bytes(before)
+    succeeded(invoke("up"))
+    again = slurm(*batch, "--wait", "--wrap", "srun true")
+    assert again.stdout.strip() == lost
+    assert again.returncode == 0, again.stderr
+    succeeded(invoke("status"))
+
+
 def test_exec_passes_input_output_and_exit_status_and_is_inside_the_node(up):
     said = invoke("exec", "gige-2", "--", "sh", "-c", "hostname; cat; exit 7", input="hello")
     assert (said.stdout, said.returncode) == ("gige-2\nhello", 7)

@@ -22,3 +22,9 @@ def test_both_names_are_looked_for():
         "/usr/share/mariadb/mariadb_system_tables.sql",
         "/usr/share/mysql/mysql_system_tables.sql",
     ]
+
+
+def test_a_steps_title_names_its_job():
+    assert daemons.job_of("slurmstepd: [20.batch]") == "20"
+    assert daemons.job_of("slurmstepd: [20.0]") == "20"
+    assert daemons.job_of("/usr/sbin/slurmstepd") is None
