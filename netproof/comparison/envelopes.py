@@ -44,6 +44,9 @@ def _links(cases: Mapping[str, Judged | Borrowed], matrix: Matrix) -> int:
             link = one.subject.link
         else:
             partition = matrix.partitions.get(one.case.partition)
-            link = None if partition is None else partition.link()
+            over_tcp = one.case.function == "tcp" or (
+                one.case.environment not in matrix.not_over_tcp
+            )
+            link = None if partition is None else partition.link(over_tcp=over_tcp)
         found |= {link} - {None}
     return len(found)

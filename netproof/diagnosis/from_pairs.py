@@ -14,7 +14,6 @@ from netproof.localization.recovery import Recovery
 from netproof.localization.searching import Kind
 from netproof.measurement import interval
 from netproof.measurement.disturbance import disturbed
-from netproof.measurement.units import line_rate_mb_s
 from netproof.verdict.pairs import JudgedPairs
 
 
@@ -57,9 +56,9 @@ def what_pairs_get(view: PartitionView) -> Iterator[str]:
 
     Pairs are compared with each other, so that nodes which are all slow alike accuse nobody.
     """
-    link, settings = view.site.link(), view.site.settings().disturbance
-    line_rate = line_rate_mb_s(link.mbit_s, link.mtu)
+    settings = view.site.settings().disturbance
     for one in view.pairs:
+        line_rate = view.line_rate_mb_s(one.rounds.environment)
         shares = [
             pair.rate_mb_s / line_rate
             for launch in one.rounds.launches

@@ -24,6 +24,7 @@ class PartitionView:
         verdict = judged.verdict
         self.name = partition
         self.site = judged.matrix.partitions[partition]
+        self._not_over_tcp = judged.matrix.not_over_tcp
         self.rails = self.site.rails_or_interface()
         self.interface = ", ".join(self.rails)
         self.cases = [one for one in verdict.cases if one.case.partition == partition]
@@ -90,6 +91,10 @@ class PartitionView:
         """What carried messages, of cases and of rounds of pairs."""
         of_pairs = [one.path for one in self.pairs if one.path is not None]
         return [*self.findings_of("path"), *of_pairs]
+
+    def line_rate_mb_s(self, environment: str) -> float:
+        """The most in MB/s that MPI of an environment gets over one link of a node."""
+        return self.site.link(over_tcp=environment not in self._not_over_tcp).line_rate_mb_s()
 
     def rail_totals(self) -> list[InterfaceTotals]:
         """What the interfaces that are to carry messages counted over the session."""

@@ -8,39 +8,83 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
+from typing import Any
 
-from netproof.measurement.units import (
-    ETHERNET_OVERHEAD_BYTES,
-    IP_TCP_HEADER_BYTES,
-    TCP_TIMESTAMPS_BYTES,
-    mb_s,
-)
+from netproof.measurement import transports
+from netproof.measurement.transports import Transport
+from netproof.measurement.units import mb_s
 
 
 @dataclass(frozen=True)
 class Link:
-    """A node's link: its rate in Mbit/s (10⁶) and its MTU in bytes."""
+    """A node's link: its rate in Mbit/s (10⁶), its MTU in bytes, and what carries messages."""
 
     mbit_s: float
     mtu: int
+    transport: Transport = Transport.TCP
+
+    def line_rate_mb_s(self) -> float:
+        """Most payload in MB/s that it carries."""
+        return transports.line_rate_mb_s(self.mbit_s, self.mtu, self.transport)
 
     def wire_us(self, size: int) -> float:
         """µs that a message of ``size`` bytes is on the way from a node over a switch to a node.
 
-        Payload and headers of all frames, and the first frame once more: a switch that stores and
+        Payload and headers of all packets, and the first packet once more: a switch that stores and
         forwards sends it on when it has it all. With these headers no frame is shorter than
         Ethernet's least.
         """
-        headers = IP_TCP_HEADER_BYTES + TCP_TIMESTAMPS_BYTES
-        payload = self.mtu - headers
-        a_frame = headers + ETHERNET_OVERHEAD_BYTES
-        frames = -(-size // payload)
-        on_the_wire = size + frames * a_frame + min(size, payload) + a_frame
-        return on_the_wire / mb_s(self.mbit_s)
+        full = transports.packet(self.mtu, self.transport)
+        packets = -(-size // full.payload)
+        again = min(size, full.payload) + full.overhead
+        return (size + packets * full.overhead + again) / mb_s(self.mbit_s)
 
     def __str__(self) -> str:
         """As it stands in a sentence."""
-        return f"{self.mbit_s:g} Mbit/s with MTU {self.mtu}"
+        over = "" if self.transport is Transport.TCP else f" of {self.transport}"
+        return f"{self.mbit_s:g} Mbit/s with MTU {self.mtu}{over}"
+
+
+@dataclass(frozen=True)
+class RailLinks:
+    """The links of a node: rate of one in Mbit/s, MTU in bytes of its interface, how many.
+
+    ``rdma``: what carries an MPI that does not go over TCP, as the site's key; ``rdma_mtu``: its
+    MTU in bytes, 0 for that which the key has by default.
+    """
+
+    mbit_s: float
+    mtu: int
+    rails: int = 0
+    rdma: str = ""
+    rdma_mtu: int = 0
+
+    @classmethod
+    def of_extras(cls, extras: Mapping[str, Any]) -> RailLinks:
+        """Of what a report keeps of a partition, which may be of before there were rails."""
+        return cls(
+            extras["link_mbit_s"],
+            extras["mtu"],
+            len(extras.get("rails") or ()),
+            extras.get("rdma", ""),
+            extras.get("rdma_mtu", 0),
+        )
+
+    def link(self, *, over_tcp: bool, rails: int = 1) -> Link | None:
+        """So many of them as one link; None where it is not TCP, and nothing says what carries."""
+        if not (over_tcp or self.rdma):
+            return None
+        transport = Transport.TCP if over_tcp else Transport(self.rdma)
+        mtu = self.mtu
+        if transport is Transport.INFINIBAND:
+            mtu = self.rdma_mtu or transport.usual_mtu
+        elif transport is Transport.ROCE:
+            mtu = self.rdma_mtu or mtu
+        return Link(rails * self.mbit_s, mtu, transport)
+
+    def link_or_tcp(self, *, over_tcp: bool, rails: int = 1) -> Link:
+        """As ``link``, with TCP's headers, the most, where nothing says what carries messages."""
+        return self.link(over_tcp=over_tcp, rails=rails) or Link(rails * self.mbit_s, self.mtu)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 
 from netproof.errors import NetproofError
@@ -31,33 +32,47 @@ _INFINIBAND_OVERHEAD_BYTES = 26
 """Local route header 8, base transport header 12, invariant CRC 4, variant CRC 2."""
 
 
-def line_rate_mb_s(link_mbit_s: float, mtu_bytes: int, transport: Transport) -> float:
-    """Most payload in MB/s that a link of so many Mbit/s carries.
+@dataclass(frozen=True)
+class Packet:
+    """A full packet: bytes of ``payload``, and of ``overhead``, all else that the link carries."""
 
-    TCP: ``units.line_rate_mb_s``. RoCE v2 over IPv4: link · P / (P + 44 + 38) with the path MTU P
-    that Linux takes for an Ethernet MTU: 1024 at 1500, 4096 from 4192 on. InfiniBand:
-    link · P / (P + 26) with ``mtu_bytes`` as path MTU P, and as rate of the link what is left after
-    its coding, which products are named by: 100 Gbit/s for EDR. The first packet of a message has
-    16 bytes more, which large messages do not show. Raises NetproofError for an MTU that carries
+    payload: int
+    overhead: int
+
+
+def packet(mtu_bytes: int, transport: Transport) -> Packet:
+    """A full packet at an MTU.
+
+    TCP: timestamps on, as ``units.line_rate_mb_s``. RoCE v2 over IPv4: the path MTU that Linux
+    takes for an Ethernet MTU, 1024 at 1500, 4096 from 4192 on, and 44 + 38 bytes around it.
+    InfiniBand: ``mtu_bytes`` as path MTU, and 26 bytes. The first packet of an RDMA message has 16
+    bytes more, which large messages do not show. Raises NetproofError for an MTU that carries
     nothing or that InfiniBand does not have.
     """
-    if transport is Transport.TCP:
-        rate = units.line_rate_mb_s(link_mbit_s, mtu_bytes)
-        if rate <= 0:
-            raise NetproofError(f"an MTU of {mtu_bytes} has no room for a message")
-        return rate
     if transport is Transport.INFINIBAND:
         if mtu_bytes not in PATH_MTUS:
             raise NetproofError(
                 f"InfiniBand has MTUs of {', '.join(map(str, PATH_MTUS))}, not of {mtu_bytes}"
             )
-        payload, overhead = mtu_bytes, _INFINIBAND_OVERHEAD_BYTES
-    else:
+        return Packet(mtu_bytes, _INFINIBAND_OVERHEAD_BYTES)
+    if transport is Transport.ROCE:
         room = mtu_bytes - _ROCE_LEFT_FREE_BYTES
         fitting = [size for size in PATH_MTUS if size <= room]
         if not fitting:
             least = PATH_MTUS[-1] + _ROCE_LEFT_FREE_BYTES
             raise NetproofError(f"RoCE takes an MTU of {least} or more, not {mtu_bytes}")
-        payload = fitting[0]
-        overhead = _ROCE_HEADER_BYTES + units.ETHERNET_OVERHEAD_BYTES
-    return units.mb_s(link_mbit_s) * payload / (payload + overhead)
+        return Packet(fitting[0], _ROCE_HEADER_BYTES + units.ETHERNET_OVERHEAD_BYTES)
+    headers = units.IP_TCP_HEADER_BYTES + units.TCP_TIMESTAMPS_BYTES
+    if mtu_bytes <= headers:
+        raise NetproofError(f"an MTU of {mtu_bytes} has no room for a message")
+    return Packet(mtu_bytes - headers, headers + units.ETHERNET_OVERHEAD_BYTES)
+
+
+def line_rate_mb_s(link_mbit_s: float, mtu_bytes: int, transport: Transport) -> float:
+    """Most payload in MB/s that a link of so many Mbit/s carries: its rate · P / (P + overhead).
+
+    As rate of a link of InfiniBand counts what is left after its coding, which products are named
+    by: 100 Gbit/s for EDR. Raises NetproofError as ``packet``.
+    """
+    full = packet(mtu_bytes, transport)
+    return units.mb_s(link_mbit_s) * full.payload / (full.payload + full.overhead)

@@ -120,7 +120,7 @@ class Check(rfm.RunOnlyRegressionTest, Launched, Referenced):
             if name.startswith(limits.TIME_AT):
                 bounds.setdefault(name, (0, None, None, unit))
         subject = Subject.of_extras(
-            self.measured, self.current_partition.extras, self.current_environ.extras["known"]
+            self.measured, self.current_partition.extras, self.current_environ.extras
         )
         findings = judgement.references(subject, limits.of_references(bounds))
         self.netproof_references = [

@@ -11,6 +11,8 @@ from typing import Any
 from netproof.benchmarks import registry
 from netproof.criteria import Bend, Finding
 from netproof.measurement.case import Case
+from netproof.measurement.links import Link
+from netproof.measurement.transports import Transport
 from netproof.session import again, measured, plan
 from netproof.session.again import MeasuredAgain
 from netproof.session.measured import Crash, Launch, Measured
@@ -101,11 +103,10 @@ class FurtherCase:
             name: [_finite(limit.low), _finite(limit.high)] for name, limit in self.limits.items()
         }
         return {
-            "measured": self.subject.measured.as_json(),
-            "known": dict(self.subject.known),
+            **_subject(self.subject),
             "limits": ends,
             "extras": dict(self.extras),
-            "peers": [_peer(one) for one in self.peers],
+            "peers": [_subject(one) for one in self.peers],
             "baseline": None if self.baseline is None else dataclasses.asdict(self.baseline),
             "paired": list(self.paired),
             "elsewhere": self.elsewhere,
@@ -120,24 +121,13 @@ class FurtherCase:
             )
             for name, (low, high) in values["limits"].items()
         }
-        subject = Subject.of_extras(
-            Measured.from_json(values["measured"]), values["extras"], values["known"]
-        )
-        peers = tuple(
-            dataclasses.replace(
-                Subject.of_extras(
-                    Measured.from_json(peer["measured"]),
-                    {**values["extras"], "link_mbit_s": peer["link"][0], "mtu": peer["link"][1]},
-                    peer["known"],
-                ),
-                switch=peer["switch"],
-            )
-            for peer in values["peers"]
-        )
+        extras = values["extras"]
+        subject = _subject_of(values, extras)
+        peers = tuple(_subject_of(peer, extras) for peer in values["peers"])
         named = values["baseline"]
         baseline = None if named is None else ScoreBaseline(**named)
         paired, elsewhere = tuple(values["paired"]), values["elsewhere"]
-        return cls(subject, found, values["extras"], peers, baseline, paired, elsewhere)
+        return cls(subject, found, extras, peers, baseline, paired, elsewhere)
 
 
 @dataclass(frozen=True)
@@ -177,13 +167,24 @@ class Done:
         return dataclasses.replace(subject, measured=whole)
 
 
-def _peer(subject: Subject) -> dict[str, Any]:
+def _subject(subject: Subject) -> dict[str, Any]:
     return {
         "measured": subject.measured.as_json(),
         "known": dict(subject.known),
         "switch": subject.switch,
-        "link": None if subject.link is None else [subject.link.mbit_s, subject.link.mtu],
+        "link": None if subject.link is None else dataclasses.asdict(subject.link),
     }
+
+
+def _subject_of(values: Mapping[str, Any], extras: Mapping[str, Any]) -> Subject:
+    """What ``_subject`` gave, with the settings of the partition of the case that is asked for."""
+    measured, named = Measured.from_json(values["measured"]), values["link"]
+    link = None if named is None else Link(**named | {"transport": Transport(named["transport"])})
+    return dataclasses.replace(
+        Subject.of_extras(measured, extras, {"known": values["known"]}),
+        switch=values["switch"],
+        link=link,
+    )
 
 
 def _finite(end: float) -> float | None:

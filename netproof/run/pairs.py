@@ -144,7 +144,8 @@ class PairCheck(JobRead, InPairs):
             "partition_extras": self.current_partition.extras,
         }
         disturbance = partition.settings().disturbance
-        judged = pairs.judge(rounds, partition.pair_settings(), disturbance, partition.link())
+        link = partition.link(over_tcp=self.current_environ.extras["mpi_over_tcp"])
+        judged = pairs.judge(rounds, partition.pair_settings(), disturbance, link)
         said = [*judged.accusations(), *judged.faults()]
         said += [f"inconclusive: {why}" for why in judged.undecided()]
         if said:

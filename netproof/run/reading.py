@@ -52,7 +52,6 @@ class Reader(rfm.RegressionTestPlugin):
 
         ``several``: what launched on, whose launches are the case's too.
         """
-        known = job.current_environ.extras["known"]
         found = []
         for read in self.readers(job):
             try:
@@ -61,7 +60,8 @@ class Reader(rfm.RegressionTestPlugin):
                     case = one.extend(case)
             except job_files.Incomplete:
                 continue
-            found.append(Subject.of_extras(case, job.current_partition.extras, known))
+            extras = job.current_partition.extras, job.current_environ.extras
+            found.append(Subject.of_extras(case, *extras))
         return found
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from netproof.benchmarks import registry
 from netproof.errors import NetproofError
 from netproof.intake.shapes import insist
-from netproof.measurement import transports, twin
+from netproof.measurement import twin
 from netproof.measurement.case import Case
 from netproof.measurement.counters import Counters
 from netproof.measurement.cpu_use import NO_STARTS, NodeCost, node_costs
@@ -20,13 +20,12 @@ from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import NodeLoad
 from netproof.measurement.landmarks import ASYMPTOTIC, Landmarks, landmarks
 from netproof.measurement.launches import median_curve, spread
+from netproof.measurement.links import RailLinks
 from netproof.measurement.pace import Pace
 from netproof.measurement.payload import Exchanged, Payload
 from netproof.measurement.readings import LandmarkSettings
-from netproof.measurement.transports import Transport
 from netproof.session.measured_shapes import LANDMARKS_SHAPE, RANGE, SHAPE
 from netproof.session.rank_use import RankUse, Start, by_node
-from netproof.site.partition import Partition
 
 NOT_ALWAYS = (
     *(*RANGE, "scheduled", "loads", "twin", "peers", "counters", "payload", "paces", "system_s"),
@@ -281,51 +280,19 @@ def curve_from_json(values: dict[str, Any]) -> Curve:
     )
 
 
-def line_rate_mb_s(partition: Partition, case: Case, *, mpi_over_tcp: bool) -> float | None:
-    """The most that a case's bandwidth can be in MB/s.
+def line_rate_mb_s(links: RailLinks, case: Case, *, mpi_over_tcp: bool) -> float | None:
+    """The most that a case's bandwidth can be in MB/s over the ``links`` of a node.
 
     None inside a node, where there is no link, and for an MPI that does not go over TCP where the
     site does not say what carries it. Of MPI it is that of all rails together; a stream of TCP has
     one of them.
     """
-    links = RailLinks(
-        partition.link_mbit_s,
-        partition.mtu,
-        len(partition.rails),
-        partition.rdma,
-        partition.rdma_mtu,
-    )
-    return links.line_rate_mb_s(case, mpi_over_tcp=mpi_over_tcp)
-
-
-@dataclass(frozen=True)
-class RailLinks:
-    """The links of a node: rate of one in Mbit/s, MTU in bytes of its interface, how many.
-
-    ``rdma``: what carries an MPI that does not go over TCP, as the site's key; ``rdma_mtu``: its
-    MTU in bytes, 0 for that which the key has by default.
-    """
-
-    mbit_s: float
-    mtu: int
-    rails: int = 0
-    rdma: str = ""
-    rdma_mtu: int = 0
-
-    def line_rate_mb_s(self, case: Case, *, mpi_over_tcp: bool) -> float | None:
-        """The most that a case's bandwidth can be in MB/s, as the function of this name."""
-        over_tcp = mpi_over_tcp or case.function == "tcp"
-        if case.path == "inside" or not (over_tcp or self.rdma):
-            return None
-        transport = Transport.TCP if over_tcp else Transport(self.rdma)
-        mtu = self.mtu
-        if transport is Transport.INFINIBAND:
-            mtu = self.rdma_mtu or transport.usual_mtu
-        elif transport is Transport.ROCE:
-            mtu = self.rdma_mtu or mtu
-        factor = registry.function_of(case).over_link(case.ranks, case.ranks_per_node)
-        links = 1 if case.function == "tcp" else max(1, self.rails)
-        return factor * links * transports.line_rate_mb_s(self.mbit_s, mtu, transport)
+    link = links.link(over_tcp=mpi_over_tcp or case.function == "tcp")
+    if case.path == "inside" or link is None:
+        return None
+    factor = registry.function_of(case).over_link(case.ranks, case.ranks_per_node)
+    rails = 1 if case.function == "tcp" else max(1, links.rails)
+    return factor * rails * link.line_rate_mb_s()
 
 
 def made(

@@ -30,7 +30,8 @@ class Matrix:
     ``whole``: whether all partitions were asked for; ``partitions``: what the site says of those
     that were, by name; ``known``: the flaws of each environment that are known; ``baseline``: the
     configuration that scores are relative to, None where its partition was not asked for;
-    ``retired``: (partition, environment) that the site says are gone.
+    ``retired``: (partition, environment) that the site says are gone; ``not_over_tcp``: the
+    environments whose MPI does not go over TCP.
     """
 
     cases: tuple[Case, ...]
@@ -40,6 +41,7 @@ class Matrix:
     known: dict[str, dict[str, str]]
     baseline: ScoreBaseline | None
     retired: frozenset[tuple[str, str]]
+    not_over_tcp: frozenset[str] = frozenset()
 
     def configurations(self) -> frozenset[tuple[str, str]]:
         """Every (partition, environment) that is to run."""
@@ -106,5 +108,8 @@ def matrix(
         score_baseline(list(asked.values())),
         frozenset(
             (name, gone) for name, entry in asked.items() for gone in entry["extras"]["retired"]
+        ),
+        frozenset(
+            name for name, entry in environments.items() if not entry["extras"]["mpi_over_tcp"]
         ),
     )

@@ -14,7 +14,7 @@ from netproof.benchmarks.message_sizes import MessageSizes
 from netproof.benchmarks.registry import MPI_BENCHMARKS, OF_PAIRS
 from netproof.criteria.settings import Settings
 from netproof.errors import NetproofError
-from netproof.measurement.links import Link
+from netproof.measurement.links import Link, RailLinks
 from netproof.site.keys import PartitionExtras
 from netproof.site.load_settings import LoadSettings
 from netproof.site.pair_settings import PairSettings
@@ -53,9 +53,13 @@ class Partition(PartitionExtras):
         """The settings of victims alongside aggressors."""
         return LoadSettings.of_site(self.load)
 
-    def link(self) -> Link:
-        """The link of each of its nodes."""
-        return Link(self.link_mbit_s, self.mtu)
+    def rail_links(self) -> RailLinks:
+        """The links of each of its nodes, by which it carries MPI."""
+        return RailLinks(self.link_mbit_s, self.mtu, len(self.rails), self.rdma, self.rdma_mtu)
+
+    def link(self, *, over_tcp: bool = True) -> Link:
+        """One link of each of its nodes; TCP's where the site does not say what carries MPI."""
+        return self.rail_links().link_or_tcp(over_tcp=over_tcp)
 
 
 def makes_pairs(features: Collection[str]) -> bool:

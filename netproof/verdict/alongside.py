@@ -35,6 +35,8 @@ PARTITION_KEYS = (
     "driver",
     "link_mbit_s",
     "mtu",
+    "rdma",
+    "rdma_mtu",
     "interface",
     "ranks_per_node",
     "netpipe_repeats",
@@ -249,4 +251,4 @@ def _plain(value: Any) -> Any:
 
 
 def _shown(value: Any) -> str:
-    return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    return (" ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)) or "empty"

@@ -25,7 +25,6 @@ from netproof.measurement.disturbance import DisturbanceSettings, disturbed, oth
 from netproof.measurement.interval import Side
 from netproof.measurement.links import Link
 from netproof.measurement.payload import Payload
-from netproof.measurement.units import line_rate_mb_s
 from netproof.session.pair_rounds import PairRounds
 from netproof.session.session import Session
 from netproof.site.hostlist import fold
@@ -285,7 +284,7 @@ def judge(
     seen = observations(rounds, settings, disturbance)
     judgement = judge_observations(seen, rounds.nodes, topology(rounds), accusing)
     alone = tuple(recovery.alone(seen, judgement, accusing))
-    line_rate = None if link is None else line_rate_mb_s(link.mbit_s, link.mtu)
+    line_rate = None if link is None else link.line_rate_mb_s()
     return JudgedPairs(
         rounds,
         judgement,
@@ -332,7 +331,8 @@ def of_session(session: Session, matrix: Matrix) -> tuple[JudgedPairs, ...]:
         if here is None:
             here = Partition.model_validate(extras)
         disturbance = here.settings().disturbance
-        judged = judge(rounds, here.pair_settings(), disturbance, here.link())
+        link = here.link(over_tcp=rounds.environment not in matrix.not_over_tcp)
+        judged = judge(rounds, here.pair_settings(), disturbance, link)
         found.append(dataclasses.replace(judged, path=path_of_rounds(rounds, here)))
     return tuple(found)
 

@@ -12,7 +12,7 @@ from netproof.criteria import Confirmation, ConfirmSettings, Finding, Level
 from netproof.criteria.settings import Settings
 from netproof.intake.patterns import expression
 from netproof.measurement.case import Case
-from netproof.measurement.links import Crossing, Link
+from netproof.measurement.links import Crossing, Link, RailLinks
 from netproof.session.measured import Measured
 
 FLAGS = (Level.WARN, Level.FAIL)
@@ -41,16 +41,20 @@ class Subject:
         cls,
         measured: Measured,
         extras: Mapping[str, Any],
-        known: Mapping[str, str],
+        environment: Mapping[str, Any],
         measured_on: str = "",
     ) -> Subject:
-        """A case with what a report keeps of its partition, ``extras``."""
+        """A case with what a report keeps of its partition, ``extras``, and of its environment."""
         settings = Settings.of_site(extras.get("criteria", {}), extras["line_rate_from_bytes"])
         # Extras of before there were rails may be of before interfaces were named.
         rails = tuple(extras.get("rails") or filter(None, [extras.get("interface")]))
         # A stream of TCP has one of them.
-        links = 1 if measured.case.function == "tcp" else max(1, len(rails))
-        link = Link(links * extras["link_mbit_s"], extras["mtu"])
+        stream = measured.case.function == "tcp"
+        link = RailLinks.of_extras(extras).link_or_tcp(
+            over_tcp=stream or environment.get("mpi_over_tcp", True),
+            rails=1 if stream else max(1, len(rails)),
+        )
+        known = environment.get("known", {})
         return cls(measured, extras["switch"], settings, known, measured_on, link, rails)
 
     @property
@@ -71,10 +75,7 @@ class Subject:
         )
 
     def crossing(self) -> Crossing | None:
-        """What its messages cross: None inside a node, and where its link is not known.
-
-        An MPI that does not go over TCP has the same link, with fewer bytes of headers.
-        """
+        """What its messages cross: None inside a node, and where its link is not known."""
         case = self.case
         if self.link is None or case.path == "inside":
             return None

@@ -77,9 +77,9 @@ def of_session(session: Session) -> dict[tuple, Unsettled]:
 def _subject(session: Session, result: CheckResult) -> Subject:
     where = f"{session.path}: {result.case}"
     try:
-        extras, known = result.measured["partition_extras"], result.measured["environment_extras"]
+        extras, others = result.measured["partition_extras"], result.measured["environment_extras"]
         measured = Measured.from_json(result.measured)
-        subject = Subject.of_extras(measured, extras, known.get("known", {}))
+        subject = Subject.of_extras(measured, extras, others)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise NetproofError(f"{where}: cannot be judged: {error!r}") from error
     if measured.case != result.case:

@@ -225,11 +225,11 @@ def subject(result: CheckResult, matrix: Matrix, measured_on: str = "") -> Subje
     than the judged one measured it.
     """
     measured = Measured.from_json(result.measured)
-    extras = result.measured["partition_extras"]
-    as_it_was = Subject.of_extras(measured, extras, {}, measured_on)
+    extras, environment = result.measured["partition_extras"], result.measured["environment_extras"]
+    as_it_was = Subject.of_extras(measured, extras, environment, measured_on)
     here = matrix.partitions.get(measured.case.partition)
     if here is None:
-        return as_it_was
+        return dataclasses.replace(as_it_was, known={})
     known = matrix.known.get(measured.case.environment, {})
     return dataclasses.replace(as_it_was, switch=here.switch, settings=here.settings(), known=known)
 

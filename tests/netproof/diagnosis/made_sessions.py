@@ -253,6 +253,7 @@ def session_of(
     covered: bool = True,
     failed_tests: Iterable[FailedTest] = (),
     partition: Partition | None = None,
+    not_over_tcp: Iterable[str] = (),
 ) -> JudgedSession:
     """A judged session of the partition gige with all of this."""
     cases, of_pairs, described = tuple(cases), tuple(of_pairs), tuple(described)
@@ -292,6 +293,7 @@ def session_of(
         {},
         None,
         frozenset(),
+        frozenset(not_over_tcp),
     )
     return JudgedSession(
         Session(DATA / "sessions" / "passed.json", {}, results or (result(any_case),)),

@@ -98,6 +98,11 @@ def test_where_pairs_alone_were_measured_it_is_said_what_they_get():
 
     every = dict.fromkeys(("gige_1", "gige_2", "gige_3", "gige_4"), 2.0)
     assert get(**every) == pytest.approx(get() / 2, rel=0.02)
+    own = site().model_copy(update={"rdma": "infiniband"})
+    rdma = {"partition": own, "not_over_tcp": ["mpich"]}
+    over_rdma = of(**healthy(cases=[], of_pairs=[rounds()], **rdma))
+    share = float(re.search(r"gets ([\d.]+)%", over_rdma.not_known[0])[1])
+    assert share == pytest.approx(get() * (1448 / 1538) / (4096 / 4122), abs=0.1)
     assert not of(**healthy(cases=[], of_pairs=[rounds(**every)])).culprits
 
 

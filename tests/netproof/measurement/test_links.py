@@ -12,7 +12,8 @@ from netproof.benchmarks import netpipe_reading
 from netproof.benchmarks.imb import BENCHMARK as IMB
 from netproof.criteria import EnvelopeSettings, Level, above_envelope
 from netproof.measurement.curve import Curve
-from netproof.measurement.links import Crossing, Link, explained_us, messages
+from netproof.measurement.links import Crossing, Link, RailLinks, explained_us, messages
+from netproof.measurement.transports import Transport
 from netproof.measurement.units import line_rate_mb_s
 from netproof.site import site
 from netproof.site.partition import Partition
@@ -243,3 +244,45 @@ def test_all_collectives_with_sizes_have_a_most():
     assert sorted(COLLECTIVES) == sorted(
         {f.name for f in SIZED if not f.pair and not f.pairs} - {"Sendrecv", "Exchange"}
     )
+
+
+@pytest.mark.parametrize(
+    ("mtu", "transport", "a_packet", "payload"),
+    [
+        (1500, Transport.TCP, 1538, 1448),
+        (1500, Transport.ROCE, 1106, 1024),
+        (4096, Transport.INFINIBAND, 4122, 4096),
+    ],
+)
+def test_what_carries_messages_says_how_many_bytes_are_around_them(
+    mtu, transport, a_packet, payload
+):
+    link = Link(8, mtu, transport)
+    # Ten full packets, and the first once more; the link carries a byte a µs.
+    assert link.wire_us(10 * payload) == 11 * a_packet
+    assert link.line_rate_mb_s() == pytest.approx(payload / a_packet)
+
+
+def test_rdma_is_said_of_a_link():
+    assert str(Link(100_000, 4096, Transport.INFINIBAND)) == (
+        "100000 Mbit/s with MTU 4096 of infiniband"
+    )
+
+
+class TestRailLinks:
+    NODE = RailLinks(100_000, 1500, 2, "infiniband", 0)
+
+    def test_mpi_of_rdma_has_its_link_and_what_goes_over_tcp_that_of_tcp(self):
+        assert self.NODE.link(over_tcp=False) == Link(100_000, 4096, Transport.INFINIBAND)
+        assert self.NODE.link(over_tcp=True, rails=2) == Link(200_000, 1500)
+
+    def test_where_nothing_says_what_carries_mpi_there_is_none_or_tcps(self):
+        unknown = RailLinks(100_000, 1500)
+        assert unknown.link(over_tcp=False) is None
+        assert unknown.link_or_tcp(over_tcp=False) == Link(100_000, 1500)
+
+    def test_of_a_report_of_before_rails(self):
+        kept = {"link_mbit_s": 1000, "mtu": 9000}
+        assert RailLinks.of_extras(kept) == RailLinks(1000, 9000)
+        rdma = {**kept, "rails": ["a", "b"], "rdma": "roce", "rdma_mtu": 4192}
+        assert RailLinks.of_extras(rdma).link(over_tcp=False) == Link(1000, 4192, Transport.ROCE)

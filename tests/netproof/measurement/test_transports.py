@@ -50,3 +50,8 @@ def test_an_mtu_that_carries_nothing_is_refused(mtu, transport, said):
 def test_each_transport_has_a_usual_mtu_that_it_carries():
     for transport in Transport:
         assert 0.9 < line_rate_mb_s(8, transport.usual_mtu, transport) < 1
+
+
+@pytest.mark.parametrize("mtu", [576, 1500, 9000])
+def test_tcps_is_the_formula_of_units(mtu):
+    assert line_rate_mb_s(1000, mtu, Transport.TCP) == units.line_rate_mb_s(1000, mtu)

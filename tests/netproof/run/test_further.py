@@ -17,6 +17,7 @@ from netproof.measurement.disturbance import NodeLoad
 from netproof.measurement.links import Link
 from netproof.measurement.pace import Pace
 from netproof.measurement.payload import Payload
+from netproof.measurement.transports import Transport
 from netproof.run import deciding, further_rounds
 from netproof.run.deciding import undecided
 from netproof.run.further_cases import Done, FurtherCase
@@ -848,7 +849,9 @@ def test_a_question_comes_back_from_its_file(pingpong):
     other = dataclasses.replace(
         pingpong, case=dataclasses.replace(pingpong.case, environment="intelmpi")
     )
-    peer = dataclasses.replace(asked(other).subject, switch="other", link=Link(100, 9000))
+    peer = dataclasses.replace(
+        asked(other).subject, switch="other", link=Link(100, 4096, Transport.INFINIBAND)
+    )
     one = dataclasses.replace(one, peers=(peer,), paired=("intelmpi",), elsewhere=True)
     back = FurtherCase.from_json(json.loads(json.dumps(one.as_json())))
     assert (back.paired, back.elsewhere) == (("intelmpi",), True)

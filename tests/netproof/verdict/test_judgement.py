@@ -11,6 +11,7 @@ from netproof.criteria import Finding, JumpSettings, Level, MpiLossSettings, Sco
 from netproof.criteria.settings import Settings
 from netproof.measurement.disturbance import NodeLoad
 from netproof.measurement.links import Crossing, Link
+from netproof.measurement.transports import Transport
 from netproof.session import again, session
 from netproof.session.again import MeasuredAgain
 from netproof.session.measured import Measured
@@ -318,6 +319,19 @@ class TestAcross:
         measured = dataclasses.replace(subject.measured, case=case)
         assert dataclasses.replace(subject, measured=measured).crossing() is None
         assert sick["mpich tcp"].crossing() is None
+
+    def test_mpi_that_does_not_go_over_tcp_crosses_the_link_of_what_carries_it(self):
+        stored = session.load(SESSIONS / "sick.json")
+        results = [one for one in stored.results if one.measured and one.case.path == "between"]
+        links = {}
+        for one in results:
+            extras = {**one.measured["partition_extras"], "rdma": "infiniband"}
+            environment = {**one.measured["environment_extras"], "mpi_over_tcp": False}
+            measured = Measured.from_json(one.measured)
+            links[one.case.function] = Subject.of_extras(measured, extras, environment).link
+        assert links["mpi"] == Link(1000, 4096, Transport.INFINIBAND)
+        # NPtcp goes over TCP in any case.
+        assert links["tcp"] == Link(1000, 1500)
 
     def test_of_a_collective_as_many_messages_cross_as_its_algorithms_may_send(self, sick):
         case = dataclasses.replace(

@@ -132,6 +132,9 @@ def test_rounds_of_all_nodes_at_once_tell_the_bisection_bandwidth():
     line = line_rate_mb_s(PARTITION.link_mbit_s, PARTITION.mtu)
     assert found.share == pytest.approx(median(rates) / line)
     assert found.worst == pytest.approx(min(rates) / line)
+    infiniband = PARTITION.model_copy(update={"rdma": "infiniband"}).link(over_tcp=False)
+    share = pairs.judge(rounds, SETTINGS, BUSY, infiniband).bisection.share
+    assert share == pytest.approx(found.share * line / (PARTITION.link_mbit_s / 8 * 4096 / 4122))
     assert found.interval[0] <= found.share <= found.interval[1]
     assert 0.5 < found.within < 1.1
     assert 0.5 < found.across < 1.1

@@ -68,7 +68,7 @@ def subject_of(result, how=healthy, refine=ON, known=None) -> Subject:
     extras = {**result.measured["partition_extras"], "criteria": {}}
     if refine:
         extras["criteria"]["refine"] = refine
-    return Subject.of_extras(measured.with_launches(launches), extras, known or {})
+    return Subject.of_extras(measured.with_launches(launches), extras, {"known": known or {}})
 
 
 def again_of(subject: Subject, result, how=healthy, count=3, **changes) -> MeasuredAgain:
