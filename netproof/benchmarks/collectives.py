@@ -42,6 +42,9 @@ MOST_ON_LINK: dict[str, Callable[[int, int], int]] = {
 """The most message sizes on one node's link, by operation, of ranks and ranks a node."""
 
 
+DEALT_OUT = frozenset(("Reduce_scatter",))
+"""Operations of which one message is dealt out to all ranks."""
+
 OF_ONE_RANK = frozenset(("Bcast", "Reduce", "Gather", "Gatherv", "Scatter", "Scatterv"))
 """Operations in which all messages come from one rank, or go to it."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-from netproof.benchmarks.collectives import MOST_ON_LINK, OF_ONE_RANK
+from netproof.benchmarks.collectives import DEALT_OUT, MOST_ON_LINK, OF_ONE_RANK
 from netproof.benchmarks.message_sizes import ITS_OWN, ListedSizes, MessageSizes
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
@@ -72,15 +72,28 @@ class Function:
         """What its message sizes are multiples of."""
         return self.least_bytes or 1
 
-    def sizes(self, most_bytes: int, settings: MessageSizes = ITS_OWN) -> tuple[int, ...]:
-        """Message sizes in bytes asked for, up to ``most_bytes``; (0,) without any.
+    def least_for(self, ranks: int) -> int:
+        """The least message in bytes of which every rank has a part; 0 where any message will do.
 
-        They double, unless ``settings`` list others too.
+        Of a smaller one that is dealt out, some ranks get nothing and need not wait for the others.
+        With a library that lets them go on, the time is how fast they send, and not how long a
+        message takes.
+        """
+        return (self.least_bytes or 0) * ranks if self.collective in DEALT_OUT else 0
+
+    def sizes(
+        self, ranks: int, most_bytes: int, settings: MessageSizes = ITS_OWN
+    ) -> tuple[int, ...]:
+        """Message sizes in bytes asked for on ``ranks``, up to ``most_bytes``; (0,) without any.
+
+        They double, unless ``settings`` list others too, from the least of which every rank has a
+        part; where all are smaller, they are taken as they are.
         """
         if self.least_bytes is None:
             return (0,)
         listed = settings if isinstance(settings, ListedSizes) else ListedSizes()
-        return listed.sizes(self.least_bytes, most_bytes)
+        every, least = listed.sizes(self.least_bytes, most_bytes), self.least_for(ranks)
+        return tuple(size for size in every if size >= least) or every
 
     def over_link(self, ranks: int, ranks_per_node: int) -> float:
         """The bandwidth that it reports over what one node's link then carries each way.
@@ -393,4 +406,4 @@ class MpiBenchmark(Benchmark):
         self, case: Case, most_bytes: int, settings: MessageSizes = ITS_OWN
     ) -> tuple[int, ...]:
         """Those of its function."""
-        return self.function(case.function).sizes(most_bytes, settings)
+        return self.function(case.function).sizes(case.ranks, most_bytes, settings)

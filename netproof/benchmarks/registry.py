@@ -64,6 +64,12 @@ def link_factor(benchmark: str, function: str) -> float:
     return next((one.link_factor for one in functions if one.name == function), 1.0)
 
 
+def least_for(benchmark: str, function: str, ranks: int) -> int:
+    """As ``Function.least_for``; 0 of a function that is not run."""
+    functions = named(benchmark).functions
+    return next((one.least_for(ranks) for one in functions if one.name == function), 0)
+
+
 def figures(suffix: str) -> str:
     """How a row begins in files of launches that end so, of any benchmark, for ``grep -E``."""
     return "|".join(one.figures for one in STARTED if one.suffix == suffix)

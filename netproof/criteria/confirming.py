@@ -20,15 +20,17 @@ class ConfirmSettings:
     ``launches``: at least so many more; ``most_launches``: of a case at most that count, the first
     ones included; ``sizes``: at least so many between half and twice the flagged size;
     ``element_bytes``: what a size is a multiple of, 4 for the reductions of IMB,
-    which rounds 1023 up to 1024; ``most_bytes``: the largest message to measure, but for the
-    neighbour of a flagged size, None for no limit. Raises NetproofError for less than 3
-    launches, as many at most, 8 sizes, elements of 1 byte and messages of 8 bytes.
+    which rounds 1023 up to 1024; ``least_bytes``: the smallest message to measure;
+    ``most_bytes``: the largest one, but for the neighbour of a flagged size, None for no limit.
+    Raises NetproofError for less than 3 launches, as many at most, 8 sizes, elements of 1 byte and
+    messages of 8 bytes.
     """
 
     launches: int = 3
     most_launches: int = 12
     sizes: int = 8
     element_bytes: int = 1
+    least_bytes: int = 1
     most_bytes: int | None = None
 
     def __post_init__(self) -> None:
@@ -193,14 +195,16 @@ def _flagged_size(flagged: Finding) -> int:
 
 
 def _window(size: int, settings: ConfirmSettings) -> range:
-    """The multiples of an element from half to twice a size."""
+    """The multiples of an element from half to twice a size, and from the least."""
     element = settings.element_bytes
     if size % element:
         raise NetproofError(f"{size} bytes is no multiple of an element of {element} bytes")
     last = 2 * size
     if settings.most_bytes is not None:
         last = min(last, max(settings.most_bytes, size + element))
-    return range(max(1, math.ceil(size / 2 / element)) * element, last + 1, element)
+    # A session of before there was a least may have flagged a smaller one.
+    least = max(min(settings.least_bytes, size), size / 2)
+    return range(max(1, math.ceil(least / element)) * element, last + 1, element)
 
 
 def _neighbours(size: int, window: range) -> set[int]:

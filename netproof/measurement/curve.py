@@ -50,3 +50,11 @@ class Curve:
                 raise NetproofError(f"a curve's sizes increase: {after} bytes comes after {before}")
         if self.sizes[0] < 0:
             raise NetproofError(f"{self.sizes[0]} is no message size")
+
+    def beginning_at(self, least: int) -> Curve:
+        """The curve without smaller messages; NetproofError where it has no others."""
+        first = sum(size < least for size in self.sizes)
+        columns = (self.time_us, self.bandwidth_mb_s, self.time_min_us, self.time_avg_us)
+        return Curve(
+            self.sizes[first:], *(None if column is None else column[first:] for column in columns)
+        )

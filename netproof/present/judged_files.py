@@ -35,6 +35,8 @@ def print_files(judged: JudgedFiles, out: Console, *, compared: bool) -> None:
         for one in judged.curves:
             for finding in folded([found for found in one.findings if found.level is level]):
                 say(out, f"{word} {finding.why}", style)
+    for note in judged.notes:
+        say(out, note)
     for fault in judged.faults:
         say(out, f"NOT READ {fault}", "bold yellow")
     say(out, summary(judged, compared=compared), "bold")
@@ -68,6 +70,7 @@ def document(judged: JudgedFiles) -> dict[str, Any]:
         "format": documents.FORMAT,
         "status": judged.status,
         "faults": list(judged.faults),
+        "notes": list(judged.notes),
         "curves": [_curve(one) for one in judged.curves],
     }
 

@@ -335,7 +335,7 @@ class MpiLaunches(Job):
         functions = self.functions_here()
         files = plan.size_files(
             {
-                function.name: plan.sizes_asked(function, partition)
+                function.name: plan.sizes_asked(function, self.ranks, partition)
                 for function in functions
                 if function.least_bytes is not None
             }

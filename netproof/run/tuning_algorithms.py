@@ -87,7 +87,7 @@ class AlgorithmLaunches(DemandedJob, Swept):
         self.num_tasks_per_node = partition.ranks_per_node
         case = self.case()
         function = registry.function_of(case)
-        sizes = {function.name: plan.sizes_asked(function, partition)}
+        sizes = {function.name: plan.sizes_asked(function, case.ranks, partition)}
         files = {} if function.least_bytes is None else plan.size_files(sizes)
         srun = self.take_over_srun(partition)
         several = self.sequence()

@@ -87,10 +87,10 @@ def size_files(sizes: Mapping[str, Sequence[int]]) -> dict[str, str]:
     }
 
 
-def sizes_asked(function: Function, partition: Partition) -> tuple[int, ...]:
-    """Message sizes in bytes of a function's whole curve; (0,) without any."""
+def sizes_asked(function: Function, ranks: int, partition: Partition) -> tuple[int, ...]:
+    """Message sizes in bytes of a function's whole curve on ``ranks``; (0,) without any."""
     settings = partition.sizes_of(function.benchmark)
-    return function.sizes(partition.max_message_bytes, settings)
+    return function.sizes(ranks, partition.max_message_bytes, settings)
 
 
 def function_steps(
@@ -117,7 +117,7 @@ def function_steps(
         program = benchmark.command(
             function,
             count,
-            sizes_asked(function, partition) if sizes is None else sizes,
+            sizes_asked(function, count, partition) if sizes is None else sizes,
             size_file(subject),
             partition.arguments.get(benchmark.name, ()),
         )

@@ -101,10 +101,14 @@ class JudgedCurve:
 
 @dataclass(frozen=True)
 class JudgedFiles:
-    """All curves of the files; ``faults``: what could not be read or taken, a sentence each."""
+    """All curves of the files.
+
+    ``faults``: what could not be read or taken, ``notes``: what was left out, a sentence each.
+    """
 
     curves: tuple[JudgedCurve, ...]
     faults: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def status(self) -> int:
@@ -236,6 +240,7 @@ def judge(
     settings = settings or Settings()
     found: dict[tuple[str, CurveKind], list[tuple[str, Curve]]] = {}
     faults: list[str] = []
+    notes: dict[str, None] = {}
     for path in paths:
         try:
             configuration, called = (str(path), "") if named is None else named.of(path)
@@ -247,8 +252,10 @@ def judge(
             kind = replace(measured, named=called)
             if isinstance(curve, NetproofError):
                 faults.append(str(curve))
-            else:
-                found.setdefault((configuration, kind), []).append((str(path), curve))
+                continue
+            whole, note = _of_all_ranks(kind, curve)
+            notes |= dict.fromkeys(note)
+            found.setdefault((configuration, kind), []).append((str(path), whole))
     curves = []
     for (configuration, kind), several in found.items():
         try:
@@ -262,7 +269,7 @@ def judge(
     if baseline is not None and baseline not in known:
         there = ", ".join(sorted(known)) or "none"
         faults.append(f"--baseline {baseline}: no configuration has that name; there are: {there}")
-    return JudgedFiles(tuple(curves), tuple(faults))
+    return JudgedFiles(tuple(curves), tuple(faults), tuple(notes))
 
 
 def _curves(path: Path, *, bidirectional: bool) -> list[tuple[CurveKind, Curve | NetproofError]]:
@@ -279,6 +286,15 @@ def _curves(path: Path, *, bidirectional: bool) -> list[tuple[CurveKind, Curve |
         except NetproofError as error:
             found.append((kind, error))
     return found
+
+
+def _of_all_ranks(kind: CurveKind, curve: Curve) -> tuple[Curve, tuple[str, ...]]:
+    """The curve from where every rank has a part of a message on, and what is said of the rest."""
+    least = registry.least_for(kind.benchmark, kind.function, kind.ranks or 0)
+    if not curve.sizes[0] < least <= curve.sizes[-1]:
+        return curve, ()
+    told = f"{kind}: messages below {least} bytes were left out: not every rank has a part of them"
+    return curve.beginning_at(least), (told,)
 
 
 def _judged(

@@ -88,7 +88,11 @@ class Subject:
         most = max(self.measured.curve.sizes)
         settings = dataclasses.replace(self.settings.confirm, most_bytes=max(most, 8))
         function = registry.function_of(self.case)
-        return dataclasses.replace(settings, element_bytes=function.element_bytes)
+        return dataclasses.replace(
+            settings,
+            element_bytes=function.element_bytes,
+            least_bytes=max(1, function.least_for(self.case.ranks)),
+        )
 
 
 @dataclass(frozen=True)

@@ -58,11 +58,16 @@ def slurm(*command, **variables):
 
 def recorded_jobs():
     """The numbers of all jobs that slurmdbd knows; slurmctld tells it a moment after their end."""
-    deadline = time.monotonic() + 20
-    while not (jobs := slurm("sacct", "-nX", "-o", "jobid").stdout.split()):
+    until(lambda: slurm("sacct", "-nX", "-o", "jobid").stdout.split())
+    return slurm("sacct", "-nX", "-o", "jobid").stdout.split()
+
+
+def until(condition):
+    """Waits for what comes true in seconds."""
+    deadline = time.monotonic() + 30
+    while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.1)
-    return jobs
 
 
 LIBMOUNT = Path("/run/mount")
@@ -122,10 +127,9 @@ def test_down_leaves_the_machine_as_it_was_even_with_a_job_in_full_swing(untouch
     left_behind = "setsid sh -c 'trap : TERM HUP; while :; do sleep 1; done' & sleep 600"
     slurm("sbatch", "-o", "/dev/null", "-N4", "--wrap", f'srun -N4 sh -c "{left_behind}"')
     inodes = network.inodes()
-    deadline = time.monotonic() + 20
-    while sum(p.command == "sleep" and p.network in inodes for p in processes.running()) < 8:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    until(
+        lambda: sum(p.command == "sleep" and p.network in inodes for p in processes.running()) == 8
+    )
     succeeded(invoke("down"))
     assert traces() == untouched_machine
     assert not [p for p in processes.running() if p.network in inodes]
@@ -205,18 +209,17 @@ def test_up_takes_back_a_node_that_slurm_drained_and_none_that_somebody_did(up):
 def test_up_waits_until_a_job_is_ended_that_a_killed_slurmctld_has_lost(up):
     """Its number is given to the next job, which its nodes would refuse."""
     kept = STATE / "slurmctld/job_state"
-    # What slurmctld knows of jobs it writes down some seconds late; here for sure too late.
-    slurm("srun", "-p", "gige", "-N4", "true")
-    deadline = time.monotonic() + 20
-    while not kept.is_file() or slurm("squeue", "-h").stdout:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    # Told to end, it writes down all it knows; of later jobs it does so some seconds late.
+    os.kill(daemons()["slurmctld"], signal.SIGTERM)
+    until(lambda: daemons()["slurmctld"] is None)
     before = kept.read_bytes()
+    succeeded(invoke("up"))
     batch = ("sbatch", "--parsable", "-p", "gige", "-N4", "--exclusive", "-o", "/dev/null")
     lost = slurm(*batch, "--wrap", "srun sleep 600").stdout.strip()
-    while len([p for p in processes.running() if p.command == "sleep"]) < 4:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    inodes = network.inodes()
+    until(
+        lambda: sum(p.command == "sleep" and p.network in inodes for p in processes.running()) == 4
+    )
     os.kill(daemons()["slurmctld"], signal.SIGKILL)
     for path in (kept, kept.with_name("job_state.old")):
         path.write_bytes(before)
@@ -325,10 +328,7 @@ def test_a_batch_script_keeps_all_cpus(up):
     out = STATE / "log/batch.out"
     show = "grep Cpus_allowed_list /proc/self/status"
     slurm("sbatch", "-o", str(out), "--wrap", f"{show}; echo end")
-    deadline = time.monotonic() + 20
-    while not (out.is_file() and "end" in out.read_text()):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    until(lambda: out.is_file() and "end" in out.read_text())
     assert out.read_text().splitlines()[0] == subprocess.getoutput(show)
 
 

@@ -55,6 +55,7 @@ def page(judged: JudgedFiles, scripts: Sequence[str], *, compared: bool) -> str:
         sentence=summary(judged, compared=compared),
         table=_table(judged),
         faults=judged.faults,
+        notes=judged.notes,
         # What failed first.
         kinds=[
             _kind(kind, members, everyone)

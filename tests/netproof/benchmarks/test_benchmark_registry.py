@@ -160,7 +160,7 @@ def test_without_its_module_the_house_lacks_a_benchmark_and_nothing_else(tmp_pat
 
 def test_a_new_function_needs_only_its_data():
     function = Function("imb", "New", pairs=True, link_factor=2.0, rated=True)
-    assert function.sizes(8) == (1, 2, 4, 8)
+    assert function.sizes(2, 8) == (1, 2, 4, 8)
     assert function.over_link(8, 2) == 4
     assert function.messages_on_link(8, 2) == (0.25, 0.25)
     assert all(isinstance(one, MpiBenchmark) for one in registry.MPI_BENCHMARKS)

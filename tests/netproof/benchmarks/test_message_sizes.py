@@ -19,8 +19,8 @@ TCP = Case("s", "p", "e", "netpipe", "tcp", 2, 1, "between", "oneway")
 
 
 def test_without_a_word_of_the_site_sizes_double():
-    assert IMB.function("Bcast").sizes(16) == (1, 2, 4, 8, 16)
-    assert IMB.function("Bcast").sizes(16, IMB.sizes()) == (1, 2, 4, 8, 16)
+    assert IMB.function("Bcast").sizes(2, 16) == (1, 2, 4, 8, 16)
+    assert IMB.function("Bcast").sizes(2, 16, IMB.sizes()) == (1, 2, 4, 8, 16)
     assert NETPIPE.asked(TCP, 64) == netpipe_reading.sizes(1, 64, 0)
 
 
@@ -32,9 +32,21 @@ def test_sizes_between_powers_of_two_are_evenly_spaced_in_their_logarithms():
 
 def test_further_sizes_are_whole_elements_and_none_is_twice():
     asked = ListedSizes(also=[3000, 3001, 4096])
-    assert IMB.function("PingPong").sizes(4096, asked)[-4:] == (2048, 3000, 3001, 4096)
-    assert IMB.function("Allreduce").sizes(4096, asked)[-3:] == (2048, 3000, 4096)
-    assert IMB.function("Barrier").sizes(4096, asked) == (0,)
+    assert IMB.function("PingPong").sizes(2, 4096, asked)[-4:] == (2048, 3000, 3001, 4096)
+    assert IMB.function("Allreduce").sizes(2, 4096, asked)[-3:] == (2048, 3000, 4096)
+    assert IMB.function("Barrier").sizes(2, 4096, asked) == (0,)
+
+
+def test_of_what_is_dealt_out_every_rank_has_a_part():
+    for function in (IMB.function("Reduce_scatter"), OSU.function("reduce_scatter")):
+        assert function.sizes(2, 64) == (8, 16, 32, 64)
+        assert function.sizes(6, 64) == (32, 64)
+        assert function.sizes(16, 64) == (64,)
+        # On so many ranks there is no such size; something is measured all the same.
+        assert function.sizes(32, 64) == (4, 8, 16, 32, 64)
+        assert function.least_for(6) == 24
+    assert IMB.function("Reduce_scatter_block").sizes(6, 8) == (4, 8)
+    assert IMB.function("Allreduce").least_for(6) == IMB.function("Barrier").least_for(6) == 0
 
 
 @given(
@@ -79,4 +91,4 @@ def test_what_cannot_be_measured_is_refused_by_its_key(kind, values, remedy):
 
 def test_omb_doubles_and_takes_no_other_sizes():
     assert OSU.sizes is MessageSizes
-    assert OSU.function("latency").sizes(8, OSU.sizes()) == (1, 2, 4, 8)
+    assert OSU.function("latency").sizes(2, 8, OSU.sizes()) == (1, 2, 4, 8)

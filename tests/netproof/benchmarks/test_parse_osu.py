@@ -192,7 +192,7 @@ def test_no_text_makes_any_other_error(text: str):
 
 def test_a_launch_says_which_sizes_and_asks_for_the_slowest_rank():
     function = osu.BENCHMARK.function("allreduce")
-    command = osu.BENCHMARK.command(function, 8, function.sizes(64), "s.txt", ["-i", "10"])
+    command = osu.BENCHMARK.command(function, 8, function.sizes(8, 64), "s.txt", ["-i", "10"])
     assert command == ["osu_allreduce", "-m", "4:64", "-f", "-i", "10"]
     barrier = osu.BENCHMARK.function("barrier")
     assert osu.BENCHMARK.command(barrier, 8, (0,), "s.txt", []) == ["osu_barrier", "-f"]
@@ -211,7 +211,7 @@ def test_a_launch_says_which_sizes_and_asks_for_the_slowest_rank():
 )
 def test_no_size_is_left_out_for_the_memory_that_omb_allows_itself(name, ranks, memory):
     function = osu.BENCHMARK.function(name)
-    command = osu.BENCHMARK.command(function, ranks, function.sizes(2**22), "", [])
+    command = osu.BENCHMARK.command(function, ranks, function.sizes(ranks, 2**22), "", [])
     assert command == [f"osu_{name}", "-m", f"{function.element_bytes}:4194304", *memory, "-f"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -58,6 +59,27 @@ def test_every_table_of_imb_is_a_curve():
     assert found["status"] == status
     assert all(one["files"] == [str(IMB)] for one in found["curves"])
     assert all(finding["why"] for one in found["curves"] for finding in one["findings"])
+
+
+def test_messages_of_which_not_every_rank_has_a_part_are_left_out_and_told(tmp_path):
+    rows = re.findall(
+        r"(?s)# Benchmarking Reduce_scatter \n# #processes = 2 .*?\n\n", IMB.read_text()
+    )
+    assert len(rows) == 1
+    # As on two real boards, where one rank only sends: 6.9 µs at 4 bytes, and 292 µs at 8.
+    times = "".join(f"{time:13.2f}" for time in (292.16, 292.19, 292.18))
+    slow = re.sub(r"(?m)^( +(?:8|16) +\d+) .*", rf"\1{times}", rows[0])
+    path = tmp_path / "dealt.out"
+    path.write_text(IMB.read_text().replace(rows[0], slow))
+    _, said = judge(path)
+    assert "IMB Reduce_scatter 2 ranks: messages below 8 bytes were left out" in said
+    assert "IMB Reduce_scatter 4 ranks: messages below 16 bytes were left out" in said
+    _, found = document(path)
+    dealt = [one for one in found["curves"] if one["function"] == "Reduce_scatter"]
+    assert {one["ranks"]: one["curve"]["sizes_bytes"] for one in dealt} == {2: [8, 16], 4: [16]}
+    # One size is no curve to follow.
+    assert {one["ranks"]: one["level"] for one in dealt} == {2: "pass", 4: "undefined"}
+    assert len(found["notes"]) == 2
 
 
 def test_a_jump_fails_with_its_size_and_that_nobody_measured_it_again(tmp_path):

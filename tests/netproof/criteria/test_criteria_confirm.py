@@ -75,6 +75,13 @@ class TestDenseSizes:
         with pytest.raises(NetproofError, match="no multiple of an element of 4 bytes"):
             dense_sizes(flag(1023), ConfirmSettings(element_bytes=4))
 
+    def test_begin_where_every_rank_has_a_part(self):
+        settings = ConfirmSettings(element_bytes=4, least_bytes=16)
+        assert dense_sizes(flag(16), settings)[:2] == (16, 20)
+        assert dense_sizes(flag(64), settings)[0] == 32
+        # Of a session that measured smaller ones.
+        assert dense_sizes(flag(8), settings)[:2] == (8, 12)
+
     def test_less_than_the_method_asks_for_is_refused(self):
         for bad in ({"launches": 2}, {"sizes": 7}, {"element_bytes": 0}):
             with pytest.raises(NetproofError, match="at least 3 launches, 8 sizes"):

@@ -172,7 +172,7 @@ def test_a_site_s_sizes_are_those_of_every_launch_of_a_whole_curve():
     # Its largest message is 3 bytes longer.
     assert " -2 -b 8198 -l 1 -u 4096 -p 3 " in commands["tcp-between-bidirectional"]
     assert " -2 -b 8198 -l 1 -u 4096 -p 0 " in commands["tcp-between-bidirectional-twin"]
-    assert plan.sizes_asked(IMB.function("Bcast"), partition)[-3:] == (2048, 3000, 4096)
+    assert plan.sizes_asked(IMB.function("Bcast"), 4, partition)[-3:] == (2048, 3000, 4096)
     assert plan.whole_sweep(PARTITION) == plan.SizeSweep(1, 4096, 0)
 
 
