@@ -27,7 +27,7 @@ from netproof.measurement.landmark_table import LANDMARKS, RATES
 from netproof.present import documents, tables
 from netproof.present.tables import say
 from netproof.session import plan
-from netproof.session.measured import line_rate_mb_s
+from netproof.session.measured import line_rate_of_case
 from netproof.site import site, slurm
 from netproof.site.faults import SiteError
 from netproof.site.jobs import jobs, nodes_of
@@ -320,7 +320,7 @@ def _variables(case: Case, partition: Partition, mpi_over_tcp: bool) -> list[str
     if not registry.function_of(case).rated:
         return ["latency_us"]
     left = set()
-    if line_rate_mb_s(partition.rail_links(), case, mpi_over_tcp=mpi_over_tcp) is None:
+    if line_rate_of_case(partition.rail_links(), case, mpi_over_tcp=mpi_over_tcp) is None:
         left.add("line_rate_share")
     if not plan.has_twin(partition, case.ranks_per_node):
         left |= set(twin.NAMES)

@@ -16,7 +16,7 @@ from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.payload import Exchanged, Payload
 from netproof.session import plan
-from netproof.session.measured import Crash, Launch, Measured, line_rate_mb_s, made
+from netproof.session.measured import Crash, Launch, Measured, line_rate_of_case, made
 from netproof.session.rank_use import RankUse, Start
 from netproof.session.step_words import (
     cpu_by_node,
@@ -83,7 +83,7 @@ def of_job(
     benchmark = registry.of(case)
     settings = partition.sizes_of(case.benchmark)
     asked = benchmark.asked(case, partition.max_message_bytes, settings)
-    line_rate = line_rate_mb_s(partition.rail_links(), case, mpi_over_tcp=mpi_over_tcp)
+    line_rate = line_rate_of_case(partition.rail_links(), case, mpi_over_tcp=mpi_over_tcp)
     read, subject = reader(folder, case), benchmark.subject(case)
     return _measured(folder, case, subject, partition, launches, asked, read, line_rate)
 

@@ -280,7 +280,7 @@ def curve_from_json(values: dict[str, Any]) -> Curve:
     )
 
 
-def line_rate_mb_s(links: RailLinks, case: Case, *, mpi_over_tcp: bool) -> float | None:
+def line_rate_of_case(links: RailLinks, case: Case, *, mpi_over_tcp: bool) -> float | None:
     """The most that a case's bandwidth can be in MB/s over the ``links`` of a node.
 
     None inside a node, where there is no link, and for an MPI that does not go over TCP where the

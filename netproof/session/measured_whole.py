@@ -12,7 +12,7 @@ from netproof.measurement.case import Case
 from netproof.measurement.eager_limit import EagerLimit
 from netproof.measurement.landmarks import LANDMARK_NAMES
 from netproof.measurement.links import RailLinks
-from netproof.session.measured import Measured, line_rate_mb_s, made
+from netproof.session.measured import Measured, line_rate_of_case, made
 
 SAME = 1e-9
 """Relative difference up to which a figure that is computed again is the one that was stored."""
@@ -59,9 +59,9 @@ def _insist_on_link(measured: Measured, values: Mapping[str, Any]) -> None:
     # Reports of before an MPI could do without TCP do not say so.
     over_tcp = environment.get("mpi_over_tcp", stored is not None)
     links = RailLinks.of_extras(extras)
-    found = line_rate_mb_s(links, case, mpi_over_tcp=over_tcp)
+    found = line_rate_of_case(links, case, mpi_over_tcp=over_tcp)
     # Reports of before rails counted have the line rate of one.
-    of_one = line_rate_mb_s(dataclasses.replace(links, rails=1), case, mpi_over_tcp=over_tcp)
+    of_one = line_rate_of_case(dataclasses.replace(links, rails=1), case, mpi_over_tcp=over_tcp)
     if not (_same(stored, found) or _same(stored, of_one)):
         raise NetproofError(f"its line rate is {stored} MB/s, and its link has {found}")
     from_bytes = extras["line_rate_from_bytes"] if stored else 0

@@ -416,7 +416,7 @@ def test_the_line_rate_of_mpi_is_that_of_all_rails_and_of_tcp_that_of_one(partit
     for function, links in (("tcp", 1), ("mpi", 2)):
         case = Case("testbed", "gige", "mpich", "netpipe", function, 2, 1)
         one, both = (
-            measured.line_rate_mb_s(it.rail_links(), case, mpi_over_tcp=True)
+            measured.line_rate_of_case(it.rail_links(), case, mpi_over_tcp=True)
             for it in (partition, rails)
         )
         assert both == links * one
@@ -439,9 +439,9 @@ def test_mpi_that_does_not_go_over_tcp_has_the_line_rate_of_what_carries_it(
     mpi, tcp = (
         Case("testbed", "gige", "mpich", "netpipe", function, 2, 1) for function in ("mpi", "tcp")
     )
-    found = measured.line_rate_mb_s(site, mpi, mpi_over_tcp=False)
+    found = measured.line_rate_of_case(site, mpi, mpi_over_tcp=False)
     assert found == (rate if rate is None else pytest.approx(rate))
     # NPtcp goes over TCP in any case.
-    of_tcp = measured.line_rate_mb_s(site, tcp, mpi_over_tcp=False)
+    of_tcp = measured.line_rate_of_case(site, tcp, mpi_over_tcp=False)
     assert of_tcp == pytest.approx(25_000 / 8 * 1448 / 1538)
-    assert measured.line_rate_mb_s(site, mpi, mpi_over_tcp=True) != found
+    assert measured.line_rate_of_case(site, mpi, mpi_over_tcp=True) != found
