@@ -40,7 +40,8 @@ def read(text: str, path: str, *, bidirectional: bool = False) -> Output:
     place = text.split("\n").index(first) + 1 if first else 0
     if found is None:
         known = ", of ".join(one.output_of for one in registry.BENCHMARKS)
-        raise ParseError(path, place, first, f"expected the output of {known}")
+        empty = "" if first else "is empty: "
+        raise ParseError(path, place, first, f"{empty}expected the output of {known}")
     if bidirectional and not found.by_protocol:
         raise ParseError(path, 1, first, f"{found.label}'s output has no direction: leave it out")
     return found.read(text, path, bidirectional=bidirectional)

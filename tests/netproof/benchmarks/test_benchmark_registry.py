@@ -87,6 +87,8 @@ def test_a_file_tells_by_its_content_whose_it_is(file: str, name: str):
 def test_what_no_benchmark_prints_is_refused_with_the_known_ones():
     with pytest.raises(ParseError, match=r"expected the output of NetPIPE, of IMB-MPI1"):
         outputs.read("hello\n", "x.txt")
+    with pytest.raises(ParseError, match=r"x.txt: is empty: expected the output of NetPIPE"):
+        outputs.read("\n", "x.txt")
 
 
 def test_every_job_in_the_checks_tells_by_its_name_whose_it_is():

@@ -190,6 +190,23 @@ def test_no_text_makes_any_other_error(text: str):
             continue
 
 
+@pytest.mark.parametrize("memory", ["CUDA", "CUDA MANAGED", "ROCM"])
+def test_a_collective_says_only_which_memory_it_used(memory):
+    text = (DATA / "7.4" / "allreduce-f-2.out").read_text()
+    there = osu.read(text.replace("# OSU MPI ", f"# OSU MPI-{memory} "), "x.out")
+    assert (there.device, there.remark) == (memory, memory)
+    assert there.curve() == osu.read(text, "x.out").curve()
+
+
+def test_between_two_ranks_it_says_where_both_buffers_are():
+    text = (DATA / "7.4" / "latency.out").read_text().replace("# OSU MPI ", "# OSU MPI-CUDA ")
+    with pytest.raises(ParseError, match="CUDA memory that does not say where its buffers are"):
+        osu.read(text, "x.out")
+    buffers = "# Send Buffer on DEVICE (D) and Receive Buffer on HOST (H)\n# Size"
+    there = osu.read(text.replace("# Size", buffers), "x.out")
+    assert there.remark == "CUDA, from DEVICE (D) to HOST (H)"
+
+
 def test_a_launch_says_which_sizes_and_asks_for_the_slowest_rank():
     function = osu.BENCHMARK.function("allreduce")
     command = osu.BENCHMARK.command(function, 8, function.sizes(8, 64), "s.txt", ["-i", "10"])
