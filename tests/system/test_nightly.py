@@ -377,9 +377,9 @@ class TestOnTheTestbed:
         passed = r"(8 of 8 cases passed|7 of 8 cases passed, 1 inconclusive)"
         assert re.search(f"NOT JUDGED, {passed}, 16 more could not be measured", place.told)
         assert "8 cases of gige mpich NOT MEASURED: partition gige is DOWN" in place.told
-        assert {one.get("message") for one in place.suite().iter("error")} == {
-            "partition gige is DOWN"
-        }
+        messages = {one.get("message") for one in place.suite().iter("error")}
+        assert "partition gige is DOWN" in messages
+        assert len(messages) == 1 + ("1 inconclusive" in place.told)
 
     def test_nodes_in_maintenance_leave_too_few(self, place):
         def set_state(*state: str) -> None:

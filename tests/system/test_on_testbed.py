@@ -427,7 +427,7 @@ def loads_of_a_launch(run, folder: Path, gige: Partition) -> tuple[NodeLoad, ...
     return loads
 
 
-def test_what_takes_half_of_the_cpus_is_seen_and_nothing_is_where_nothing_does(run, tmp_path, gige):
+def test_what_takes_half_of_the_cpus_is_seen_and_no_more_than_there_is(run, tmp_path, gige):
     cpus = len(os.sched_getaffinity(0))
     loops = [
         subprocess.Popen(["bash", "-c", "while :; do :; done"]) for _ in range(max(1, cpus // 2))
@@ -446,13 +446,14 @@ def test_what_takes_half_of_the_cpus_is_seen_and_nothing_is_where_nothing_does(r
     assert 0.25 < loads[0].others_share < 0.9
     numbers = itertools.count()
 
-    def undisturbed() -> bool:
-        # What else runs on this machine, other tests perhaps, is waited for.
-        eventually(lambda: busy(0.3) < 0.1, "this machine does something else all the time")
+    def as_before_and_after() -> bool:
+        """On a machine that does nothing else, no launch is disturbed then."""
+        before = busy(0.5)
         loads = loads_of_a_launch(run, tmp_path / f"quiet-{next(numbers)}", gige)
-        return disturbance.disturbed(loads) == ()
+        others = max(before, busy(0.5)) + disturbance.DisturbanceSettings().others
+        return all(load.others_share < others for load in loads)
 
-    eventually(undisturbed, "each launch was disturbed")
+    eventually(as_before_and_after, "each launch was more disturbed than there was reason for")
 
 
 def test_a_class_without_references_fails(run, tmp_path):
