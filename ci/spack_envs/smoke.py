@@ -140,7 +140,7 @@ def _function(
     function = next(one for one in benchmark.functions if benchmark.program(one.name) == name)
     program, out = _program(name, variables), place / f"{name}.out"
     _insist_on_library(program, prefix)
-    sizes = function.sizes(LARGEST)
+    sizes = function.sizes(2, LARGEST)
     files = plan.size_files({function.name: sizes})
     for file, text in files.items():
         (place / file).write_text(text, encoding="utf-8")
