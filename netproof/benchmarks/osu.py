@@ -214,9 +214,10 @@ def read(text: str, path: str) -> OsuOutput:
         lines.refuse(f"no test of OMB that is known here; those are {', '.join(TITLES)}")
     ranks = _read_ranks(lines) if function == "mbw_mr" else None
     datatype = lines.match(_TYPE)
-    buffers = lines.match(_BUFFERS)
     # Of collectives it prints only which memory, and that is where all buffers are.
-    if head[1] and not buffers and _of_two_sides(function):
+    two_sides = function in ("latency", "bw", "bibw", "mbw_mr")
+    buffers = lines.match(_BUFFERS) if two_sides else None
+    if head[1] and not buffers and two_sides:
         lines.refuse(f"a test in {head[1]} memory that does not say where its buffers are")
     columns = _read_header(lines, function)
     rows = _read_rows(lines, function, columns)
@@ -242,11 +243,6 @@ def read(text: str, path: str) -> OsuOutput:
         first_line,
         preamble,
     )
-
-
-def _of_two_sides(function: str) -> bool:
-    """Whether one rank has the send buffer, and another the receive buffer."""
-    return function in ("latency", "bw", "bibw", "mbw_mr")
 
 
 def _expect(lines: Lines, pattern: re.Pattern[str], what: str) -> re.Match[str]:

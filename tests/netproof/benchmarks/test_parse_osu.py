@@ -196,6 +196,9 @@ def test_a_collective_says_only_which_memory_it_used(memory):
     there = osu.read(text.replace("# OSU MPI ", f"# OSU MPI-{memory} "), "x.out")
     assert (there.device, there.remark) == (memory, memory)
     assert there.curve() == osu.read(text, "x.out").curve()
+    buffers = "# Send Buffer on DEVICE (D) and Receive Buffer on HOST (H)\n# Size"
+    with pytest.raises(ParseError, match="is no header that OMB prints for allreduce"):
+        osu.read(text.replace("# Size", buffers), "x.out")
 
 
 def test_between_two_ranks_it_says_where_both_buffers_are():
