@@ -63,6 +63,7 @@ class Daemons:
         """Starts nothing yet."""
         self.state, self.topology = state, topology
         self._started_nodes: dict[str, subprocess.Popen[bytes]] = {}
+        self._given: set[int] = set()
 
     def alive(self, role: str) -> int | None:
         """The process number of the daemon of ``role``; None when there is none."""
@@ -157,9 +158,44 @@ class Daemons:
         if self._is_up("slurmctld", self._controller_answers):
             return False
         (self.state / "slurmctld").mkdir(mode=0o755, exist_ok=True)
+        self._given = self._numbers_given()
         daemon = self.start("slurmctld", ["slurmctld", "-D"])
         self._wait("slurmctld", daemon, self._controller_answers)
         return True
+
+    def _numbers_given(self) -> set[int]:
+        """The numbers of jobs that an earlier slurmctld of this testbed gave, as far as is known.
+
+        It makes a folder for each batch job at once, and tells slurmdbd of each job that starts;
+        what it comes back by is some seconds old.
+        """
+        folders = (self.state / "slurmctld").glob("hash.*/job.*")
+        given = {
+            int(found[1]) for one in folders if (found := re.fullmatch(r"job\.(\d+)", one.name))
+        }
+        if (self.state / "slurmctld/clustername").exists():
+            told = ("--noheader", "--allocations", "--allusers", "--starttime=1970-01-02")
+            rows = self._client("sacct", *told, "--format=jobidraw") or ""
+            given |= {int(row) for row in rows.split() if row.isdigit()}
+        return given
+
+    def pass_over_lost_jobs(self) -> None:
+        """Uses up the numbers of jobs that a slurmctld that was killed has lost.
+
+        A slurmd keeps a number that it was not told to end, and refuses a second job with it as a
+        duplicate, for which its node is drained. To be called when nothing of these jobs goes on:
+        Slurm ends what it does not know, and leaves what it knows as cancelled.
+        """
+        never = ("--hold", "--parsable", "--output=/dev/null", "--job-name=lost", "--wrap=true")
+        number, last = 0, max(self._given, default=0)
+        while number < last:
+            said = self._client("sbatch", *never)
+            if said is None or not said.strip().isdigit():
+                raise StepFailedError(
+                    f"slurmctld: takes no job; its log ends: {self._log_end('slurmctld')}"
+                )
+            number = int(said)
+            self._client("scancel", str(number))
 
     def start_nodes(self) -> bool:
         """Starts the nodes that are down: slurmd in namespaces of its own, with a name, /dev/shm.
@@ -220,9 +256,8 @@ class Daemons:
     def _lost_steps(self) -> list[str]:
         """What runs on the nodes of jobs that Slurm has no more, as their processes are called.
 
-        A slurmctld that was killed comes back with the jobs of some seconds before, ends the others
-        once their nodes register, and gives their numbers out again. A node that still has such a
-        number refuses the new job as a duplicate, and is drained.
+        A slurmctld that was killed comes back with the jobs of some seconds before, and ends the
+        others once their nodes register.
         """
         steps = [one for one in processes.running() if self._is_step(one)]
         if not steps:

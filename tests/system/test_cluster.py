@@ -206,8 +206,9 @@ def test_up_takes_back_a_node_that_slurm_drained_and_none_that_somebody_did(up):
     assert "slurmd: somebody drained gige-3 (a cable is bad); once it may be used" in result.stderr
 
 
-def test_up_waits_until_a_job_is_ended_that_a_killed_slurmctld_has_lost(up):
-    """Its number is given to the next job, which its nodes would refuse."""
+@pytest.mark.parametrize("script", ["srun sleep 600", "sleep 3"])
+def test_the_number_of_a_job_that_a_killed_slurmctld_has_lost_is_given_to_no_other(up, script):
+    """Its nodes would refuse it, whether the lost one goes on or ended meanwhile."""
     kept = STATE / "slurmctld/job_state"
     # Told to end, it writes down all it knows; of later jobs it does so some seconds late.
     os.kill(daemons()["slurmctld"], signal.SIGTERM)
@@ -215,18 +216,23 @@ def test_up_waits_until_a_job_is_ended_that_a_killed_slurmctld_has_lost(up):
     before = kept.read_bytes()
     succeeded(invoke("up"))
     batch = ("sbatch", "--parsable", "-p", "gige", "-N4", "--exclusive", "-o", "/dev/null")
-    lost = slurm(*batch, "--wrap", "srun sleep 600").stdout.strip()
+    lost = slurm(*batch, "--wrap", script).stdout.strip()
     inodes = network.inodes()
-    until(
-        lambda: sum(p.command == "sleep" and p.network in inodes for p in processes.running()) == 4
-    )
+
+    def sleeping() -> int:
+        return sum(p.command == "sleep" and p.network in inodes for p in processes.running())
+
+    until(lambda: sleeping() == (4 if "srun" in script else 1))
     os.kill(daemons()["slurmctld"], signal.SIGKILL)
     for path in (kept, kept.with_name("job_state.old")):
         path.write_bytes(before)
+    if "srun" not in script:
+        until(lambda: not sleeping())
     succeeded(invoke("up"))
     again = slurm(*batch, "--wait", "--wrap", "srun true")
-    assert again.stdout.strip() == lost
+    assert int(again.stdout) > int(lost)
     assert again.returncode == 0, again.stderr
+    assert not sleeping()
     succeeded(invoke("status"))
 
 

@@ -53,6 +53,7 @@ def up(folder: StateFolder, topology_file: Path) -> int:
         report.step("slurmctld", daemons.start_controller)
         started = daemons.start_nodes()
         report.step(f"{len(wanted.nodes)} nodes", lambda: daemons.wait_for_nodes() or started)
+        daemons.pass_over_lost_jobs()
         daemons.register_cluster()
         if wanted.faults or planting.load(folder, wanted) != planting.Record():
             planting.settle(folder, daemons, wanted, wanted.faults)
