@@ -373,8 +373,8 @@ class TestOnTheTestbed:
         finally:
             set_state("UP")
         assert ran.returncode == 2, ran.stdout
-        # A case may be inconclusive on a machine that something else uses.
-        passed = r"(8 of 8 cases passed|7 of 8 cases passed, 1 inconclusive)"
+        # A case may have a warning, and be inconclusive on a machine that something else uses.
+        passed = r"[78] of 8 cases passed(, 1 of them with a warning)?(, 1 inconclusive)?"
         assert re.search(f"NOT JUDGED, {passed}, 16 more could not be measured", place.told)
         assert "8 cases of gige mpich NOT MEASURED: partition gige is DOWN" in place.told
         messages = {one.get("message") for one in place.suite().iter("error")}
