@@ -164,20 +164,14 @@ class Daemons:
         return True
 
     def _numbers_given(self) -> set[int]:
-        """The numbers of jobs that an earlier slurmctld of this testbed gave, as far as is known.
+        """The numbers of batch jobs that an earlier slurmctld of this testbed gave of late.
 
-        It makes a folder for each batch job at once, and tells slurmdbd of each job that starts;
-        what it comes back by is some seconds old.
+        It makes a folder for each at once; what it comes back by is some seconds old. Of jobs that
+        are no batch jobs nodes remember no number.
         """
         folders = (self.state / "slurmctld").glob("hash.*/job.*")
-        given = {
-            int(found[1]) for one in folders if (found := re.fullmatch(r"job\.(\d+)", one.name))
-        }
-        if (self.state / "slurmctld/clustername").exists():
-            told = ("--noheader", "--allocations", "--allusers", "--starttime=1970-01-02")
-            rows = self._client("sacct", *told, "--format=jobidraw") or ""
-            given |= {int(row) for row in rows.split() if row.isdigit()}
-        return given
+        found = (re.fullmatch(r"job\.(\d+)", one.name) for one in folders)
+        return {int(one[1]) for one in found if one}
 
     def pass_over_lost_jobs(self) -> None:
         """Uses up the numbers of jobs that a slurmctld that was killed has lost.
