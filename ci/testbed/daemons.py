@@ -26,7 +26,7 @@ STEP = "slurmstepd"
 POLL_SECONDS = 0.02
 LOG_TAIL_BYTES = 600
 NODE_SETUP = """set -e
-hostname "$1"
+hostname "$4"
 mount -t tmpfs tmpfs /dev/shm
 mount --bind "$2" /etc/hosts
 mount -t sysfs sysfs "$3"
@@ -212,6 +212,7 @@ class Daemons:
             command = ["nsenter", f"--net={namespace}"]
             command += ["unshare", "--uts", "--mount", "--ipc", "sh", "-c", NODE_SETUP]
             command += ["sh", node.name, str(self.state / "hosts"), str(home / "sys")]
+            command.append(self.topology.hostname(node))
             self._started_nodes[role] = self.start(role, command, processes.go_first)
         return bool(down)
 

@@ -76,6 +76,7 @@ def configuration(topology: Topology, state: StateFolder, host: str, memory_mb: 
         lines.append(
             f"PartitionName={switch.name} Nodes={','.join(node.name for node in switch.nodes)}"
             f" Default={'YES' if number == 0 else 'NO'} MaxTime=INFINITE State=UP"
+            f" MaxNodes={switch.max_nodes or 'UNLIMITED'}"
         )
     return "\n".join(lines) + "\n"
 
@@ -118,16 +119,17 @@ def database_configuration(state: StateFolder, host: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def task_prolog(cpus: list[int]) -> str:
+def task_prolog(cpus: list[int], prints: str = "") -> str:
     """The script that Slurm runs before each task: it binds the task to one of ``cpus``.
 
     Neighbouring ranks of a step get different CPUs as far as there are any, whichever nodes they
     are on: a pair on one CPU has a fifth less of a fast link than others. Left to itself, the
     kernel puts both ends of a link on one CPU now and then, and the latency of that run is a tenth
     of the next one's. A batch script is left where it is, since it may start several programs
-    itself; Slurm gives it none of the low step numbers.
+    itself; Slurm gives it none of the low step numbers. ``prints``: what each task prints first.
     """
     return f"""#!/bin/sh
+{f"echo 'print {prints}'" if prints else ":"}
 case "$SLURM_STEP_ID" in "" | -* | 42949672??) exit 0 ;; esac
 set -- {" ".join(map(str, cpus))}
 shift $(( SLURM_PROCID % $# ))
@@ -138,5 +140,8 @@ exec taskset --cpu-list --pid "$1" "$PPID" >/dev/null
 def hosts(topology: Topology, host: str) -> str:
     """What the nodes see as /etc/hosts: each node's name on its switch, not on Slurm's network."""
     lines = ["127.0.0.1 localhost", f"{CONTROLLER_ADDRESS} {host}"]
-    lines += [f"{node.address} {node.name}" for node in topology.nodes]
+    lines += [
+        " ".join(dict.fromkeys((node.address, topology.hostname(node), node.name)))
+        for node in topology.nodes
+    ]
     return "\n".join(lines) + "\n"

@@ -66,7 +66,8 @@ class Switch:
 
     With ``leaves`` it is several, with an uplink of ``uplink_mbps`` each to a spine.
     ``mgmt_mbps``: rate of the nodes' links to a second management network; None: there is none.
-    ``rails``: links of each node, to as many switches that are alike, 1 or 2.
+    ``rails``: links of each node, to as many switches that are alike, 1 or 2. ``max_nodes``: nodes
+    that Slurm lets a job have; None: all.
     """
 
     name: str
@@ -80,6 +81,7 @@ class Switch:
     uplink_mbps: int | None = None
     mgmt_mbps: int | None = None
     rails: int = 1
+    max_nodes: int | None = None
 
     @property
     def spine(self) -> str:
@@ -128,11 +130,18 @@ class Twin:
 class Topology:
     """All switches, in the order of the file; the first one is Slurm's default partition.
 
-    ``faults``: those that ``up`` plants.
+    ``faults``: those that ``up`` plants; ``domain``: behind the nodes' names in what ``hostname``
+    prints; ``prolog_prints``: what Slurm's TaskProlog prints at the start of each task.
     """
 
     switches: tuple[Switch, ...]
     faults: Faults = dataclasses.field(default_factory=dict)
+    domain: str = ""
+    prolog_prints: str = ""
+
+    def hostname(self, node: Node) -> str:
+        """What ``hostname`` prints on a node."""
+        return f"{node.name}.{self.domain}" if self.domain else node.name
 
     @property
     def nodes(self) -> tuple[Node, ...]:

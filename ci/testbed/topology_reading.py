@@ -78,7 +78,7 @@ class _Reader:
             raise TopologyError(
                 f"{self.path}:1: found no keys; write 'switches:' and a switch below it"
             )
-        self._keys(document, "the topology", {"switches"}, set())
+        self._keys(document, "the topology", {"switches"}, {"domain", "prolog_prints"})
         declared = document["switches"]
         if not isinstance(declared, CommentedMap) or not declared:
             self._refuse(document, "switches", "must hold at least one switch, 'name: {keys}'")
@@ -103,7 +103,11 @@ class _Reader:
             if nodes_before > MAX_NODES:
                 self._refuse(declared, name, f"makes more than {MAX_NODES} nodes in all")
             switches.append(switch)
-        built = Topology(tuple(switches))
+        built = Topology(
+            tuple(switches),
+            domain=self._text(document, "domain", r"[a-z0-9-]+(\.[a-z0-9-]+)*"),
+            prolog_prints=self._text(document, "prolog_prints", r"[ -&(-~]+"),
+        )
         planted = {
             place: keys
             for switch in switches
@@ -155,7 +159,7 @@ class _Reader:
         if not isinstance(entry, CommentedMap):
             self._refuse(declared, name, "must hold link_mbps, mtu, buffer, nodes and cpus")
         required = {"link_mbps", "mtu", "buffer", "nodes", "cpus"}
-        optional = {"shape", "leaves", "uplink_mbps", "mgmt_mbps", "rails", "faults"}
+        optional = {"shape", "leaves", "uplink_mbps", "mgmt_mbps", "rails", "max_nodes", "faults"}
         self._keys(entry, f"switch {name}", required, optional)
         link_mbps = self._integer(entry, "link_mbps", 1, faults.MOST_MBPS)
         mtu = self._integer(entry, "mtu", faults.LEAST_MTU, faults.MOST_MTU)
@@ -188,9 +192,10 @@ class _Reader:
         mgmt_mbps = None
         if "mgmt_mbps" in entry:
             mgmt_mbps = self._integer(entry, "mgmt_mbps", 1, faults.MOST_MBPS)
+        max_nodes = self._integer(entry, "max_nodes", 1, count) if "max_nodes" in entry else None
         return Switch(
             *(name, link_mbps, mtu, buffer, cpus, shape, nodes),
-            *(leaves, uplink_mbps, mgmt_mbps, rails),
+            *(leaves, uplink_mbps, mgmt_mbps, rails, max_nodes),
         )
 
     def _leaves(
@@ -245,6 +250,12 @@ class _Reader:
                 self._refuse(entry, "offload", f"found {entry['offload']!r}; write true or false")
             shape = dataclasses.replace(shape, offload=entry["offload"])
         return shape
+
+    def _text(self, entry: CommentedMap, key: str, form: str) -> str:
+        value = entry.get(key, "")
+        if value and not (isinstance(value, str) and re.fullmatch(form, value)):
+            self._refuse(entry, key, f"found {value!r}; write text that fits {form}")
+        return value
 
     def _integer(self, entry: CommentedMap, key: str, low: int, high: int) -> int:
         value = entry[key]

@@ -98,6 +98,7 @@ def _settle(folder: StateFolder, wanted: Topology, topology_file: Path) -> None:
 def _configure(folder: StateFolder, wanted: Topology) -> None:
     """Writes the configuration files; CannotRunError when daemons run by different ones."""
     host = socket.gethostname().partition(".")[0]
+    prolog = slurm.task_prolog(sorted(os.sched_getaffinity(0)), wanted.prolog_prints)
     memory_mb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
     files = {
         state.CONF: (slurm.configuration(wanted, folder, host, memory_mb), 0o644),
@@ -105,7 +106,7 @@ def _configure(folder: StateFolder, wanted: Topology) -> None:
         "slurmdbd.conf": (slurm.database_configuration(folder, host), 0o600),
         "hosts": (slurm.hosts(wanted, host), 0o644),
         **({slurm.TOPOLOGY_CONF: (slurm.tree(wanted), 0o644)} if slurm.has_tree(wanted) else {}),
-        slurm.TASK_PROLOG: (slurm.task_prolog(sorted(os.sched_getaffinity(0))), 0o755),
+        slurm.TASK_PROLOG: (prolog, 0o755),
     }
     stale = [n for n, (text, _) in files.items() if not folder.holds(n, text)]
     running = any(p.state == str(folder.path) for p in processes.running())

@@ -1,9 +1,12 @@
 """What a topology file may say, and how it is refused where it is wrong."""
 
+from pathlib import Path
+
 import pytest
 from made_topologies import LEAVES, SWITCH, read
 
-from ci.testbed import topology, topology_reading
+from ci.testbed import slurm, topology, topology_reading
+from ci.testbed.state import StateFolder
 from ci.testbed.topology import TopologyError
 
 
@@ -170,3 +173,27 @@ def test_bytes_that_are_no_text_are_refused_by_name(tmp_path):
     file.write_bytes(b"switches: \xff\n")
     with pytest.raises(TopologyError, match=r"topology.yaml"):
         topology_reading.load(file)
+
+
+def test_a_domain_a_greeting_and_a_limit_of_nodes_reach_slurms_files(tmp_path):
+    limited = SWITCH.replace("cpus: 4", "cpus: 4, max_nodes: 1")
+    text = f"domain: example.org\nprolog_prints: welcome\nswitches:\n  one: {limited}\n"
+    found = read(tmp_path, text)
+    assert found.hostname(found.nodes[0]) == "one-1.example.org"
+    assert "198.18.1.1 one-1.example.org one-1" in slurm.hosts(found, "machine").splitlines()
+    configuration = slurm.configuration(found, StateFolder(Path("/tmp/tb")), "machine", 1000)
+    assert "MaxNodes=1" in configuration
+    assert "echo 'print welcome'" in slurm.task_prolog([0], found.prolog_prints)
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("domain: Example org", "1: domain: found 'Example org'"),
+        ("domain: 7", "1: domain: found 7"),
+        ('prolog_prints: "it\'s"', "1: prolog_prints: found"),
+    ],
+)
+def test_a_domain_or_greeting_that_cannot_be_is_refused(tmp_path, line, says):
+    with pytest.raises(TopologyError, match=says):
+        read(tmp_path, f"{line}\nswitches:\n  one: {SWITCH}\n")
