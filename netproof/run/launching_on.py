@@ -114,7 +114,10 @@ class Further(Steps, Reader):
                     name,
                     place,
                     (*command, f"--mpi={environment.extras['pmi']}"),
-                    tuple(emit_loadenv_commands(partition.local_env, environment)),
+                    (
+                        *partition.prepare_cmds,
+                        *emit_loadenv_commands(partition.local_env, environment),
+                    ),
                 )
             )
         return found

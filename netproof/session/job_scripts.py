@@ -114,11 +114,9 @@ def head(
     if over_tcp:
         ask = shlex.join(["srun", "--mpi=none", "--nodes=1", "--ntasks=1", "--ntasks-per-node=1"])
         listen = shlex.join([*NPTCP, "listen-on", partition.interface])
-        on_first = f'{ask} --nodelist="${{nodes[0]}}" {listen}'
         lines += [
-            f"read -r address rest < <({on_first} {count})",
-            f"free_port() {{ {on_first} 1 | cut -d' ' -f2; }}",
-            '[ -n "$address" ] || exit 3',
-            'read -ra ports <<<"$rest"',
+            f'on_first=({ask} --nodelist="${{nodes[0]}}" {listen})',
+            f"listen {count} || exit 3",
+            'address=${listening[0]} ports=("${listening[@]:1}")',
         ]
     return lines

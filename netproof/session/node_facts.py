@@ -12,6 +12,7 @@ from typing import Any, get_type_hints
 
 from netproof.benchmarks import registry
 from netproof.errors import NetproofError, shortened
+from netproof.session import step_words
 
 NODE_HEADER = "netproof-node\t3"
 
@@ -236,7 +237,7 @@ def with_path(node: Node, folder: Path, count: int) -> Node:
         values: dict[str, Any] = {}
         why = "the job has one node"
     else:
-        before = _begins_with(path, PATH_HEADER_BEFORE)
+        before = _has_line(path, PATH_HEADER_BEFORE)
         header = PATH_HEADER_BEFORE if before else PATH_HEADER
         plain = _OF_PACKETS if before else _OF_THE_PATH
         try:
@@ -261,18 +262,20 @@ class _Numbers:
 def _values_of(path: Path, header: str, plain: Sequence[str], numbers: _Numbers) -> dict[str, Any]:
     """What a file of a job says: ``plain`` keys, and those of groups as mappings.
 
-    Raises ProvenanceError, with the line, where it is cut short or has another line.
+    What a prolog or a wrapper printed before the header is skipped. Raises ProvenanceError, with
+    the line, where it is cut short or has another line.
     """
     try:
-        lines = path.read_text().splitlines()
-    except (OSError, ValueError) as error:
+        lines = path.read_text(errors="replace").splitlines()
+    except OSError as error:
         raise ProvenanceError(f"{path}: cannot be read: {error}") from error
-    if not lines or lines[0] != header:
-        raise ProvenanceError(f"{path}:1: the header {header!r} is missing")
+    if header not in lines:
+        raise ProvenanceError(f"{path}:1: the header {header!r} is missing{_instead(path, lines)}")
+    began = lines.index(header)
     if lines[-1] != NODE_END:
         raise ProvenanceError(f"{path}:{len(lines)}: is cut short, {NODE_END!r} is missing")
     values: dict[str, Any] = {name: {} for name in MAPS}
-    for number, line in enumerate(lines[1:-1], 2):
+    for number, line in enumerate(lines[began + 1 : -1], began + 2):
         key, tab, value = line.partition("\t")
         group, dot, name = key.partition(".")
         if not tab or not value:
@@ -298,11 +301,19 @@ def _values_of(path: Path, header: str, plain: Sequence[str], numbers: _Numbers)
     return values
 
 
+def _instead(path: Path, lines: Sequence[str]) -> str:
+    """What a file without its header holds: its first line, or the step's errors if it is empty."""
+    if lines:
+        return f": found {shortened(repr(lines[0]))}"
+    errors = path.with_suffix(".err")
+    return f": the file is empty{step_words.last_words(errors) or f', and so is {errors.name}'}"
+
+
 def read_node(path: Path) -> Node:
     """A node from what ``run/shell/node.sh`` printed; ProvenanceError, with the line, if cut."""
     later = (*_OF_THE_STEP, *_OF_THE_PATH)
     plain = [name for name in NAMES if name not in MAPS and name not in later]
-    header = NODE_HEADER_BEFORE if _begins_with(path, NODE_HEADER_BEFORE) else NODE_HEADER
+    header = NODE_HEADER_BEFORE if _has_line(path, NODE_HEADER_BEFORE) else NODE_HEADER
     if header == NODE_HEADER_BEFORE:
         plain = [name for name in plain if name not in ADDED_LATER[3]]
     values = _values_of(path, header, plain, _Numbers(WHOLE_NUMBERS, SECONDS))
@@ -315,11 +326,10 @@ def read_node(path: Path) -> Node:
     return Node(**dict.fromkeys(plain) | values)
 
 
-def _begins_with(path: Path, header: str) -> bool:
+def _has_line(path: Path, line: str) -> bool:
     try:
-        with path.open() as file:
-            return file.readline() == f"{header}\n"
-    except (OSError, ValueError):
+        return line in path.read_text(errors="replace").splitlines()
+    except OSError:
         # Whoever reads all of it says so.
         return False
 

@@ -29,6 +29,15 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 CONFIGURATION = "the site's configuration"
 
+OWN_ENVIRONMENT = (
+    'export SLURM_EXPORT_ENV=ALL; unset SLURM_LABELIO SLURM_UNBUFFEREDIO "${!PMI_@}" "${!PMIX_@}"'
+)
+"""What a job runs before the site's own commands and modules.
+
+``--export=NONE`` would leave steps without PATH; the others are of the shell that started ReFrame,
+change what srun prints, or are of a step of another job.
+"""
+
 JUDGE_ENVIRONMENT = "builtin"
 """ReFrame's own environment, in which what compares configurations runs: it measures nothing."""
 
@@ -224,7 +233,11 @@ def _no_pairs(
 
 
 def _add_features(partition: dict[str, Any]) -> None:
-    """Let checks find the partition by its rank counts, and what judges all run on it."""
+    """Let checks find the partition by its rank counts, and what judges all run on it.
+
+    Its jobs begin in an environment in which srun passes variables on and PMI is the job's own.
+    """
+    partition["prepare_cmds"] = [OWN_ENVIRONMENT, *partition.get("prepare_cmds", [])]
     partition["environs"] = [*partition["environs"], JUDGE_ENVIRONMENT]
     counts = partition["extras"]["rank_counts"]
     partition["features"] = [

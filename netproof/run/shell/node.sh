@@ -8,7 +8,7 @@ interface=$1
 shift
 . "${BASH_SOURCE[0]%/*}/counters.sh"
 read_interfaces
-keep_carriers "$(uname -n)"
+keep_carriers "${SLURMD_NODENAME:?}"
 
 SYSCTLS="net.ipv4.tcp_congestion_control net.ipv4.tcp_rmem net.ipv4.tcp_wmem net.ipv4.tcp_timestamps
 net.ipv4.tcp_sack net.ipv4.tcp_window_scaling net.ipv4.tcp_moderate_rcvbuf net.ipv4.tcp_adv_win_scale
@@ -271,7 +271,7 @@ program() {
 printf 'netproof-node\t3\n'
 took_before
 say clock_s "$clock"
-say node "${SLURMD_NODENAME:-$(uname -n)}"
+say node "$SLURMD_NODENAME"
 say kernel "$(uname -rv)"
 say architecture "$(uname -m)"
 cpu=$(sed -n 's/^model name[[:space:]]*: //p;T;q' /proc/cpuinfo)

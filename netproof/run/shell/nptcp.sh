@@ -1,7 +1,7 @@
 #!/bin/bash
 # The two ends of NetPIPE over TCP as the two tasks of one job step, so that both end with it.
 #
-#   nptcp.sh listen-on INTERFACE COUNT        prints this node's address and COUNT free ports
+#   nptcp.sh listen-on INTERFACE COUNT        prints "listening ADDRESS PORT..." with COUNT free ports
 #   nptcp.sh run ADDRESS PORT ARGUMENTS...    task 0 receives at ADDRESS, task 1 sends to it
 set -u
 . ./load.sh
@@ -10,10 +10,10 @@ listen_on() {
     local interface=$1 count=$2 address port
     address=$(ip -4 -o address show dev "$interface" scope global | awk '{print $4; exit}')
     if [ -z "$address" ]; then
-        echo "nptcp.sh: $(uname -n) has no IPv4 address on interface $interface" >&2
+        echo "nptcp.sh: $SLURMD_NODENAME has no IPv4 address on interface $interface" >&2
         exit 3
     fi
-    printf '%s' "${address%/*}"
+    printf 'listening %s' "${address%/*}"
     while [ "$count" -gt 0 ]; do
         port=$((RANDOM % 20000 + 10000))
         if [ -z "$(ss --tcp --all --no-header --numeric "sport = :$port")" ]; then
@@ -85,7 +85,7 @@ send_to() {
         sleep 0.1
     done
     if [ "$status" -gt 128 ] && read -r -t 1 <&"$said"; then
-        echo "nptcp.sh: $(uname -n) had no answer from $address in $CONNECT_S s" >&2
+        echo "nptcp.sh: $SLURMD_NODENAME had no answer from $address in $CONNECT_S s" >&2
         status=$NO_HOST
     fi
     exec {said}<&-

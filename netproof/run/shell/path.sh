@@ -99,7 +99,7 @@ connections() {
     fi
 }
 
-mine=${SLURMD_NODENAME:-$(uname -n)}
+mine=${SLURMD_NODENAME:?}
 printf 'netproof-path\t2\nnode\t%s\n' "$mine"
 while IFS=$'\t' read -r name next address previous address_before; do
     [ "$name" = "$mine" ] || continue

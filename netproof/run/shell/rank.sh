@@ -4,7 +4,7 @@
 # counted.
 . ./load.sh
 . ./counters.sh
-node=$(uname -n)
+node=${SLURMD_NODENAME:?}
 # In TIMEFORMAT a % begins a figure.
 TIMEFORMAT="netproof rank ${SLURM_PROCID:?} on ${node//%/%%}: %R s wall, %U s user, %S s system"
 scheduled=

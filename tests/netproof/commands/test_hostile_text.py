@@ -76,13 +76,20 @@ def job(tmp_path, monkeypatch):
         (folder / source.name).write_bytes(source.read_bytes())
     for name in ("srun", "scontrol", "squeue", "scancel"):
         more = {
-            "srun": '[[ " $* " != *" listen-on "* ]] || printf "%s\\n" "$ADDRESS 1 2 3 4 5 6 7 8"',
+            "srun": '[[ " $* " != *" listen-on "* ]] ||'
+            ' printf "%s\\n" "$GREETING" "listening $ADDRESS 1 2 3 4 5 6 7 8"',
             "scontrol": 'printf "%s\\n" "$NODES"',
         }
         (programs / name).write_text(SAYS + more.get(name, "") + "\n")
         (programs / name).chmod(0o755)
 
-    def run(text: str, nodes: list[str], address: str) -> list[list[str]]:
+    def run(
+        text: str,
+        nodes: list[str],
+        address: str = "10.0.0.1",
+        greeting: str = "",
+        refused: str = "",
+    ) -> list[list[str]]:
         (folder / "launches.sh").write_text(text)
         ran = subprocess.run(
             ["bash", "launches.sh"],
@@ -92,6 +99,7 @@ def job(tmp_path, monkeypatch):
                 "CALLED": str(tmp_path / "called"),
                 "NODES": "\n".join(nodes),
                 "ADDRESS": address,
+                "GREETING": greeting,
                 "SLURM_JOB_ID": "1",
                 "SLURM_JOB_NODELIST": nodes[0],
                 "SLURM_JOB_NUM_NODES": "2",
@@ -100,7 +108,7 @@ def job(tmp_path, monkeypatch):
             text=True,
             check=False,
         )
-        assert (ran.returncode, ran.stderr) == (0, "")
+        assert (ran.returncode, ran.stderr) == ((3, refused) if refused else (0, ""))
         assert not list(tmp_path.rglob("pwned"))
         called = (tmp_path / "called").read_bytes().decode().split("\0\n")
         return [call.split("\0") for call in called if call]
@@ -117,7 +125,7 @@ def test_interface_plugin_and_arguments_reach_the_programs_as_they_are(job, text
         *plan.netpipe_steps(1, partition, srun, seed=1),
     ]
     script = job_scripts.script(steps, partition, over_tcp=True, describe_nodes=True)
-    calls = job(script, ["n-1", "n-2"], "10.0.0.1")
+    calls = job(script, ["n-1", "n-2"])
     described = next(call for call in calls if "./node.sh" in call)
     assert described[described.index("./node.sh") + 1] == text
     asked = next(call for call in calls if "listen-on" in call)
@@ -129,25 +137,34 @@ def test_interface_plugin_and_arguments_reach_the_programs_as_they_are(job, text
 
 
 @pytest.mark.parametrize("text", [one for one in HOSTILE if "\n" not in one])
-def test_the_names_of_nodes_and_what_they_answer_are_words_too(job, text):
+def test_the_names_of_nodes_are_words_too_and_a_greeting_is_no_address(job, text):
     steps = plan.netpipe_steps(1, PARTITION, ["srun"], seed=1)
     script = job_scripts.script(steps, PARTITION, over_tcp=True, describe_nodes=False)
-    word = text.replace(" ", "_")
-    calls = job(script, [text, "n-2"], word)
+    calls = job(script, [text, "n-2"], greeting=text)
     launches = [call for call in calls if "NPmpi" in call or "run" in call]
     assert len(launches) == 8
     for call in launches:
         (nodes,) = [argument for argument in call if argument.startswith("--nodelist=")]
         assert nodes in (f"--nodelist={text},n-2", f"--nodelist={text}")
-    # In read, a backslash would take the next character with it.
-    addresses = {call[call.index("run") + 1] for call in launches if "run" in call}
-    assert addresses == {word}
+    assert {call[call.index("run") + 1] for call in launches if "run" in call} == {"10.0.0.1"}
+
+
+def test_an_answer_without_an_address_ends_the_job_and_is_quoted(job):
+    script = job_scripts.script(
+        plan.netpipe_steps(1, PARTITION, ["srun"], seed=1),
+        PARTITION,
+        over_tcp=True,
+        describe_nodes=False,
+    )
+    said = (
+        "steps.sh: n-1 printed no address to listen on: welcome\nlistening nobody 1 2 3 4 5 6 7 8\n"
+    )
+    calls = job(script, ["n-1", "n-2"], address="nobody", greeting="welcome", refused=said)
+    assert not [call for call in calls if "NPmpi" in call]
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_rank_tells_its_node_whatever_that_is_called(tmp_path, name):
-    (tmp_path / "uname").write_text('#!/bin/sh\nprintf "%s\\n" "$NODE"\n')
-    (tmp_path / "uname").chmod(0o755)
     job = ROOT / "netproof" / "run" / "shell"
     for sourced in ("load.sh", "counters.sh"):
         shutil.copy(job / sourced, tmp_path)
@@ -156,7 +173,7 @@ def test_a_rank_tells_its_node_whatever_that_is_called(tmp_path, name):
         cwd=tmp_path,
         env={
             "PATH": f"{tmp_path}:{os.environ['PATH']}",
-            "NODE": name,
+            "SLURMD_NODENAME": name,
             "SLURM_PROCID": "0",
             "SLURM_LOCALID": "0",
         },
@@ -164,7 +181,7 @@ def test_a_rank_tells_its_node_whatever_that_is_called(tmp_path, name):
         text=True,
         check=True,
     )
-    told = re.escape(f"netproof rank 0 on {name.rstrip()}: ") + r"[\d.]+ s wall, [\d.]+ u|"
+    told = re.escape(f"netproof rank 0 on {name}: ") + r"[\d.]+ s wall, [\d.]+ u|"
     assert re.match(told.replace(" u|", " s user, "), ran.stderr), ran.stderr
     assert not (tmp_path / "pwned").exists()
 

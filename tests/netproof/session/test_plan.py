@@ -94,7 +94,8 @@ def test_each_tcp_launch_has_a_port_of_its_own():
     )
     ports = [word for word in text.split() if word.startswith('"${ports[')]
     assert len(ports) == len(set(ports)) == 8
-    assert "listen-on eno1 16" in text
+    assert "listen-on eno1)" in text
+    assert "\nlisten 16 || exit 3\n" in text
 
 
 def test_bidirectional_tcp_raises_its_buffers_above_the_largest_message():
