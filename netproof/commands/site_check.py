@@ -416,3 +416,20 @@ def _fits(
     reason = known.cannot_run(needed)
     if reason:
         checked.faults.append(SiteError("Slurm", place, known.name, reason))
+        return
+    usable = sum(node.usable for node in known.nodes)
+    most, refusal = slurm.most_nodes(entry.get("access", []), usable)
+    if most < min(usable, max(stated, needed)):
+        checked.faults.append(
+            SiteError(
+                path,
+                place,
+                "extras['nodes']",
+                f"is {stated}, and Slurm lets a job have {most} of {usable} nodes: {refusal}",
+            )
+        )
+    elif most < usable:
+        checked.unchecked.append(
+            f"{place}: {usable - most} of {usable} usable nodes, which are never measured: Slurm"
+            f" lets a job have {most}: {refusal}"
+        )

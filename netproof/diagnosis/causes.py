@@ -22,6 +22,7 @@ from netproof.diagnosis.evidence_for import (
     loss,
     mtu,
     no_tcp,
+    node_died,
     one_direction,
     other_network,
     oversubscribed,
@@ -65,6 +66,16 @@ _EFFECTS = _SLOWER | {CauseName.LOSS, CauseName.CRASHES}
 PAIRS_AGAIN = "'reframe -c checks/pairs.py -r'"
 
 CAUSES: tuple[Cause, ...] = (
+    Cause(
+        CauseName.NODE_DIED,
+        "{place}: the node died under a job, which Slurm requeued",
+        node_died,
+        "see 'scontrol show node {node}', its console and 'last reboot', and run the whole test"
+        " again once it is back",
+        "a run in which {node} keeps its job to the end",
+        explains=frozenset(CauseName) - {CauseName.NODE_DIED},
+        of_network=False,
+    ),
     Cause(
         CauseName.LINK_DOWN,
         "{place}: the link is down",

@@ -27,6 +27,7 @@ def collect(judged: JudgedSession, partition: str) -> Collected:
 def _collected(view: PartitionView) -> Collected:
     evidence = [
         *from_nodes.of_nodes(view),
+        *from_nodes.of_requeues(view),
         *from_counters.of_counters(view),
         *from_counters.of_paths(view),
         *from_loads.of_loads(view),
@@ -155,6 +156,8 @@ def _not_known(view: PartitionView) -> Iterator[str]:
         for word, nodes in (("down", one.down), ("drained", one.drained)):
             if nodes:
                 yield f"{fold(nodes)}: {word}, so not measured"
+        if one.never:
+            yield f"{fold(one.never)}: never measured, a job can have {one.attainable}: {one.limit}"
     for one in view.lost_once:
         yield f"whether {one.node} loses packets: it did in few launches only"
     missing = len(view.cases) - len(view.ran)
@@ -209,7 +212,7 @@ def _not_covered(coverage: Coverage) -> Iterator[str]:
     if not coverage.known:
         yield f"how many nodes there are: {coverage.why}"
         return
-    others = set(coverage.unmeasured) - set(coverage.waited_for)
+    others = set(coverage.unmeasured) - {*coverage.waited_for, *coverage.never}
     if others:
         yield f"{fold(others)}: usable and not measured"
     if coverage.waited_for:

@@ -204,7 +204,7 @@ def _stops_jobs(suspect: _Suspect) -> bool:
 def _badness(suspect: _Suspect) -> tuple[int, int, int]:
     """The worst first: what carries nothing, what slows, what only differs; then by cause."""
     name = suspect.cause.name
-    if name in (CauseName.LINK_DOWN, CauseName.OTHER_NETWORK):
+    if name in (CauseName.NODE_DIED, CauseName.LINK_DOWN, CauseName.OTHER_NETWORK):
         harm = 0
     elif name is CauseName.UNEXPLAINED:
         harm = 3

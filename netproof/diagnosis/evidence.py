@@ -42,6 +42,7 @@ class Sign(StrEnum):
     SLOW = "slow"
     ONE_WAY = "one way"
     CRASHES = "crashes"
+    DIED = "died"
 
 
 class Sure(StrEnum):

@@ -34,6 +34,7 @@ MODE_FULL = "measure every pair: 'reframe -c checks/pairs.py -S mode=full -r'"
 class CauseName(StrEnum):
     """The causes by name; documents have these words."""
 
+    NODE_DIED = "node died"
     LINK_DOWN = "link down"
     LINK_FLAPPED = "link flapped"
     OTHER_NETWORK = "messages took another network"
@@ -82,6 +83,11 @@ def _by_place(evidence: Iterable[Evidence]) -> Iterator[Found]:
         # A port's own counters name the interface.
         first = next((one for one in several if one.asserted), several[0])
         yield Found(first.place, tuple(several), first.sure, first.why)
+
+
+def node_died(seen: Collected) -> Iterator[Found]:
+    """A node that Slurm lost under a job."""
+    yield from _by_place(seen.of(Sign.DIED))
 
 
 def link_down(seen: Collected) -> Iterator[Found]:

@@ -40,6 +40,20 @@ def of_nodes(view: PartitionView) -> Iterator[Evidence]:
         )
 
 
+def of_requeues(view: PartitionView) -> Iterator[Evidence]:
+    """The nodes that Slurm lost under a job, which it then requeued."""
+    for one in view.requeued:
+        for node in one.died:
+            yield Evidence(
+                EvidenceSource.HOST,
+                Sign.DIED,
+                view.node(node.name, interface=False),
+                str(one),
+                Sure.SEEN,
+                "Slurm says so",
+            )
+
+
 def of_crashes(view: PartitionView) -> Iterator[Evidence]:
     """A node on which ranks die first, where no other has any."""
     crashes: list[Crash] = [crash for one in view.pairs for crash in one.rounds.crashes]

@@ -54,6 +54,9 @@ class PartitionView:
         self.described: list[Node] = (
             [] if made is None else [one.node for one in made.nodes if one.partition == partition]
         )
+        self.requeued = [
+            one for one in (() if made is None else made.requeued) if one.partition == partition
+        ]
         self.nodes = self._named()
 
     def _named(self) -> tuple[str, ...]:

@@ -11,11 +11,11 @@ from netproof.site import slurm
 
 
 def count_usable(access: Sequence[str], most: int) -> int:
-    """How many nodes a job can have: those that Slurm calls usable, ``most`` where it names none.
+    """Return how many nodes a job can have; ``most`` where Slurm names no usable ones.
 
     ``access``: ReFrame's options of the partition; ``most``: nodes of a job by the site's word.
-    Those that other jobs have now are waited for, as every job waits for its nodes. Raises
-    ReframeError where Slurm does not answer.
+    Slurm's own limits of a job count too. Those that other jobs have now are waited for, as every
+    job waits for its nodes. Raises ReframeError where Slurm does not answer, or allows none.
     """
     try:
         there = slurm.partitions()
@@ -29,7 +29,12 @@ def count_usable(access: Sequence[str], most: int) -> int:
         }
     except NetproofError as error:
         raise ReframeError(f"which nodes are usable is not known: {error}") from None
-    return min(most, len(usable)) if usable else most
+    if not usable:
+        return most
+    allowed, refusal = slurm.most_nodes(access, min(most, len(usable)))
+    if not allowed:
+        raise ReframeError(refusal)
+    return allowed
 
 
 def tree() -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:

@@ -49,7 +49,7 @@ PLAN_FILE = "plan.json"
 KEPT_FILES = [
     *("launches.*", "*.out", "*.err", "*.np", plan.SIZE_FILES, node_facts.NODE_FILES, PLAN_FILE),
     *(plan.PEER_FILES, node_facts.JOB_NODES_FILE),
-    *(node_facts.PATH_FILES, node_facts.CLOCK_FILE, node_facts.RING_FILE),
+    *(node_facts.PATH_FILES, node_facts.CLOCK_FILE, node_facts.RING_FILE, slurm_nodes.TRIES),
 ]
 """What is kept of a job's folder."""
 

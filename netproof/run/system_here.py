@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from reframe.core.runtime import runtime
 from reframe.core.systems import SystemPartition
 
@@ -57,9 +59,11 @@ def slurm_now() -> list[slurm_nodes.PartitionNodes]:
         known = slurm.partitions()
     except NetproofError as error:
         return [slurm_nodes.PartitionNodes(one.name, (), str(error)) for one in several]
-    return [
-        slurm_nodes.partition_nodes(
+    found = []
+    for one in several:
+        there = slurm_nodes.partition_nodes(
             one.name, slurm.names_in(one.access), slurm.choosing_in(one.access), known
         )
-        for one in several
-    ]
+        most, limit = slurm.most_nodes(one.access, len(there.usable))
+        found.append(dataclasses.replace(there, most=most, limit=limit))
+    return found

@@ -1,7 +1,8 @@
-"""How long a job waits for nodes that other jobs hold, and what becomes of it then.
+"""How long a job is pending, why, and what becomes of it then.
 
 Slurm lets a job wait for as long as it takes. A site says for how long (``wait_for_nodes_s``). The
-jobs of a partition share this time: those that come later would wait for the same nodes.
+jobs of a partition share this time: those that come later would wait for the same nodes. A job that
+is pending for a reason that no end of another job ends is cancelled after a minute.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass, field
 import reframe as rfm
 from reframe.core.builtins import variable
 from reframe.core.exceptions import ReframeError
+from reframe.core.logging import getlogger
 
 from netproof.errors import NetproofError
 from netproof.session.left import Left
@@ -36,7 +38,8 @@ class Wait:
     """How long a job has waited for nodes, ``own_s``, and all jobs of its partition, ``spent_s``.
 
     ``spent_s`` is by partition, and shared; ``looked``: when Slurm was last asked, and ``since``:
-    the last moment at which the job was known to wait for nodes.
+    the last moment at which the job was known to wait for nodes. ``reason``: Slurm's last one,
+    ``reason_since`` when it was first given, and ``shown``: whether it was shown.
     """
 
     partition: str
@@ -44,6 +47,9 @@ class Wait:
     own_s: float = 0.0
     looked: float | None = None
     since: float | None = None
+    reason: str | None = None
+    reason_since: float = 0.0
+    shown: bool = False
 
     def due(self, now: float) -> bool:
         """Whether Slurm is to be asked again."""
@@ -55,6 +61,12 @@ class Wait:
             self.own_s += now - self.since
             self.spent_s[self.partition] += now - self.since
         self.looked, self.since = now, now if for_nodes else None
+
+    def lasts(self, now: float, reason: str | None) -> bool:
+        """Whether the job has been pending for one reason for a minute."""
+        if reason != self.reason:
+            self.reason, self.reason_since, self.shown = reason, now, False
+        return reason is not None and now - self.reason_since >= SETTLE_S
 
     def over(self, limit_s: int) -> bool:
         """Whether the partition's time is over, and Slurm had the time to start this job."""
@@ -81,11 +93,27 @@ class WaitsForNodes(rfm.RegressionTestPlugin):
     netproof_left = variable(dict, value={}, loggable=True)
 
     def run_complete(self) -> bool:
-        """Whether the job has ended, as ReFrame has it; one that waits too long is left."""
-        done = super().run_complete()
+        """Whether the job has ended; one that waits too long is left."""
+        done = super().run_complete() and self.has_ended()
         if not done and self.job.state == "PENDING":
             self.look_at_queue(time.monotonic())
         return done
+
+    def has_ended(self) -> bool:
+        """Whether a job that ReFrame takes for ended is not requeued.
+
+        While Slurm requeues a job since a node died, sacct says NODE_FAIL for some seconds.
+        """
+        if self.job.state != "NODE_FAIL":
+            return True
+        try:
+            queued = slurm.is_queued(str(self.job.jobid))
+        except NetproofError:
+            # A Slurm that does not know the job any more has not requeued it.
+            return True
+        if queued:
+            self.job._completion_time = None
+        return not queued
 
     def look_at_queue(self, now: float) -> None:
         """Ask Slurm what the job waits for, and act where it has waited for too long."""
@@ -94,10 +122,13 @@ class WaitsForNodes(rfm.RegressionTestPlugin):
         if not wait.due(now):
             return
         try:
-            reason = slurm.waits_for_nodes(jobid)
-            wait.look(now, for_nodes=reason is not None)
+            reason = slurm.pending_reason(jobid)
+            for_nodes = reason is not None and slurm.is_for_nodes(reason)
+            wait.look(now, for_nodes=for_nodes)
+            if wait.lasts(now, reason):
+                self.show_reason(wait)
             limit_s = Partition.model_validate(partition.extras).wait_for_nodes_s
-            if reason is None or not wait.over(limit_s):
+            if not for_nodes or not wait.over(limit_s):
                 return
             free, busy = slurm.free_and_busy(slurm.names_in(partition.access), slurm.partitions())
         except NetproofError:
@@ -121,10 +152,26 @@ class WaitsForNodes(rfm.RegressionTestPlugin):
         self.netproof_left = Left(why, planned=False).as_json()
         self.skip(why)
 
+    def show_reason(self, wait: Wait) -> None:
+        """Say once for what the job is pending; ReframeError, and no job, where it never ends.
+
+        That it waits for an earlier job of its contention domain is not shown.
+        """
+        sentence = f"job {self.job.jobid} on {wait.partition} is pending: {wait.reason}"
+        if slurm.never_ends(wait.reason):
+            self.job.cancel()
+            raise ReframeError(
+                f"{sentence}, which no end of another job ends; it was cancelled: see the"
+                " partition's access in the site's file, and 'netproof site check'"
+            )
+        if not wait.shown and wait.reason != "Dependency":
+            wait.shown = True
+            getlogger().warning(sentence)
+
     def fail_if_waiting(self, jobid: str, refusal: NetproofError) -> None:
         """Slurm does not let the job take fewer nodes; one that began meanwhile has its own."""
         try:
-            waits = slurm.waits_for_nodes(jobid) is not None
+            waits = slurm.pending_reason(jobid) is not None
         except NetproofError:
             return
         if waits:

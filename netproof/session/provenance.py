@@ -49,7 +49,15 @@ from netproof.session.node_facts import (
     with_clock,
     with_path,
 )
-from netproof.session.slurm_nodes import SLURM_KEY, PartitionNodes, read_slurm_record
+from netproof.session.slurm_nodes import (
+    NODES_SHAPE,
+    SLURM_KEY,
+    PartitionNodes,
+    Requeued,
+    earlier_tries,
+    read_slurm_record,
+)
+from netproof.site.slurm import SlurmNode
 
 FORMAT = 4
 """Format of a job's record in the report; raised when its keys change.
@@ -97,7 +105,7 @@ class OfSession:
 
     ``differences``: a sentence for everything in which nodes of one partition, or jobs, differ;
     ``slurm``: what the partitions had when the run began, empty in sessions of before that was
-    asked.
+    asked; ``requeued``: tries of jobs that Slurm ended and made again.
     """
 
     software: Software | None
@@ -105,6 +113,7 @@ class OfSession:
     differences: tuple[str, ...]
     unknown: dict[str, str]
     slurm: tuple[PartitionNodes, ...] = ()
+    requeued: tuple[Requeued, ...] = ()
 
     def beyond_nodes(self) -> tuple[str, ...]:
         """Those of the differences that are of jobs, and not of what their nodes are."""
@@ -137,7 +146,9 @@ def _record_shape(number: int) -> Keys:
     later = {name for first, names in ADDED_LATER.items() if first > number for name in names}
     missing = later if number > 1 else ADDED
     fields = {name: shape for name, shape in _FIELD_SHAPES.items() if name not in missing}
-    return Keys({"software": _SOFTWARE_SHAPE, "nodes": Each(Keys(fields))})
+    return Keys(
+        {"software": _SOFTWARE_SHAPE, "nodes": Each(Keys(fields))}, {"earlier": Each(NODES_SHAPE)}
+    )
 
 
 _RECORD_SHAPES = {number: _record_shape(number) for number in READABLE_FORMATS}
@@ -204,6 +215,7 @@ def of_job(folder: Path, nodes: Sequence[str], ran_with: Software) -> dict[str, 
         "format": FORMAT,
         "software": dataclasses.asdict(ran_with),
         "nodes": [dataclasses.asdict(node) for node in described],
+        "earlier": earlier_tries(folder),
     }
 
 
@@ -215,6 +227,7 @@ def of_report(report: Mapping[str, Any], path: str) -> OfSession:
     nodes: list[NodeInJob] = []
     ran_with: dict[str, Software] = {}
     unknown: dict[str, str] = {}
+    requeued: list[Requeued] = []
     tests = [test for run in report["runs"] for test in run["testcases"]]
     slurm = tuple(
         one
@@ -250,6 +263,15 @@ def of_report(report: Mapping[str, Any], path: str) -> OfSession:
                 NodeInJob(test["partition"], test["environ"], job, str(test["jobid"]), Node(**node))
                 for node in record["nodes"]
             ]
+            requeued += [
+                Requeued(
+                    test["partition"],
+                    job,
+                    str(test["jobid"]),
+                    tuple(SlurmNode(**node) for node in earlier),
+                )
+                for earlier in record.get("earlier", ())
+            ]
         except (NetproofError, AttributeError, KeyError, TypeError, ValueError) as error:
             raise ProvenanceError(f"{place}: is not whole: {error}") from error
     first = next(iter(ran_with.values()), None)
@@ -265,7 +287,8 @@ def of_report(report: Mapping[str, Any], path: str) -> OfSession:
         for job, other in ran_with.items()
         if other != first
     )
-    return OfSession(first, tuple(nodes), (*differences(nodes), *changed), unknown, slurm)
+    told = (*differences(nodes), *changed, *map(str, requeued))
+    return OfSession(first, tuple(nodes), told, unknown, slurm, tuple(requeued))
 
 
 def _hashed(kind: str, folder: Path, pattern: str) -> Iterator[File]:

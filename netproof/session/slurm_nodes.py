@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from netproof.errors import NetproofError
-from netproof.intake.shapes import TEXT, WHOLE, Each, Keys, insist
+from netproof.intake.shapes import TEXT, WHOLE, Each, Keys, OrNone, insist
 from netproof.session.node_facts import ProvenanceError
-from netproof.site.slurm import SlurmNode, SlurmPartition
+from netproof.site.hostlist import fold
+from netproof.site.slurm import SlurmNode, SlurmPartition, node_of
 
 SLURM_KEY = "netproof_slurm"
 """The key under which one test case of a run keeps what Slurm said of the partitions."""
@@ -22,13 +24,24 @@ SLURM_FORMAT = 1
 class PartitionNodes:
     """The nodes of one of ReFrame's partitions, as Slurm had them at the run's start.
 
-    ``why`` they are not known, or empty; there are none then.
+    ``why`` they are not known, or empty; there are none then. ``most``: how many of the usable ones
+    Slurm lets one job have, None where it was not asked, and ``limit``: its refusal of one more.
     """
 
     partition: str
     nodes: tuple[SlurmNode, ...]
     why: str = ""
+    most: int | None = None
+    limit: str = ""
 
+    @property
+    def usable(self) -> tuple[str, ...]:
+        """The names of those that a job can have, now or later."""
+        return tuple(node.name for node in self.nodes if node.usable)
+
+
+NODES_SHAPE = Each(Keys(dict.fromkeys(("name", "state", "reason"), TEXT)))
+"""Of what kind each value of some nodes is."""
 
 _SLURM_SHAPE = Keys(
     {
@@ -38,12 +51,48 @@ _SLURM_SHAPE = Keys(
                 {
                     "partition": TEXT,
                     "why": TEXT,
-                    "nodes": Each(Keys(dict.fromkeys(("name", "state", "reason"), TEXT))),
-                }
+                    "nodes": NODES_SHAPE,
+                },
+                {"most": OrNone(WHOLE), "limit": TEXT},
             )
         ),
     }
 )
+
+
+TRIES = "try-*"
+"""Folders of a job's earlier tries, after each of which Slurm requeued it."""
+
+
+@dataclass(frozen=True)
+class Requeued:
+    """An earlier try of a job: the nodes it ran on, with Slurm's states when the next began."""
+
+    partition: str
+    job: str
+    jobid: str
+    nodes: tuple[SlurmNode, ...]
+
+    @property
+    def died(self) -> tuple[SlurmNode, ...]:
+        """The nodes that no job could have by then."""
+        return tuple(node for node in self.nodes if not node.usable)
+
+    def __str__(self) -> str:
+        ran_on = f" on {fold(node.name for node in self.nodes)}" if self.nodes else ""
+        why = "; ".join(map(str, self.died)) or "no node of it is down: preempted, or by hand"
+        return f"{self.job} (job {self.jobid}) was requeued after a try{ran_on}: {why}"
+
+
+def earlier_tries(folder: Path) -> list[list[dict[str, str]]]:
+    """The nodes of each earlier try of the job in ``folder``, as plain values for the report."""
+    tries = []
+    for path in sorted(folder.glob(TRIES)):
+        listed = path / "nodes.txt"
+        lines = listed.read_text(errors="replace").splitlines() if listed.exists() else []
+        nodes = [node_of(*line.split("|", 2)) for line in lines if line.count("|") >= 2]
+        tries.append([dataclasses.asdict(node) for node in nodes])
+    return tries
 
 
 def slurm_record(found: Sequence[PartitionNodes]) -> dict[str, Any]:
@@ -87,7 +136,7 @@ def read_slurm_record(record: Any, place: str) -> list[PartitionNodes]:
         )
     found = [
         PartitionNodes(
-            one["partition"], tuple(SlurmNode(**node) for node in one["nodes"]), one["why"]
+            **{**one, "nodes": tuple(SlurmNode(**node) for node in one["nodes"])},
         )
         for one in record["partitions"]
     ]

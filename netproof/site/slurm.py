@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,8 +18,15 @@ ANSWER_S = 60
 
 _FREE = frozenset({"idle", "planned"})
 _BUSY = frozenset({"allocated", "completing", "mixed"})
+_QUEUED = frozenset({"PENDING", "CONFIGURING", "RUNNING", "COMPLETING", "REQUEUED"})
 _FOR_NODES = ("Resources", "Priority", "Nodes required for job are", "ReqNodeNotAvail")
 """How Slurm's words begin on a job that waits for nodes, which others have or wait for."""
+_NEVER = re.compile(
+    r"(Assoc|QOS)Max\w*Per(Job|Node)(Limit)?|QOSNotAllowed|Invalid(Account|QOS)|AccountNotAllowed"
+    r"|Partition(Node|Time)Limit|QOS(Resource|Time)Limit|QOSMin\w+|BadConstraints"
+    r"|DependencyNeverSatisfied|Reservation(Deleted|Invalid)|JobHeld(User|Admin)"
+)
+"""Reasons that no end of another job ends; squeue(1) lists all."""
 _FLAT = frozenset({"(null)", "topology/default", "topology/flat", "topology/none"})
 """Plugins that know of no switches, by their names in Slurm 22 to 25."""
 _SWITCH = re.compile(
@@ -77,6 +85,11 @@ class SlurmNode:
     def __str__(self) -> str:
         reason = self.reason or ("does not answer slurmctld" if self.silent else "")
         return f"{self.name} is {self.state}{f' ({reason})' if reason else ''}"
+
+
+def node_of(name: str, state: str, reason: str) -> SlurmNode:
+    """A node as sinfo prints it by ``%N``, ``%T`` and ``%E``."""
+    return SlurmNode(name, state.lower(), "" if reason == "none" else reason)
 
 
 @dataclass(frozen=True)
@@ -194,9 +207,7 @@ def partitions_of(states: Mapping[str, str], listed: str) -> dict[str, SlurmPart
     nodes: dict[str, list[SlurmNode]] = {name: [] for name in states}
     for line in listed.splitlines():
         partition, name, state, reason = line.split("|", 3)
-        nodes.setdefault(partition, []).append(
-            SlurmNode(name, state.lower(), "" if reason == "none" else reason)
-        )
+        nodes.setdefault(partition, []).append(node_of(name, state, reason))
     return {name: SlurmPartition(name, state, tuple(nodes[name])) for name, state in states.items()}
 
 
@@ -215,14 +226,54 @@ def free_and_busy(
     )
 
 
-def waits_for_nodes(jobid: str) -> str | None:
-    """Slurm's word on what a job waits for, if this is nodes; else None, as for one that began.
+def pending_reason(jobid: str) -> str | None:
+    """Return Slurm's reason for which a job is pending; None for one that is not.
 
     Raises NetproofError where Slurm does not answer.
     """
+    state, reason = _queued(jobid)
+    return reason if state == "PENDING" else None
+
+
+def is_queued(jobid: str) -> bool:
+    """Whether a job waits, runs or is about to end; NetproofError where Slurm does not answer."""
+    return _queued(jobid)[0] in _QUEUED
+
+
+def _queued(jobid: str) -> tuple[str, str]:
+    """A job's state, and why it is pending if it is."""
     told = _ask("squeue", "--noheader", "--states=all", f"--jobs={jobid}", "--format=%T|%r")
     state, _, reason = told.strip().partition("|")
-    return reason if state == "PENDING" and reason.startswith(_FOR_NODES) else None
+    return state, reason
+
+
+def is_for_nodes(reason: str) -> bool:
+    """Whether a job that is pending for this reason waits for nodes, which others have."""
+    return reason.startswith(_FOR_NODES)
+
+
+def never_ends(reason: str) -> bool:
+    """Whether a job that is pending for this reason waits until somebody changes it or Slurm."""
+    return _NEVER.fullmatch(reason) is not None
+
+
+def most_nodes(access: Sequence[str], count: int) -> tuple[int, str]:
+    """Return how many of ``count`` nodes Slurm lets one job have, and its refusal of one more.
+
+    ``access``: ReFrame's options of the partition. ``sbatch --test-only`` knows the limits of
+    partition, account and QOS, and runs nothing. The refusal is empty where all are allowed.
+    """
+    options = [word for option in access for word in shlex.split(option)]
+    least, most, refusal = 0, count, ""
+    asked = count
+    while least < most:
+        try:
+            _ask("sbatch", "--test-only", *options, f"--nodes={asked}", "--wrap=true")
+            least = asked
+        except NetproofError as error:
+            most, refusal = asked - 1, str(error)
+        asked = (least + most + 1) // 2
+    return most, refusal
 
 
 def take_fewer(jobid: str, nodes: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC
 from itertools import pairwise
@@ -23,7 +24,7 @@ from netproof.session.node_differences import NodeInJob
 from netproof.session.node_facts import GROUPS, Node
 from netproof.session.provenance import File, OfSession, Software
 from netproof.session.session import CheckResult, Session
-from netproof.session.slurm_nodes import PartitionNodes
+from netproof.session.slurm_nodes import PartitionNodes, Requeued
 from netproof.site.slurm import SlurmNode
 from netproof.store.columns import KEY
 from netproof.store.landmark_columns import LANDMARK_COLUMNS
@@ -109,7 +110,13 @@ def provenance(read: Mapping[str, pa.Table]) -> OfSession:
         )
         for row in records(read["nodes"])
     )
-    return OfSession(software, nodes, tuple(header["differences"]), unknown, tuple(_slurm(header)))
+    requeued = tuple(
+        Requeued(**{**one, "nodes": tuple(SlurmNode(**node) for node in one["nodes"])})
+        for one in json.loads(header["requeued"] or "[]")
+    )
+    return OfSession(
+        software, nodes, tuple(header["differences"]), unknown, tuple(_slurm(header)), requeued
+    )
 
 
 def _slurm(header: Mapping[str, Any]) -> Iterator[PartitionNodes]:
@@ -120,8 +127,10 @@ def _slurm(header: Mapping[str, Any]) -> Iterator[PartitionNodes]:
         several.setdefault(row["partition"], []).append(
             SlurmNode(row["node"], row["state"], row["reason"])
         )
+    limits = json.loads(header["slurm_limits"] or "{}")
     for name in sorted({*several, *unknown}):
-        yield PartitionNodes(name, tuple(several.get(name, ())), unknown.get(name, ""))
+        nodes, why = tuple(several.get(name, ())), unknown.get(name, "")
+        yield PartitionNodes(name, nodes, why, *limits.get(name, ()))
 
 
 def records(table: pa.Table) -> Iterator[dict[str, Any]]:

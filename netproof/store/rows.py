@@ -177,6 +177,10 @@ def _session(
         "slurm_unknown": {one.partition: one.why for one in gathered.slurm if not one.nodes}
         if gathered.slurm
         else None,
+        "slurm_limits": json.dumps(
+            {one.partition: [one.most, one.limit] for one in gathered.slurm}
+        ),
+        "requeued": json.dumps([dataclasses.asdict(one) for one in gathered.requeued]),
         "report": str(stored.path.resolve()),
         "report_sha256": sha256,
         "session_info": json.dumps(info),

@@ -151,6 +151,17 @@ _SLURM = {
     "slurm_unknown": StoreColumn(
         MAP_TYPE, "partitions of which the nodes are not known, each with the reason", True
     ),
+    "slurm_limits": StoreColumn(
+        TEXT_TYPE,
+        "how many usable nodes of each partition one job may have, and Slurm's refusal of one more,"
+        " JSON",
+        True,
+    ),
+    "requeued": StoreColumn(
+        TEXT_TYPE,
+        "tries of jobs that Slurm requeued, with their nodes and Slurm's states of these, JSON",
+        True,
+    ),
 }
 
 ADDED = {

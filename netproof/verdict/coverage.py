@@ -40,7 +40,8 @@ class Coverage:
     known; ``deferred``: whether cases of the partition were left, and nodes with them;
     ``waited_for``: unmeasured nodes that other jobs held for longer than the site waits, and
     ``waited_s``: for how many seconds the run did; ``left``: why there are no rounds of pairs,
-    though there were to be some, or empty.
+    though there were to be some, or empty; ``most``: how many of the usable nodes Slurm lets one
+    job have, None where it was not asked, and ``limit``: its refusal of one more.
     """
 
     partition: str
@@ -59,6 +60,20 @@ class Coverage:
     waited_for: tuple[str, ...] = ()
     waited_s: float = 0.0
     left: str = ""
+    most: int | None = None
+    limit: str = ""
+
+    @property
+    def attainable(self) -> int:
+        """How many of the usable nodes one job can measure."""
+        return len(self.usable) if self.most is None else min(self.most, len(self.usable))
+
+    @property
+    def never(self) -> tuple[str, ...]:
+        """Usable nodes that were not measured, since the job had all that Slurm lets it have."""
+        limited = self.attainable < len(self.usable)
+        full = len(self.usable) - len(self.unmeasured) >= self.attainable
+        return self.unmeasured if limited and full else ()
 
     @property
     def known(self) -> bool:
@@ -90,7 +105,7 @@ class Coverage:
 
     def _lacks(self, excused: int) -> bool:
         reached = len(self.usable) - len(self.unmeasured) + excused
-        return 100 * reached < self.needed_percent * len(self.usable)
+        return 100 * reached < self.needed_percent * self.attainable
 
     def __str__(self) -> str:
         """In a line."""
@@ -102,12 +117,15 @@ class Coverage:
             reached = len(self.usable) - len(self.unmeasured)
             line = f"{self.partition}: {reached} of {len(self.usable)} usable nodes measured"
             parts = {
-                "not measured": set(self.unmeasured) - {*self.busy, *self.waited_for},
-                "busy": set(self.busy) - set(self.waited_for),
+                "not measured": set(self.unmeasured) - {*self.busy, *self.waited_for, *self.never},
+                "never measured": self.never,
+                "busy": set(self.busy) - {*self.waited_for, *self.never},
                 "down": self.down,
                 "drained": self.drained,
             }
             line += "".join(f"; {word} {fold(nodes)}" for word, nodes in parts.items() if nodes)
+        if self.never:
+            line += f"; a job can have {self.attainable}: {self.limit}"
         if self.waited_for:
             line += f"; deferred {fold(self.waited_for)}, not free in {self.waited_s:.0f} s"
         line += f"; no rounds of pairs: {self.left}" if self.left else ""
@@ -163,7 +181,7 @@ def _of_partition(
             told=told,
             stated=site.nodes,
         )
-    usable = tuple(node.name for node in there.nodes if node.usable)
+    usable = there.usable
     unmeasured = tuple(node for node in usable if node not in measured)
     others = [node for node in there.nodes if not node.usable]
     waited_for, waited_s = _waited_for(session, name)
@@ -181,6 +199,8 @@ def _of_partition(
         waited_for=tuple(node for node in unmeasured if node in waited_for),
         waited_s=waited_s,
         left=_why_left(session, name),
+        most=there.most,
+        limit=there.limit,
     )
 
 

@@ -2,6 +2,23 @@
 # Sourced by the job script. Each launch of a benchmark is a job step with files of its own; what
 # one of them does, crash or hang, leaves the others standing.
 
+# set_aside: moves the files of an earlier try of this job, which Slurm requeued, into try-N, and notes
+# there what Slurm says of the nodes that it ran on.
+set_aside() {
+    local file nodes folder=try-${SLURM_RESTART_COUNT:-0}
+    if [ ! -e inputs.txt ]; then
+        printf '%s\n' * >.inputs.new && mv .inputs.new inputs.txt
+        return
+    fi
+    mkdir -p "$folder"
+    for file in *; do
+        [ "$file" = inputs.txt ] || [ -d "$file" ] || grep -qxF -- "$file" inputs.txt || mv -- "$file" "$folder"
+    done
+    nodes=$(sed -n 's/^node\t//p' "$folder/job_nodes.txt" | paste -sd,)
+    [ -z "$nodes" ] || sinfo --noheader --Node --nodes="$nodes" --format='%N|%T|%E' | sort -u >"$folder/nodes.txt"
+}
+
+set_aside
 printf 'step\tstart\tend\tstatus\tlimit_s\n' >launches.tsv
 
 # Ends every job step but the script's own. srun may be gone while its tasks are not.
@@ -130,9 +147,22 @@ step() {
         done
         # The port behind the address may still be held by what crashed.
         for ((i = 0; i + 1 < ${#command[@]}; i++)); do
-            [ "${command[i]}" != "${address:-}" ] || command[i + 1]=$(free_port)
+            [ "${command[i]}" != "${address:-}" ] || ! listen 1 || command[i + 1]=${listening[1]}
         done
     done
+}
+
+# listen COUNT: sets the array listening to an address of the first node and COUNT free ports, as the
+# command on_first has nptcp.sh print them, whatever else is printed there.
+listen() {
+    local printed
+    printed=$("${on_first[@]}" "$1")
+    if [[ $'\n'$printed$'\n' =~ $'\n'listening' '([0-9.]+(' '[0-9]+)+)$'\n' ]]; then
+        read -ra listening <<<"${BASH_REMATCH[1]}"
+    else
+        echo "steps.sh: ${nodes[0]} printed no address to listen on: ${printed:-nothing}" >&2
+        return 1
+    fi
 }
 
 # wanted LABEL: whether what the label stands for is still to be launched.

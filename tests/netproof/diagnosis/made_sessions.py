@@ -24,6 +24,7 @@ from netproof.session.node_facts import Node
 from netproof.session.pair_rounds import PairCurve, PairLaunch, PairRounds
 from netproof.session.provenance import OfSession, Software
 from netproof.session.session import CheckResult, Session
+from netproof.session.slurm_nodes import Requeued
 from netproof.site.matrix import Matrix
 from netproof.site.partition import Partition
 from netproof.verdict import confirming, judgement, nodes, pairs, traffic
@@ -254,6 +255,7 @@ def session_of(
     failed_tests: Iterable[FailedTest] = (),
     partition: Partition | None = None,
     not_over_tcp: Iterable[str] = (),
+    requeued: Iterable[Requeued] = (),
 ) -> JudgedSession:
     """A judged session of the partition gige with all of this."""
     cases, of_pairs, described = tuple(cases), tuple(of_pairs), tuple(described)
@@ -266,6 +268,7 @@ def session_of(
         tuple(NodeInJob("gige", "mpich", "job", "7", node) for node in described),
         (),
         {},
+        requeued=tuple(requeued),
     )
     declared = Declared(own.interface, own.link_mbit_s, own.mtu)
     coverage = Coverage("gige", NODES, NODES) if covered else Coverage("gige", (), why="not asked")

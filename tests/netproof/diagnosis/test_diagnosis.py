@@ -48,6 +48,8 @@ from netproof.measurement.disturbance import NodeLoad
 from netproof.session.measured import Crash, Measured
 from netproof.session.node_facts import Node
 from netproof.session.pair_rounds import PairCurve
+from netproof.session.slurm_nodes import Requeued
+from netproof.site.slurm import SlurmNode
 from netproof.verdict.judged import FailedTest
 from netproof.verdict.judgement import LaunchCount
 from netproof.verdict.judging import JudgedSession
@@ -828,3 +830,17 @@ def test_a_warning_about_a_setting_accuses_only_with_something_else():
     warned = session_of(**healthy(described=in_job(**changes))).verdict.nodes
     assert {one.level for one in warned} == {Level.WARN}
     assert found.culprits == ()
+
+
+def test_a_node_that_died_under_a_job_is_named_with_the_requeue():
+    nodes = (SlurmNode("gige-2", "down*", "Not responding"), SlurmNode("gige-3", "idle", ""))
+    requeued = Requeued("gige", "ImbJob", "7", nodes)
+    culprit = only(**healthy(requeued=[requeued]))
+    assert (culprit.cause, culprit.place.nodes) == (CauseName.NODE_DIED, ("gige-2",))
+    assert culprit.evidence[0].sentence.startswith(
+        "ImbJob (job 7) was requeued after a try on gige-[2"
+    )
+    elsewhere = dataclasses.replace(requeued, partition="ib")
+    assert of(**healthy(requeued=[elsewhere])).culprits == ()
+    preempted = dataclasses.replace(requeued, nodes=nodes[1:])
+    assert of(**healthy(requeued=[preempted])).culprits == ()

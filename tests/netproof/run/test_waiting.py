@@ -45,6 +45,7 @@ class Queued:
     look_at_queue = WaitsForNodes.look_at_queue
     take_fewer = WaitsForNodes.take_fewer
     fail_if_waiting = WaitsForNodes.fail_if_waiting
+    show_reason = WaitsForNodes.show_reason
 
     def _cancel(self) -> None:
         self.cancelled = True
@@ -82,7 +83,7 @@ def said(monkeypatch: pytest.MonkeyPatch) -> Slurm:
         return {"gige": SlurmPartition("gige", "UP", nodes)}
 
     monkeypatch.setattr(waiting, "_run", waiting._Run())
-    monkeypatch.setattr(slurm, "waits_for_nodes", lambda jobid: told.reason)
+    monkeypatch.setattr(slurm, "pending_reason", lambda jobid: told.reason)
     monkeypatch.setattr(slurm, "partitions", partitions)
     monkeypatch.setattr(slurm, "take_fewer", lambda jobid, nodes: told.asked.append(nodes))
     return told
@@ -186,3 +187,39 @@ def test_a_slurm_that_is_silent_for_a_moment_is_asked_again(said, monkeypatch):
     assert (job.cancelled, said.asked) == (False, [])
     job.looked(LIMIT_S + waiting.ASK_EVERY_S)
     assert said.asked == [3]
+
+
+def test_a_reason_that_never_ends_ends_the_job_after_a_minute(said):
+    said.reason = "QOSNotAllowed"
+    job = Queued().looked(0, waiting.SETTLE_S - 1)
+    assert not job.cancelled
+    with pytest.raises(ReframeError, match="job 7 on gige is pending: QOSNotAllowed, which no end"):
+        job.looked(waiting.SETTLE_S + waiting.ASK_EVERY_S)
+    assert job.cancelled
+
+
+def test_another_reason_is_shown_once_after_a_minute(said, monkeypatch):
+    shown: list[str] = []
+    logger = SimpleNamespace(warning=shown.append)
+    monkeypatch.setattr(waiting, "getlogger", lambda: logger)
+    said.reason = "Licenses"
+    job = Queued().looked(0, 60, 120)
+    assert shown == ["job 7 on gige is pending: Licenses"]
+    said.reason = "Dependency"
+    job.looked(180, 300)
+    assert len(shown) == 1
+    assert not job.cancelled
+
+
+@pytest.mark.parametrize(
+    ("state", "queued", "ended"),
+    [("NODE_FAIL", True, False), ("NODE_FAIL", False, True), ("COMPLETED", True, True)],
+)
+def test_a_job_whose_node_died_has_not_ended_while_slurm_queues_it(
+    monkeypatch, state, queued, ended
+):
+    monkeypatch.setattr(slurm, "is_queued", lambda jobid: queued)
+    job = Queued()
+    job.job = SimpleNamespace(jobid="7", state=state, _completion_time=1.0)
+    assert WaitsForNodes.has_ended(job) is ended
+    assert job.job._completion_time == (1.0 if ended else None)

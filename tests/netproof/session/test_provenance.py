@@ -17,7 +17,7 @@ from netproof.benchmarks import registry
 from netproof.session import node_differences, node_facts, plan, provenance, slurm_nodes
 from netproof.session.node_differences import NodeInJob
 from netproof.session.node_facts import ProvenanceError
-from netproof.session.provenance import Software
+from netproof.session.provenance import OfSession, Software
 from netproof.site import slurm
 from netproof.site.slurm import SlurmNode, SlurmPartition
 from netproof.store import Store, questions
@@ -47,7 +47,7 @@ def described(interface: str, folder: Path, **environment: str) -> node_facts.No
         capture_output=True,
         text=True,
         check=True,
-        env=os.environ | environment,
+        env=os.environ | {"SLURMD_NODENAME": "this"} | environment,
     )
     assert done.stderr == ""
     path = folder / "node.this.txt"
@@ -85,7 +85,7 @@ def test_a_node_of_the_testbed_is_known_in_all_that_a_veth_has():
 @pytest.mark.slow
 def test_this_machine_is_described_whole_and_what_it_lacks_has_a_reason(tmp_path):
     node = described("lo", tmp_path)
-    assert node.node == os.uname().nodename
+    assert node.node == "this"
     assert node.mtu == int(Path("/sys/class/net/lo/mtu").read_text())
     assert node.architecture == os.uname().machine
     of_the_job = {
@@ -118,6 +118,7 @@ def test_without_ethtool_the_rest_is_still_known(tmp_path):
         capture_output=True,
         text=True,
         check=True,
+        env=os.environ | {"SLURMD_NODENAME": "this"},
     )
     path = tmp_path / "node.this.txt"
     path.write_text(done.stdout)
@@ -791,4 +792,57 @@ def test_jobs_that_ran_with_other_files_say_so(tmp_path):
     assert gathered.differences == (
         f"{second['display_name']} ran with other versions, revision or files than"
         f" {first['display_name']}",
+    )
+
+
+def test_what_a_prolog_prints_before_the_header_is_skipped(tmp_path):
+    recorded = NODES / "same" / "node.gige-1.txt"
+    path = tmp_path / recorded.name
+    path.write_bytes(b"Welcome to caf\xe9\nload: 0.3\n" + recorded.read_bytes())
+    assert node_facts.read_node(path) == node_facts.read_node(recorded)
+
+
+def test_a_file_without_its_header_is_quoted_and_an_empty_one_has_the_steps_error(tmp_path):
+    path = tmp_path / "node.n1.txt"
+    path.write_text("Welcome\n")
+    with pytest.raises(ProvenanceError, match=r"node\.n1\.txt:1: the header .* found 'Welcome'"):
+        node_facts.read_node(path)
+    path.write_text("")
+    with pytest.raises(ProvenanceError, match=r"the file is empty, and so is node\.n1\.err"):
+        node_facts.read_node(path)
+    path.with_suffix(".err").write_text("slurmstepd: error: execve(): bash: No such file\n")
+    with pytest.raises(ProvenanceError, match=r"is empty; it said: .*execve\(\): bash: No such"):
+        node_facts.read_node(path)
+
+
+def requeued(folder: Path) -> OfSession:
+    """The provenance of a report whose one job left ``folder``."""
+    record = provenance.of_job(folder, GIGE, SOFTWARE)
+    test = {
+        **dict.fromkeys(("partition", "environ"), "gige"),
+        **{"display_name": "ImbJob", "jobid": 7, "result": "pass", "fail_phase": None},
+        provenance.KEY: json.loads(json.dumps(record)),
+    }
+    return provenance.of_report({"runs": [{"testcases": [test]}]}, "report")
+
+
+def test_the_nodes_of_an_earlier_try_are_in_the_session_with_slurms_word_on_them(tmp_path):
+    shutil.copytree(NODES / "same", tmp_path, dirs_exist_ok=True)
+    assert requeued(tmp_path).requeued == ()
+    (tmp_path / "try-1").mkdir()
+    (tmp_path / "try-1" / "nodes.txt").write_text("gige-1|down*|Not responding\ngige-2|idle|none\n")
+    found = requeued(tmp_path)
+    (one,) = found.requeued
+    assert [node.name for node in one.died] == ["gige-1"]
+    assert found.beyond_nodes() == (
+        "ImbJob (job 7) was requeued after a try on gige-[1-2]: gige-1 is down* (Not responding)",
+    )
+
+
+def test_a_requeue_of_which_no_node_died_is_named_too(tmp_path):
+    shutil.copytree(NODES / "same", tmp_path, dirs_exist_ok=True)
+    (tmp_path / "try-1").mkdir()
+    (sentence,) = requeued(tmp_path).beyond_nodes()
+    assert sentence.endswith(
+        "was requeued after a try: no node of it is down: preempted, or by hand"
     )

@@ -21,15 +21,16 @@ NETPIPE_ROW = "       4 1.380798   0.00002210"
 
 
 def job(
-    folder: Path, *steps: str, retries: int = 3, first: int = 0, prologue: str = ""
+    folder: Path, *steps: str, retries: int = 3, first: int = 0, prologue: str = "", tries: int = 0
 ) -> list[tuple[str, int]]:
     """Run steps as a job's script does; the lines of launches.tsv, name and status."""
     for source in plan.SHELL_FILES:
         shutil.copy(source, folder)
     tools = folder / "tools"
-    tools.mkdir()
-    (tools / "squeue").write_text("#!/bin/bash\n")
-    (tools / "squeue").chmod(0o755)
+    tools.mkdir(exist_ok=True)
+    for name, text in (("squeue", ""), ("sinfo", "printf '%s\\n' \"$@\"")):
+        (tools / name).write_text(f"#!/bin/bash\n{text}\n")
+        (tools / name).chmod(0o755)
     script = [
         ". ./steps.sh",
         f"crash_retries={retries}",
@@ -42,7 +43,9 @@ def job(
     subprocess.run(
         ["bash", "-c", "\n".join(script)],
         cwd=folder,
-        env=os.environ | {"PATH": f"{tools}:{os.environ['PATH']}", "SLURM_JOB_ID": "1"},
+        env=os.environ
+        | {"PATH": f"{tools}:{os.environ['PATH']}", "SLURM_JOB_ID": "1"}
+        | ({"SLURM_RESTART_COUNT": str(tries)} if tries else {}),
         check=True,
     )
     records = job_files.records(folder)
@@ -180,7 +183,8 @@ def test_a_rank_that_is_killed_early_has_crashed_though_its_status_is_that_of_a_
 
 
 def test_another_attempt_over_tcp_has_a_port_of_its_own(tmp_path):
-    prologue = "address=10.0.0.1 ports=(4001)\nfree_port() { echo 4002; }"
+    first = "on_first=(printf '%s\\n' welcome 'listening 10.0.0.1 4002')"
+    prologue = f"address=10.0.0.1 ports=(4001) {first}"
     text = 'echo "$1 $2 $3" >>asked; ' + dies_first(1)
     launched = f'step tcp.1 20 bash -c {shlex.quote(text)} - "$address" "${{ports[0]}}" -l'
     job(tmp_path, launched, prologue=prologue)
@@ -316,3 +320,22 @@ def test_what_decides_ends_with_the_script(tmp_path):
             break
         time.sleep(0.1)
     assert not place.exists()
+
+
+def test_a_job_that_is_requeued_measures_again_and_sets_aside_what_it_had(tmp_path):
+    (tmp_path / "plan.json").write_text("the plan")
+    left = "printf 'node\\tn1\\nnode\\tn2\\n' >job_nodes.txt; touch node.n1.txt"
+    assert job(tmp_path, step("Bcast.1", f"echo first; {left}")) == [("Bcast.1", 0)]
+    assert job(tmp_path, step("Bcast.1", "echo second"), tries=1) == [("Bcast.1", 0)]
+    assert (tmp_path / "Bcast.1.out").read_text() == "second\n"
+    assert (tmp_path / "plan.json").read_text() == "the plan"
+    assert not (tmp_path / "node.n1.txt").exists()
+    aside = tmp_path / "try-1"
+    assert (aside / "Bcast.1.out").read_text() == "first\n"
+    assert (aside / "node.n1.txt").exists()
+    assert "--nodes=n1,n2" in (aside / "nodes.txt").read_text().splitlines()
+
+
+def test_a_job_that_is_requeued_before_it_did_anything_begins_as_usual(tmp_path):
+    assert job(tmp_path, step("Bcast.1", "true"), tries=1) == [("Bcast.1", 0)]
+    assert not list(tmp_path.glob("try-*"))

@@ -176,6 +176,14 @@ def test_what_is_no_list_of_hosts_is_refused(text):
         slurm.hostnames(text)
 
 
+def command(folder, monkeypatch, name: str, text: str) -> None:
+    """Put a command first in PATH."""
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=":")
+
+
 @pytest.mark.parametrize(
     ("printed", "reason"),
     [
@@ -192,11 +200,51 @@ def test_what_is_no_list_of_hosts_is_refused(text):
     ],
 )
 def test_a_job_that_waits_for_nodes_is_told_from_others(tmp_path, monkeypatch, printed, reason):
-    squeue = tmp_path / "squeue"
-    squeue.write_text(f"#!/bin/sh\necho '{printed}'\n")
-    squeue.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    assert slurm.waits_for_nodes("7") == reason
+    command(tmp_path, monkeypatch, "squeue", f"echo '{printed}'")
+    found = slurm.pending_reason("7")
+    assert (found if found and slurm.is_for_nodes(found) else None) == reason
+
+
+@pytest.mark.parametrize(
+    ("printed", "queued"),
+    [
+        ("PENDING|BeginTime", True),
+        ("COMPLETING|None", True),
+        ("NODE_FAIL|None", False),
+        ("", False),
+    ],
+)
+def test_a_job_that_was_requeued_is_still_in_the_queue(tmp_path, monkeypatch, printed, queued):
+    command(tmp_path, monkeypatch, "squeue", f"echo '{printed}'")
+    assert slurm.is_queued("7") is queued
+
+
+NEVER = """QOSNotAllowed InvalidAccount PartitionNodeLimit AssocMaxNodePerJobLimit BadConstraints
+QOSMaxCpuPerJobLimit JobHeldUser"""
+AT_LAST = """Resources Priority Licenses AssocGrpNodeLimit QOSMaxJobsPerUserLimit BeginTime
+Reservation"""
+
+
+@pytest.mark.parametrize("reason", NEVER.split())
+def test_reasons_that_no_end_of_another_job_ends_are_known(reason):
+    assert slurm.never_ends(reason)
+
+
+@pytest.mark.parametrize("reason", AT_LAST.split())
+def test_other_reasons_end_at_last(reason):
+    assert not slurm.never_ends(reason)
+
+
+@pytest.mark.parametrize("allowed", [0, 1, 3, 8, 9])
+def test_the_most_nodes_of_a_job_are_those_that_sbatch_would_take(tmp_path, monkeypatch, allowed):
+    refusing = f"""\
+case "$*" in *"-p gige -q night"*) ;; *) exit 1 ;; esac
+for word; do case $word in --nodes=*) [ "${{word#*=}}" -le {allowed} ] && exit 0 ;; esac; done
+echo "allocation failure: Node count" >&2; exit 1"""
+    command(tmp_path, monkeypatch, "sbatch", refusing)
+    most, refusal = slurm.most_nodes(["-p gige", "-q night"], 9)
+    assert most == allowed
+    assert refusal.endswith("allocation failure: Node count") is (allowed < 9)
 
 
 def test_nodes_of_which_others_have_a_part_are_busy():

@@ -213,3 +213,21 @@ def test_a_verdict_that_lacks_deferred_nodes_is_inconclusive_and_counts_them(pas
     assert counts(verdict).waited_for == 2
     enough = dataclasses.replace(found, needed_percent=50)
     assert Verdict((), (), (), (), coverage=(enough,)).undecided == ()
+
+
+def test_nodes_beyond_what_a_job_may_have_are_named_and_make_no_failure(passed):
+    there = tuple(SlurmNode(name, "idle", "") for name in STATES)
+
+    def limited(most: int) -> coverage.Coverage:
+        slurm = (PartitionNodes("gige", there, "", most, "sbatch: Node count"),)
+        made = OfSession(None, (), (), {}, slurm)
+        return coverage.judge(made, passed, {"gige": GIGE})[0]
+
+    found = limited(2)
+    assert (found.failed, found.short, found.never) == (False, False, ("gige-3", "gige-4"))
+    assert str(found) == (
+        "gige: 2 of 4 usable nodes measured; never measured gige-[3-4]; a job can have 2: sbatch:"
+        " Node count"
+    )
+    # One more could have been measured.
+    assert (limited(3).failed, limited(3).never) == (True, ())
