@@ -50,16 +50,14 @@ class Lines:
                 self.path, self.number, "", f"the file ends here, cut short: {expected} is missing"
             )
         self._next += 1
-        self._insist_on_text(line)
         return line
 
     def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         """Take the next line if all of it matches ``pattern``, else leave it there."""
         line = self.peek()
         found = pattern.fullmatch(line) if line is not None else None
-        if found and line is not None:
+        if found:
             self._next += 1
-            self._insist_on_text(line)
         return found
 
     def skip_to(self, first: re.Pattern[str], second: re.Pattern[str]) -> tuple[str, ...]:
@@ -86,10 +84,6 @@ class Lines:
                 self.refuse("a second output follows the first, or a part of one")
         self._next = len(self._lines)
         return tuple(self._lines[begun:])
-
-    def _insist_on_text(self, line: str) -> None:
-        if not (line.isascii() and line.isprintable()):
-            raise ParseError(self.path, self._next, line, "is no plain text of one line a row")
 
     def skip_blank(self) -> int:
         """Take the empty lines that come next and return how many there were."""

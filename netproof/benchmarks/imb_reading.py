@@ -41,7 +41,7 @@ _BANNER = re.compile(r"# {4}Intel ?\(R\) MPI Benchmarks (\S.*), MPI-1 part *")
 _NAME = re.compile(r"^# {4}Intel ?\(R\) MPI Benchmarks ", re.MULTILINE)
 
 _MACHINE = re.compile(
-    r"# (?:Date|Machine|System|Release|Version|MPI Version|MPI Thread Environment) *: .*"
+    r"# (?:Date|Machine|System|Release|Version|MPI Version|MPI Thread Environment) *:.*"
 )
 
 _DYNAMIC = re.compile(r"# New default behavior from Version 3\.2 on:")
@@ -89,7 +89,7 @@ _WAITING = re.compile(r"# \( ([0-9]{1,15}) additional process(?:es)? waiting in 
 
 _INVALID = re.compile(r"# !! Benchmark (\S+) invalid for ([0-9]{1,15}) processes !! *")
 
-_CHECKED = re.compile(r"!!!! {2}ALL BENCHMARKS SUCCESSFUL !!!! ")
+_CHECKED = re.compile(r"!!!! {2}ALL BENCHMARKS SUCCESSFUL !!!! ?")
 
 _END = re.compile(r"# All processes entering MPI_Finalize")
 
@@ -268,12 +268,12 @@ def _read_table(
         lines.refuse(f"{function} runs between 2 ranks")
     waiting = lines.match(_WAITING)
     _expect(lines, _RULE, "the rule below a table's title")
-    columns, by_group = read_header(lines, function)
+    columns, by_group, bare = read_header(lines, function)
     members: list[int | None] = list(range(groups)) if by_group else [None]
     entries: dict[int | None, list[ImbRow | FailedSize]] = {group: [] for group in members}
     while size_follows(lines, by_group):
         for group in members:
-            entry = read_entry(lines, function, columns, group, megabytes)
+            entry = read_entry(lines, function, columns, group, megabytes, bare=bare)
             entries[group].append(entry)
             doubling = longest is not None
             check_order(lines, function, entries[group], doubling=doubling, repeated=repeated)

@@ -93,14 +93,17 @@ class Megabytes:
         self.candidates = fitting
 
 
-def read_header(lines: Lines, function: str) -> tuple[tuple[str, ...], bool]:
-    """Columns of a table without that of the group, and whether there is one of the group."""
+def read_header(lines: Lines, function: str) -> tuple[tuple[str, ...], bool, bool]:
+    """Return a table's columns without that of the group, whether it has that one, and ``bare``.
+
+    ``bare``: whether something stripped the blanks in front of it.
+    """
     line = lines.take("the header of a table")
     for columns in _layouts(function):
         for by_group in (False, True):
             whole = (_GROUP, *columns) if by_group else columns
-            if line == "".join(f"{name:>{_WIDTH}}" for name in whole):
-                return columns, by_group
+            if line.strip(" ") == "".join(f"{name:>{_WIDTH}}" for name in whole).strip(" "):
+                return columns, by_group, not line.startswith(" ")
     lines.refuse(f"is no header that IMB prints for {function}")
 
 
@@ -120,14 +123,16 @@ def read_entry(
     columns: tuple[str, ...],
     group: int | None,
     megabytes: Megabytes,
+    *,
+    bare: bool,
 ) -> ImbRow | FailedSize:
-    """One row, or what IMB says in its place of a size that it gave up."""
+    """One row, or what IMB says in its place of a size that it gave up; ``bare``: as its header."""
     line = lines.take("a row of the table")
     if _TRUNCATED.fullmatch(line):
         lines.refuse("IMB measured another size than it was asked for: shorten -msglen")
     if found := _FAILURE.fullmatch(line):
         return FailedSize(lines.number, _failed_size(lines, found, group), found[2])
-    row = _read_row(lines, line, columns, group)
+    row = _read_row(lines, line, columns, group, bare=bare)
     _check_times(lines, function, row)
     megabytes.check(lines, function, row)
     return row
@@ -142,13 +147,16 @@ def _failed_size(lines: Lines, found: re.Match[str], group: int | None) -> int:
     lines.refuse("a failure of no size or group that was expected here")
 
 
-def _read_row(lines: Lines, line: str, columns: tuple[str, ...], group: int | None) -> ImbRow:
+def _read_row(
+    lines: Lines, line: str, columns: tuple[str, ...], group: int | None, *, bare: bool
+) -> ImbRow:
     names = columns if group is None else (_GROUP, *columns)
     values = dict(zip(names, numbers(lines, line.split(), names), strict=True))
     printed = "".join(
         f"{value:{_WIDTH}.{0 if name in _WHOLE else 2}f}" for name, value in values.items()
     )
-    if line != printed:
+    # Without any blank in front a row may have lost digits, unless its header lacks them too.
+    if line.strip(" ") != printed.strip(" ") or not (bare or line.startswith(" ")):
         lines.refuse(f"is no row of {_WIDTH} wide columns as IMB prints them")
     if group is not None and values[_GROUP] != group:
         lines.refuse(f"expected the row of group {group}")

@@ -146,6 +146,7 @@ class Printed:
     groups: int = 1
     group: int | None = None
     remark: str = ""
+    at_least: tuple[int, ...] = ()
 
 
 class Output(ABC):

@@ -56,6 +56,9 @@ PARTS_OF_ALL = ("Allgather", "Alltoall")
 MOST_MEMORY = 512 * MEBI
 """Bytes of a rank for these, above which OMB leaves sizes out, unless ``-M`` says otherwise."""
 
+ROUNDED_TO_ZERO = 0.005
+"""Below it a rate, in MB/s or messages a second, is printed as 0.00."""
+
 FIGURES = r"^([0-9]+ +[0-9]+\.[0-9]+| +[0-9]+\.[0-9]+)( |$)"
 """What a row of a table begins with, for ``grep -E``: that of a run that came so far."""
 
@@ -124,13 +127,22 @@ class OsuOutput(Output):
         said = [MEAN_OF_RANKS] if mean and not self.full else []
         return ", ".join([*said, *([self.device] if self.device else [])])
 
+    @property
+    def at_least(self) -> tuple[int, ...]:
+        """Sizes whose rate was printed as 0.00: ``time_us`` is the least that their time can be."""
+        return tuple(
+            row.size
+            for row in self.rows
+            if 0 in (row.values.get(_MESSAGES), row.values.get(_BANDWIDTH))
+        )
+
     def time_us(self, row: OsuRow) -> float:
         """µs of a call, of the slowest rank where that is known, or of a message of a rate."""
         values = row.values
         if _MESSAGES in values:
-            return 1e6 / values[_MESSAGES]
+            return 1e6 / (values[_MESSAGES] or ROUNDED_TO_ZERO)
         if _BANDWIDTH in values:
-            return row.size / values[_BANDWIDTH]
+            return row.size / (values[_BANDWIDTH] or ROUNDED_TO_ZERO)
         return next(values[name] for name in (_RANGE[1], _MEAN, _LATENCY) if name in values)
 
     def curve(self) -> Curve:
@@ -162,7 +174,9 @@ class OsuOutput(Output):
         """Its one curve."""
         pair = BENCHMARK.function(self.function).pair
         ranks = 2 if pair else self.ranks
-        return [Printed(self.function, ranks, self.curve, remark=self.remark)]
+        return [
+            Printed(self.function, ranks, self.curve, remark=self.remark, at_least=self.at_least)
+        ]
 
     def document(self, faults: list[str]) -> dict[str, Any]:
         """Plain values for ``json``; wrong data are a sentence in ``faults``."""
@@ -183,6 +197,7 @@ class OsuOutput(Output):
             "lines": [self.first_line, self.rows[-1].line],
             "sizes_bytes": [row.size for row in self.rows],
             "time_us": [self.time_us(row) for row in self.rows],
+            "time_at_least_bytes": self.at_least,
             "time_min_us": [row.values[_RANGE[0]] for row in self.rows] if self.full else None,
             "time_avg_us": [row.values[_MEAN] for row in self.rows] if self.full else None,
             "bandwidth_mb_s": bandwidth,
@@ -214,12 +229,12 @@ def read(text: str, path: str) -> OsuOutput:
         lines.refuse(f"no test of OMB that is known here; those are {', '.join(TITLES)}")
     ranks = _read_ranks(lines) if function == "mbw_mr" else None
     datatype = lines.match(_TYPE)
-    # Of collectives it prints only which memory, and that is where all buffers are.
+    # Collectives have no such line, and since 7.4 no test has.
     two_sides = function in ("latency", "bw", "bibw", "mbw_mr")
     buffers = lines.match(_BUFFERS) if two_sides else None
-    if head[1] and not buffers and two_sides:
-        lines.refuse(f"a test in {head[1]} memory that does not say where its buffers are")
     columns = _read_header(lines, function)
+    # Releases 7.1 to 7.3 print it here, but for collectives.
+    datatype = datatype or lines.match(_TYPE)
     rows = _read_rows(lines, function, columns)
     lines.skip_blank()
     if not rows[-1].valid and lines.match(_WRONG):
@@ -333,7 +348,8 @@ def _check_figures(lines: Lines, row: OsuRow) -> None:
     """ParseError for figures that no measurement gives, or that contradict each other."""
     values = row.values
     for name, value in values.items():
-        if value == 0 and name != _RATE:
+        rounded = name == _RATE or (name in (_BANDWIDTH, _MESSAGES) and row.size)
+        if value == 0 and not rounded:
             lines.refuse(f"{name} is 0, which nothing takes")
     if _MESSAGES in values:
         # Two printed decimals each, and a whisker for the rounding of the bounds themselves.
@@ -445,6 +461,15 @@ class Osu(MpiBenchmark):
                 f"{output.function} on {ranks} ranks{remark}",
                 f"{case.function} on {case.ranks} ranks was asked for",
             )
+        for row in output.rows:
+            if row.size in output.at_least:
+                raise ParseError(
+                    str(path),
+                    row.line,
+                    f"{row.size} bytes at 0.00",
+                    f"the rate is below {ROUNDED_TO_ZERO}, so that its time is not known: "
+                    "look for lost packets or a timer that small messages wait for",
+                )
         return output.curve()
 
     def least_run(self) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from netproof.benchmarks import registry
@@ -9,16 +10,21 @@ from netproof.benchmarks.interface import Benchmark, Output
 from netproof.errors import ParseError
 from netproof.intake import loading
 
+_LINE_END = re.compile(r"\r+\n|\r(?=#)")
+"""Line ends of Windows, and a carriage return that only moved a terminal's cursor to a header."""
+
 
 def text_of(path: Path) -> str:
-    """Content of an output file, line ends as they are; ParseError where there is none to read."""
+    """Return an output file's content as a terminal shows it: line ends, TABs, byte order marks.
+
+    Bytes that are not UTF-8 become escapes. Raise ParseError where nothing can be read.
+    """
     try:
-        return loading.read_bytes(path).decode("ascii")
+        content = loading.read_bytes(path)
     except OSError as fault:
         raise ParseError(str(path), 0, "", f"cannot be read: {fault.strerror}") from fault
-    except UnicodeDecodeError as fault:
-        line = fault.object[: fault.start].count(b"\n") + 1
-        raise ParseError(str(path), line, "", "is no plain text: benchmarks print ASCII") from fault
+    text = content.decode("utf-8-sig", "backslashreplace").replace("\ufeff#", "#")
+    return _LINE_END.sub("\n", text).expandtabs()
 
 
 def recognised(text: str) -> Benchmark | None:

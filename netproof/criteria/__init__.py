@@ -22,7 +22,7 @@ from netproof.criteria.findings import Bounds, CommonSizes, Finding, Level
 from netproof.criteria.floors import FloorSettings, floor
 from netproof.criteria.growths import GrowthSettings, growth, monotony
 from netproof.criteria.guidelines import GuidelineSettings, guidelines
-from netproof.criteria.inversions import InversionSettings, inversion
+from netproof.criteria.inversions import InversionSettings, inversion, rounded_to_zero
 from netproof.criteria.jumps import JumpSettings, jump
 from netproof.criteria.launch_spreads import LaunchSpreadSettings, launch_spread
 from netproof.criteria.line_rates import LineRateSettings, line_rate
@@ -99,5 +99,6 @@ __all__ = [
     "regions",
     "resampled_medians",
     "roughness",
+    "rounded_to_zero",
     "score",
 ]

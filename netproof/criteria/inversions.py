@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from netproof.criteria.findings import AtSize, Bounds, Finding, finding_at, greatest, undefined
+from netproof.criteria.findings import (
+    AtSize,
+    Bounds,
+    Finding,
+    Level,
+    finding_at,
+    greatest,
+    rate_in_words,
+    undefined,
+)
 from netproof.criteria.interface import AgainAtSizes, CaseCurves, Criterion
 from netproof.criteria.points import Points, times_of
 from netproof.measurement.curve import Curve
+
+ROUNDING = 1e-9
+"""Relative error of a quotient of two printed figures."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +70,37 @@ def inversion_at_sizes(points: Points) -> list[AtSize]:
             fastest = size
         found.append(AtSize(size, time / points.at[fastest], (fastest,)))
     return found[::-1]
+
+
+def rounded_to_zero(curve: Curve, size: int, *, where: str) -> Finding:
+    """Judge a size whose rate was printed as 0, so that ``curve`` has the least time it can have.
+
+    A larger message that took less fails it, by whatever factor: where sizes double, rounding
+    cannot do that, and the true time has no upper limit. Otherwise its time is not known.
+    """
+    assert curve.bandwidth_mb_s is not None
+    place = curve.sizes.index(size)
+    least = curve.time_us[place]
+    told = (
+        f"at {size} bytes the rate, below {rate_in_words(curve.bandwidth_mb_s[place])}, was printed"
+        f" as 0: a message took {least:.4g} µs or longer"
+    )
+    fastest = min(range(place, len(curve.sizes)), key=curve.time_us.__getitem__)
+    factor = least / curve.time_us[fastest]
+    if factor <= 1 + ROUNDING:
+        return replace(undefined("inversion", where, f"{told}; how long is not known"), size=size)
+    return Finding(
+        "inversion",
+        Level.FAIL,
+        where,
+        f"{told}, at least {factor:.3g} times the {curve.time_us[fastest]:.4g} µs of one of "
+        f"{curve.sizes[fastest]} bytes; look for lost packets or a timer that small messages wait "
+        "for",
+        size=size,
+        value=factor,
+        bound=1.0,
+        compared_sizes=(curve.sizes[fastest],),
+    )
 
 
 def _judge(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -238,7 +238,7 @@ def judge(
     ``baseline``: the configuration that scores are relative to.
     """
     settings = settings or Settings()
-    found: dict[tuple[str, CurveKind], list[tuple[str, Curve]]] = {}
+    found: dict[tuple[str, CurveKind], list[tuple[str, Curve, tuple[int, ...]]]] = {}
     faults: list[str] = []
     notes: dict[str, None] = {}
     for path in paths:
@@ -248,20 +248,20 @@ def judge(
         except NetproofError as error:
             faults.append(str(error))
             continue
-        for measured, curve in read:
+        for measured, curve, at_least in read:
             kind = replace(measured, named=called)
             if isinstance(curve, NetproofError):
                 faults.append(str(curve))
                 continue
             whole, note = _of_all_ranks(kind, curve)
             notes |= dict.fromkeys(note)
-            found.setdefault((configuration, kind), []).append((str(path), whole))
+            found.setdefault((configuration, kind), []).append((str(path), whole, at_least))
     curves = []
     for (configuration, kind), several in found.items():
         try:
             curves.append(_judged(configuration, kind, several, link, settings))
         except NetproofError as error:
-            files = ", ".join(file for file, _ in several)
+            files = ", ".join(file for file, *_ in several)
             faults.append(f"{configuration} {kind} ({files}): {error}")
     if named is not None:
         curves = _compared(curves, baseline, settings)
@@ -272,19 +272,21 @@ def judge(
     return JudgedFiles(tuple(curves), tuple(faults), tuple(notes))
 
 
-def _curves(path: Path, *, bidirectional: bool) -> list[tuple[CurveKind, Curve | NetproofError]]:
-    """The curves of a file; in the place of one that failed, why."""
+def _curves(
+    path: Path, *, bidirectional: bool
+) -> list[tuple[CurveKind, Curve | NetproofError, tuple[int, ...]]]:
+    """The curves of a file, in the place of one that failed, why; and sizes without a time."""
     text = outputs.text_of(path)
     benchmark = outputs.recognised(text)
     both_ways = bidirectional and benchmark is not None and benchmark.by_protocol
     output = outputs.read(text, str(path), bidirectional=both_ways)
-    found: list[tuple[CurveKind, Curve | NetproofError]] = []
+    found: list[tuple[CurveKind, Curve | NetproofError, tuple[int, ...]]] = []
     for one in output.printed():
         kind = CurveKind.of(output.benchmark, one)
         try:
-            found.append((kind, one.curve()))
+            found.append((kind, one.curve(), one.at_least))
         except NetproofError as error:
-            found.append((kind, error))
+            found.append((kind, error, ()))
     return found
 
 
@@ -300,11 +302,11 @@ def _of_all_ranks(kind: CurveKind, curve: Curve) -> tuple[Curve, tuple[str, ...]
 def _judged(
     configuration: str,
     kind: CurveKind,
-    several: Sequence[tuple[str, Curve]],
+    several: Sequence[tuple[str, Curve, tuple[int, ...]]],
     link: NodeLink | None,
     settings: Settings,
 ) -> JudgedCurve:
-    launches = tuple(curve for _, curve in several)
+    launches = tuple(curve for _, curve, _ in several)
     curve = median_curve(launches)
     line_rate = None
     # Of more ranks it is not known which messages crossed the link.
@@ -312,7 +314,7 @@ def _judged(
         line_rate = registry.link_factor(kind.benchmark, kind.function) * link.line_rate_mb_s
     marks = landmarks(curve, line_rate, launches=launches if len(launches) > 1 else ())
     one = JudgedCurve(
-        configuration, kind, tuple(file for file, _ in several), launches, curve, marks
+        configuration, kind, tuple(file for file, *_ in several), launches, curve, marks
     )
     case = CaseCurves(
         str(one),
@@ -328,7 +330,21 @@ def _judged(
         if criterion.judge is not None
         for finding in criterion.judge(case, settings)
     ]
-    return replace(one, findings=tuple(findings))
+    return replace(one, findings=(*findings, *_rounded_to_zero(str(one), several)))
+
+
+def _rounded_to_zero(
+    where: str, several: Sequence[tuple[str, Curve, tuple[int, ...]]]
+) -> Iterable[Finding]:
+    """The worst finding on each size whose rate a launch has as 0."""
+    found = [
+        _not_again(criteria.rounded_to_zero(launch, size, where=where))
+        for _, launch, sizes in several
+        for size in sizes
+    ]
+    return {
+        finding.size: finding for finding in sorted(found, key=lambda one: one.level is Level.FAIL)
+    }.values()
 
 
 def _not_again(finding: Finding) -> Finding:

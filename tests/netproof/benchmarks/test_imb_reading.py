@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -490,14 +491,62 @@ def test_a_rate_that_does_not_follow_from_the_messages_is_refused(rate: str) -> 
     assert caught.value.line == row.line
 
 
-def test_other_line_ends_and_control_characters_are_refused() -> None:
-    text = (DATA / "2018/all.txt").read_text()
-    with pytest.raises(ParseError, match="is no plain text") as caught:
-        imb_reading.read(text.replace("\n", "\r\n"), "dos.txt")
-    assert caught.value.line == 1
-    with pytest.raises(ParseError, match="is no plain text") as caught:
-        imb_reading.read(text.replace("# Date   ", "# Date \0 "), "zero.txt")
-    assert caught.value.line == 4
+class TestStrippedBlanks:
+    """Mail, YAML and editors strip blanks at either end of lines."""
+
+    @pytest.mark.parametrize(
+        "strip",
+        [
+            str.lstrip,
+            str.rstrip,
+            str.strip,
+            lambda line: line.removeprefix(" "),
+            lambda line: line.removesuffix(" "),
+        ],
+        ids=["front", "end", "both", "one in front", "one at the end"],
+    )
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "2018/all.txt",
+            "2018/checked.txt",
+            "2019.6/all.txt",
+            "2021.1/window.txt",
+            "2021.11/multi-0.txt",
+            "2021.11/multi-1.txt",
+            "2021.11/lengths.txt",
+            "2021.11/map.txt",
+            "2021.11/time-out.txt",
+            "2021.11-intel/testbed-gige.txt",
+            "4.1-format/mebibytes.txt",
+        ],
+    )
+    def test_without_them_it_is_the_same_output(
+        self, name: str, strip: Callable[[str], str]
+    ) -> None:
+        text = "\n".join(map(strip, (DATA / name).read_text().split("\n")))
+        assert imb_reading.read(text, name) == recorded(name)
+
+    def test_a_row_that_may_have_lost_digits_with_them_is_refused(self) -> None:
+        lines = (DATA / "2021.11/lengths.txt").read_text().split("\n")
+        row = recorded("2021.11/lengths.txt").table("Alltoall", 4).rows[-2]
+        assert lines[row.line - 1].split()[0] == "1000"
+        lines[row.line - 1] = lines[row.line - 1].split("1", 1)[1]
+        with pytest.raises(ParseError, match="is no row of 13 wide columns") as caught:
+            imb_reading.read("\n".join(lines), "cut.txt")
+        assert caught.value.line == row.line
+
+
+@pytest.mark.parametrize("character", ["\r", "\t", "\0", "\u0192", "\u00a0", "\ufeff"])
+def test_within_a_table_no_other_character_is_accepted(character: str) -> None:
+    lines = (DATA / "2018/all.txt").read_text().split("\n")
+    line = recorded("2018/all.txt").table("Bcast", 4).rows[3].line
+    row = lines[line - 1]
+    for place in (0, 13, 20, 40, len(row)):
+        lines[line - 1] = row[:place] + character + row[place:]
+        with pytest.raises(ParseError) as caught:
+            imb_reading.read("\n".join(lines), "garbled.txt")
+        assert caught.value.line == line
 
 
 class TestWhatOthersPrinted:

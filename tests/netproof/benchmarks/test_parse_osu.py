@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from netproof.measurement.case import Case
 from netproof.verdict import files
 
 DATA = Path(__file__).parents[2] / "data" / "osu"
-REFUSED = ("latency-z.out", "foreign.out")
+REFUSED = ("latency-z.out", "foreign.out", "bibw-cuda-crashed.out")
 WHOLE = sorted(
     path.relative_to(DATA).as_posix() for path in DATA.glob("*/*.out") if path.name not in REFUSED
 )
@@ -201,13 +202,106 @@ def test_a_collective_says_only_which_memory_it_used(memory):
         osu.read(text.replace("# Size", buffers), "x.out")
 
 
-def test_between_two_ranks_it_says_where_both_buffers_are():
+def test_between_two_ranks_older_releases_say_where_both_buffers_are():
     text = (DATA / "7.4" / "latency.out").read_text().replace("# OSU MPI ", "# OSU MPI-CUDA ")
-    with pytest.raises(ParseError, match="CUDA memory that does not say where its buffers are"):
-        osu.read(text, "x.out")
     buffers = "# Send Buffer on DEVICE (D) and Receive Buffer on HOST (H)\n# Size"
     there = osu.read(text.replace("# Size", buffers), "x.out")
     assert there.remark == "CUDA, from DEVICE (D) to HOST (H)"
+
+
+@pytest.mark.parametrize("memory", ["CUDA", "CUDA MANAGED", "ROCM", "SYCL"])
+@pytest.mark.parametrize("name", ["latency", "latency-c", "bw", "bibw", "mbw_mr-2"])
+def test_newer_releases_do_not_say_where_the_buffers_are(name, memory):
+    text = (DATA / "7.4" / f"{name}.out").read_text()
+    there = osu.read(text.replace("# OSU MPI ", f"# OSU MPI-{memory} "), "x.out")
+    assert there.remark == memory
+    assert there.curve() == osu.read(text, "x.out").curve()
+
+
+def with_type_last(name: str, datatype: str = "MPI_CHAR") -> str:
+    """A recorded output as releases 7.1 to 7.3 print it."""
+    text, found = re.subn(
+        r"# Datatype: \S+\n(# Size.*\n)",
+        rf"\1# Datatype: {datatype}.\n",
+        (DATA / "7.4" / f"{name}.out").read_text(),
+    )
+    assert found == 1
+    return text
+
+
+@pytest.mark.parametrize("datatype", ["MPI_CHAR", "MPI_INT", "MPI_FLOAT"])
+@pytest.mark.parametrize(
+    "name",
+    ["latency", "latency-c", "bw", "bibw", "mbw_mr-2", "mbw_mr-4", "allreduce-2", "alltoall-f-4"],
+)
+def test_the_type_may_follow_the_header(name, datatype):
+    output = osu.read(with_type_last(name, datatype), "x.out")
+    assert output.datatype == datatype
+    assert output.curve() == recorded(f"7.4/{name}.out").curve()
+
+
+def test_in_memory_of_a_gpu_too_the_type_may_follow_the_header():
+    text = with_type_last("bw").replace("# OSU MPI ", "# OSU MPI-CUDA ")
+    buffers = "# Send Buffer on DEVICE (D) and Receive Buffer on DEVICE (D)\n# Size"
+    output = osu.read(text.replace("# Size", buffers), "x.out")
+    assert (output.datatype, output.remark) == ("MPI_CHAR", "CUDA, from DEVICE (D) to DEVICE (D)")
+
+
+def test_a_second_type_is_refused():
+    text = with_type_last("bw")
+    with pytest.raises(ParseError, match="the table has none: found '# Datatype: MPI_CHAR"):
+        osu.read(text.replace("# Size", "# Datatype: MPI_CHAR.\n# Size"), "x.out")
+
+
+def test_what_a_program_printed_as_it_crashed_is_named():
+    with pytest.raises(ParseError, match=r"crashed\.out:5: .* found '\[node1:1\] \*\*\* Process"):
+        recorded("7.5/bibw-cuda-crashed.out")
+
+
+class TestARateOfZero:
+    """OMB prints two decimals: of a rate below 0.005 nothing is left."""
+
+    def rows(self, release: str, name: str, **figures: str) -> str:
+        """A recorded output with other figures at some sizes: ``_8="0.00"``."""
+        text = (DATA / release / f"{name}.out").read_text()
+        for size, figure in figures.items():
+            text, found = re.subn(
+                rf"(?m)^({size[1:]} +?) *[0-9.]+( +Pass)?$",
+                lambda at, figure=figure: f"{at[1].rstrip():<10}{figure:>18}{at[2] or ''}",
+                text,
+            )
+            assert found == 1
+        return text
+
+    def test_the_curve_has_the_least_time_that_it_allows(self):
+        output = recorded("5.1/bw-slow.out")
+        assert output.at_least == (1, 2)
+        assert output.curve().time_us[:3] == (200, 400, 400)
+
+    @pytest.mark.parametrize("name", ["bw", "bibw"])
+    def test_it_is_read_at_several_sizes_in_a_row(self, name):
+        output = osu.read(self.rows("5.3", name, _1="0.00", _2="0.00", _4="0.00"), "x.out")
+        assert output.at_least == (1, 2, 4)
+
+    def test_the_messages_a_second_give_the_time_where_only_the_rate_is_zero(self):
+        row = f"{1:<10}{0:18.2f}{3000:18.2f}\n"
+        text = (DATA / "7.4/mbw_mr-2.out").read_text()
+        output = osu.read(re.sub(r"(?m)^1 .*\n", row, text), "x.out")
+        assert output.at_least == ()
+        assert output.curve().time_us[0] == pytest.approx(1e6 / 3000)
+        none = re.sub(r"(?m)^1 .*\n", row.replace("3000.00", "   0.00"), text)
+        assert osu.read(none, "x.out").at_least == (1,)
+
+    def test_no_time_is_zero(self):
+        text = (DATA / "5.3/latency.out").read_text().replace("331.18", "  0.00")
+        assert "is 0, which nothing takes" in str(refused(text))
+
+    def test_a_run_refuses_it(self):
+        case = Case("s", "p", "e", "osu", "bw", 2, 1)
+        text = self.rows("5.3", "bw", _8="0.00")
+        with pytest.raises(ParseError, match=r"x\.out:\d+: the rate is below 0\.005") as caught:
+            osu.BENCHMARK.read_launch(text, Path("x.out"), case)
+        assert caught.value.text == "8 bytes at 0.00"
 
 
 def test_a_launch_says_which_sizes_and_asks_for_the_slowest_rank():

@@ -92,6 +92,71 @@ def test_a_jump_fails_with_its_size_and_that_nobody_measured_it_again(tmp_path):
     assert "it was not measured again" in said
 
 
+@pytest.mark.parametrize(
+    ("name", "status", "said"),
+    [
+        ("osu/7.2/bw-one-size.out", 2, "NOT JUDGED {} OSU bw 2 ranks: inversion undefined"),
+        ("osu/7.2/latency-one-size.out", 2, "NOT JUDGED {} OSU latency 2 ranks: inversion"),
+        ("osu/7.5/bw-cuda-c.out", 2, "NOT JUDGED {} OSU bw 2 ranks, CUDA: dropout undefined"),
+        ("osu/7.5/bw-rocm.out", 0, "WARN {} OSU bw 2 ranks, ROCM: at 2048 bytes the bandwidth"),
+        ("osu/7.5/bibw-cuda-crashed.out", 2, "NOT READ {}:5: is no row that OMB prints"),
+        ("osu/5.7.1/allreduce-cr.out", 0, "1 of 1 curves passed"),
+        ("osu/5.8/latency-flux.out", 2, "NOT JUDGED {} OSU latency 2 ranks: dropout undefined"),
+        (
+            "osu/5.1/bw-nagle.out",
+            1,
+            "FAIL {} OSU bw 2 ranks: at 1 bytes the rate, below 0.005 MB/s",
+        ),
+        ("osu/5.1/bw-slow.out", 1, "FAIL {} OSU bw 2 ranks: at 2 bytes the rate, below 0.005 MB"),
+        ("imb/2019.6/stripped.txt", 2, "NOT JUDGED {} IMB PingPong 2 ranks: dropout undefined"),
+        ("imb/4.1-format/windows.txt", 0, "WARN {} IMB Alltoall 4 ranks: from 16384 to 32768"),
+    ],
+)
+def test_public_files_are_read_and_the_sick_ones_fail(name, status, said):
+    ended, printed = judge(DATA / name)
+    assert ended == status, printed
+    assert said.format(DATA / name) in printed
+
+
+class TestARateThatWasRoundedToZero:
+    """Its time is at least what the rounding allows, and how long it is nobody knows."""
+
+    def judged(self, tmp_path, *launches):
+        """Judge launches of osu_bw from 1 byte on, from their MB/s."""
+        for number, rates in enumerate(launches, 1):
+            rows = "".join(f"{2**at:<10}{rate:>18}\n" for at, rate in enumerate(rates))
+            head = f"# OSU MPI Bandwidth Test v5.8\n{'# Size':<10}{'Bandwidth (MB/s)':>18}\n"
+            (tmp_path / f"bw.{number}.out").write_text(head + rows)
+        return judge(*sorted(tmp_path.glob("*.out")), "--as", "{dir}/{benchmark}.{launch}")
+
+    def test_a_larger_message_that_took_less_fails_it(self, tmp_path):
+        status, said = self.judged(tmp_path, ("0.00", "0.01", "0.02", "0.06", "0.11"))
+        assert status == 1
+        assert "at 1 bytes the rate, below 0.005 MB/s (0.04 Mbit/s), was printed as 0" in said
+        assert "200 µs or longer, at least 1.5 times the 133.3 µs of one of 8 bytes" in said
+
+    @pytest.mark.parametrize("time_us", [201, 250, 330, 399, 401, 512, 790, 2000])
+    def test_a_slow_network_on_which_all_sizes_take_the_same_time_does_not_fail(
+        self, tmp_path, time_us
+    ):
+        rates = [f"{size / time_us:.2f}" for size in (2**power for power in range(12))]
+        status, said = self.judged(tmp_path, rates)
+        assert status == 2
+        assert "FAIL" not in said
+        assert "how long is not known" in said
+
+    def test_one_size_alone_is_not_judged(self, tmp_path):
+        status, said = self.judged(tmp_path, ("0.00",))
+        assert status == 2
+        assert "how long is not known" in said
+
+    def test_one_launch_of_three_is_enough(self, tmp_path):
+        whole = ("1.00", "2.00", "4.00", "8.00", "16.00")
+        status, said = self.judged(tmp_path, whole, ("0.00", *whole[1:]), whole)
+        assert status == 1
+        assert said.count("was printed as 0") == 1
+
+
 @pytest.fixture
 def tree(tmp_path):
     """Two systems with three launches each, the second 20 times as slow."""

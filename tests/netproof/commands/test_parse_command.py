@@ -68,7 +68,7 @@ def test_a_faulty_file_does_not_hide_the_others(tmp_path: Path) -> None:
     assert [entry["file"] for entry in entries] == [str(TCP)]
     assert f"{STOPPED}:47: the table of PingPong ends before 4194304 bytes" in faults
     assert f"{tmp_path / 'missing.txt'}: cannot be read: No such file or directory" in faults
-    assert f"{binary}:2: is no plain text" in faults
+    assert f"{binary}:1: expected the output of NetPIPE" in faults
     assert f"{tmp_path}: cannot be read: Is a directory" in faults
     assert faults.count("\n") == 4
 

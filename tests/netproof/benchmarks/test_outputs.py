@@ -1,0 +1,133 @@
+"""The text of an output file is what a terminal would show of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from netproof.benchmarks import outputs
+from netproof.benchmarks.interface import Output
+from netproof.errors import ParseError
+
+DATA = Path(__file__).parents[2] / "data"
+RECORDED = [
+    "imb/2018/all.txt",
+    "imb/2021.11/multi-1.txt",
+    "netpipe/3.7.2/openmpi.out",
+    "netpipe/3.7.2/openmpi.stderr",
+    "osu/5.3/bw.out",
+    "osu/5.3/barrier-f-2.out",
+    "osu/7.4/mbw_mr-4.out",
+    "osu/7.4/latency-c.out",
+]
+
+
+@pytest.fixture
+def read(tmp_path: Path):
+    """Read an output of these bytes, under the name of the recorded one."""
+
+    def of(content: bytes, name: str) -> Output:
+        path = tmp_path / "x.out"
+        path.write_bytes(content)
+        return outputs.read(outputs.text_of(path), name)
+
+    return of
+
+
+def whole(name: str) -> Output:
+    return outputs.read((DATA / name).read_text(), name)
+
+
+@pytest.mark.parametrize("end", [b"\r\n", b"\r\r\n"])
+@pytest.mark.parametrize("name", RECORDED)
+def test_line_ends_of_windows_are_line_ends(read, name, end):
+    assert read((DATA / name).read_bytes().replace(b"\n", end), name) == whole(name)
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_a_last_line_without_its_end_is_cut_short_on_windows_too(read, name):
+    content = (DATA / name).read_bytes().rstrip().replace(b"\n", b"\r\n")
+    for end in (b"", b"\r"):
+        with pytest.raises(ParseError, match="the last line has no end"):
+            read(content + end, name)
+
+
+def test_one_line_end_of_windows_is_one(read):
+    name = "osu/5.3/bw.out"
+    rows = (DATA / name).read_bytes().splitlines()
+    for place in range(len(rows)):
+        with_one = [row + b"\r" * (place == number) for number, row in enumerate(rows)]
+        assert read(b"\n".join([*with_one, b""]), name) == whole(name)
+
+
+def tabs(text: str) -> str:
+    """Blanks before each tab stop as a TAB, as ``unexpand`` and editors write them."""
+    lines = []
+    for line in text.split("\n"):
+        parts = [line[place : place + 8] for place in range(0, len(line), 8)]
+        lines.append(
+            "".join(
+                part.rstrip(" ") + "\t" if len(part) == 8 and part.endswith("  ") else part
+                for part in parts
+            )
+        )
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_tabs_stand_for_the_blanks_that_they_show(read, name):
+    text = tabs((DATA / name).read_text())
+    assert "\t" in text
+    assert read(text.encode(), name) == whole(name)
+
+
+BEFORE = [
+    "backing_directory=/run/flux/jobtmp-0-\u01924bo9NTSf\n".encode(),
+    "n\u0153ud-1: caf\u00e9\n".encode("latin-1", "replace"),
+    "\ufeff".encode(),
+    "\ufeffhost\n".encode(),
+    b"pulling 10 %\rpulling 100 %\r\n",
+    b"pulling 10 %\rpulling 100 %\r",
+    b"\tnode\t1\n",
+    b"\0\x1b[0m\n",
+]
+
+
+@pytest.mark.parametrize("before", BEFORE, ids=ascii)
+@pytest.mark.parametrize(
+    "name", ["imb/2018/all.txt", "osu/5.3/bw.out", "osu/7.4/mbw_mr-4.out", "osu/7.4/latency.out"]
+)
+def test_before_the_header_anything_may_stand(read, name, before):
+    output = read(before + (DATA / name).read_bytes(), name)
+    assert [one.curve() for one in output.printed()] == [
+        one.curve() for one in whole(name).printed()
+    ]
+
+
+@pytest.mark.parametrize("before", BEFORE[:2], ids=ascii)
+def test_so_it_may_in_front_of_netpipes_main_loop(read, before):
+    name = "netpipe/3.7.2/openmpi.stderr"
+    output = read(before + (DATA / name).read_bytes(), name)
+    assert output.curve() == whole(name).curve()
+
+
+@pytest.mark.parametrize("letter", ["\u0192", "\t", "\u00e9\t", "\0"])
+def test_and_in_what_imb_says_of_its_machine_and_its_command(read, letter):
+    name = "imb/2018/all.txt"
+    text = (DATA / name).read_text()
+    for start in ("# Machine               : ", "# Version               : ", "IMB-MPI1 "):
+        assert start in text
+        changed = text.replace(start, f"{start}{letter}", 1)
+        assert read(changed.encode(), name) == whole(name)
+
+
+@pytest.mark.parametrize("letter", ["\r", "\u0192", "\ufeff", "\u00a0", "\0"])
+@pytest.mark.parametrize("name", ["osu/5.3/bw.out", "netpipe/3.7.2/openmpi.out"])
+def test_within_a_table_nothing_foreign_is_accepted(read, name, letter):
+    rows = (DATA / name).read_text().splitlines()
+    row = rows[-3]
+    for place in range(len(row)):
+        rows[-3] = row[:place] + letter + row[place:]
+        with pytest.raises(ParseError):
+            read(("\n".join(rows) + "\n").encode(), name)
