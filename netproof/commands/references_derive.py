@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.text import Text
 
 from netproof.errors import NetproofError
+from netproof.intake import writing
 from netproof.present import tables
 from netproof.session import session
 from netproof.session.session import Session
@@ -24,7 +25,7 @@ from netproof.verdict.deriving import (
 )
 from netproof.verdict.reference_edits import edited
 from netproof.verdict.references import ReferenceFile
-from netproof.verdict.replacing import diff, write
+from netproof.verdict.replacing import diff
 
 
 def run(
@@ -65,8 +66,8 @@ def run(
         )
         changed = diff(references.path, references.text, text)
         if write_file and changed:
-            write(references.path, text)
-    except NetproofError as error:
+            writing.replace(references.path, text)
+    except (NetproofError, OSError) as error:
         errors.print(Text(f"netproof: cannot derive references: {error}", "red"), soft_wrap=True)
         return NOT_ALL_DERIVED
     out = tables.console()

@@ -14,23 +14,23 @@ from reframe.utility.sanity import make_performance_function
 from netproof.benchmarks import netpipe, registry
 from netproof.criteria import Level
 from netproof.errors import NetproofError
-from netproof.intake import json_reading
-from netproof.run.jobs import PLAN_FILE, Launched, environments_of, mpi_case, name_of, netpipe_case
+from netproof.run.jobs import Launched, environments_of, mpi_case, name_of, netpipe_case
 from netproof.run.reading import Reader
+from netproof.run.recorded import RecordedTest
 from netproof.run.referenced import Referenced
 from netproof.run.system_here import rank_counts
-from netproof.session import job_files, measured, reference_findings, session
+from netproof.session import job_files, measured, reference_findings
 from netproof.site.partition import fewest_ranks_feature, ranks_feature
 from netproof.verdict import judgement, limits
 from netproof.verdict.subject import Subject
 
 
-class Check(rfm.RunOnlyRegressionTest, Launched, Referenced):
+class Check(rfm.RunOnlyRegressionTest, Launched, Referenced, RecordedTest):
     """One function, judged over the files that its job left.
 
-    Its output is the benchmark's text. ``netproof_case`` says what was to be measured and
-    ``netproof_measured`` holds what the job measured, ``netproof_references`` what its references
-    say of it and of what was launched further; all go into ReFrame's session report.
+    Its output is the benchmark's text. ``netproof_case`` says what was to be measured. Its record
+    has whether all of that is complete (``netproof_complete``), and what its references say of it
+    and of what was launched further (``netproof_references``).
     """
 
     local = True
@@ -40,8 +40,6 @@ class Check(rfm.RunOnlyRegressionTest, Launched, Referenced):
     ranks = variable(int, loggable=True)
     netproof_kind = variable(str, value="check", loggable=True)
     netproof_case = variable(dict, value={}, loggable=True)
-    netproof_measured = variable(dict, value={}, loggable=True)
-    netproof_references = variable(list, value=[], loggable=True)
 
     def subject(self) -> str:
         """Stem of the names of the function's steps."""
@@ -76,20 +74,11 @@ class Check(rfm.RunOnlyRegressionTest, Launched, Referenced):
     def is_complete(self) -> bool:
         """All sizes and launches that were asked for are there, and nothing else."""
         try:
-            first = self.read()
-            self.measured = self.further_of.extend(first)
+            self.measured = self.further_of.extend(self.read())
         except job_files.Incomplete as error:
             # ReFrame puts a cause's text behind the error's own.
             raise SanityError("; ".join(error.reasons)) from None
-        job_plan = json_reading.json_file(Path(self.job_of.stagedir) / PLAN_FILE)
-        self.netproof_measured = {
-            "format": session.MEASURED_FORMAT,
-            **first.as_json(),
-            "partition_extras": self.current_partition.extras,
-            "environment_extras": self.current_environ.extras,
-            "seed": job_plan["seed"],
-            "jobid": self.job_of.job.jobid,
-        }
+        self.record(netproof_case=self.netproof_case, netproof_complete=True)
         return True
 
     @run_before("performance")
@@ -113,19 +102,20 @@ class Check(rfm.RunOnlyRegressionTest, Launched, Referenced):
             return
         self.perf_variables = {}
         for name, (value, unit) in limits.variables(self.measured).items():
-            if value is not None:
+            # The time at each size is in the job's record.
+            if value is not None and (name in bounds or not name.startswith(limits.TIME_AT)):
                 self.perf_variables[name] = make_performance_function(
                     lambda value=value: value, unit
                 )
-            if name.startswith(limits.TIME_AT):
-                bounds.setdefault(name, (0, None, None, unit))
         subject = Subject.of_extras(
             self.measured, self.current_partition.extras, self.current_environ.extras
         )
         findings = judgement.references(subject, limits.of_references(bounds))
-        self.netproof_references = [
-            reference_findings.as_json(name, finding) for name, finding in findings.items()
-        ]
+        self.record(
+            netproof_references=[
+                reference_findings.as_json(name, finding) for name, finding in findings.items()
+            ]
+        )
         # Also of an entry whose failure is expected, which is not judged here.
         undefined = limits.not_defined(bounds, self.measured)
         if undefined:

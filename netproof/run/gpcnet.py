@@ -63,13 +63,12 @@ class GpcnetLaunches(DemandedJob, OnAllNodes):
 class GpcnetCheck(JobRead, OnAllNodes):
     """The runs were made; what they say is for whoever reads the report.
 
-    ``netproof_gpcnet`` holds them, for the session's report.
+    Its record has them, ``netproof_gpcnet``.
     """
 
     tags = {"load"}
     launched_by: type[GpcnetLaunches]
     netproof_kind = variable(str, value="gpcnet", loggable=True)
-    netproof_gpcnet = variable(dict, value={}, loggable=True)
 
     @sanity_function
     def is_there(self) -> bool:
@@ -77,5 +76,5 @@ class GpcnetCheck(JobRead, OnAllNodes):
         runs = self.left_by_job(gpcnet.of_job)
         if all(one.output is None for one in runs.rounds):
             raise SanityError(f"no round is whole, the first so: {runs.rounds[0].fault}")
-        self.netproof_gpcnet = runs.as_json()
+        self.record(netproof_gpcnet=runs.as_json())
         return True

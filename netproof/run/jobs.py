@@ -10,6 +10,7 @@ import random
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import reframe as rfm
 import reframe.utility.typecheck as typ
@@ -24,6 +25,7 @@ from netproof.errors import NetproofError
 from netproof.intake import trust
 from netproof.measurement.case import Case
 from netproof.run.logged import Logged
+from netproof.run.recorded import RecordedTest
 from netproof.run.referenced import Referenced
 from netproof.run.system_here import rank_counts, slurm_now
 from netproof.run.waiting import WaitsForNodes
@@ -34,20 +36,18 @@ from netproof.session import (
     node_facts,
     plan,
     provenance,
+    records,
+    session,
     slurm_nodes,
     transport,
 )
+from netproof.session.job_files import Incomplete
+from netproof.session.measured import Measured
 from netproof.site.partition import Partition, ranks_feature
 
-PLAN_FILE = "plan.json"
-"""What a job was to run, in which order, next to its output."""
-
-
-"""Protocol, path and direction of each."""
-
-
 KEPT_FILES = [
-    *("launches.*", "*.out", "*.err", "*.np", plan.SIZE_FILES, node_facts.NODE_FILES, PLAN_FILE),
+    *("launches.*", "*.out", "*.err", "*.np", plan.SIZE_FILES, node_facts.NODE_FILES),
+    records.PLAN_FILE,
     *(plan.PEER_FILES, node_facts.JOB_NODES_FILE),
     *(node_facts.PATH_FILES, node_facts.CLOCK_FILE, node_facts.RING_FILE, slurm_nodes.TRIES),
 ]
@@ -148,7 +148,7 @@ class Steps(rfm.RunOnlyRegressionTest, Launched):
             (stage / name).write_text(text)
         (stage / "launches.sh").write_text(script)
         document = {"seed": self.seed, "steps": list(names)}
-        (stage / PLAN_FILE).write_text(json.dumps(document, indent=1) + "\n")
+        (stage / records.PLAN_FILE).write_text(json.dumps(document, indent=1) + "\n")
 
 
 @functools.cache
@@ -164,30 +164,54 @@ def ran_with() -> provenance.Software:
 _set_up = itertools.count()
 """How many jobs of this run have been set up."""
 
+MOST_READ = 50
+"""Jobs whose cases are held in memory for the tests that wait for them."""
 
-class Job(WaitsForNodes, Steps, Referenced, special=True):
+_measured: dict[tuple[str, str], dict[Case, Measured | Incomplete]] = {}
+"""The cases of the jobs that were read last, by stage folder and job id."""
+
+
+class Job(WaitsForNodes, Steps, Referenced, RecordedTest, special=True):
     """One Slurm job whose steps are the launches of several functions.
 
-    ``netproof_provenance``: its nodes and its software, for the session's report.
-    ``netproof_slurm``: of the run's first job, what Slurm said of the partitions when it began.
-    ``netproof_transport``: what its MPI library says of its transport, as ``transport.of_job``.
+    Its record has ``netproof_cases``, its nodes and its software (``netproof_provenance``), what
+    its MPI library says of its transport (``netproof_transport``) and, of the run's first job,
+    what Slurm said of the partitions when it began (``netproof_slurm``).
     """
 
     netproof_kind = variable(str, value="launches", loggable=True)
-    netproof_provenance = variable(dict, value={}, loggable=True)
-    netproof_slurm = variable(dict, value={}, loggable=True)
-    netproof_transport = variable(dict, value={}, loggable=True)
     describe_nodes = True
 
     def cases(self) -> list[Case]:
         """What it measures, on its partition and in its environment."""
         raise NetproofError(f"{type(self).__name__} names no case")
 
+    def asked(self) -> dict[str, Any]:
+        """Return the cases that its record has, as ``records.asked`` describes them."""
+        return records.asked(
+            self.cases(),
+            self.launches,
+            format=session.MEASURED_FORMAT,
+            partition_extras=self.current_partition.extras,
+            environment_extras=self.current_environ.extras,
+        )
+
+    def measured(self) -> dict[Case, Measured | Incomplete]:
+        """Return each case as it was measured, or why it is not complete; read once."""
+        place = (self.stagedir, str(self.job.jobid))
+        if place not in _measured:
+            if len(_measured) >= MOST_READ:
+                del _measured[next(iter(_measured))]
+            _measured[place] = records.measured_of(Path(self.stagedir), self.asked())
+        return _measured[place]
+
     @run_after("setup")
-    def tell_of_slurm(self) -> None:
-        """Keep what nodes the partitions have, once a run and before anything is measured."""
-        if not self.is_dry_run() and next(_set_up) == 0:
-            self.netproof_slurm = slurm_nodes.slurm_record(slurm_now())
+    def announce(self) -> None:
+        """Begin its record; the run's first has what nodes Slurm's partitions have."""
+        if self.is_dry_run():
+            return
+        slurm = slurm_nodes.slurm_record(slurm_now()) if next(_set_up) == 0 else {}
+        self.record(netproof_provenance={}, netproof_slurm=slurm, netproof_asked=self.asked())
 
     @run_after("setup")
     def leave_it(self) -> None:
@@ -228,14 +252,17 @@ class Job(WaitsForNodes, Steps, Referenced, special=True):
                 f"the job left no {record}, and Slurm has it as {self.job.state}; if it began,"
                 f" see {self.stderr} next to that file"
             )
-        if self.least_run():
-            self.netproof_transport = transport.of_job(Path(self.stagedir))
+        stage, asked = Path(self.stagedir), self.asked()
         try:
-            self.netproof_provenance = provenance.of_job(
-                Path(self.stagedir), self.own_nodes(), ran_with()
+            asked["shared"] |= records.of_plan(stage)
+            self.record(
+                netproof_cases=records.cases_of(self.measured(), asked),
+                netproof_transport=transport.of_job(stage) if self.least_run() else {},
             )
-        except node_facts.ProvenanceError as error:
+            described = provenance.of_job(stage, self.own_nodes(), ran_with())
+        except (NetproofError, OSError) as error:
             raise SanityError(str(error)) from None
+        self.record(netproof_provenance=described)
         return True
 
 

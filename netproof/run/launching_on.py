@@ -17,6 +17,7 @@ from netproof.measurement.case import Case
 from netproof.run import deciding, further, further_cases, further_rounds
 from netproof.run.jobs import Steps, environments_of, name_of
 from netproof.run.reading import Reader, tests_of
+from netproof.run.recorded import RecordedTest
 from netproof.run.system_here import rank_counts
 from netproof.session import again, job_files, job_scripts, measured, plan, session
 from netproof.site.partition import Partition, ScoreBaseline, ranks_feature, score_baseline
@@ -24,17 +25,17 @@ from netproof.verdict import limits, references
 from netproof.verdict.subject import Subject
 
 
-class Further(Steps, Reader):
+class Further(Steps, Reader, RecordedTest):
     """Launches on, on the same nodes, what a job left undecided; one for each job.
 
     Where nothing is undecided no Slurm job is submitted. ``netproof_again`` holds what was
-    measured around flagged sizes, ``netproof_further`` the launches of whole curves, for the
-    session's report.
+    measured around flagged sizes, ``netproof_further`` the launches of whole curves; its record
+    has both.
     """
 
     netproof_kind = variable(str, value="further", loggable=True)
-    netproof_again = variable(dict, value={}, loggable=True)
-    netproof_further = variable(dict, value={}, loggable=True)
+    netproof_again = variable(dict, value={}, loggable=False)
+    netproof_further = variable(dict, value={}, loggable=False)
 
     def parameters(self) -> dict[str, int]:
         """Of the job that is launched on."""
@@ -146,6 +147,7 @@ class Further(Steps, Reader):
             "format": session.MEASURED_FORMAT,
             "cases": [one.again.as_json() for one in done if one.again is not None],
         }
+        self.record(netproof_further=self.netproof_further, netproof_again=self.netproof_again)
         self.insist_on_launches()
         return True
 

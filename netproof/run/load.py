@@ -90,13 +90,12 @@ class LoadLaunches(DemandedJob, UnderLoad):
 class LoadCheck(JobRead, UnderLoad):
     """The launches were made; what they say is for whoever reads the report.
 
-    ``netproof_load`` holds them, for the session's report.
+    Its record has them, ``netproof_load``.
     """
 
     tags = {"load"}
     launched_by: type[LoadLaunches]
     netproof_kind = variable(str, value="load", loggable=True)
-    netproof_load = variable(dict, value={}, loggable=True)
 
     @sanity_function
     def is_there(self) -> bool:
@@ -104,5 +103,5 @@ class LoadCheck(JobRead, UnderLoad):
         loaded = self.left_by_job(of_job)
         if all(run.launch is None for run in loaded.runs):
             raise SanityError(f"no launch is whole, the first so: {loaded.runs[0].fault}")
-        self.netproof_load = loaded.as_json()
+        self.record(netproof_load=loaded.as_json())
         return True

@@ -16,6 +16,7 @@ from netproof.measurement.case import Case
 from netproof.run.all_nodes import count_usable
 from netproof.run.jobs import Job, name_of
 from netproof.run.logged import Logged
+from netproof.run.recorded import RecordedTest
 from netproof.session.job_files import Incomplete
 
 Read = TypeVar("Read")
@@ -44,7 +45,7 @@ class DemandedJob(Job):
         return taken
 
 
-class JobRead(rfm.RunOnlyRegressionTest, Logged):
+class JobRead(rfm.RunOnlyRegressionTest, Logged, RecordedTest):
     """Reads what a job left, once it is done."""
 
     local = True

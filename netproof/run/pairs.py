@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 from reframe.core.builtins import parameter, run_after, run_before, sanity_function, variable
 from reframe.core.exceptions import ReframeError, SanityError
@@ -18,7 +19,7 @@ from netproof.run.logged import Logged
 from netproof.run.on_demand import JobRead
 from netproof.run.system_here import pair_places
 from netproof.run.waiting import TakesFewer
-from netproof.session import job_scripts, pair_plans, plan
+from netproof.session import job_scripts, pair_plans, plan, records
 from netproof.site.partition import Partition, makes_pairs
 from netproof.verdict import pairs
 
@@ -66,6 +67,10 @@ class PairLaunches(TakesFewer, Job, InPairs):
                 where = (self.current_system.name, partition.name, environ.name)
                 cases += OF_PAIRS.cases(where, counts, per_node, all_functions=False)
         return cases
+
+    def asked(self) -> dict[str, Any]:
+        """None: its rounds are in the record of the test that reads them."""
+        return records.asked([], self.launches)
 
     @run_after("init")
     def insist_on_mode(self) -> None:
@@ -118,13 +123,12 @@ class PairLaunches(TakesFewer, Job, InPairs):
 class PairCheck(JobRead, InPairs):
     """Every node is cleared, or a sentence for each that is accused or could not be decided.
 
-    ``netproof_pairs`` holds the rounds, for the session's report.
+    Its record has the rounds, ``netproof_pairs``.
     """
 
     tags = {"pairs"}
     launched_by: type[PairLaunches]
     netproof_kind = variable(str, value="pairs", loggable=True)
-    netproof_pairs = variable(dict, value={}, loggable=True)
 
     def launching_test(self) -> str:
         """Name of the job whose rounds these are."""
@@ -139,10 +143,8 @@ class PairCheck(JobRead, InPairs):
         rounds = dataclasses.replace(rounds, faults=(*rounds.faults, *_cut_short(folder)))
         if job.netproof_busy:
             rounds = rounds.without(job.netproof_busy["nodes"], job.netproof_busy["waited_s"])
-        self.netproof_pairs = {
-            **rounds.as_json(),
-            "partition_extras": self.current_partition.extras,
-        }
+        extras = self.current_partition.extras
+        self.record(netproof_pairs={**rounds.as_json(), "partition_extras": extras})
         disturbance = partition.settings().disturbance
         link = partition.link(over_tcp=self.current_environ.extras["mpi_over_tcp"])
         judged = pairs.judge(rounds, partition.pair_settings(), disturbance, link)

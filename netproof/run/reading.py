@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import reframe as rfm
@@ -14,7 +13,6 @@ from reframe.core.runtime import runtime
 from netproof.measurement.case import Case
 from netproof.run.jobs import Job
 from netproof.session import job_files, measured
-from netproof.site.partition import Partition
 from netproof.verdict.subject import Subject
 
 if TYPE_CHECKING:
@@ -34,14 +32,10 @@ class Reader(rfm.RegressionTestPlugin):
 
     def case_of(self, job: Job, case: Case) -> measured.Measured:
         """A case as ``job`` measured it, or Incomplete."""
-        partition = Partition.model_validate(job.current_partition.extras)
-        return job_files.of_job(
-            Path(job.stagedir),
-            case,
-            partition,
-            self.launches,
-            mpi_over_tcp=job.current_environ.extras["mpi_over_tcp"],
-        )
+        found = job.measured()[case]
+        if isinstance(found, job_files.Incomplete):
+            raise found
+        return found
 
     def readers(self, job: Job) -> list[Callable[[], measured.Measured]]:
         """A function for each case of ``job`` that reads it, or raises Incomplete."""

@@ -66,16 +66,15 @@ class TailsLaunches(DemandedJob, ForLong):
 class TailsCheck(JobRead, ForLong):
     """The long launch was made; what it says is for whoever reads the report.
 
-    ``netproof_tails`` holds it, for the session's report.
+    Its record has it, ``netproof_tails``.
     """
 
     tags = {"load"}
     launched_by: type[TailsLaunches]
     netproof_kind = variable(str, value="tails", loggable=True)
-    netproof_tails = variable(dict, value={}, loggable=True)
 
     @sanity_function
     def is_there(self) -> bool:
         """The long launch is whole."""
-        self.netproof_tails = self.left_by_job(tails.of_job).as_json()
+        self.record(netproof_tails=self.left_by_job(tails.of_job).as_json())
         return True

@@ -136,13 +136,12 @@ class TuningLaunches(DemandedJob, Turned):
 class TuningCheck(JobRead, Turned):
     """The launches are complete; what they say is for whoever reads the report.
 
-    ``netproof_tuning`` holds the sweep, for the session's report.
+    Its record has the sweep, ``netproof_tuning``.
     """
 
     tags = {"tuning"}
     launched_by: type[TuningLaunches]
     netproof_kind = variable(str, value="tuning", loggable=True)
-    netproof_tuning = variable(dict, value={}, loggable=True)
 
     @sanity_function
     def is_complete(self) -> bool:
@@ -151,7 +150,7 @@ class TuningCheck(JobRead, Turned):
         partition = Partition.model_validate(self.current_partition.extras)
         several, case, parameter = job.sequence(), job.case(), job.setting()
         launches = self.left_by_job(lambda folder, _: of_job(folder, case, partition, several))
-        self.netproof_tuning = Sweep(
+        swept = Sweep(
             case,
             parameter.name,
             parameter.title,
@@ -162,5 +161,6 @@ class TuningCheck(JobRead, Turned):
             several,
             launches,
             self.left_by_job(lambda folder, _: own_values(folder)) if parameter.by_hook else (),
-        ).as_json()
+        )
+        self.record(netproof_tuning=swept.as_json())
         return True

@@ -99,14 +99,13 @@ class AlgorithmLaunches(DemandedJob, Swept):
 class AlgorithmCheck(JobRead, Swept):
     """The launches were made; what they say is for whoever reads the report.
 
-    ``netproof_algorithms`` holds the sweep, for the session's report.
+    Its record has the sweep, ``netproof_algorithms``.
     """
 
     job_ranks = parameter(rank_counts())
     tags = {"tuning"}
     launched_by: type[AlgorithmLaunches]
     netproof_kind = variable(str, value="tuning", loggable=True)
-    netproof_algorithms = variable(dict, value={}, loggable=True)
 
     @run_after("init")
     def find_partitions(self) -> None:
@@ -139,7 +138,8 @@ class AlgorithmCheck(JobRead, Swept):
             tried.turns,
             tried.launches,
         )
-        self.netproof_algorithms = AlgorithmSweep(
+        algorithms = AlgorithmSweep(
             swept, choice.library, choice.names, tried.refused, tried.fell_back
-        ).as_json()
+        )
+        self.record(netproof_algorithms=algorithms.as_json())
         return True

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from netproof.benchmarks.registry import OF_PAIRS
 from netproof.errors import NetproofError
-from netproof.intake import json_reading
+from netproof.intake import json_reading, writing
 from netproof.session import job_scripts, plan
 from netproof.session.job_files import Incomplete
 from netproof.site.partition import Partition
@@ -136,9 +136,7 @@ class Planned:
 def write_planned(folder: Path, planned: Planned) -> None:
     """Leave in a job's folder what was planned so far."""
     document = json.dumps(dataclasses.asdict(planned), indent=1)
-    whole = folder / f"{PLANNED_FILE}.new"
-    whole.write_text(document + "\n")
-    whole.replace(folder / PLANNED_FILE)
+    writing.replace(folder / PLANNED_FILE, document + "\n")
 
 
 def read_planned(folder: Path) -> Planned:

@@ -15,7 +15,7 @@ from netproof.intake import json_reading, trust
 from netproof.intake.json_reading import NoJsonError
 from netproof.intake.shapes import MAPPING, NUMBER, TEXT, WHOLE, Each, Keys, OrEmpty, OrNone, insist
 from netproof.measurement.case import Case
-from netproof.session import pair_rounds, reference_findings, transport
+from netproof.session import pair_rounds, records, reference_findings, transport
 from netproof.session.left import Left
 from netproof.session.measured import extended, with_landmarks
 from netproof.session.measured_shapes import AGAIN_SHAPE, CASE_SHAPE, CRASH_SHAPE, LAUNCH_SHAPE
@@ -171,13 +171,26 @@ def _dated(folder: Path) -> Iterator[tuple[Path, float]]:
 
 
 def newest(folder: Path) -> Path:
-    """Path of the newest report in ``folder``; NetproofError where there is none."""
+    """Path of the newest session in ``folder``; NetproofError where there is none.
+
+    It is a report, or the folder of a session that began after the newest report was written: that
+    one goes on, or was ended before ReFrame wrote its report.
+    """
     found = reports(folder)
+    begun = max(folder.glob(records.FOLDERS), key=lambda path: path.name, default=None)
+    if begun is not None and (not found or _began(begun) > found[0].stat().st_mtime):
+        return begun
     if not found:
         raise NetproofError(
             f"{folder}: there is no report of a session; name one, or run 'reframe -c checks -r'"
         )
     return found[0]
+
+
+def _began(folder: Path) -> float:
+    with suppress(OSError):
+        return (folder / records.HEADER).stat().st_mtime
+    return 0.0
 
 
 def load(path: Path) -> Session:
@@ -206,11 +219,19 @@ def load(path: Path) -> Session:
 
 
 def document_of(path: Path) -> dict[str, Any]:
-    """What a report holds, each value that is read here of its kind.
+    """What a report holds with the records that it refers to, each value of its kind.
 
-    Raises NetproofError where it is no whole report of ReFrame's, or lies where all can write.
+    ``path``: the report, or the session's folder where there is none. Raises NetproofError where it
+    is no whole report of ReFrame's, a record is damaged, or they lie where all can write.
     """
     trust.insist(path, "the report", data=True)
+    if path.is_dir():
+        report = report_of(path)
+        if report is None:
+            document = records.document_of(path)
+            insist(document, _SHAPE, f"{path}: is no session's folder")
+            return document
+        path = report
     try:
         document = json_reading.json_file(path)
     except FileNotFoundError as error:
@@ -224,7 +245,23 @@ def document_of(path: Path) -> dict[str, Any]:
             f"{path}: is no whole report, it may be cut short: line {error.line}: {error.reason}"
         ) from error
     insist(document, _SHAPE, f"{path}: is no report of ReFrame's")
+    try:
+        records.resolve(document, path)
+    except NetproofError as error:
+        raise NetproofError(f"{path}: {error}") from None
+    insist(document, _SHAPE, f"{path}: the records that it refers to")
     return document
+
+
+def report_of(folder: Path) -> Path | None:
+    """Return the report that refers to the records of a session's folder; None where none does."""
+    for path in reports(folder.parent):
+        with suppress(NetproofError, OSError, KeyError, TypeError):
+            runs = json_reading.json_file(path)["runs"]
+            tests = [test for run in runs for test in run["testcases"] if test.get(records.KEY)]
+            if any(test[records.KEY]["path"].startswith(f"{folder.name}/") for test in tests):
+                return path
+    return None
 
 
 def _word(value: Any) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from netproof.errors import NetproofError
-from netproof.intake import trust
+from netproof.intake import trust, writing
 from netproof.intake.loading import read_text
 from netproof.session import labelled
 
@@ -82,9 +82,7 @@ def restore(record: Path, hook: Sequence[str], access: Sequence[str]) -> tuple[N
             reasons.append(f"{one.node}: {error}")
     if left:
         text = "".join(f"{one.node}\t{one.name}\t{one.value}\n" for one in left)
-        fresh = record.with_suffix(".new")
-        fresh.write_text(text)
-        fresh.rename(record)
+        writing.replace(record, text)
         raise NetproofError(f"{record}: cannot be restored: {'; '.join(reasons)}")
     record.unlink(missing_ok=True)
     return several

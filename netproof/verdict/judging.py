@@ -13,7 +13,7 @@ from typing import Any
 from netproof.criteria import Level
 from netproof.errors import NetproofError
 from netproof.intake import loading
-from netproof.session import provenance, session
+from netproof.session import provenance, records, session
 from netproof.session.provenance import OfSession
 from netproof.site import site
 from netproof.site.matrix import Matrix, matrix
@@ -91,15 +91,16 @@ class ChangedVerdict:
 
 
 def find(name: Path | None, store: Path | None = None) -> session.Session:
-    """The session that a command was given: a report's path, or its name in a store.
+    """The session that a command was given: a report's path, its folder, or its name in a store.
 
-    ``name`` None takes the newest report of the folder that RFM_REPORT_FILE names. A file, or what
-    ends in ``.json``, is a report; anything else is looked up in ``store``, as ``Store.find``
-    does. Raises NetproofError where there is none.
+    ``name`` None takes the newest one of the folder that RFM_REPORT_FILE names. A file, or what
+    ends in ``.json``, is a report; a folder with a session's header is that session, anything else
+    is looked up in ``store``, as ``Store.find`` does. Raises NetproofError where there is none.
     """
     if name is None:
         return session.load(session.newest(reports_folder()))
-    if store is None or name.suffix == ".json" or os.path.isfile(name):
+    own = os.path.isfile(name) or os.path.isfile(name / records.HEADER)
+    if store is None or name.suffix == ".json" or own:
         return session.load(name)
     opened = Store(store)
     return questions.opened(opened, opened.find(str(name)))

@@ -1,13 +1,10 @@
-"""Shows what is new in the text of a file, and puts the text in the place of the file."""
+"""Shows what is new in the text of a file."""
 
 from __future__ import annotations
 
 import difflib
 import os
-import tempfile
 from pathlib import Path
-
-from netproof.errors import NetproofError
 
 
 def diff(path: Path, before: str, after: str) -> list[str]:
@@ -27,28 +24,6 @@ def diff(path: Path, before: str, after: str) -> list[str]:
                 lines += [f"-{line}" for line in old[start:end]]
                 lines += [f"+{line}" for line in new[new_start:new_end]]
     return [f"--- {shown}", f"+++ {shown}", *lines] if lines else []
-
-
-def write(path: Path, text: str) -> None:
-    """Put a text in a file's place at once, with the file's permissions; links are followed.
-
-    Raises NetproofError where the folder cannot be written.
-    """
-    path = path.resolve()
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
-                stream.write(text)
-                stream.flush()
-                os.fsync(stream.fileno())
-            os.chmod(name, path.stat().st_mode & 0o7777)
-            os.replace(name, path)
-        except BaseException:
-            os.unlink(name)
-            raise
-    except OSError as error:
-        raise NetproofError(f"{path}: cannot be written: {error}") from error
 
 
 def _range(start: int, end: int) -> str:

@@ -6,13 +6,13 @@ and ``failure``, ``error`` or ``skipped`` with a message.
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from xml.etree import ElementTree
 
 from netproof.commands.nightly.summary import Night
 from netproof.criteria import Level
+from netproof.intake import writing
 from netproof.measurement.case import Case
 from netproof.present.characters import visible
 from netproof.verdict.judged import Judged, LeftCase, Verdict
@@ -23,13 +23,8 @@ _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 def write(night: Night, path: Path) -> None:
     """Write the night, whole or not at all; OSError where it cannot be written."""
-    partial = path.with_name(f".{path.name}.partial")
     path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        partial.write_bytes(document(night))
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+    writing.replace(path, document(night))
 
 
 def document(night: Night) -> bytes:

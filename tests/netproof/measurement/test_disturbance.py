@@ -234,7 +234,13 @@ def rank(tmp_path: Path, *command: str, **further: str) -> subprocess.CompletedP
     return subprocess.run(
         ["bash", "./rank.sh", *command],
         cwd=tmp_path,
-        env={"PATH": "/usr/bin:/bin", "SLURM_PROCID": "0", "SLURM_LOCALID": "0", **further},
+        env={
+            "PATH": "/usr/bin:/bin",
+            "SLURMD_NODENAME": "n1",
+            "SLURM_PROCID": "0",
+            "SLURM_LOCALID": "0",
+            **further,
+        },
         capture_output=True,
         text=True,
         input="read by the rank\n",

@@ -101,7 +101,12 @@ def test_a_rank_has_it_watched_while_a_launch_inside_one_node_runs(tmp_path, com
         shutil.copy(SHELL / sourced, tmp_path)
     if command is not None:
         (tmp_path / "pace.sh").write_text(f"{command}\n")
-    slurm = {"SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_STEP_NUM_NODES": nodes}
+    slurm = {
+        "SLURMD_NODENAME": "n1",
+        "SLURM_PROCID": "0",
+        "SLURM_LOCALID": "0",
+        "SLURM_STEP_NUM_NODES": nodes,
+    }
     ran = subprocess.run(
         ["bash", str(SHELL / "rank.sh"), "true"],
         cwd=tmp_path,

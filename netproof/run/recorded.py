@@ -1,0 +1,58 @@
+"""A test that leaves a record in the session's folder, to which ReFrame's report refers."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Any
+
+import reframe as rfm
+from reframe.core.builtins import variable
+from reframe.core.exceptions import ReframeError
+from reframe.core.runtime import runtime
+from reframe.utility import osext
+
+from netproof.intake import json_reading
+from netproof.session import records
+
+
+@functools.cache
+def session_folder() -> Path:
+    """Return the folder of this run, next to ReFrame's reports; made at the first call."""
+    reports = Path(osext.expandvars(runtime().get_option("general/0/report_file"))).parent
+    try:
+        return records.make_folder(reports)
+    except OSError as error:
+        raise ReframeError(f"{reports}: the session's folder cannot be made: {error}") from None
+
+
+class RecordedTest(rfm.RegressionTestPlugin):
+    """A test of which the report has the path and SHA-256 of a record, ``netproof_record``."""
+
+    netproof_record = variable(dict, value={}, loggable=True)
+
+    def record(self, **values: Any) -> None:
+        """Write what the test has left so far, ``values`` with what was written before."""
+        test = {
+            "display_name": self.display_name,
+            "unique_name": self.unique_name,
+            "system": self.current_system.name,
+            "partition": self.current_partition.name,
+            "environ": self.current_environ.name,
+            "stagedir": self.stagedir,
+            "outputdir": self.outputdir,
+            "job_nodelist": list(self.job.nodelist) if self.job and self.job.nodelist else None,
+            "jobid": self.job.jobid if self.job else None,
+            "netproof_kind": self.netproof_kind,
+        }
+        folder = session_folder()
+        try:
+            if self.netproof_record:
+                path = folder.parent / self.netproof_record["path"]
+                values = {**json_reading.json_file(path)["values"], **values}
+            else:
+                # A test that is run again is another object, and has a record of its own.
+                path = records.new_path(folder, test)
+            self.netproof_record = records.write(path, test, values)
+        except OSError as error:
+            raise ReframeError(f"the record of {self.display_name}: {error}") from None

@@ -1,0 +1,333 @@
+"""A session's folder: what each test left, written when the test has it, and read again.
+
+A run makes the folder before its first job. Each test writes a record of its own, whole or not at
+all, and ReFrame's report refers to it by path and SHA-256. A job's record has all cases that it
+measured. Where ReFrame left no report, since the run goes on or was killed, the records are read
+alone: what no record has was not measured.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import getpass
+import hashlib
+import itertools
+import json
+import os
+import socket
+import sys
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from netproof.errors import NetproofError
+from netproof.intake import json_reading, loading, trust, writing
+from netproof.intake.shapes import MAPPING, TEXT, WHOLE, Each, Keys, OrNone, insist
+from netproof.measurement.case import Case
+from netproof.session import job_files, node_facts
+from netproof.session.job_files import Incomplete
+from netproof.session.measured import Measured
+from netproof.site.partition import Partition
+
+KEY = "netproof_record"
+"""The key under which the report refers to a test's record: its ``path`` and ``sha256``."""
+
+FOLDERS = "session-*"
+"""Session folders, next to the reports."""
+
+HEADER = "session.json"
+
+PLAN_FILE = "plan.json"
+"""What a job was to run, in which order, next to its output."""
+
+FORMAT = 1
+
+CASES = "netproof_cases"
+"""The key under which a job's record has its cases: measured, or why not."""
+
+MEASURED = "netproof_measured"
+
+ASKED = "netproof_asked"
+"""The key under which a job's record has what the job is to measure, from before it begins."""
+
+ENDED_EARLY = "the run has left no report: it goes on, or was ended"
+
+_SHAPE = Keys({"format": WHOLE, "test": MAPPING, "values": MAPPING})
+_CASES = Keys(
+    {"shared": MAPPING, "cases": Each(Keys({"case": MAPPING}, {MEASURED: MAPPING, "why": TEXT}))}
+)
+_ASKED = Keys(
+    {
+        "shared": MAPPING,
+        "cases": Each(MAPPING),
+        "launches": WHOLE,
+    }
+)
+_REFERENCE = Keys({"path": TEXT, "sha256": TEXT})
+_TEST = Keys(
+    {
+        **dict.fromkeys(("display_name", "unique_name", "system", "partition", "environ"), TEXT),
+        **dict.fromkeys(("outputdir", "stagedir", "netproof_kind"), TEXT),
+        "job_nodelist": OrNone(Each(TEXT)),
+    }
+)
+
+
+def make_folder(reports: Path) -> Path:
+    """Make the folder of a run that begins, among ``reports``; OSError where that is refused."""
+    began = datetime.now(UTC)
+    folder = reports / f"session-{began:%Y%m%dT%H%M%S}-{os.getpid()}"
+    folder.mkdir(parents=True)
+    header = {
+        "format": FORMAT,
+        "hostname": socket.gethostname(),
+        "user": getpass.getuser(),
+        "cmdline": " ".join(sys.argv),
+        "time_start_unix": began.timestamp(),
+        "workdir": os.getcwd(),
+    }
+    writing.replace(folder / HEADER, json.dumps(header, indent=1) + "\n")
+    return folder
+
+
+def asked(cases: Iterable[Case], launches: int, **shared: Any) -> dict[str, Any]:
+    """Return what a job is to measure as plain values; ``shared``: what its cases have alike."""
+    described = [dataclasses.asdict(case) for case in cases]
+    return {"cases": described, "launches": launches, "shared": shared}
+
+
+def measured_of(folder: Path, asked: Mapping[str, Any]) -> dict[Case, Measured | Incomplete]:
+    """Read every case that a job was ``asked`` for from its folder, or why it is not complete."""
+    if not asked["cases"]:
+        return {}
+    extras = asked["shared"]
+    partition = Partition.model_validate(extras["partition_extras"])
+    over_tcp = extras["environment_extras"]["mpi_over_tcp"]
+    found: dict[Case, Measured | Incomplete] = {}
+    for values in asked["cases"]:
+        case = Case(**values)
+        try:
+            found[case] = job_files.of_job(
+                folder, case, partition, asked["launches"], mpi_over_tcp=over_tcp
+            )
+        except Incomplete as error:
+            found[case] = error
+    return found
+
+
+def of_plan(folder: Path) -> dict[str, Any]:
+    """Return a job's seed and number, by its own word.
+
+    Raises NetproofError and OSError where its files are not there.
+    """
+    noted = (folder / node_facts.JOB_NODES_FILE).read_text(errors="replace")
+    numbers = [line for line in noted.splitlines() if line.startswith("jobid\t")]
+    seed = json_reading.json_file(folder / PLAN_FILE)["seed"]
+    return {"seed": seed, "jobid": "".join(numbers).removeprefix("jobid\t")}
+
+
+def cases_of(
+    measured: Mapping[Case, Measured | Incomplete], asked: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return what a job measured as plain values for its record."""
+    return {
+        "shared": asked["shared"],
+        "cases": [
+            {
+                "case": dataclasses.asdict(case),
+                **({"why": str(one)} if isinstance(one, Incomplete) else {MEASURED: one.as_json()}),
+            }
+            for case, one in measured.items()
+        ],
+    }
+
+
+def new_path(folder: Path, test: Mapping[str, Any]) -> Path:
+    """Return a path for a record that ``folder`` does not have: a test may be run again."""
+    name = f"{test['unique_name']}+{test['partition']}+{test['environ']}"
+    return next(
+        path
+        for number in itertools.count(1)
+        if not (path := folder / f"{name}+{number}.json").exists()
+    )
+
+
+def write(path: Path, test: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, str]:
+    """Write what a test left, and return the reference to it for ReFrame's report."""
+    record = {"format": FORMAT, "test": dict(test), "values": dict(values)}
+    text = json.dumps(record, separators=(",", ":"), allow_nan=False) + "\n"
+    writing.replace(path, text)
+    return {
+        "path": f"{path.parent.name}/{path.name}",
+        "sha256": hashlib.sha256(text.encode()).hexdigest(),
+    }
+
+
+def resolve(document: Mapping[str, Any], report: Path) -> None:
+    """Put what records have in the place of the references to them in a report's document.
+
+    Raises NetproofError for a record that is missing, altered or not what the report refers to.
+    """
+    for run in document["runs"]:
+        cases: dict[tuple[Any, ...], Any] = {}
+        for test in run["testcases"]:
+            reference = test.get(KEY)
+            if reference:
+                insist(reference, _REFERENCE, f"{test['display_name']}: {KEY}")
+                path = report.parent / reference["path"]
+                record = _read(path, reference["sha256"])
+                for key in ("unique_name", "system", "partition", "environ"):
+                    if record["test"].get(key) != test.get(key):
+                        raise NetproofError(
+                            f"{path}: is of {record['test'].get(key)}, and the report refers to it"
+                            f" for {test.get(key)}"
+                        )
+                test |= record["values"]
+                cases |= _cases(test, path)
+        for test in run["testcases"]:
+            if test.get("netproof_complete") and _key(test) in cases:
+                test[MEASURED] = cases[_key(test)][MEASURED]
+
+
+def document_of(folder: Path) -> dict[str, Any]:
+    """Return a session's folder without a report in the form of ReFrame's report.
+
+    A case that a job measured and that no check compared with its references has failed, and so
+    has the run. Raises NetproofError for a record or header that is damaged.
+    """
+    header = json_reading.json_file(folder / HEADER)
+    tests: dict[tuple[str, ...], dict[str, Any]] = {}
+    cases: dict[tuple[Any, ...], tuple[dict[str, Any], dict[str, Any]]] = {}
+    paths = sorted(
+        (path for path in folder.glob("*.json") if path.name != HEADER),
+        key=lambda path: int(path.stem.rpartition("+")[2]),
+    )
+    for path in paths:
+        record = _read(path)
+        test = {**_ended(record["test"]), **record["values"]}
+        if CASES not in test and ASKED in test:
+            test[CASES] = _not_seen(test, path)
+        tests[test["unique_name"], test["partition"], test["environ"]] = test
+        for key, case in _cases(test, path).items():
+            cases[key] = (test, case)
+    for test in tests.values():
+        # What compares configurations is judged anew from the cases.
+        if test.get("netproof_case"):
+            job, case = cases.pop(_key(test), (None, {}))
+            if MEASURED in case and test.get("netproof_complete"):
+                test[MEASURED] = case[MEASURED]
+            if test.get("netproof_references") is None:
+                test |= _failed(case)
+    several = [*tests.values()]
+    for job, case in cases.values():
+        described = {key: case["case"][key] for key in _CASE_KEYS}
+        several.append(
+            {
+                **{key: job[key] for key in ("system", "partition", "environ", "job_nodelist")},
+                **_ended({"outputdir": job["outputdir"], "stagedir": job["stagedir"]}),
+                "display_name": f"{described['function']} of {job['display_name']}",
+                "unique_name": "",
+                "netproof_kind": "check",
+                "netproof_case": described,
+                **({MEASURED: case[MEASURED]} if MEASURED in case else {}),
+                **_failed(case),
+            }
+        )
+    system = several[0]["system"] if several else ""
+    several.append(
+        {
+            **dict.fromkeys(("partition", "environ"), ""),
+            **_ended({"outputdir": None, "stagedir": str(folder)}),
+            "display_name": "ReFrame",
+            "unique_name": "",
+            "system": system,
+            "job_nodelist": None,
+            "result": "fail",
+            "fail_phase": "run",
+            "fail_reason": ENDED_EARLY,
+        }
+    )
+    newest = max((path.stat().st_mtime for path in paths), default=header["time_start_unix"])
+    info = {**header, "uuid": folder.name, "time_end_unix": newest, "version": "not known"}
+    return {
+        "session_info": info,
+        "runs": [{"num_cases": len(several), "testcases": several}],
+    }
+
+
+_CASE_KEYS = ("benchmark", "function", "ranks", "path", "direction")
+
+
+def _not_seen(test: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """The cases of a job that ended, or is under way, after ReFrame last looked."""
+    insist(test[ASKED], _ASKED, f"{path}: {ASKED}")
+    folder, asked = Path(test["stagedir"]), test[ASKED]
+    try:
+        asked["shared"] |= of_plan(folder)
+    except (NetproofError, OSError):
+        # It has not begun, or its folder is gone.
+        return {}
+    return cases_of(measured_of(folder, asked), asked)
+
+
+def _ended(test: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        **{"result": "pass", "fail_phase": None, "fail_reason": None, "time_total": None},
+        "dependencies_actual": [],
+        **test,
+    }
+
+
+def _failed(case: Mapping[str, Any]) -> dict[str, Any]:
+    """How a case failed that no check came to the end of."""
+    measured = MEASURED in case
+    return {
+        "result": "fail",
+        "fail_phase": "performance" if measured else "sanity",
+        "fail_reason": case.get("why", f"{ENDED_EARLY} before references were looked at"),
+    }
+
+
+def _key(test: Mapping[str, Any]) -> tuple[Any, ...]:
+    case = test.get("netproof_case") or {}
+    return (test["partition"], test["environ"], *(case.get(key) for key in _CASE_KEYS))
+
+
+def _cases(test: dict[str, Any], path: Path) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """The cases of a job's record by what they are, with what all of them have alike."""
+    test.pop(ASKED, None)
+    values = test.pop(CASES, None)
+    if not values:
+        return {}
+    insist(values, _CASES, f"{path}: {CASES}")
+    found = {}
+    for one in values["cases"]:
+        if MEASURED in one:
+            one[MEASURED] = {**values["shared"], **one[MEASURED]}
+        found[_key({**test, "netproof_case": one["case"]})] = one
+    return found
+
+
+def _read(path: Path, sha256: str | None = None) -> dict[str, Any]:
+    trust.insist(path, "a record of the session", data=True)
+    try:
+        content = loading.read_bytes(path)
+    except OSError as error:
+        raise NetproofError(
+            f"{path}: cannot be read: {error.strerror}; the report refers to it, so keep the"
+            " session's folder next to the report"
+        ) from error
+    if sha256 is not None and hashlib.sha256(content).hexdigest() != sha256:
+        raise NetproofError(f"{path}: is not what the test left: its SHA-256 is another one")
+    try:
+        record = json_reading.json_value(content.decode(), path)
+    except UnicodeDecodeError as error:
+        raise NetproofError(f"{path}: is no UTF-8 text: {error}") from error
+    insist(record, _SHAPE, f"{path}: is no record")
+    insist(record["test"], _TEST, f"{path}: is no record of a test")
+    if record["format"] != FORMAT:
+        raise NetproofError(
+            f"{path}: is of format {record['format']}, and this netproof reads {FORMAT}"
+        )
+    return record

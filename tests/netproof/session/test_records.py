@@ -1,0 +1,151 @@
+"""A session's folder has all that its report had, refuses what was altered, and outlives a kill."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from netproof.errors import NetproofError
+from netproof.measurement.case import Case
+from netproof.session import records, session
+
+DATA = Path(__file__).resolve().parents[2] / "data"
+RECORDED = DATA / "sessions" / "two-switches.json"
+WHERE = ("system", "partition", "environ")
+
+
+def apart(folder: Path, *, report: bool = True) -> Path:
+    """A recorded session of which each test has a record, and its report, in ``folder``."""
+    document = json.loads(RECORDED.read_text())
+    own = records.make_folder(folder)
+    for run in document["runs"]:
+        jobs: dict[tuple[str, ...], list] = {}
+        for number, test in enumerate(run["testcases"]):
+            test["unique_name"] = f"test_{number}"
+            measured = test.pop("netproof_measured", None)
+            if measured:
+                case = {"case": measured["case"], records.MEASURED: measured}
+                jobs.setdefault(tuple(test[key] for key in WHERE), []).append(case)
+            test["complete"] = bool(measured)
+        for test in run["testcases"]:
+            keys = ("netproof_provenance", "netproof_transport", "netproof_references")
+            values = {key: test.pop(key) for key in keys if key in test}
+            if test.pop("complete"):
+                values |= {"netproof_complete": True, "netproof_case": test["netproof_case"]}
+            place = tuple(test[key] for key in WHERE)
+            # Recorded sessions do not have their jobs.
+            if place in jobs:
+                values[records.CASES] = {"shared": {}, "cases": jobs.pop(place)}
+            if values:
+                kept = {key: test[key] for key in ("display_name", "unique_name", *WHERE)}
+                kept |= {"outputdir": "", "stagedir": "", "job_nodelist": test["job_nodelist"]}
+                kept |= {"netproof_kind": test.get("netproof_kind", "check")}
+                path = records.new_path(own, test)
+                test[records.KEY] = records.write(path, kept, values)
+        assert not jobs
+    if report:
+        (folder / "run-0.json").write_text(json.dumps(document))
+    return own
+
+
+def test_a_report_with_records_is_the_session_that_it_was(tmp_path):
+    own = apart(tmp_path)
+    was = session.load(RECORDED)
+    assert session.load(tmp_path / "run-0.json").results == was.results
+    assert session.load(own).results == was.results
+    assert (tmp_path / "run-0.json").stat().st_size < RECORDED.stat().st_size / 2
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (lambda path: path.unlink(), "cannot be read: No such file"),
+        (lambda path: path.write_bytes(path.read_bytes() + b" "), "its SHA-256 is another one"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-9]), "its SHA-256 is another one"),
+    ],
+)
+def test_a_record_that_is_missing_or_altered_is_refused_by_its_name(tmp_path, damage, reason):
+    own = apart(tmp_path)
+    path = next(one for one in sorted(own.glob("*.json")) if one.name != records.HEADER)
+    damage(path)
+    with pytest.raises(NetproofError, match=reason) as raised:
+        session.load(tmp_path / "run-0.json")
+    assert path.name in str(raised.value)
+
+
+def test_the_record_of_another_test_is_refused(tmp_path):
+    apart(tmp_path)
+    path = tmp_path / "run-0.json"
+    document = json.loads(path.read_text())
+    tests = [test for test in document["runs"][0]["testcases"] if records.KEY in test]
+    tests[0][records.KEY] = tests[1][records.KEY]
+    path.write_text(json.dumps(document))
+    with pytest.raises(NetproofError, match=r"is of test_\d+, and the report refers to it for"):
+        session.load(path)
+
+
+def test_without_a_report_each_case_is_measured_and_the_run_has_not_ended(tmp_path):
+    apart(tmp_path, report=False)
+    found = session.load(session.newest(tmp_path))
+    was = {one.case: one for one in session.load(RECORDED).results if one.case}
+    cases = {one.case: one for one in found.results if one.case}
+    assert cases.keys() == was.keys()
+    assert all(cases[case].measured == was[case].measured for case in was)
+    (ended,) = [one for one in found.results if one.name == "ReFrame"]
+    assert (ended.result, ended.reason) == ("fail", records.ENDED_EARLY)
+
+
+def test_what_no_check_compared_with_its_references_has_failed(tmp_path):
+    own = apart(tmp_path, report=False)
+    for path in own.glob("test_*.json"):
+        record = json.loads(path.read_text())
+        for key in ("netproof_complete", "netproof_case", "netproof_references"):
+            record["values"].pop(key, None)
+        path.write_text(json.dumps(record))
+    found = [one for one in session.load(own).results if one.case]
+    assert found
+    assert all(one.measured for one in found)
+    assert {(one.result, one.phase) for one in found} == {("fail", "performance")}
+
+
+def test_the_newest_session_may_be_one_without_a_report(tmp_path):
+    own = apart(tmp_path)
+    report = tmp_path / "run-0.json"
+    assert session.newest(tmp_path) == report
+    later = own.with_name("session-99991231T000000-1")
+    shutil.copytree(own, later)
+    (later / records.HEADER).touch()
+    assert session.newest(tmp_path) == later
+
+
+def test_what_a_job_measured_that_reframe_never_looked_at_is_read_from_its_folder(tmp_path):
+    job = shutil.copytree(DATA / "jobs" / "imb-faulty", tmp_path / "job")
+    (job / "job_nodes.txt").write_text("netproof-job-nodes\t1\njobid\t7\n")
+    (job / records.PLAN_FILE).write_text('{"seed": 3}')
+    cases = [Case("testbed", "gige", "mpich", "imb", name, 2, 1) for name in ("PingPong", "Bcast")]
+    recorded = session.load(DATA / "sessions" / "faulty.json").results
+    measured = next(one.measured for one in recorded if one.measured)
+    extras = {"partition_extras": measured["partition_extras"]}
+    extras |= {"environment_extras": {"mpi_over_tcp": True}, "format": session.MEASURED_FORMAT}
+    test = dict(zip(WHERE, ("testbed", "gige", "mpich"), strict=True))
+    test |= {
+        "display_name": "ImbJob",
+        "unique_name": "ImbJob",
+        "outputdir": "",
+        "job_nodelist": None,
+    }
+    test |= {"stagedir": str(job), "netproof_kind": "launches"}
+    own = records.make_folder(tmp_path)
+    records.write(
+        records.new_path(own, test), test, {records.ASKED: records.asked(cases, 1, **extras)}
+    )
+    found = {one.case.function: one for one in session.load(own).results if one.case}
+    assert found["PingPong"].measured["launches"]
+    assert (found["PingPong"].measured["seed"], found["PingPong"].measured["jobid"]) == (3, "7")
+    assert found["Bcast"].measured is None
+    assert "Bcast.1 ended with status" in found["Bcast"].reason
+    (job / "job_nodes.txt").unlink()
+    assert not [one for one in session.load(own).results if one.case]
