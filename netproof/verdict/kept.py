@@ -54,7 +54,7 @@ from netproof.verdict.verdict import cases_of, complete, measured_again
 FORMAT = 1
 """Of what is kept; raised when a key changes its meaning or goes."""
 
-JUDGED_BY = 8
+JUDGED_BY = 9
 """Raised when the same session and bounds can get another verdict than before."""
 
 MOST_BYTES = 400_000_000
