@@ -139,6 +139,7 @@ def _not_known(view: PartitionView) -> Iterator[str]:
         yield "which node is slow: no rounds of pairs were measured (--measure does)"
     if not view.ran:
         yield from from_pairs.what_pairs_get(view)
+    yield from from_pairs.not_compared(view)
     if view.ran and not view.totals:
         yield "what interfaces counted: it was not recorded"
     yield from dict.fromkeys(
@@ -174,6 +175,8 @@ def _incomplete(view: PartitionView) -> Iterator[str]:
     """Why it cannot be told that nothing is wrong."""
     if not view.ran and not any(one.rounds.launches for one in view.pairs):
         yield "nothing was measured on this partition"
+    if _judges_nothing(view):
+        yield "no case was judged, and there are too few nodes to compare with each other"
     for one in view.pairs:
         where = f"rounds of pairs of {one.rounds.environment}"
         for reason, nodes in one.undecided_for().items():
@@ -193,6 +196,13 @@ def _incomplete(view: PartitionView) -> Iterator[str]:
         yield f"{count_of(len(failing), 'case')} not measured: {failing[0].left.why}"
 
 
+def _judges_nothing(view: PartitionView) -> bool:
+    """Check whether all that was measured are pairs that nothing is compared with."""
+    if view.ran or not view.pairs:
+        return False
+    return all(one.lone and one.least is None for one in view.pairs)
+
+
 def _to_tell(view: PartitionView) -> Iterator[str]:
     """What is to be done so that it can be told whether anything is wrong."""
     again = f"netproof diagnose {view.name} --measure"
@@ -203,6 +213,8 @@ def _to_tell(view: PartitionView) -> Iterator[str]:
         yield f"when other jobs have left {fold(waited_for)}, which 'squeue' shows, run '{again}'"
     if not any(one.rounds.launches or one.rounds.faults for one in view.pairs):
         yield f"run '{again}'"
+    if _judges_nothing(view):
+        yield "measure its cases: 'reframe -c checks -r'"
 
 
 def _not_covered(coverage: Coverage) -> Iterator[str]:

@@ -51,6 +51,16 @@ def _accused(view: PartitionView, accusation: Accusation) -> Place:
     return Place(kind, accusation.name, accusation.nodes, interface)
 
 
+def not_compared(view: PartitionView) -> Iterator[str]:
+    """What rounds of pairs leave open where there are too few nodes to compare pairs."""
+    for one in view.pairs:
+        if one.lone:
+            yield (
+                f"which node is slow, if one is: rounds of pairs of {one.rounds.environment}:"
+                f" {one.too_few}"
+            )
+
+
 def what_pairs_get(view: PartitionView) -> Iterator[str]:
     """What a pair gets of the line rate, by environment, of rounds that nothing disturbed.
 
@@ -58,6 +68,8 @@ def what_pairs_get(view: PartitionView) -> Iterator[str]:
     """
     settings = view.site.settings().disturbance
     for one in view.pairs:
+        if one.lone:
+            continue
         line_rate = view.line_rate_mb_s(one.rounds.environment)
         shares = [
             pair.rate_mb_s / line_rate

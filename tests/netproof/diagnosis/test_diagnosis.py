@@ -11,6 +11,7 @@ import pytest
 from made_sessions import (
     NODES,
     accusing,
+    few,
     in_job,
     judged_case,
     rounds,
@@ -48,6 +49,7 @@ from netproof.measurement.disturbance import NodeLoad
 from netproof.session.measured import Crash, Measured
 from netproof.session.node_facts import Node
 from netproof.session.pair_rounds import PairCurve
+from netproof.verdict.exit_status import PASSED
 from netproof.verdict.judged import FailedTest
 from netproof.verdict.judgement import LaunchCount
 from netproof.verdict.judging import JudgedSession
@@ -388,6 +390,32 @@ def test_nodes_that_rounds_of_pairs_do_not_decide_are_told_in_one_sentence():
     found = of(**healthy(of_pairs=[dataclasses.replace(pairs, judgement=judgement)]))
     assert found.outcome is DiagnosisOutcome.UNKNOWN
     assert found.incomplete == ("gige-[1-4] undecided by rounds of pairs of mpich: too few rounds",)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_too_few_nodes_to_compare_are_no_reason_to_doubt_what_passed(count):
+    session = session_of(**healthy(of_pairs=[few(count)]))
+    assert session.verdict.undecided == ()
+    assert session.verdict.status == PASSED
+    (found,) = diagnose(session)
+    assert status([found]) == NOTHING_WRONG
+    (one,) = found.not_known
+    assert one.startswith(
+        "which node is slow, if one is: rounds of pairs of mpich: too few nodes to compare with"
+        f" each other ({count}); what a pair alone tells: gige-1 – gige-2 "
+    )
+    assert not any("clear" in one for one in found.ruled_out)
+
+
+def test_too_few_nodes_without_a_case_cannot_be_told():
+    found = of(**healthy(cases=[], of_pairs=[few()]))
+    assert status([found]) == CANNOT_TELL
+    assert found.incomplete == (
+        "no case was judged, and there are too few nodes to compare with each other",
+    )
+    assert found.to_tell == ("measure its cases: 'reframe -c checks -r'",)
+    # What a site asks of a pair is judged.
+    assert status([of(**healthy(cases=[], of_pairs=[few(least=0.5)]))]) == NOTHING_WRONG
 
 
 def test_nodes_that_are_undecided_for_different_reasons_are_told_apart():
