@@ -14,6 +14,7 @@ from netproof.localization.recovery import Recovery
 from netproof.localization.searching import Kind
 from netproof.measurement import interval
 from netproof.measurement.disturbance import disturbed
+from netproof.measurement.interval import Side
 from netproof.verdict.pairs import JudgedPairs
 
 
@@ -37,6 +38,17 @@ def of_pairs(view: PartitionView) -> Iterator[Evidence]:
                 accusation.alternatives,
                 accusation.kind,
             )
+        for lone in one.lone_on(Side.BEYOND):
+            yield Evidence(
+                EvidenceSource.PAIRS,
+                Sign.SLOW,
+                view.several(lone.nodes),
+                f"{one.asked_of_lone(lone)} (rounds of pairs, {one.rounds.environment})",
+                Sure.STATISTICAL,
+                "all of the interval is below the share that the site asks for ('bisection')",
+                one.rounds.environment,
+                asserted=False,
+            )
 
 
 def _accused(view: PartitionView, accusation: Accusation) -> Place:
@@ -58,6 +70,18 @@ def not_compared(view: PartitionView) -> Iterator[str]:
             yield (
                 f"which node is slow, if one is: rounds of pairs of {one.rounds.environment}:"
                 f" {one.too_few}"
+            )
+
+
+def not_judged(view: PartitionView) -> Iterator[str]:
+    """The quantities in which rounds of pairs compare no nodes, by the site's file."""
+    asked = view.site.pair_settings().quantities
+    compared = any(one.rounds.launches and not one.lone for one in view.pairs)
+    for quantity in PairQuantity if compared else ():
+        if quantity.of_nodes and quantity not in asked:
+            yield (
+                f"the {quantity} of pairs: not judged, since the site's pairs have"
+                f" {' and '.join(asked)} alone as 'quantities'"
             )
 
 

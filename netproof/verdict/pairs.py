@@ -160,7 +160,7 @@ class JudgedPairs:
         found = [f"rounds of pairs: {fault}" for fault in self.rounds.faults]
         if self._bisection_is(Side.BEYOND):
             found.append(self._asked_of_bisection())
-        found += self._lone_that_are(Side.BEYOND)
+        found += map(self.asked_of_lone, self.lone_on(Side.BEYOND))
         if self.path is not None and self.path.level is Level.FAIL:
             found.append(self.path.reason)
         return tuple(found)
@@ -174,15 +174,15 @@ class JudgedPairs:
     def _asked_of_bisection(self) -> str:
         return f"{self.bisection}, and at least {self.least:.1%} is asked for"
 
-    def _lone_that_are(self, side: Side) -> list[str]:
-        """A sentence for each lone pair on that side of the least share, where one is set."""
+    def lone_on(self, side: Side) -> list[LonePair]:
+        """Return the lone pairs on that side of the least share; none where no share is asked."""
         if self.least is None:
             return []
-        return [
-            f"{one.rate}, and at least {self.least:.1%} is asked for"
-            for one in self.lone
-            if one.side_of(self.least) is side
-        ]
+        return [one for one in self.lone if one.side_of(self.least) is side]
+
+    def asked_of_lone(self, one: LonePair) -> str:
+        """Return what a lone pair gets and the share that it has to get, in a sentence."""
+        return f"{one.rate}, and at least {self.least:.1%} is asked for"
 
     def undecided_nodes(self) -> tuple[str, ...]:
         """The nodes that are neither cleared nor accused."""
@@ -204,7 +204,7 @@ class JudgedPairs:
         ]
         if self._bisection_is(Side.ASTRIDE):
             found.append(f"{self.where}: {self._asked_of_bisection()}")
-        found += [f"{self.where}: {one}" for one in self._lone_that_are(Side.ASTRIDE)]
+        found += [f"{self.where}: {self.asked_of_lone(one)}" for one in self.lone_on(Side.ASTRIDE)]
         if self._uplinks_unknown():
             found.append(
                 f"{self.where}: uplinks undecided: too few undisturbed rounds in which both nodes"
