@@ -10,7 +10,7 @@ from typing import Any
 from ci.campaigns.telling import short
 from ci.diagnose_campaign.kinds import HEALTHY, KINDS, MANAGEMENT, Kind
 from ci.diagnose_campaign.records import Found, Judged, Run
-from ci.testbed.faults import LEAF, SWITCH
+from ci.testbed.faults import LEAF, NODE, SWITCH
 from netproof.diagnosis.causes import BY_NAME
 from netproof.diagnosis.diagnosis import (
     CANNOT_TELL,
@@ -71,8 +71,7 @@ def _worth(run: Run, culprits: Sequence[Mapping[str, Any]]) -> Found:
     """What all culprits together are worth: nobody may be accused of anything else."""
     if run.kind == HEALTHY:
         return Found.FALSE if culprits else Found.RIGHT
-    # What failed and is not explained accuses nobody.
-    named = [one for one in culprits if CauseName(one["cause"]) is not CauseName.UNEXPLAINED]
+    named = [one for one in culprits if not _names_no_kind(run, one)]
     worth = [worth_of(run, culprit) for culprit in named]
     if Found.FALSE in worth:
         return Found.FALSE
@@ -83,6 +82,13 @@ def _worth(run: Run, culprits: Sequence[Mapping[str, Any]]) -> Found:
     if Found.RIGHT in worth and not elsewhere:
         return Found.RIGHT
     return Found.HALF if worth else Found.MISSED
+
+
+def _names_no_kind(run: Run, culprit: Mapping[str, Any]) -> bool:
+    """Check whether a culprit only says that something failed, or that it did around the place."""
+    cause = CauseName(culprit["cause"])
+    around = KINDS[run.kind].place != NODE or run.place in culprit["place"]["nodes"]
+    return cause is CauseName.UNEXPLAINED or (cause is CauseName.ONE_OR_TWO and around)
 
 
 def worth_of(run: Run, culprit: Mapping[str, Any]) -> Found:

@@ -55,7 +55,8 @@ class Finding:
     ``interval``: low and high end of the confidence interval of the value; ``against``: the label
     of the configuration that it was compared with; ``disturbed``: what else the nodes did in
     launches that the value rests on; ``node`` and ``interface``: whose counters it is about;
-    ``why_undefined``: the reason alone where it is, since that is told of many cases at once.
+    ``why_undefined``: the reason alone where it is, since that is told of many cases at once;
+    ``variable``: of a reference, which it is of.
     """
 
     criterion: str
@@ -73,6 +74,7 @@ class Finding:
     node: str | None = None
     interface: str | None = None
     why_undefined: str = ""
+    variable: str = ""
 
     @property
     def why(self) -> str:

@@ -24,6 +24,7 @@ from netproof.diagnosis.evidence_for import (
     no_tcp,
     node_died,
     one_direction,
+    one_or_two,
     other_network,
     oversubscribed,
     pair_only,
@@ -226,6 +227,15 @@ CAUSES: tuple[Cause, ...] = (
         "look at the switch's buffers, flow control and discard counters of all ports, and compare"
         " with another switch: 'netproof compare'",
         "one node, or one environment, that alone is red",
+        residual=True,
+    ),
+    Cause(
+        CauseName.ONE_OR_TWO,
+        "{detail}",
+        one_or_two,
+        "measure the red cases between each of {node} and a third node, or let rounds of pairs"
+        " judge what is red ('quantities'); then swap cables and ports one at a time",
+        "the same cases red between other nodes",
         residual=True,
     ),
     Cause(

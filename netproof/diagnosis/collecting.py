@@ -9,13 +9,16 @@ from netproof.criteria import Level
 from netproof.diagnosis import from_counters, from_loads, from_nodes, from_pairs
 from netproof.diagnosis.evidence import Collected, Evidence, EvidenceSource, RedCase, Sign
 from netproof.diagnosis.partition_view import PartitionView, count_of
+from netproof.localization.observations import PairQuantity
 from netproof.measurement.disturbance import disturbed
+from netproof.measurement.readings import LandmarkSettings
 from netproof.session.node_differences import OF_ITS_OWN
 from netproof.session.node_facts import GROUPS, Node, named
 from netproof.site.hostlist import fold
 from netproof.verdict.coverage import Coverage
 from netproof.verdict.judged import Judged
 from netproof.verdict.judging import JudgedSession
+from netproof.verdict.limits import size_of
 from netproof.verdict.node_findings import NodeFindingKind
 
 
@@ -50,6 +53,7 @@ def _collected(view: PartitionView) -> Collected:
         warns,
         fails if fails is not None else warns,
         tuple(sorted({node for one in view.pairs for node in one.cleared()})),
+        view.site.pair_settings().quantities,
         tuple(_ruled_out(view, evidence)),
         tuple(_not_known(view)),
         tuple(_incomplete(view)),
@@ -81,7 +85,27 @@ def _red(view: PartitionView) -> Iterator[RedCase]:
         why = next(iter((*one.faults, *(ruling.reason for ruling in fails))))
         measured = one.measured is not None
         of_network = measured and one.case.path == "between"
-        yield RedCase(one.case, _ran_on(view, one), measured, why, of_network)
+        yield RedCase(one.case, _ran_on(view, one), measured, why, of_network, _quantity(one))
+
+
+def _quantity(judged: Judged) -> PairQuantity:
+    """Return latency if all that failed of a case is of short messages, else rate.
+
+    A message is short if the link carries more within the case's own latency.
+    """
+    if judged.measured is None or judged.faults:
+        return PairQuantity.RATE
+    latency_us, rate_mb_s = judged.measured.landmarks.latency_us, judged.measured.line_rate_mb_s
+    short = LandmarkSettings().latency_below
+    if latency_us is not None and rate_mb_s is not None:
+        short = max(short, latency_us * rate_mb_s)
+    sizes: list[int | None] = []
+    for ruling in judged.rulings:
+        if ruling.level is Level.FAIL:
+            variable = ruling.finding.variable
+            sizes += [size_of(variable)] if variable else ruling.sizes() or [None]
+    of_latency = all(size is not None and size < short for size in sizes)
+    return PairQuantity.LATENCY if of_latency else PairQuantity.RATE
 
 
 def _ran_on(view: PartitionView, judged: Judged) -> tuple[str, ...]:
@@ -100,7 +124,9 @@ def _ruled_out(view: PartitionView, evidence: Sequence[Evidence]) -> Iterator[st
     signs = {one.sign for one in evidence}
     cleared = sorted({node for one in view.pairs for node in one.cleared()})
     if cleared:
-        yield f"rounds of pairs clear {fold(cleared)}"
+        by = view.site.pair_settings().quantities
+        alone = f" by {by[0]} alone" if len(by) == 1 else ""
+        yield f"rounds of pairs clear {fold(cleared)}{alone}"
     rails = view.rail_totals()
     changes = [one.carrier_changes() for one in rails]
     if changes and not any(changes) and None not in changes and Sign.NO_CARRIER not in signs:
@@ -140,6 +166,8 @@ def _not_known(view: PartitionView) -> Iterator[str]:
         yield "which node is slow: no rounds of pairs were measured (--measure does)"
     if not view.ran:
         yield from from_pairs.what_pairs_get(view)
+    yield from from_pairs.not_compared(view)
+    yield from from_pairs.not_judged(view)
     if view.ran and not view.totals:
         yield "what interfaces counted: it was not recorded"
     yield from dict.fromkeys(
@@ -177,6 +205,8 @@ def _incomplete(view: PartitionView) -> Iterator[str]:
     """Why it cannot be told that nothing is wrong."""
     if not view.ran and not any(one.rounds.launches for one in view.pairs):
         yield "nothing was measured on this partition"
+    if _judges_nothing(view):
+        yield "no case was judged, and there are too few nodes to compare with each other"
     for one in view.pairs:
         where = f"rounds of pairs of {one.rounds.environment}"
         for reason, nodes in one.undecided_for().items():
@@ -196,6 +226,13 @@ def _incomplete(view: PartitionView) -> Iterator[str]:
         yield f"{count_of(len(failing), 'case')} not measured: {failing[0].left.why}"
 
 
+def _judges_nothing(view: PartitionView) -> bool:
+    """Check whether all that was measured are pairs that nothing is compared with."""
+    if view.ran or not view.pairs:
+        return False
+    return all(one.lone and one.least is None for one in view.pairs)
+
+
 def _to_tell(view: PartitionView) -> Iterator[str]:
     """What is to be done so that it can be told whether anything is wrong."""
     again = f"netproof diagnose {view.name} --measure"
@@ -206,6 +243,8 @@ def _to_tell(view: PartitionView) -> Iterator[str]:
         yield f"when other jobs have left {fold(waited_for)}, which 'squeue' shows, run '{again}'"
     if not any(one.rounds.launches or one.rounds.faults for one in view.pairs):
         yield f"run '{again}'"
+    if _judges_nothing(view):
+        yield "measure its cases: 'reframe -c checks -r'"
 
 
 def _not_covered(coverage: Coverage) -> Iterator[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from netproof.localization.accused import Effect
+from netproof.localization.observations import PairQuantity
 from netproof.localization.recovery import Recovery
 from netproof.localization.searching import Kind
 from netproof.measurement.case import Case
@@ -90,7 +91,7 @@ class Evidence:
     """One thing that was seen: what, where, in a sentence, and how sure it is.
 
     ``why``: what that rests on; ``effects``, ``recovery``, ``alternatives``: of rounds of pairs;
-    ``asserted``: whether it is enough for an accusation, and not only for an explanation;
+    ``asserted``: whether it is enough to accuse its place, and not only for an explanation;
     ``setting``: which differs, or in words what is wrong there.
     """
 
@@ -113,7 +114,8 @@ class Evidence:
 class RedCase:
     """A case that failed: ``nodes`` that it ran on, whether it was measured, and its first reason.
 
-    ``of_network``: whether it was measured between nodes.
+    ``of_network``: whether it was measured between nodes; ``quantity``: latency if all that failed
+    of it is of short messages, else rate.
     """
 
     case: Case
@@ -121,6 +123,7 @@ class RedCase:
     measured: bool
     why: str
     of_network: bool
+    quantity: PairQuantity = PairQuantity.RATE
 
 
 @dataclass(frozen=True)
@@ -132,8 +135,9 @@ class Collected:
     ``failed_jobs``: that did not come to their end, or crashed too often, a sentence each;
     ``losing``: of each node the share of segments sent again, ``loses_from`` and
     ``loses_much_from`` the bounds above which that warns and fails; ``cleared``: nodes that rounds
-    of pairs clear; ``ruled_out`` and ``not_known``, in sentences; ``incomplete``: why it cannot be
-    told that nothing is wrong, and ``to_tell``: what would, in sentences.
+    of pairs clear, in the quantities ``cleared_by``; ``ruled_out`` and ``not_known``, in sentences;
+    ``incomplete``: why it cannot be told that nothing is wrong, and ``to_tell``: what would, in
+    sentences.
     """
 
     partition: str
@@ -148,6 +152,7 @@ class Collected:
     loses_from: float
     loses_much_from: float
     cleared: tuple[str, ...]
+    cleared_by: tuple[PairQuantity, ...]
     ruled_out: tuple[str, ...]
     not_known: tuple[str, ...]
     incomplete: tuple[str, ...]

@@ -52,6 +52,7 @@ class CauseName(StrEnum):
     PAIR_ONLY = "one pair slow"
     ENVIRONMENT = "one MPI environment only"
     WHOLE = "the switch as a whole"
+    ONE_OR_TWO = "one or two nodes or what is between them"
     UNEXPLAINED = "unexplained"
 
 
@@ -316,29 +317,49 @@ def environment(seen: Collected) -> Iterator[Found]:
     yield Found(place, (told,), told.sure, why, "", alternatives, apart, tuple(red))
 
 
-def whole(seen: Collected) -> Iterator[Found]:
-    """Many configurations are red and nobody stands out: all lose alike, or all are cleared."""
+def _red_of_several(seen: Collected) -> list[RedCase]:
+    """Return red cases between nodes that are not of one environment alone.
+
+    Empty where evidence accuses a place.
+    """
     red = [one for one in seen.red if one.of_network]
-    environments = sorted({one.case.environment for one in red})
-    if len(environments) < 2 and not any(_of_tcp(one.case) for one in red):
-        return
-    if not red or any(one.asserted and one.sign is not Sign.SETTING for one in seen.evidence):
+    if any(one.asserted and one.sign is not Sign.SETTING for one in seen.evidence):
+        return []
+    environments = {one.case.environment for one in red}
+    return red if len(environments) > 1 or any(_of_tcp(one.case) for one in red) else []
+
+
+def _in_all(red: Sequence[RedCase]) -> tuple[str, ...]:
+    """Return the nodes that all red cases ran on, if these are one or two."""
+    shared = set.intersection(*({*one.nodes} for one in red)) if red else set()
+    return tuple(sorted(shared)) if len(shared) <= 2 else ()
+
+
+def _of_red(place: Place, red: Sequence[RedCase], why: str) -> Evidence:
+    environments = ", ".join(sorted({one.case.environment for one in red}))
+    sentence = f"{len(red)} red cases of {environments}: {red[0].case.what()}: {red[0].why}"
+    return Evidence(EvidenceSource.CURVES, Sign.SLOW, place, sentence, Sure.LIKELY, why)
+
+
+def whole(seen: Collected) -> Iterator[Found]:
+    """Many configurations are red and nobody stands out: all lose alike, or all are cleared.
+
+    Rounds of pairs speak against one node only in the quantities that they judge, and not if one
+    or two nodes are in all red cases.
+    """
+    red = _red_of_several(seen)
+    if not red:
         return
     place = Place(PlaceKind.WHOLE, f"switch of {seen.partition}", seen.nodes)
-    told = [
-        Evidence(
-            EvidenceSource.CURVES,
-            Sign.SLOW,
-            place,
-            f"{len(red)} red cases of {', '.join(environments)}: {red[0].case.what()}:"
-            f" {red[0].why}",
-            Sure.LIKELY,
-            "",
-        )
-    ]
+    told = [_of_red(place, red, "")]
     shares = list(seen.losing.values())
     lose = len(shares) > 2 and min(shares) >= seen.loses_from
-    cleared = bool(seen.nodes) and {*seen.cleared} >= {*seen.nodes}
+    cleared = (
+        bool(seen.nodes)
+        and {*seen.cleared} >= {*seen.nodes}
+        and not _in_all(red)
+        and any(one.quantity in seen.cleared_by for one in red)
+    )
     if lose:
         why = "all nodes lose packets, and none more than the others"
         detail = ": packets are lost at all nodes, as with small buffers"
@@ -363,6 +384,29 @@ def whole(seen: Collected) -> Iterator[Found]:
         apart if alternatives else "",
         tuple(red),
     )
+
+
+def one_or_two(seen: Collected) -> Iterator[Found]:
+    """One or two nodes that are in all red cases, or a slow pair that is compared with none.
+
+    Whether it is one of them, or what is between them, nothing that was measured can tell.
+    """
+    evidence = [one for one in seen.of(Sign.SLOW) if not one.asserted]
+    red = _red_of_several(seen)
+    shared = _in_all(red)
+    if shared:
+        kind = PlaceKind.PAIR if shared[1:] else PlaceKind.NODE
+        why = "no red case ran without them, and nothing measured tells more"
+        evidence.append(_of_red(Place(kind, fold(shared), shared), red, why))
+    for one in _by_place(evidence):
+        nodes, mine = one.place.nodes, ()
+        what = "slow with each other"
+        if {*nodes} == {*shared}:
+            mine = tuple(red)
+            what = f"all {len(mine)} red cases between nodes ran there"
+        between = "them" if nodes[1:] else "it and the others"
+        detail = f"{' or '.join(nodes)} or what is between {between}: {what}"
+        yield dataclasses.replace(one, detail=detail, red=mine)
 
 
 def unexplained(seen: Collected) -> Iterator[Found]:

@@ -14,6 +14,7 @@ from netproof.localization.recovery import Recovery
 from netproof.localization.searching import Kind
 from netproof.measurement import interval
 from netproof.measurement.disturbance import disturbed
+from netproof.measurement.interval import Side
 from netproof.verdict.pairs import JudgedPairs
 
 
@@ -37,6 +38,17 @@ def of_pairs(view: PartitionView) -> Iterator[Evidence]:
                 accusation.alternatives,
                 accusation.kind,
             )
+        for lone in one.lone_on(Side.BEYOND):
+            yield Evidence(
+                EvidenceSource.PAIRS,
+                Sign.SLOW,
+                view.several(lone.nodes),
+                f"{one.asked_of_lone(lone)} (rounds of pairs, {one.rounds.environment})",
+                Sure.STATISTICAL,
+                "all of the interval is below the share that the site asks for ('bisection')",
+                one.rounds.environment,
+                asserted=False,
+            )
 
 
 def _accused(view: PartitionView, accusation: Accusation) -> Place:
@@ -51,6 +63,28 @@ def _accused(view: PartitionView, accusation: Accusation) -> Place:
     return Place(kind, accusation.name, accusation.nodes, interface)
 
 
+def not_compared(view: PartitionView) -> Iterator[str]:
+    """What rounds of pairs leave open where there are too few nodes to compare pairs."""
+    for one in view.pairs:
+        if one.lone:
+            yield (
+                f"which node is slow, if one is: rounds of pairs of {one.rounds.environment}:"
+                f" {one.too_few}"
+            )
+
+
+def not_judged(view: PartitionView) -> Iterator[str]:
+    """The quantities in which rounds of pairs compare no nodes, by the site's file."""
+    asked = view.site.pair_settings().quantities
+    compared = any(one.rounds.launches and not one.lone for one in view.pairs)
+    for quantity in PairQuantity if compared else ():
+        if quantity.of_nodes and quantity not in asked:
+            yield (
+                f"the {quantity} of pairs: not judged, since the site's pairs have"
+                f" {' and '.join(asked)} alone as 'quantities'"
+            )
+
+
 def what_pairs_get(view: PartitionView) -> Iterator[str]:
     """What a pair gets of the line rate, by environment, of rounds that nothing disturbed.
 
@@ -58,6 +92,8 @@ def what_pairs_get(view: PartitionView) -> Iterator[str]:
     """
     settings = view.site.settings().disturbance
     for one in view.pairs:
+        if one.lone:
+            continue
         line_rate = view.line_rate_mb_s(one.rounds.environment)
         shares = [
             pair.rate_mb_s / line_rate

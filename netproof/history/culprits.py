@@ -18,7 +18,7 @@ from typing import Any
 from netproof.comparison.comparison import NOT_MEASURED_BY
 from netproof.intake import json_reading
 from netproof.measurement.case import Case
-from netproof.session.node_differences import OF_ITS_OWN
+from netproof.session.node_differences import OF_ITS_OWN, memory_alike
 from netproof.session.node_facts import ADDED, GROUPS, Node, reasons
 from netproof.store import Store, StoredSession, questions
 from netproof.store.columns import KEY
@@ -160,15 +160,21 @@ def _of_nodes(
         old, new = one.get(key, {}), other.get(key, {})
         for node in sorted(were & are):
             pair = (old.get(node, NOT_KNOWN), new.get(node, NOT_KNOWN))
-            if pair[0] != pair[1]:
+            if not _alike(group, *pair):
                 changed[pair].append(node)
         known = ", ".join(sorted({old.get(node, NOT_KNOWN) for node in were}))
         for node in sorted(are - were):
             value = new.get(node, NOT_KNOWN)
-            if value not in {old.get(node, NOT_KNOWN) for node in were}:
+            if not any(_alike(group, old.get(node, NOT_KNOWN), value) for node in were):
                 changed[known, value].append(node)
         for (was, now), nodes in changed.items():
             yield ProvenanceDifference(key, was, now, tuple(nodes), own=True)
+
+
+def _alike(group: str, was: str, now: str) -> bool:
+    """Check whether two values of ``_by_key`` are the same; of memory, nearly the same."""
+    values = {*was.split(", "), *now.split(", ")}
+    return was == now or (group == "memory" and memory_alike(values))
 
 
 def _asked(rows: Sequence[Mapping[str, Any]], name: str) -> bool:

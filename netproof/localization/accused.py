@@ -64,11 +64,12 @@ DEFAULTS = AccusationSettings()
 
 
 class State(StrEnum):
-    """What is known of a node."""
+    """What is known of a node; ``NOT_COMPARED``: too few nodes were measured to compare it."""
 
     CLEARED = "cleared"
     ACCUSED = "accused"
     UNDECIDED = "undecided"
+    NOT_COMPARED = "not compared"
 
 
 @dataclass(frozen=True)

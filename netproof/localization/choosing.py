@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
+from itertools import permutations
 
 import numpy as np
 
 from netproof.errors import NetproofError
 from netproof.localization.accused import DEFAULTS, AccusationSettings, Judgement, State
 from netproof.localization.observations import Pair, PairObservation, PairQuantity
+from netproof.localization.pair_table import LEAST_NODES
 from netproof.localization.rounds import (
     PairRound,
     alone_rounds,
@@ -29,12 +31,12 @@ LEAST_ROUNDS = 2
 """Rounds of a kind at least, so that every node meets two others."""
 
 
-LEAST_NODES = 4
-"""Nodes from which on two pairs can be compared; of fewer, every pair is measured once."""
+OF_FEW = 3
+"""Launches of each pair, and each stream, where too few nodes are there to compare pairs."""
 
 
 class Mode(StrEnum):
-    """How rounds are chosen.
+    """How rounds are chosen; with fewer than ``LEAST_NODES`` nodes, each pair ``OF_FEW`` times.
 
     Quick: at random, then suspects against cleared nodes, until nothing is undecided. Full: every
     pair once. Paths: across uplinks and within leaves, in turn, until nothing is undecided.
@@ -66,7 +68,7 @@ def next_round(
     if len(nodes) < 2:
         return None
     if mode is Mode.FULL or len(nodes) < LEAST_NODES:
-        rounds = tournament(nodes)
+        rounds = tournament(nodes) * (OF_FEW if len(nodes) < LEAST_NODES else 1)
         return rounds[done] if done < len(rounds) else None
     random = np.random.default_rng([seed, done])
     least = LEAST_ROUNDS if mode is Mode.QUICK else 2 * LEAST_ROUNDS
@@ -218,8 +220,10 @@ def stream_rounds(
     """Streams of each accused node to a cleared one and back, and one between two cleared ones.
 
     Each pair is of who sends and who receives. () where no node is accused of its rate, or fewer
-    than two are cleared.
+    than two are cleared. Of too few nodes to compare, each sends to each of the others.
     """
+    if len(nodes) < LEAST_NODES:
+        return _streams(list(permutations(nodes, 2)), nodes, repeats)
     good = _good(nodes, judgement)
     accused = [
         accusation.nodes[0]
@@ -232,6 +236,10 @@ def stream_rounds(
     pairs = [(good[0], good[1])]
     for node in accused:
         pairs += [(node, good[0]), (good[0], node)]
+    return _streams(pairs, nodes, repeats)
+
+
+def _streams(pairs: Sequence[Pair], nodes: Sequence[str], repeats: int) -> tuple[PairRound, ...]:
     return tuple(
         PairRound(
             (pair,),

@@ -15,6 +15,12 @@ from netproof.localization.observations import Pair, PairObservation, PairQuanti
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+LEAST_PAIRS = 2
+"""Pairs of a round at least: rounds differ in level, so a pair is compared within its round."""
+
+LEAST_NODES = 2 * LEAST_PAIRS
+"""Nodes at least so that one can be cleared or accused; of fewer, a round has a single pair."""
+
 
 @dataclass(frozen=True)
 class PairTable:
@@ -72,8 +78,8 @@ def table_of(
 ) -> PairTable:
     """The measurements of a quantity that can be compared: not alone, not disturbed.
 
-    A round of fewer than two pairs has nothing to be compared with, and is left out, as are nodes
-    that are not among ``nodes``. Where a node is there twice in a round, the first counts.
+    A round of fewer than ``LEAST_PAIRS`` is left out, as are nodes that are not among ``nodes``.
+    Where a node is there twice in a round, the first counts.
     """
     number = {name: place for place, name in enumerate(nodes)}
     by_round: dict[int, list[tuple[Pair, float]]] = {}
@@ -88,7 +94,9 @@ def table_of(
             by_round.setdefault(seen.round, []).append((seen.nodes, slowness))
     rows = [
         (place, number[one], number[other], slowness)
-        for place, name in enumerate(sorted(r for r, pairs in by_round.items() if len(pairs) > 1))
+        for place, name in enumerate(
+            sorted(r for r, pairs in by_round.items() if len(pairs) >= LEAST_PAIRS)
+        )
         for (one, other), slowness in by_round[name]
     ]
     columns = list(zip(*rows, strict=True)) if rows else [(), (), (), ()]

@@ -20,6 +20,7 @@ from netproof.localization.accused import (
     named,
 )
 from netproof.localization.observations import Pair, PairObservation
+from netproof.localization.pair_table import LEAST_NODES
 from netproof.localization.searching import Kind, Thing
 from netproof.measurement.interval import CONFIDENCE
 
@@ -45,6 +46,10 @@ def judgement_on(
     states = {
         name: _state(number, name, verdicts, groups.get(name)) for number, name in enumerate(nodes)
     }
+    if len(nodes) < LEAST_NODES:
+        why = f"too few nodes to compare with each other ({len(nodes)})"
+        for name in {node for seen in observations for node in seen.nodes} & states.keys():
+            states[name] = NodeState(name, State.NOT_COMPARED, (), why)
     undecided = {name for name, node in states.items() if node.state is State.UNDECIDED}
     suspects: dict[str, None] = {}
     pairs: dict[Pair, None] = {}

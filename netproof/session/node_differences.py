@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from netproof.session.node_facts import MAPS, NAMES, Node
@@ -15,6 +16,9 @@ OF_ITS_OWN = (
     *("tcp_answered", "tcp_unanswered"),
 )
 """Fields of ``Node`` that are not the same on sound nodes that are alike."""
+
+MEMORY_SHARE = 0.05
+"""Memory differs from this share of the larger on: firmware reserves some, hypervisors move it."""
 
 
 @dataclass(frozen=True)
@@ -28,12 +32,25 @@ class NodeInJob:
     node: Node
 
 
-def differences(nodes: Sequence[NodeInJob]) -> tuple[str, ...]:
+def memory_kib(value: str) -> int | None:
+    """Return a size of memory in KiB; None for a text that is no number."""
+    return int(value) if re.fullmatch("[0-9]{1,15}", value) else None
+
+
+def memory_alike(values: Iterable[str]) -> bool:
+    """Check whether sizes of memory are less than ``MEMORY_SHARE`` of the largest apart."""
+    sizes = [memory_kib(value) for value in values]
+    if None in sizes:
+        return False
+    return max(sizes) - min(sizes) < MEMORY_SHARE * max(sizes)
+
+
+def differences(nodes: Sequence[NodeInJob], *, exact: bool = False) -> tuple[str, ...]:
     """Sentences on everything in which nodes differ that should be alike.
 
     All nodes of a partition are compared with one another, a node in several jobs against
     itself; programs only within an environment. What one of them could not tell counts as a
-    value of its own.
+    value of its own. ``exact``: list memory however little it differs, as old stores do.
     """
     seen: dict[tuple[str, str], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     told: dict[tuple[str, str], set[str]] = defaultdict(set)
@@ -44,9 +61,11 @@ def differences(nodes: Sequence[NodeInJob]) -> tuple[str, ...]:
             told[scope, ""].add(found.node.node)
     sentences = []
     for (scope, key), by_value in sorted(seen.items()):
+        if not exact and key.startswith("memory ") and memory_alike(by_value):
+            by_value = {next(iter(by_value)): set().union(*by_value.values())}
         silent = told[scope, ""] - set().union(*by_value.values())
         if silent:
-            by_value["not known"] |= silent
+            by_value["not known"] = by_value.get("not known", set()) | silent
         if len(by_value) > 1:
             each = sorted(by_value.items(), key=lambda item: (-len(item[1]), item[0]))
             stated = "; ".join(f"{value} ({', '.join(sorted(on))})" for value, on in each)
@@ -72,7 +91,9 @@ def between(
     return {
         key: (tuple(sorted(one[key])), tuple(sorted(other[key])))
         for key in one
-        if key in other and one[key] != other[key]
+        if key in other
+        and one[key] != other[key]
+        and not (key.startswith("memory ") and memory_alike(one[key] | other[key]))
     }
 
 

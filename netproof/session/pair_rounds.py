@@ -276,10 +276,15 @@ def read(
             payload = OF_PAIRS.sent_in_pairs(text_of(output), str(output), function)
             done.append(_as_planned(ran, launch, curves, asked, payload))
         except Incomplete as error:
-            faults += error.reasons
+            faults += [f"{_of_pair(launch)}{reason}" for reason in error.reasons]
         except (NetproofError, OSError) as error:
-            faults.append(str(error))
+            faults.append(f"{_of_pair(launch)}{error}")
     return tuple(done), tuple(faults), tuple(crashes)
+
+
+def _of_pair(launch: PlannedLaunch) -> str:
+    """Name the nodes of a launch of one pair; of several pairs it is not known which one failed."""
+    return f"{' – '.join(launch.nodes())}: " if len(launch.pairs) == 1 else ""
 
 
 def _reader(folder: Path, function: str, pairs: int, curves: list[Curve]) -> Callable[[str], Curve]:

@@ -117,7 +117,7 @@ class OfSession:
 
     def beyond_nodes(self) -> tuple[str, ...]:
         """Those of the differences that are of jobs, and not of what their nodes are."""
-        of_nodes = set(differences(self.nodes))
+        of_nodes = {*differences(self.nodes), *differences(self.nodes, exact=True)}
         return tuple(sentence for sentence in self.differences if sentence not in of_nodes)
 
 

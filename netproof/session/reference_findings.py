@@ -30,7 +30,7 @@ def as_json(variable: str, finding: Finding) -> dict[str, Any]:
 
     JSON has no infinite numbers: an interval without an upper end has None there.
     """
-    values = {"variable": variable, **dataclasses.asdict(finding), "why": finding.why}
+    values = {**dataclasses.asdict(finding), "variable": variable, "why": finding.why}
     del values["reason"]
     if finding.interval is not None:
         low, high = finding.interval
@@ -55,6 +55,7 @@ def from_json(values: Mapping[str, Any]) -> Finding:
             value=values["value"],
             bound=values["bound"],
             interval=None if ends is None else (ends[0], math.inf if ends[1] is None else ends[1]),
+            variable=values.get("variable", ""),
         )
     except ValueError as error:
         raise NetproofError(f"what a reference says cannot be read: {error!r}") from error

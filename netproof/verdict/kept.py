@@ -47,6 +47,7 @@ from netproof.verdict.kept_fit import (
     insist_on_faults,
     insist_on_fit,
 )
+from netproof.verdict.lone_pairs import LonePair
 from netproof.verdict.pairs import JudgedPairs
 from netproof.verdict.subject import Ruling
 from netproof.verdict.verdict import cases_of, complete, measured_again
@@ -54,7 +55,7 @@ from netproof.verdict.verdict import cases_of, complete, measured_again
 FORMAT = 1
 """Of what is kept; raised when a key changes its meaning or goes."""
 
-JUDGED_BY = 8
+JUDGED_BY = 9
 """Raised when the same session and bounds can get another verdict than before."""
 
 MOST_BYTES = 400_000_000
@@ -86,6 +87,7 @@ class KeptPairs:
     bisection: Bisection | None = None
     least: float | None = None
     path: Finding | None = None
+    lone: tuple[LonePair, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -170,7 +172,14 @@ class Kept:
             raise KeptContradiction("its rounds of pairs are not those of the session")
         for one, rounds in zip(self.pairs, measured, strict=True):
             yield JudgedPairs(
-                rounds, one.judgement, one.alone, one.beside, one.bisection, one.least, one.path
+                rounds,
+                one.judgement,
+                one.alone,
+                one.beside,
+                one.bisection,
+                one.least,
+                one.path,
+                one.lone,
             )
 
     def warnings(self) -> dict[tuple[Any, ...], tuple[Ruling, ...]]:
@@ -318,6 +327,7 @@ def made(
                 one.bisection,
                 one.least,
                 one.path,
+                one.lone,
             )
             for one in verdict.pairs
         ),

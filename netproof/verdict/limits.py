@@ -152,7 +152,7 @@ def judge(measured: Measured, limits: Mapping[str, Limits], where: str) -> dict[
         elif not _asked_in_vain(measured, name):
             why = measured.landmarks.why(name)
             told = f"{name} has a reference ({limit} {unit}) and is undefined: {why}"
-            findings[name] = Finding(CRITERION, Level.UNDEFINED, where, told)
+            findings[name] = Finding(CRITERION, Level.UNDEFINED, where, told, variable=name)
     return findings
 
 
@@ -191,7 +191,21 @@ def _compared(
         value=value,
         bound=limit.low if value < limit.low or not math.isfinite(limit.high) else limit.high,
         interval=ends,
+        variable=name,
     )
+
+
+def size_of(variable: str) -> int | None:
+    """Return the size in bytes of the messages that a variable is of.
+
+    0 for a latency and what grows with it, None for what is of large messages or a whole curve.
+    """
+    if variable.startswith(TIME_AT):
+        return int(variable.removeprefix(TIME_AT))
+    landmark = twin.VARIABLES.get(variable, variable)
+    if landmark in ("latency_us", "half_power_size", "half_performance_bytes"):
+        return 0
+    return RATES.get(landmark)
 
 
 def _of_sizes(measured: Measured, name: str) -> str:

@@ -2,10 +2,9 @@
 
 All jobs of a session are taken together, so that nodes of different jobs are compared too. What
 may differ without a word is ``node_differences.OF_ITS_OWN``: names, addresses, the place on the
-bus, what a clock shows. Memory may differ by ``told_facts.MEMORY_SHARE``, since firmware keeps
-some of it, and clocks by the partition's ``clock_offset_ms``. What a card that adapts its interrupt
-rates has for them is of the moment. What else may differ a site lists in the partition's
-``may_differ``.
+bus, what a clock shows. Memory may differ by less than ``node_differences.MEMORY_SHARE``, and
+clocks by the partition's ``clock_offset_ms``. What a card that adapts its interrupt rates has for
+them is of the moment. What else may differ a site lists in the partition's ``may_differ``.
 """
 
 from __future__ import annotations

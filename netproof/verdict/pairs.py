@@ -31,8 +31,9 @@ from netproof.site.hostlist import fold
 from netproof.site.matrix import Matrix
 from netproof.site.pair_settings import PairSettings
 from netproof.site.partition import Partition
-from netproof.verdict import bisection
+from netproof.verdict import bisection, lone_pairs
 from netproof.verdict.bisection import Bisection
+from netproof.verdict.lone_pairs import LonePair
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,8 @@ class JudgedPairs:
     others were silent; ``alongside``: what else ran on a node, of each that was never undisturbed;
     ``bisection``: what pairs get while all of them send, None where no round tells it, and
     ``least``: the share of the line rate that the site asks of it; ``path``: which interfaces
-    carried what they sent, None where nothing was counted.
+    carried what they sent, None where nothing was counted; ``lone``: what each pair says by itself,
+    empty unless there are too few nodes to compare pairs.
     """
 
     rounds: PairRounds
@@ -53,6 +55,7 @@ class JudgedPairs:
     bisection: Bisection | None = None
     least: float | None = None
     path: Finding | None = None
+    lone: tuple[LonePair, ...] = ()
 
     @property
     def where(self) -> str:
@@ -61,14 +64,27 @@ class JudgedPairs:
 
     def __str__(self) -> str:
         """What became of the nodes, in a line."""
+        if self.lone:
+            return f"{self.where}: {self.too_few}"
         states = [one.state for one in self.judgement.nodes.values()]
-        counts = ", ".join(f"{states.count(state)} {state}" for state in State)
+        known = (state for state in State if state is not State.NOT_COMPARED)
+        counts = ", ".join(f"{states.count(state)} {state}" for state in known)
         launches = self.rounds.launches
         rounds = len({one.round for one in launches if not one.alone})
         return (
             f"{self.where}: of {len(states)} nodes {counts}, after {rounds} rounds of pairs in"
             f" {len(launches)} launches{'' if self.bisection is None else f'; {self.bisection}'}"
             f"{self._not_loaded()}"
+        )
+
+    @property
+    def too_few(self) -> str:
+        """What the lone pairs say, and why there is no more; empty where pairs are compared."""
+        if not self.lone:
+            return ""
+        return (
+            f"too few nodes to compare with each other ({len(self.rounds.nodes)}); what a pair"
+            f" alone tells: {'; '.join(map(str, self.lone))}"
         )
 
     def _not_loaded(self) -> str:
@@ -121,6 +137,7 @@ class JudgedPairs:
                 }
                 for one in self.alone
             ],
+            "lone_pairs": [dataclasses.asdict(one) for one in self.lone],
             "bisection": None if self.bisection is None else dataclasses.asdict(self.bisection),
             "faults": list(self.rounds.faults),
         }
@@ -143,6 +160,7 @@ class JudgedPairs:
         found = [f"rounds of pairs: {fault}" for fault in self.rounds.faults]
         if self._bisection_is(Side.BEYOND):
             found.append(self._asked_of_bisection())
+        found += map(self.asked_of_lone, self.lone_on(Side.BEYOND))
         if self.path is not None and self.path.level is Level.FAIL:
             found.append(self.path.reason)
         return tuple(found)
@@ -155,6 +173,16 @@ class JudgedPairs:
 
     def _asked_of_bisection(self) -> str:
         return f"{self.bisection}, and at least {self.least:.1%} is asked for"
+
+    def lone_on(self, side: Side) -> list[LonePair]:
+        """Return the lone pairs on that side of the least share; none where no share is asked."""
+        if self.least is None:
+            return []
+        return [one for one in self.lone if one.side_of(self.least) is side]
+
+    def asked_of_lone(self, one: LonePair) -> str:
+        """Return what a lone pair gets and the share that it has to get, in a sentence."""
+        return f"{one.rate}, and at least {self.least:.1%} is asked for"
 
     def undecided_nodes(self) -> tuple[str, ...]:
         """The nodes that are neither cleared nor accused."""
@@ -176,12 +204,13 @@ class JudgedPairs:
         ]
         if self._bisection_is(Side.ASTRIDE):
             found.append(f"{self.where}: {self._asked_of_bisection()}")
+        found += [f"{self.where}: {self.asked_of_lone(one)}" for one in self.lone_on(Side.ASTRIDE)]
         if self._uplinks_unknown():
             found.append(
                 f"{self.where}: uplinks undecided: too few undisturbed rounds in which both nodes"
                 " of each pair sent"
             )
-        if self.bisection is None and self.least is not None:
+        if self.bisection is None and self.least is not None and not self.lone:
             found.append(
                 f"{self.where}: no round in which all pairs measured at once, and at least"
                 f" {self.least:.1%} of the line rate is asked of a bisection"
@@ -292,6 +321,7 @@ def judge(
         _never_calm(rounds, disturbance),
         bisection.of_rounds(rounds, line_rate, disturbance),
         settings.bisection,
+        lone=lone_pairs.of_rounds(rounds, line_rate, disturbance),
     )
 
 

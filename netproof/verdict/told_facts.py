@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,11 +10,8 @@ from statistics import median_low
 
 from netproof.errors import shortened
 from netproof.session import node_differences, node_facts
-from netproof.session.node_differences import NodeInJob
+from netproof.session.node_differences import NodeInJob, memory_alike, memory_kib
 from netproof.session.node_facts import Node
-
-MEMORY_SHARE = 0.01
-"""By this share of the median the memory of nodes may differ."""
 
 NOT_LISTED = "not listed"
 """What a node has of a key that others list, and it does not."""
@@ -90,10 +86,9 @@ def values_of(fact: ToldFact) -> dict[str, str]:
     values = {node: several[0][1] for node, several in told.items()}
     if fact.group != "memory" or not values:
         return values
-    sizes = {node: size for node, value in values.items() if (size := _kib(value)) is not None}
-    middle = median_low(sizes.values()) if sizes else 0
-    near = {n for n, size in sizes.items() if abs(size - middle) <= MEMORY_SHARE * middle}
-    return {node: str(middle) if node in near else value for node, value in values.items()}
+    sizes = [size for value in values.values() if (size := memory_kib(value)) is not None]
+    middle = str(median_low(sizes)) if sizes else ""
+    return {n: middle if memory_alike((value, middle)) else value for n, value in values.items()}
 
 
 def _scope(group: str, found: NodeInJob) -> str:
@@ -119,12 +114,7 @@ def _group(node: Node, group: str) -> dict[str, str]:
 def changes(fact: ToldFact, several: Sequence[tuple[str, str]]) -> bool:
     """Whether a node differs between jobs."""
     values = {value for _, value in several}
-    if len(values) < 2 or fact.group != "memory":
-        return len(values) > 1
-    sizes = [_kib(value) for value in values]
-    if None in sizes:
-        return True
-    return max(sizes) - min(sizes) > MEMORY_SHARE * max(sizes)
+    return len(values) > 1 and not (fact.group == "memory" and memory_alike(values))
 
 
 def last_other(several: Sequence[tuple[str, str]]) -> str:
@@ -134,13 +124,8 @@ def last_other(several: Sequence[tuple[str, str]]) -> str:
 
 def shown(fact: ToldFact, value: str) -> str:
     """A value as a sentence has it: memory in GiB, all else shortened."""
-    size = _kib(value) if fact.group == "memory" else None
+    size = memory_kib(value) if fact.group == "memory" else None
     return shortened(value) if size is None else f"{size / 2**20:.4g} GiB"
-
-
-def _kib(value: str) -> int | None:
-    """KiB of memory; None for what is no number of it."""
-    return int(value) if re.fullmatch("[0-9]{1,15}", value) else None
 
 
 def ordered_values(by_value: Mapping[str, Sequence[str]]) -> list[tuple[str, Sequence[str]]]:

@@ -175,6 +175,7 @@ def test_the_kind_at_another_or_wider_place_is_half_right(run, culprit):
     [
         (run_of("half-rate"), accused(CauseName.LOSS, NODE)),
         (run_of("half-rate"), accused(CauseName.ENVIRONMENT, NETWORK)),
+        (run_of("half-rate"), accused(CauseName.ONE_OR_TWO, OTHER)),
         (run_of("small-buffer", "gige"), accused(CauseName.SLOW_PORT, NODE)),
         (run_of("link-down"), accused(CauseName.LINK_FLAPPED, NODE)),
         (
@@ -191,6 +192,9 @@ def test_nothing_named_is_missed_and_what_is_not_explained_names_nothing():
     run = run_of("half-rate")
     assert judged(run) is Found.MISSED
     assert judged(run, accused(CauseName.UNEXPLAINED, UNKNOWN, "3 red cases")) is Found.MISSED
+    assert judged(run, accused(CauseName.ONE_OR_TWO, PAIR)) is Found.MISSED
+    of_switch = run_of("small-buffer", "gige")
+    assert judged(of_switch, accused(CauseName.ONE_OR_TWO, PAIR)) is Found.MISSED
 
 
 def test_what_is_right_is_so_only_if_nothing_else_is_accused_alongside_it():
@@ -222,7 +226,7 @@ def test_a_recorded_session_is_compared_with_what_was_planted(monkeypatch, tmp_p
     monkeypatch.setenv("NETPROOF_STORE", str(tmp_path / "none"))
     found = making.measure(run, SETTINGS, tmp_path, 0)
     assert (found.found, found.outcome) == (Found.MISSED, "something found")
-    assert "that nothing here explains" in found.said[0]
+    assert found.said[0].startswith("gige-1 or gige-2 or what is between them: all 4 red cases")
     assert json.loads((tmp_path / "diagnosis.json").read_text())["partitions"]
 
 

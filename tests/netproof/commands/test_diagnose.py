@@ -59,7 +59,8 @@ def test_the_same_as_json(call):
     (partition,) = json.loads(out)["partitions"]
     assert partition["outcome"] == "something found"
     (culprit,) = partition["culprits"]
-    assert culprit["cause"] == "unexplained"
+    assert culprit["cause"] == "one or two nodes or what is between them"
+    assert culprit["place"]["nodes"] == ["gige-1", "gige-2"]
     assert culprit["since"]["began"] == "not known"
     assert culprit["failed_cases"] == 4
 

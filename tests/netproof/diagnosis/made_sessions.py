@@ -26,6 +26,7 @@ from netproof.session.provenance import OfSession, Software
 from netproof.session.session import CheckResult, Session
 from netproof.session.slurm_nodes import Requeued
 from netproof.site.matrix import Matrix
+from netproof.site.pair_settings import PairSettings
 from netproof.site.partition import Partition
 from netproof.verdict import confirming, judgement, nodes, pairs, traffic
 from netproof.verdict.coverage import Coverage
@@ -95,6 +96,23 @@ def rounds(times: int = 3, environment: str = "mpich", **slow: float) -> JudgedP
     ]
     made = PairRounds("testbed", "gige", environment, NODES, tuple(several), "7", "quick", 1)
     return pairs.judge(made, partition.pair_settings(), BUSY)
+
+
+def few(count: int = 2, least: float | None = None, **slow: float) -> JudgedPairs:
+    """Recorded pairs as of a job of so few nodes; ``least``: share of the line rate asked for."""
+    nodes = NODES[:count]
+    made = rounds(3, **slow).rounds
+    launches = [
+        dataclasses.replace(
+            one, pairs=(pair,), loads=tuple(load for load in one.loads if load.node in pair.nodes)
+        )
+        for one in made.launches
+        for pair in one.pairs
+        if {*pair.nodes} <= {*nodes}
+    ]
+    made = dataclasses.replace(made, nodes=nodes, launches=tuple(launches))
+    link = site().model_copy(update={"link_mbit_s": 100}).link()
+    return pairs.judge(made, PairSettings(bisection=least), BUSY, link)
 
 
 def rounds_that_lose() -> JudgedPairs:

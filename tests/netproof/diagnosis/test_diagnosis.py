@@ -11,6 +11,7 @@ import pytest
 from made_sessions import (
     NODES,
     accusing,
+    few,
     in_job,
     judged_case,
     rounds,
@@ -50,10 +51,14 @@ from netproof.session.node_facts import Node
 from netproof.session.pair_rounds import PairCurve
 from netproof.session.slurm_nodes import Requeued
 from netproof.site.slurm import SlurmNode
-from netproof.verdict.judged import FailedTest
+from netproof.verdict import limits
+from netproof.verdict.exit_status import PASSED
+from netproof.verdict.judged import FailedTest, Judged
 from netproof.verdict.judgement import LaunchCount
 from netproof.verdict.judging import JudgedSession
+from netproof.verdict.limits import Limits
 from netproof.verdict.pairs import path_of_rounds
+from netproof.verdict.subject import Ruling, Subject
 
 
 def of(**parts) -> Diagnosis:
@@ -392,6 +397,32 @@ def test_nodes_that_rounds_of_pairs_do_not_decide_are_told_in_one_sentence():
     assert found.incomplete == ("gige-[1-4] undecided by rounds of pairs of mpich: too few rounds",)
 
 
+@pytest.mark.parametrize("count", [2, 3])
+def test_too_few_nodes_to_compare_are_no_reason_to_doubt_what_passed(count):
+    session = session_of(**healthy(of_pairs=[few(count)]))
+    assert session.verdict.undecided == ()
+    assert session.verdict.status == PASSED
+    (found,) = diagnose(session)
+    assert status([found]) == NOTHING_WRONG
+    (one,) = found.not_known
+    assert one.startswith(
+        "which node is slow, if one is: rounds of pairs of mpich: too few nodes to compare with"
+        f" each other ({count}); what a pair alone tells: gige-1 – gige-2 "
+    )
+    assert not any("clear" in one for one in found.ruled_out)
+
+
+def test_too_few_nodes_without_a_case_cannot_be_told():
+    found = of(**healthy(cases=[], of_pairs=[few()]))
+    assert status([found]) == CANNOT_TELL
+    assert found.incomplete == (
+        "no case was judged, and there are too few nodes to compare with each other",
+    )
+    assert found.to_tell == ("measure its cases: 'reframe -c checks -r'",)
+    # What a site asks of a pair is judged.
+    assert status([of(**healthy(cases=[], of_pairs=[few(least=0.5)]))]) == NOTHING_WRONG
+
+
 def test_nodes_that_are_undecided_for_different_reasons_are_told_apart():
     pairs = accusing(Kind.NODE, "gige-1", NODES[:1])
     states = {
@@ -671,10 +702,10 @@ def test_where_only_tcp_passes_it_may_be_the_switch_too():
     assert culprit.alternatives == ("the switch under the traffic of all nodes",)
 
 
-def red_everywhere(counters=None):
+def red_everywhere(counters=None, on=(NODES[:2], NODES[2:])):
     return [
-        judged_case(subject(environment=name, counters=counters), "slow at 1024")
-        for name in ("mpich", "openmpi4")
+        judged_case(subject(environment=name, counters=counters, on=nodes), "slow at 1024")
+        for name, nodes in zip(("mpich", "openmpi4"), on, strict=True)
     ]
 
 
@@ -716,6 +747,86 @@ def test_red_everywhere_with_all_nodes_cleared_is_the_switch_or_what_all_have():
     culprit = only(**healthy(cases=red_everywhere()))
     assert culprit.cause is CauseName.WHOLE
     assert culprit.alternatives == ("a setting that all nodes have alike",)
+
+
+BATCH_US = 125.0
+RATE_ALONE = site().model_copy(update={"pairs": {"quantities": ["rate"]}})
+"""As the testbed's file has it."""
+
+
+def batched(one: Subject) -> Judged:
+    """The recorded case with packets in batches: each message later, and its latency red."""
+    launches = []
+    for launch in one.measured.launches:
+        times = tuple(time + BATCH_US for time in launch.curve.time_us)
+        rates = tuple(size / time for size, time in zip(launch.curve.sizes, times, strict=True))
+        curve = dataclasses.replace(launch.curve, time_us=times, bandwidth_mb_s=rates)
+        launches.append(dataclasses.replace(launch, curve=curve))
+    usual = {"latency_us": Limits(0.0, 1.5 * one.measured.landmarks.latency_us)}
+    slow = dataclasses.replace(one, measured=one.measured.with_launches(launches))
+    found = limits.judge(slow.measured, usual, str(one))["latency_us"]
+    judged = judged_case(slow)
+    ruling = Ruling(found, found.level, found.reason)
+    return dataclasses.replace(judged, rulings=(*judged.rulings, ruling))
+
+
+def in_batches(*on: Sequence[str]) -> list[Judged]:
+    return [
+        batched(subject(step=step, environment=environment, on=nodes))
+        for environment, nodes in zip(("mpich", "openmpi4"), on, strict=True)
+        for step in ("tcp-between-oneway", "mpi-between-oneway")
+    ]
+
+
+def test_a_node_that_sends_in_batches_is_narrowed_to_the_two_that_all_red_cases_ran_on():
+    """Its rate is that of the others, by which alone pairs are judged."""
+    red = in_batches(NODES[:2], NODES[:2])
+    assert all(one.failed for one in red)
+    found = of(**healthy(cases=red, partition=RATE_ALONE))
+    (culprit,) = found.culprits
+    assert (culprit.cause, culprit.place.kind) == (CauseName.ONE_OR_TWO, PlaceKind.PAIR)
+    assert culprit.headline == (
+        "gige-1 or gige-2 or what is between them: all 4 red cases between nodes ran there"
+    )
+    assert culprit.consequences == 4
+    told = " ".join((culprit.headline, culprit.why, *(one.sentence for one in culprit.evidence)))
+    assert "as a whole" not in told
+    assert "every node" not in told
+    assert "rounds of pairs clear gige-[1-4] by rate alone" in found.ruled_out
+    assert found.not_known == (
+        "the latency of pairs: not judged, since the site's pairs have rate alone as 'quantities'",
+    )
+
+
+def test_pairs_that_were_judged_by_rate_alone_say_nothing_of_a_latency_that_is_red():
+    cases = in_batches(NODES[:2], NODES[2:])
+    assert only(**healthy(cases=cases, partition=RATE_ALONE)).cause is CauseName.UNEXPLAINED
+    assert only(**healthy(cases=cases)).cause is CauseName.WHOLE
+    of_rate = red_everywhere()
+    assert only(**healthy(cases=of_rate, partition=RATE_ALONE)).cause is CauseName.WHOLE
+
+
+@pytest.mark.parametrize(
+    ("other", "named"),
+    [
+        (NODES[:2], "gige-1 or gige-2 or what is between them: "),
+        ((NODES[0], NODES[2]), "gige-1 or what is between it and the others: "),
+    ],
+)
+def test_nodes_that_are_in_all_red_cases_are_named_and_not_the_switch(other, named):
+    culprit = only(**healthy(cases=red_everywhere(on=(NODES[:2], other))))
+    assert culprit.cause is CauseName.ONE_OR_TWO
+    assert culprit.headline.startswith(named)
+
+
+def test_a_pair_of_too_few_nodes_below_the_share_that_is_asked_for_is_named():
+    culprit = only(**healthy(of_pairs=[few(least=0.8, gige_1=2.0)]))
+    assert (culprit.cause, culprit.place.nodes) == (CauseName.ONE_OR_TWO, NODES[:2])
+    assert culprit.headline == ("gige-1 or gige-2 or what is between them: slow with each other")
+    assert "of the line rate" in culprit.evidence[0].sentence
+    red = red_everywhere(on=(NODES[:2], NODES[:2]))
+    culprit = only(**healthy(cases=red, of_pairs=[few(least=0.8, gige_1=2.0)]))
+    assert (len(culprit.evidence), culprit.consequences) == (2, 2)
 
 
 def test_red_everywhere_with_nothing_else_measured_is_not_explained():

@@ -172,3 +172,12 @@ def test_nodes_without_a_record_are_not_taken_for_unchanged(nights):
 def test_what_a_night_of_before_did_not_ask_is_no_difference(nights):
     asked = culprits(nights, nodes(governor="performance", memory={"total KiB": "1"}))
     assert asked.differences == ()
+
+
+@pytest.mark.parametrize(
+    ("kib", "changed"),
+    [(7458522, []), (7000000, ["memory NUMA 0 KiB"])],
+)
+def test_memory_that_a_virtual_machine_gives_back_is_no_change(nights, kib, changed):
+    before, after = (nodes(memory={"NUMA 0 KiB": str(one)}) for one in (7563379, kib))
+    assert [one.what for one in culprits(nights, after, before).differences] == changed

@@ -11,15 +11,17 @@ from made_pairs import Cluster, healthy, names, slow_nodes, slow_on_the_way, slo
 
 from netproof.errors import NetproofError
 from netproof.localization.accusation import judge
-from netproof.localization.accused import AccusationSettings
+from netproof.localization.accused import AccusationSettings, State
 from netproof.localization.choosing import (
     MOST_BOTH_WAYS,
     Mode,
     both_ways_round,
     confirming_rounds,
     next_round,
+    stream_rounds,
 )
 from netproof.localization.observations import PairObservation, PairQuantity
+from netproof.localization.pair_table import LEAST_NODES
 from netproof.localization.recovery import Recovery, alone
 from netproof.localization.rounds import PairRound, evenly
 from netproof.localization.searching import Kind
@@ -51,12 +53,38 @@ def test_quick_ends_when_all_is_decided_or_the_limit_is_reached():
     assert not judgement.decided
 
 
-@pytest.mark.parametrize(("count", "rounds"), [(2, 1), (3, 3)])
-def test_too_few_nodes_to_compare_are_measured_once(count, rounds):
+@pytest.mark.parametrize("mode", list(Mode))
+@pytest.mark.parametrize(("count", "pairs"), [(2, 1), (3, 3)])
+def test_each_pair_of_too_few_nodes_is_measured_three_times_and_no_more(count, pairs, mode):
     cluster = Cluster(healthy)
-    judgement = cluster.run(names(count))
-    assert len({seen.round for seen in cluster.seen}) == rounds
-    assert not judgement.decided
+    judgement = cluster.run(names(count), mode=mode)
+    assert len({seen.round for seen in cluster.seen}) == 3 * pairs
+    met = Counter(frozenset(seen.nodes) for seen in cluster.seen)
+    assert set(met.values()) == {3}
+    assert judgement.decided
+    assert confirming_rounds(names(count), judgement, cluster.seen) == ()
+    streams = Counter(step.pairs[0] for step in stream_rounds(names(count), judgement))
+    assert streams == dict.fromkeys(itertools.permutations(names(count), 2), 3)
+
+
+@pytest.mark.parametrize("noise", [0.001, 0.01])
+def test_two_pairs_at_once_are_what_it_takes_to_clear_a_node(noise):
+    """Of fewer than four none is ever cleared, however quiet the network."""
+    for count in range(2, 7):
+        judgement = Cluster(healthy, noise=noise).run(names(count))
+        states = {node.state for node in judgement.nodes.values()}
+        assert states == {State.CLEARED if count >= LEAST_NODES else State.NOT_COMPARED}
+    assert LEAST_NODES == 4
+
+
+def test_of_too_few_nodes_one_that_was_not_measured_is_undecided():
+    (seen,) = Cluster(healthy).all([PairRound((("n0", "n1"),))])
+    states = {name: node.state for name, node in judge([seen], names(3)).nodes.items()}
+    assert states == {
+        "n0": State.NOT_COMPARED,
+        "n1": State.NOT_COMPARED,
+        "n2": State.UNDECIDED,
+    }
 
 
 def test_a_failed_launch_counts_as_done():

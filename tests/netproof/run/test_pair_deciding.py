@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import shutil
@@ -14,7 +15,8 @@ import pytest
 from netproof.localization.rounds import PairRound
 from netproof.run import pair_deciding
 from netproof.run.further import CLOSED_FILE, QUESTION_FILE
-from netproof.session import job_scripts, pair_plans, plan
+from netproof.session import job_scripts, pair_plans, pair_rounds, plan
+from netproof.session.pair_rounds import PairLaunch, PairRounds
 from netproof.site.partition import Partition
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "jobs" / "pairs"
@@ -133,6 +135,36 @@ def test_nodes_that_are_not_decided_are_measured_on(folder: Path):
     pair_deciding.decide(folder, 1, JOBID)
     assert not (folder / CLOSED_FILE).exists()
     assert [one.round for one in pair_plans.read_planned(folder).launches] == [1, 2]
+
+
+@pytest.mark.parametrize(("count", "among_others", "streams"), [(2, 3, 6), (3, 9, 18)])
+def test_too_few_nodes_to_compare_are_through_after_their_pairs_and_streams(
+    folder: Path, count, among_others, streams, monkeypatch
+):
+    ask(folder, criteria={"disturbance": {"others": 1.0, "steal": 1.0}})
+    partition = Partition.model_validate(json.loads((folder / QUESTION_FILE).read_text())["extras"])
+    where = ("testbed", "fast-ethernet", "mpich")
+    (recorded, *_), _, _ = pair_rounds.read(RECORDED, where, partition.max_message_bytes)
+    nodes = tuple(f"fast-ethernet-{n}" for n in range(1, count + 1))
+
+    def measured(planned: pair_plans.PlannedLaunch) -> PairLaunch:
+        pair = dataclasses.replace(recorded.pairs[0], nodes=planned.pairs[0])
+        return dataclasses.replace(
+            recorded, round=planned.round, pairs=(pair,), alone=planned.alone, counters=None
+        )
+
+    def rounds(folder: Path, jobid: str, *, anew: bool) -> tuple[PairRounds, Partition]:
+        done = tuple(map(measured, pair_plans.read_planned(folder).launches))
+        return PairRounds(*where, nodes, done, jobid, "quick", 1), partition
+
+    monkeypatch.setattr(pair_deciding, "read", rounds)
+    made = 0
+    while not (folder / CLOSED_FILE).exists():
+        pair_deciding.decide(folder, made, JOBID)
+        made += 1
+    planned = pair_plans.read_planned(folder).launches
+    assert [one.stream for one in planned] == among_others * [False] + streams * [True]
+    assert len({frozenset(one.pairs[0]) for one in planned}) == count * (count - 1) / 2
 
 
 FAKE = """

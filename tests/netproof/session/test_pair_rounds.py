@@ -134,6 +134,15 @@ def test_a_launch_that_ended_badly_is_told_with_its_last_words(folder: Path):
     assert "pairs.2 ended with status 9" in read(folder)[1][0]
 
 
+def test_a_launch_of_one_pair_that_fails_names_its_nodes(tmp_path: Path):
+    folder = Path(shutil.copytree(STREAM, tmp_path / "job"))
+    path = folder / "launches.tsv"
+    path.write_text(path.read_text().replace("\t0\t", "\t9\t"))
+    _, (fault,), _ = pair_rounds.read(folder, ("testbed", "gige", "mpich"), 524288)
+    assert fault.startswith("gige-1 – gige-2: ")
+    assert "pairs.1 ended with status 9" in fault
+
+
 def test_a_launch_that_nobody_planned_is_a_fault(folder: Path):
     planned = pair_plans.read_planned(folder)
     pair_plans.write_planned(folder, dataclasses.replace(planned, launches=planned.launches[:2]))

@@ -562,6 +562,20 @@ def test_a_node_that_changes_between_jobs_says_so():
     assert told == ("gige: mtu: 1400 (gige-2); 1500 (gige-2)",)
 
 
+def test_memory_of_a_session_stored_before_is_not_taken_for_a_difference_of_jobs():
+    first, second, *_ = in_job("same")
+    less = {"total KiB": str(int(first.node.memory["total KiB"]) - 2**18)}
+    memory = {**first.node.memory, **less}
+    nodes = (
+        first,
+        dataclasses.replace(second, node=dataclasses.replace(second.node, memory=memory)),
+    )
+    stored = (*node_differences.differences(nodes, exact=True), "job 8 ran with other files")
+    assert stored[0].startswith("gige: memory total KiB: ")
+    made = provenance.OfSession(SOFTWARE, nodes, stored, {})
+    assert made.beyond_nodes() == ("job 8 ran with other files",)
+
+
 def test_what_one_node_cannot_tell_is_a_difference():
     first, second, *_ = in_job("same")
     silent = dataclasses.replace(second, node=dataclasses.replace(second.node, driver=None))

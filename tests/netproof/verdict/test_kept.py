@@ -7,11 +7,12 @@ import gzip
 import io
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from made_few import among
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -28,6 +29,7 @@ from netproof.store import Store, StoredSession, checksums, questions
 from netproof.store.folder import VERDICT
 from netproof.verdict import judging, kept
 from netproof.verdict import verdict as judging_anew
+from netproof.verdict.counts import counts
 from netproof.verdict.keeping import ingest
 
 pytestmark = pytest.mark.slow
@@ -159,6 +161,7 @@ def with_pairs(
     folder: Path,
     change: Callable[[PairLaunch], PairLaunch] = lambda one: one,
     faults: tuple[str, ...] = (),
+    nodes: Sequence[str] = NODES,
 ) -> Path:
     """The report of a session that also made rounds of pairs, and asked for its transport."""
     document = json.loads((SESSIONS / "two-switches.json").read_text())
@@ -172,7 +175,9 @@ def with_pairs(
         for n in range(3)
         for one in launches
     ]
-    rounds = PairRounds(*where, NODES, tuple(several), "7", "quick", 1, faults=faults)
+    if len(nodes) < len(NODES):
+        several = list(among(several, nodes))
+    rounds = PairRounds(*where, tuple(nodes), tuple(several), "7", "quick", 1, faults=faults)
     first = next(test for test in tests if test["partition"] == where[1])
     plain = {key: value for key, value in first.items() if not key.startswith("netproof_")}
     plain |= {"environ": where[2], "dependencies_actual": []}
@@ -233,6 +238,18 @@ def test_rounds_of_pairs_are_kept_with_what_they_accuse(
     if status is not None:
         assert by_store.verdict.status == status
         assert any("fast-ethernet" in fault for fault in by_store.verdict.faults)
+
+
+def test_what_too_few_nodes_tell_is_kept_and_nothing_of_it_is_inconclusive(
+    store, site, monkeypatch
+):
+    lenient(monkeypatch)
+    place = ingest(store, with_pairs(site, nodes=NODES[:2])).stored
+    found = insist_on_the_same(questions.opened(store, place)).verdict
+    (judged,) = found.pairs
+    assert [one.nodes for one in judged.lone] == [NODES[:2]]
+    assert found.undecided == ()
+    assert counts(found).undecided == 0
 
 
 def test_rounds_alongside_other_work_stay_undecided(store, site):

@@ -185,11 +185,27 @@ def test_memory_that_changes_between_jobs_is_told_and_fails_nothing():
     assert (found.kind, found.level) == (NodeFindingKind.CHANGED, Level.WARN)
 
 
-def test_memory_may_differ_by_a_hundredth():
-    kib = int(in_job()[0].node.memory["total KiB"])
-    assert sentences(with_changed("gige-2", memory={"total KiB": str(int(kib * 1.009))})) == []
-    assert sentences(with_changed("gige-2", memory={"total KiB": str(int(kib * 1.02))})) != []
-    # Whatever a report says.
+def test_memory_that_a_virtual_machine_gives_back_between_jobs_is_no_difference():
+    tenth_of_a_gib = 7563379 - 2**20 // 10
+    before, after = (
+        [changed(one, memory={"NUMA 0 KiB": str(kib)}) for one in in_job("same", jobid)]
+        for jobid, kib in (("9", 7563379), ("10", tenth_of_a_gib))
+    )
+    assert judged([*before, *after]) == ()
+    assert node_differences.differences([*before, *after]) == ()
+    assert node_differences.between(before, after) == {}
+
+
+@pytest.mark.parametrize(("share", "differs"), [(0.04, False), (0.06, True), (0.5, True)])
+@pytest.mark.parametrize("key", ["total KiB", "NUMA 0 KiB"])
+def test_memory_differs_between_nodes_from_a_twentieth_on(key, share, differs):
+    kib = int(in_job()[0].node.memory[key])
+    other = with_changed("gige-2", memory={key: str(int(kib * (1 - share)))})
+    assert bool(sentences(other)) is differs
+    assert bool(node_differences.differences(other)) is differs
+
+
+def test_memory_that_is_no_number_is_told_as_it_is():
     assert sentences(with_changed("gige-2", memory={"total KiB": "much"})) == [
         "gige-2: memory much, 3 others 23.54 GiB"
     ]

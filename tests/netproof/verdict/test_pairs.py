@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from pathlib import Path
 from statistics import fmean, median
 
 import pytest
+from made_few import among
 
 from netproof.intake import json_reading
 from netproof.localization.accused import State
@@ -37,12 +39,30 @@ def recorded(times: int = 1) -> PairRounds:
     return PairRounds(*where, NODES, tuple(several), "7", "quick", 1, faults=faults)
 
 
+def of_few(
+    count: int, slow: str = "", *, streams: bool = True, **settings: float
+) -> pairs.JudgedPairs:
+    """Recorded pairs as those of a job of so few nodes, each three times; one node may be slow."""
+    nodes = NODES[:count]
+    launches = list(among(recorded(3).launches, nodes))
+    where = ("testbed", "gige", "mpich")
+    (stream,), _, _ = pair_rounds.read(RECORDED.with_name("stream"), where, 524288)
+    for pair in itertools.permutations(nodes if streams else (), 2):
+        to = dict(zip(stream.pairs[0].nodes, pair, strict=True))
+        curve = dataclasses.replace(stream.pairs[0], nodes=pair)
+        loads = tuple(dataclasses.replace(one, node=to[one.node]) for one in stream.loads)
+        launches.append(dataclasses.replace(stream, pairs=(curve,), loads=loads))
+    launches = [slowed(one, slow, 2.0) for one in launches]
+    rounds = dataclasses.replace(recorded(), nodes=nodes, launches=tuple(launches))
+    return pairs.judge(rounds, SETTINGS.model_copy(update=settings), BUSY, PARTITION.link())
+
+
 def slowed(one: PairLaunch, node: str, factor: float) -> PairLaunch:
     def pair(given: PairCurve) -> PairCurve:
         if node not in given.nodes:
             return given
-        small, large = given.curve.time_us
-        curve = dataclasses.replace(given.curve, time_us=(small, large * factor))
+        *small, large = given.curve.time_us
+        curve = dataclasses.replace(given.curve, time_us=(*small, large * factor))
         return dataclasses.replace(given, curve=curve)
 
     return dataclasses.replace(one, pairs=tuple(map(pair, one.pairs)))
@@ -203,3 +223,61 @@ def test_disturbed_rounds_tell_nothing_of_bisections():
     assert (
         pairs.judge(recorded(), SETTINGS, DisturbanceSettings(), PARTITION.link()).bisection is None
     )
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_too_few_nodes_to_compare_are_neither_cleared_nor_inconclusive(count):
+    judged = of_few(count)
+    assert {one.state for one in judged.judgement.nodes.values()} == {State.NOT_COMPARED}
+    assert (judged.cleared(), judged.undecided(), judged.faults()) == ((), (), ())
+    assert f"too few nodes to compare with each other ({count})" in str(judged)
+    assert "cleared" not in str(judged)
+
+
+def test_a_pair_alone_tells_its_rate_of_the_line_rate_its_latency_and_both_ways():
+    judged = of_few(2)
+    (one,) = judged.lone
+    assert one.nodes == NODES[:2]
+    assert one.share == pytest.approx(one.rate_mb_s / PARTITION.link().line_rate_mb_s())
+    assert 0.9 < one.interval[0] <= one.share <= one.interval[1] < 1.1
+    assert one.streams_mb_s == (pytest.approx(115.5, rel=1e-3), pytest.approx(115.5, rel=1e-3))
+    assert f"fast-ethernet-1 – fast-ethernet-2 {one.rate_mb_s:.4g} MB/s" in str(judged)
+    assert f"{one.share:.1%} of the line rate" in str(judged)
+    assert str(judged).endswith("streams of 115.5 MB/s there and 115.5 MB/s back")
+    assert "streams" not in str(of_few(2, streams=False))
+    document = judged.as_json()
+    assert document["lone_pairs"][0]["rate_mb_s"] == one.rate_mb_s
+    assert {node["state"] for node in document["nodes"].values()} == {"not compared"}
+
+
+def test_of_three_nodes_each_pair_stands_for_itself():
+    shares = {one.nodes: one.share for one in of_few(3, slow=NODES[2]).lone}
+    assert len(shares) == 3
+    assert shares[NODES[:2]] > 0.9
+    assert all(share < 0.55 for pair, share in shares.items() if NODES[2] in pair)
+
+
+def test_of_too_few_nodes_a_pair_below_the_share_that_a_site_asks_for_fails_by_name():
+    (fault,) = of_few(2, slow=NODES[0], bisection=0.8).faults()
+    assert "fast-ethernet-1 – fast-ethernet-2 " in fault
+    assert fault.endswith("and at least 80.0% is asked for")
+    assert len(of_few(3, slow=NODES[2], bisection=0.8).faults()) == 2
+    assert of_few(2, bisection=0.8).faults() == of_few(2, bisection=0.8).undecided() == ()
+    assert of_few(2, slow=NODES[0]).faults() == ()
+
+
+def test_of_too_few_nodes_a_pair_that_was_always_disturbed_meets_no_bound():
+    few = of_few(2).rounds
+    asked = SETTINGS.model_copy(update={"bisection": 0.8})
+    judged = pairs.judge(few, asked, DisturbanceSettings(), PARTITION.link())
+    assert "each disturbed" in str(judged)
+    (sentence,) = judged.undecided()
+    assert sentence.endswith("and at least 80.0% is asked for")
+    # Without a bound nothing is left open: the cases were disturbed as much, and say so.
+    assert pairs.judge(few, SETTINGS, DisturbanceSettings(), PARTITION.link()).undecided() == ()
+
+
+def test_of_too_few_nodes_those_that_were_not_measured_are_undecided():
+    nothing = dataclasses.replace(of_few(2).rounds, launches=())
+    judged = pairs.judge(nothing, SETTINGS, BUSY, PARTITION.link())
+    assert judged.undecided_nodes() == NODES[:2]

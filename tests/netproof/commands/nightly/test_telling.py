@@ -13,18 +13,24 @@ import pytest
 from netproof.commands.nightly import command, junit, summary
 from netproof.commands.nightly.summary import Night
 from netproof.criteria import Level
-from netproof.session import session
+from netproof.intake import json_reading
+from netproof.measurement.disturbance import DisturbanceSettings
+from netproof.session import pair_rounds, session
+from netproof.session.pair_rounds import PairRounds
 from netproof.session.session import Session
 from netproof.site import site
 from netproof.site.matrix import matrix
-from netproof.verdict import judging
+from netproof.site.partition import Partition
+from netproof.verdict import judging, pairs
 from netproof.verdict.coverage import Coverage
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
 from netproof.verdict.node_findings import NodeFinding, NodeFindingKind
+from netproof.verdict.pairs import JudgedPairs
 from netproof.verdict.verdict import judge
 
 ROOT = Path(__file__).resolve().parents[4]
 RECORDED = ROOT / "tests" / "data" / "sessions"
+JOBS = ROOT / "tests" / "data" / "jobs"
 STARTED, ENDED = datetime(2026, 11, 21, 2, 0, tzinfo=UTC), datetime(2026, 11, 21, 4, 5, tzinfo=UTC)
 DOWN = {"why": "partition gige is DOWN", "planned": False}
 TURN = {"why": "NetPIPE, never measured; takes about 60 s, and 0 s were left", "planned": True}
@@ -235,6 +241,29 @@ def test_in_what_jobs_differ_and_what_is_found_of_nodes_is_told(passed):
     ] == [line]
     (warning,) = suite.findall("testcase[@classname='testbed.nodes']")
     assert warning.findtext("system-out") == "gige: gige-2: driver not known"
+
+
+def of_two_nodes() -> JudgedPairs:
+    """Recorded rounds of pairs as those of a job of two of its nodes."""
+    folder, where = JOBS / "pairs", ("testbed", "fast-ethernet", "mpich")
+    partition = Partition.model_validate(json_reading.json_file(folder / "question.json")["extras"])
+    launches, _, _ = pair_rounds.read(folder, where, partition.max_message_bytes)
+    nodes = launches[0].pairs[0].nodes
+    one = dataclasses.replace(launches[0], pairs=launches[0].pairs[:1])
+    rounds = PairRounds(*where, nodes, (one,), "7", "quick", 1)
+    return pairs.judge(rounds, partition.pair_settings(), DisturbanceSettings(1.0, 1.0))
+
+
+def test_two_nodes_that_cannot_be_compared_leave_a_night_passed_and_are_told(passed):
+    of = judged(passed)
+    verdict = dataclasses.replace(of.verdict, pairs=(of_two_nodes(),))
+    night = Night("testbed", STARTED, ENDED, judged=dataclasses.replace(of, verdict=verdict))
+    assert night.status == PASSED
+    assert "PASSED, 3 of 3 cases passed (" in summary.headline(night)
+    told = summary.text(night)
+    assert "\npairs: fast-ethernet mpich: too few nodes to compare with each other (2); " in told
+    assert "INCONCLUSIVE" not in told
+    assert suite_of(night).get("errors") == "0"
 
 
 def test_the_first_line_counts_the_warnings(passed):
