@@ -191,12 +191,12 @@ def _environments(
             checked.faults.append(
                 SiteError(path, f"environment {name}", "extras['unusable']", unusable)
             )
-        programs = [
-            program
+        programs = dict.fromkeys(
+            benchmark.program(function.name)
             for benchmark in registry.STARTED
-            if set(benchmark.features) <= set(entry.get("features", []))
-            for program in benchmark.programs()
-        ]
+            for function in benchmark.functions
+            if benchmark.feature(function.name) in entry.get("features", [])
+        )
         modules = [
             module if isinstance(module, str) else module["name"]
             for module in entry.get("modules", [])
