@@ -168,8 +168,8 @@ class Benchmark(ABC):
 
     ``number``: by which benchmarks are ordered; ``name``: in cases, settings and stores;
     ``label``: as people call it; ``output_of``: as an error calls what prints its output;
-    ``features``: what an environment needs to run it, each with what it means, none of one whose
-    outputs are read and which no check starts; ``suffix``: of the
+    ``features``: those of an environment that has all of it, each with what it means; none of a
+    benchmark whose outputs are read and which no check starts; ``suffix``: of the
     file of a launch that holds its figures; ``figures``: how a row of it begins, for ``grep -E``.
     ``sizes``: what a site may set of its message sizes.
     ``by_protocol``: its functions are protocols, measured between nodes and inside one in two
@@ -194,6 +194,11 @@ class Benchmark(ABC):
                 return function
         names = ", ".join(function.name for function in self.functions)
         raise NetproofError(f"{self.label} has no function {name!r}; it has {names}")
+
+    def feature(self, function: str) -> str:
+        """Return the feature of the environments that can run a function."""
+        (only,) = self.features
+        return only
 
     def names(self, *, default: bool) -> list[str]:
         """Names of the functions of a plain acceptance run, or of those beyond it."""

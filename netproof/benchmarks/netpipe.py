@@ -123,6 +123,10 @@ class Netpipe(Benchmark):
         for protocol in PROTOCOLS
     )
 
+    def feature(self, function: str) -> str:
+        """Return the feature of its protocol."""
+        return f"{self.name}-{function}"
+
     def cases(
         self,
         where: tuple[str, str, str],

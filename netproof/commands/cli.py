@@ -18,6 +18,7 @@ from netproof.commands.verbs import (
     judge,
     literature,
     load,
+    nightly,
     parse,
     references,
     report,
@@ -82,6 +83,7 @@ app.command("tune")(tune.tune)
 app.command("load")(load.load)
 app.command("tails")(tails.tails)
 app.command("gpcnet")(gpcnet.gpcnet)
+app.command("nightly")(nightly.nightly)
 app.command("show")(show.show_session)
 app.command("compare")(compare.compare_sessions)
 app.command("ingest")(ingest.ingest)

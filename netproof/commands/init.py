@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import sys
 from pathlib import Path
 
 from netproof.errors import NetproofError
@@ -20,16 +21,28 @@ _SYSTEM = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 ACTIVATE = """\
 # shellcheck shell=bash
-# Source this: `. activate`. Afterwards `reframe -c checks -r` and `netproof` work in this shell.
+# Source this: `. ./activate`. Afterwards `reframe -c checks -r` and `netproof` work in this shell.
+# netproof_programs: bin folder of the Python environment in which netproof is installed.
+netproof_programs=PROGRAMS
 netproof_site=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+for netproof_program in python3 reframe netproof; do
+    if [ ! -x "$netproof_programs/$netproof_program" ]; then
+        echo "$netproof_site/activate: there is no $netproof_programs/$netproof_program; install" \
+            "netproof there again, or put the bin folder of the Python environment that has" \
+            "netproof now into this file (netproof_programs=)" >&2
+        unset netproof_programs netproof_program netproof_site
+        return 2
+    fi
+done
+export PATH=$netproof_programs:$PATH
 export RFM_CONFIG_PATH=$netproof_site/site-config
 export RFM_REFERENCE_PREFIX=$netproof_site/reference-values
 export RFM_REPORT_FILE=$netproof_site/reports/run-{sessionid}.json RFM_TIMESTAMP_DIRS=%FT%H-%M-%S
-export NETPROOF_STORE=${NETPROOF_STORE:-$netproof_site/store}
+export NETPROOF_STORE=$netproof_site/store
 export RFM_PERF_INFO_LEVEL=${RFM_PERF_INFO_LEVEL:-verbose}
-unset netproof_site
+unset netproof_programs netproof_program netproof_site
 """
-"""What `ci/activate` does, for a folder without a checkout."""
+"""What `ci/activate` does, for a folder without a checkout; PROGRAMS is where its programs are."""
 
 
 def run(folder: Path, system: str) -> int:
@@ -81,8 +94,9 @@ def _files(system: str) -> dict[str, str]:
     bounds = re.sub(
         rf"\b{EXAMPLE}:", f"{system}:", (references / f"{EXAMPLE}.yaml").read_text()
     ).replace(f"site-config/{EXAMPLE}.py", f"site-config/{system}.py")
+    programs = shlex.quote(str(Path(sys.executable).parent))
     files = {
-        "activate": ACTIVATE,
+        "activate": ACTIVATE.replace("PROGRAMS", programs),
         "site-config/settings.py": (site / "settings.py").read_text(),
         f"site-config/{system}.py": named,
         f"reference-values/{system}.yaml": bounds,

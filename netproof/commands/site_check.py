@@ -28,7 +28,7 @@ from netproof.present import documents, tables
 from netproof.present.tables import say
 from netproof.session import plan
 from netproof.session.measured import line_rate_of_case
-from netproof.site import site, slurm
+from netproof.site import module_path, site, slurm
 from netproof.site.faults import SiteError
 from netproof.site.jobs import jobs, nodes_of
 from netproof.site.matrix import Matrix, matrix
@@ -150,6 +150,11 @@ def check(asked: str | None, *, full: bool = False) -> CheckedSite:
         )
     _twins(checked, path, name, system["partitions"])
     _environments(checked, path, environments)
+    no_modules = module_path.missing(found.configuration, name, expected)
+    if no_modules and shutil.which("sinfo"):
+        checked.faults.append(SiteError("this shell", f"system {name}", "MODULEPATH", no_modules))
+    elif no_modules:
+        checked.unchecked.append(f"modules: no Slurm here, and {no_modules}")
     if not found.faults:
         _reframe(checked, path, name)
     _references(checked, expected, environments)
@@ -191,12 +196,12 @@ def _environments(
             checked.faults.append(
                 SiteError(path, f"environment {name}", "extras['unusable']", unusable)
             )
-        programs = [
-            program
+        programs = dict.fromkeys(
+            benchmark.program(function.name)
             for benchmark in registry.STARTED
-            if set(benchmark.features) <= set(entry.get("features", []))
-            for program in benchmark.programs()
-        ]
+            for function in benchmark.functions
+            if benchmark.feature(function.name) in entry.get("features", [])
+        )
         modules = [
             module if isinstance(module, str) else module["name"]
             for module in entry.get("modules", [])

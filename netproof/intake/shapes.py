@@ -60,6 +60,14 @@ def OrEmpty(shape: Shape) -> Shape:
     return Shape(said)
 
 
+def OrText(shape: Shape) -> Shape:
+    """As ``shape``, or None, or a text."""
+    said = core_schema.no_info_before_validator_function(
+        lambda value: None if isinstance(value, str) else value, OrNone(shape).schema
+    )
+    return Shape(said)
+
+
 def Each(shape: Shape) -> Shape:
     """A list of what has one shape."""
     return Shape(core_schema.list_schema(shape.schema, fail_fast=True))

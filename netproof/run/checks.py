@@ -143,12 +143,12 @@ class NetpipeCheck(Check, Reader):
     direction = parameter(netpipe.DIRECTIONS)
     ranks = 2
     valid_systems = ["*"]
-    valid_prog_environs = ["+netpipe-tcp +netpipe-mpi"]
     tags = {"netpipe"}
 
     @run_after("init")
     def name_case(self) -> None:
-        """Say what is to be measured."""
+        """Say what is to be measured, and in which environments."""
+        self.valid_prog_environs = [f"+{netpipe.BENCHMARK.feature(self.protocol)}"]
         self.netproof_case = {
             "benchmark": "netpipe",
             "function": self.protocol,

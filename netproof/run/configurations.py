@@ -52,7 +52,7 @@ class Configurations(rfm.RunOnlyRegressionTest, Launched):
         return {}
 
     def features(self) -> Iterable[str]:
-        """What an environment has to have for its jobs."""
+        """Return the features of environments, of which each has jobs."""
         raise NetproofError(f"{type(self).__name__} compares no benchmark")
 
     @run_after("init")
@@ -63,7 +63,7 @@ class Configurations(rfm.RunOnlyRegressionTest, Launched):
         """
         features = set(self.features())
         partitions = runtime().system.partitions
-        if not any(features <= set(one.features) for each in partitions for one in each.environs):
+        if not any(features & set(one.features) for each in partitions for one in each.environs):
             self.valid_systems = []
             return
         self.valid_systems = [partitions[0].fullname]

@@ -73,7 +73,7 @@ class NetpipeCurves(Curves, Reader):
     """The curves of one NetPIPE job."""
 
     valid_systems = ["*"]
-    valid_prog_environs = ["+netpipe-tcp +netpipe-mpi"]
+    valid_prog_environs = environments_of("netpipe")
     tags = {"netpipe"}
 
 

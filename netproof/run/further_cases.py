@@ -171,6 +171,7 @@ def _subject(subject: Subject) -> dict[str, Any]:
     return {
         "measured": subject.measured.as_json(),
         "known": dict(subject.known),
+        "absent": dict(subject.absent),
         "switch": subject.switch,
         "link": None if subject.link is None else dataclasses.asdict(subject.link),
     }
@@ -181,7 +182,7 @@ def _subject_of(values: Mapping[str, Any], extras: Mapping[str, Any]) -> Subject
     measured, named = Measured.from_json(values["measured"]), values["link"]
     link = None if named is None else Link(**named | {"transport": Transport(named["transport"])})
     return dataclasses.replace(
-        Subject.of_extras(measured, extras, {"known": values["known"]}),
+        Subject.of_extras(measured, extras, {key: values[key] for key in ("known", "absent")}),
         switch=values["switch"],
         link=link,
     )

@@ -266,6 +266,11 @@ class Job(WaitsForNodes, Steps, Referenced, RecordedTest, special=True):
         return True
 
 
+def environments_of(benchmark: str) -> list[str]:
+    """Environments that have a benchmark or a part of it, as ReFrame selects them."""
+    return [f"+{feature}" for feature in registry.named(benchmark).features]
+
+
 class NetpipeLaunches(Job):
     """TCP and MPI in turns on the same two nodes, between them and inside one, both directions.
 
@@ -277,23 +282,40 @@ class NetpipeLaunches(Job):
     )
     num_tasks = 2
     num_tasks_per_node = 1
-    over_tcp = True
     valid_systems = ["*"]
-    valid_prog_environs = ["+netpipe-tcp +netpipe-mpi"]
+    valid_prog_environs = environments_of("netpipe")
 
     def least_run(self) -> list[str]:
-        """NPmpi's."""
-        return netpipe.BENCHMARK.least_run()
+        """NPmpi's, where the environment has it."""
+        return netpipe.BENCHMARK.least_run() if self._has("mpi") else []
+
+    @property
+    def over_tcp(self) -> bool:
+        """Whether it launches NPtcp."""
+        return any(protocol == "tcp" for protocol, _, _ in self.variants_here())
+
+    def variants_here(self) -> tuple[tuple[str, str, str], ...]:
+        """Return the variants of the protocols that the environment has; NetproofError for none."""
+        here = [one for one in netpipe.variants(self.variants) if self._has(one[0])]
+        if not here:
+            raise NetproofError(
+                f"variants {', '.join(self.variants)}: environment {self.current_environ.name} has"
+                " none of their protocols among its features"
+            )
+        return tuple(here)
+
+    def _has(self, protocol: str) -> bool:
+        return netpipe.BENCHMARK.feature(protocol) in self.current_environ.features
 
     def cases(self) -> list[Case]:
-        """Every variant."""
-        return [netpipe_case(self, *variant) for variant in netpipe.variants(self.variants)]
+        """Every variant that the environment can run."""
+        return [netpipe_case(self, *variant) for variant in self.variants_here()]
 
     @run_before("run")
     def plan_launches(self) -> None:
         """All NetPIPE variants, TCP and MPI taking turns."""
         partition = Partition.model_validate(self.current_partition.extras)
-        variants = netpipe.variants(self.variants)
+        variants = self.variants_here()
 
         def steps(srun: list[str], seed: int) -> list[plan.Step]:
             measuring = plan.netpipe_steps(self.launches, partition, srun, seed, variants)
@@ -317,11 +339,6 @@ def functions_here(
         if (ranks == min(rank_counts) or not function.pair)
         and (ranks % 2 == 0 or not function.pairs)
     ]
-
-
-def environments_of(benchmark: str) -> list[str]:
-    """Environments that have a benchmark, as ReFrame selects them."""
-    return [" ".join(f"+{feature}" for feature in registry.mpi(benchmark).features)]
 
 
 class MpiLaunches(Job):

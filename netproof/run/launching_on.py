@@ -191,10 +191,14 @@ def _references(system: str) -> references.ReferenceFile:
 class NetpipeFurther(Further):
     """Launches NetPIPE on."""
 
-    over_tcp = True
     valid_systems = ["*"]
-    valid_prog_environs = ["+netpipe-tcp +netpipe-mpi"]
+    valid_prog_environs = environments_of("netpipe")
     tags = {"netpipe"}
+
+    @property
+    def over_tcp(self) -> bool:
+        """Whether it launches NPtcp."""
+        return any(one.case.function == "tcp" for one in self.asked)
 
     def rounds(
         self, srun: Sequence[str], peers: Sequence[plan.PeerEnvironment]

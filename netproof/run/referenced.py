@@ -44,7 +44,7 @@ class Referenced(rfm.RegressionTestPlugin):
         name = f"{self.current_system.name}.yaml"
         try:
             if prefix is None:
-                raise NetproofError("RFM_REFERENCE_PREFIX is not set; run '. ci/activate'")
+                raise NetproofError("RFM_REFERENCE_PREFIX is not set; source the site's activate")
             path = Path(prefix) / name
             trust.insist(path, "references")
             if path.exists():

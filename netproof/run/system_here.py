@@ -46,8 +46,8 @@ def _partitions() -> list[SystemPartition]:
         if missing:
             raise NetproofError(
                 f"partition {partition.fullname} has no extras[{missing[0]!r}]: the checks need"
-                " a configuration from site-config/; run '. ci/activate', or set RFM_CONFIG_PATH"
-                " and choose a system with --system"
+                " a configuration from site-config/; source the site's activate,"
+                " or set RFM_CONFIG_PATH and choose a system with --system"
             )
     return several
 

@@ -12,6 +12,7 @@ from reframe.core.builtins import run_after, run_before, sanity_function, variab
 from reframe.core.exceptions import ReframeError
 from reframe.core.runtime import runtime
 
+from netproof.benchmarks import netpipe
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.run.jobs import netpipe_case
@@ -44,7 +45,7 @@ class Turned(Logged):
         """Nowhere without one."""
         if self.turned:
             self.valid_systems = ["*"]
-            self.valid_prog_environs = ["+netpipe-tcp +netpipe-mpi"]
+            self.valid_prog_environs = [f"+{netpipe.BENCHMARK.feature(self.turned_protocol)}"]
         else:
             self.valid_systems, self.valid_prog_environs = [], []
 

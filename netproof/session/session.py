@@ -13,7 +13,18 @@ from typing import Any
 from netproof.errors import NetproofError
 from netproof.intake import json_reading, trust
 from netproof.intake.json_reading import NoJsonError
-from netproof.intake.shapes import MAPPING, NUMBER, TEXT, WHOLE, Each, Keys, OrEmpty, OrNone, insist
+from netproof.intake.shapes import (
+    MAPPING,
+    NUMBER,
+    TEXT,
+    WHOLE,
+    Each,
+    Keys,
+    OrEmpty,
+    OrNone,
+    OrText,
+    insist,
+)
 from netproof.measurement.case import Case
 from netproof.session import pair_rounds, records, reference_findings, transport
 from netproof.session.left import Left
@@ -21,6 +32,7 @@ from netproof.session.measured import extended, with_landmarks
 from netproof.session.measured_shapes import AGAIN_SHAPE, CASE_SHAPE, CRASH_SHAPE, LAUNCH_SHAPE
 from netproof.session.measured_shapes import SHAPE as MEASURED_SHAPE
 from netproof.session.measured_whole import insist_on_whole
+from netproof.site.hostlist import unfold
 
 MEASURED_FORMAT = 3
 """Format of what a check stores of a case in the report; raised when its keys change.
@@ -97,7 +109,7 @@ _TEST = Keys(
         **dict.fromkeys(("display_name", "system", "partition", "environ", "result"), TEXT),
         **dict.fromkeys(("fail_phase", "fail_reason", "outputdir", "stagedir"), OrNone(TEXT)),
         "time_total": OrNone(NUMBER),
-        "job_nodelist": OrNone(_TEXTS),
+        "job_nodelist": OrText(_TEXTS),
     },
     {
         "unique_name": TEXT,
@@ -298,7 +310,10 @@ def _nodes(test: dict[str, Any]) -> tuple[str, ...]:
     described = (test.get("netproof_provenance") or {}).get("nodes", ())
     again = (test.get("netproof_again") or {}).get("cases", ())
     own = [node["node"] for node in described] or [name for one in again for name in one["nodes"]]
-    return tuple(dict.fromkeys(own)) or tuple(test["job_nodelist"] or ())
+    listed = test["job_nodelist"] or ()
+    if isinstance(listed, str):  # ReFrame's --performance-report folds the list in its report.
+        listed = unfold(listed)
+    return tuple(dict.fromkeys(own)) or tuple(listed)
 
 
 def _further(

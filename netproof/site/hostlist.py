@@ -6,6 +6,10 @@ import re
 from collections.abc import Iterable
 from itertools import groupby
 
+from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
+
+from netproof.errors import NetproofError
+
 _NUMBERED = re.compile(r"(.*?)(\d+)")
 
 
@@ -25,6 +29,14 @@ def fold(names: Iterable[str]) -> str:
             numbered.setdefault(found[1], set()).add(found[2])
     folded = [*(_bracketed(prefix, numbers) for prefix, numbers in numbered.items()), *plain]
     return ",".join(folded)
+
+
+def unfold(text: str) -> list[str]:
+    """Return the names that a text abbreviates; NetproofError where it is no list of nodes."""
+    try:
+        return list(NodeSet(text, resolver=RESOLVER_NOGROUP))
+    except NodeSetException as error:
+        raise NetproofError(f"{text!r} is no list of nodes: {error}") from error
 
 
 def _bracketed(prefix: str, numbers: Iterable[str]) -> str:

@@ -92,13 +92,16 @@ def matrix(
             ]
             where = (system, name, environment)
             for benchmark in registry.STARTED:
-                if set(benchmark.features) <= set(features):
-                    cases += benchmark.cases(
+                cases += [
+                    case
+                    for case in benchmark.cases(
                         where,
                         partition.rank_counts,
                         partition.ranks_per_node,
                         all_functions=all_functions,
                     )
+                    if benchmark.feature(case.function) in features
+                ]
     return Matrix(
         tuple(cases),
         tuple(absent),

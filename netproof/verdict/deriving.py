@@ -355,7 +355,7 @@ def reference_folder() -> Path:
     """Folder of the references, which RFM_REFERENCE_PREFIX names; NetproofError without."""
     folder = os.environ.get("RFM_REFERENCE_PREFIX")
     if not folder:
-        raise NetproofError("RFM_REFERENCE_PREFIX is not set; run '. ci/activate'")
+        raise NetproofError("RFM_REFERENCE_PREFIX is not set; source the site's activate")
     return Path(folder)
 
 

@@ -176,7 +176,7 @@ def _curves(subject: Subject) -> CaseCurves:
         measured.landmarks,
         measured.line_rate_mb_s,
         inside=case.path == "inside",
-        over_tcp=registry.of(case).compared_over_tcp(case.function) is not None,
+        over_tcp=subject.over_tcp,
         cpu_seconds=used,
         seconds=seconds,
         cpu_told={cost.node: cost_in_words(cost) for cost in measured.cpu_costs},

@@ -374,7 +374,7 @@ def site_folder() -> Path:
 def _setting(name: str) -> str:
     value = os.environ.get(name)
     if not value:
-        raise NetproofError(f"{name} is not set; run '. ci/activate'")
+        raise NetproofError(f"{name} is not set; source the site's activate")
     return value
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from netproof.benchmarks import registry
 from netproof.criteria import Level
 from netproof.criteria.registry import BY_FINDING
 from netproof.measurement.case import Case
@@ -50,6 +51,12 @@ def of_cases(matrix: Matrix, cases: Sequence[Judged], alongside: Alongside | Non
             f" {_first(alone)}"
         )
     notes += _not_counted(cases)
+    without = _without_tcp(matrix, cases)
+    if without:
+        notes.append(
+            f"{_cases(without)} no MPI loss, since the environment has no NetPIPE over TCP to"
+            f" compare with: {_first(without)}"
+        )
     for why, several in _without_share(cases).items():
         notes.append(f"{_cases(several)} no share of the line rate: {_first(several)}: {why}")
     if matrix.baseline is None:
@@ -103,6 +110,18 @@ def _not_counted(cases: Sequence[Judged]) -> list[str]:
         f" {why}: {_first(list(several))}"
         for (criterion, why), several in found.items()
     ]
+
+
+def _without_tcp(matrix: Matrix, cases: Sequence[Judged]) -> list[str]:
+    """Return the cases over MPI whose environment lacks the same over TCP."""
+    absent = {(one.partition, one.environment, one.benchmark) for one in matrix.absences}
+    found = []
+    for case in (judged.case for judged in cases):
+        benchmark = registry.of(case)
+        over_tcp = benchmark.compared_over_tcp(case.function)
+        if over_tcp and (case.partition, case.environment, benchmark.feature(over_tcp)) in absent:
+            found.append(str(case))
+    return found
 
 
 def _without_share(cases: Sequence[Judged]) -> dict[str, list[str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from netproof.benchmarks import registry
@@ -23,7 +23,8 @@ class Subject:
     """A complete case with what its site says of it.
 
     ``switch``: its name; ``settings``: of the criteria; ``known``: flaws of the environment, from
-    an expression for whole cases as ``what`` has them to the reason; ``measured_on``: the day, of
+    an expression for whole cases as ``what`` has them to the reason; ``absent``: benchmarks that
+    the environment lacks, each with the reason; ``measured_on``: the day, of
     a case that another session measured; ``link``: of each of its nodes, None where it is not
     known; ``rails``: the interfaces that are to carry what is sent. Compared by identity.
     """
@@ -32,6 +33,7 @@ class Subject:
     switch: str
     settings: Settings
     known: Mapping[str, str]
+    absent: Mapping[str, str] = field(default_factory=dict)
     measured_on: str = ""
     link: Link | None = None
     rails: tuple[str, ...] = ()
@@ -54,8 +56,15 @@ class Subject:
             over_tcp=stream or environment.get("mpi_over_tcp", True),
             rails=1 if stream else max(1, len(rails)),
         )
-        known = environment.get("known", {})
-        return cls(measured, extras["switch"], settings, known, measured_on, link, rails)
+        known, absent = environment.get("known", {}), environment.get("absent", {})
+        return cls(measured, extras["switch"], settings, known, absent, measured_on, link, rails)
+
+    @property
+    def over_tcp(self) -> bool:
+        """Whether it is compared with a case over TCP, which its environment has."""
+        benchmark = registry.of(self.case)
+        function = benchmark.compared_over_tcp(self.case.function)
+        return function is not None and benchmark.feature(function) not in self.absent
 
     @property
     def case(self) -> Case:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -62,6 +63,37 @@ def test_a_dry_run_is_no_passed_session(run, dry):
     judged = run(dry[1].path.parent, "netproof", "verdict", "run-0.json", "--full")
     assert judged.returncode == 1
     assert "left no measurement" in judged.stdout
+
+
+ONE_PROTOCOL = """import runpy
+site_configuration = runpy.run_path("SITE")["site_configuration"]
+for environment in site_configuration["environments"]:
+    lacking = {"mpich": "netpipe-tcp", "intelmpi": "netpipe-mpi"}.get(environment["name"])
+    if lacking:
+        environment["features"].remove(lacking)
+        environment["extras"]["absent"][lacking] = "not built"
+"""
+
+
+def test_an_environment_with_one_protocol_has_netpipe_measured_over_that(run, tmp_path):
+    folder = tmp_path / "site"
+    folder.mkdir()
+    shutil.copy(ROOT / "site-config" / "settings.py", folder)
+    original = ROOT / "site-config" / "testbed.py"
+    (folder / "testbed.py").write_text(ONE_PROTOCOL.replace("SITE", str(original)))
+    ran = run(tmp_path, *CHECKS, "-t", "netpipe", "--dry-run", RFM_CONFIG_PATH=str(folder))
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    made = [one.case for one in session.load(tmp_path / "run-0.json").results if one.case]
+    expected = matrix(site.gather(folder), "testbed", ["gige", "fast-ethernet"]).cases
+    netpipe = [one.key() for one in expected if one.benchmark == "netpipe"]
+    assert sorted(one.key() for one in made) == sorted(netpipe)
+    launched = {"mpich": set(), "intelmpi": set(), "openmpi4": set()}
+    for environment, starts in launched.items():
+        (path,) = tmp_path.glob(f"stage/**/gige/{environment}/NetpipeJob/launches.sh")
+        text = path.read_text()
+        starts |= {one for one in ("nptcp.sh listen-on", "NPmpi -l") if one in text}
+    over_tcp, over_mpi = {"nptcp.sh listen-on"}, {"NPmpi -l"}
+    assert launched == {"mpich": over_mpi, "intelmpi": over_tcp, "openmpi4": over_tcp | over_mpi}
 
 
 def test_each_check_is_eligible_where_the_golden_list_says(run, tmp_path):

@@ -11,7 +11,8 @@ import pytest
 import yaml
 from typer.main import get_command
 
-from netproof.commands.nightly.__main__ import app
+from netproof.commands import init
+from netproof.commands.cli import app
 
 ROOT = Path(__file__).resolve().parents[2]
 CI = ROOT / "ci"
@@ -33,29 +34,57 @@ def pipeline() -> dict:
 @pytest.fixture
 def commands(pipeline) -> list[str]:
     """The command of each file."""
-    (cron,) = [line for line in entries(CRON) if "ci/nightly" in line]
+    (cron,) = [line for line in entries(CRON) if "nightly --system" in line]
     (service,) = [line for line in entries(SERVICE) if line.startswith("ExecStart=")]
     (gitlab,) = pipeline["nightly"]["script"]
-    return [cron.split(None, 5)[5], service.partition("=")[2], gitlab]
+    return [cron.split(None, 5)[5], service.partition("=")[2].replace("$$", "$"), gitlab]
 
 
 def test_every_option_in_the_files_is_one_of_the_night_s(commands):
-    known = {option for parameter in get_command(app).params for option in parameter.opts}
+    night = get_command(app).commands["nightly"]
+    known = {option for parameter in night.params for option in parameter.opts}
     for command in commands:
         words = shlex.split(command.partition(" -- ")[0])
-        assert words[0].endswith("ci/nightly")
+        assert words[:2] == ["/bin/bash", "-lc"] or words[0] == "ci/nightly"
         assert {word for word in words if word.startswith("--")} <= known
         assert "--junit" in words
 
 
 def test_the_crontab_has_one_night_a_day_and_paths_that_need_no_home(commands):
-    (line,) = [line for line in entries(CRON) if "ci/nightly" in line]
+    (line,) = [line for line in entries(CRON) if "nightly --system" in line]
     assert re.fullmatch(r"\d+ \d+ \* \* \* /.*", line)
     assert "%" not in line
     # The shell opens it before anything has made a folder.
-    assert line.endswith(" >>/srv/netproof/nightly.out")
+    assert line.endswith(" >>/srv/mycluster/nightly.out")
     names = [line.partition("=")[0] for line in entries(CRON) if line not in commands[0]][:-1]
-    assert {"PATH", "NETPROOF_STORE", "NETPROOF_HOOK", "SHELL"} <= set(names)
+    assert {"NETPROOF_HOOK", "SHELL"} <= set(names)
+
+
+def test_cron_and_systemd_start_a_night_of_a_new_site_in_a_login_shell(commands, tmp_path):
+    home, place = tmp_path / "home", tmp_path / "mycluster"
+    home.mkdir()
+    (home / ".profile").write_text("export MODULEPATH=/opt/modules\n")
+    assert init.run(place, "mycluster") == init.WRITTEN
+    said = []
+    for command in commands[:2]:
+        command = command.partition(" >>")[0].replace("/srv/mycluster", str(place))
+        ran = subprocess.run(
+            ["/bin/sh", "-c", command.replace("/shared/netproof/store", f"{place}/store")],
+            cwd=home,
+            env={
+                **{"HOME": str(home), "PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)},
+                "SLURM_CONF": "/nonexistent/slurm.conf",
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (ran.returncode, ran.stderr) == (2, "")
+        said.append(ran.stdout)
+    for one in said:
+        assert "netproof mycluster: NOT JUDGED" in one
+        assert "SLURM_CONF" in one
+        assert "MODULEPATH" not in one
 
 
 def test_the_hook_of_the_files_makes_the_first_line_the_subject(tmp_path):
@@ -77,7 +106,7 @@ def test_the_hook_of_the_files_makes_the_first_line_the_subject(tmp_path):
 
 def test_systemd_takes_both_units(tmp_path):
     for unit in (SERVICE, TIMER):
-        text = unit.read_text().replace("/srv/netproof", str(ROOT))
+        text = unit.read_text()
         (tmp_path / unit.name).write_text(text.replace("User=netproof", "User=root"))
     units = [str(tmp_path / unit.name) for unit in (SERVICE, TIMER)]
     ran = subprocess.run(["systemd-analyze", "verify", *units], capture_output=True, text=True)

@@ -2,5 +2,5 @@
 
 ``command`` goes through it; ``lock`` keeps nights apart, ``conditions`` says what cannot be
 measured, ``budget`` what waits for another night, ``measuring`` runs ReFrame, ``junit`` and
-``summary`` tell what came of it. ``ci/nightly`` is what cron calls.
+``summary`` tell what came of it. ``netproof nightly`` is what cron calls.
 """

@@ -1,4 +1,4 @@
-"""The body of ``ci/nightly``: one night from its lock to its hook, with an exit status."""
+"""The body of ``netproof nightly``: one night from its lock to its hook, with an exit status."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from netproof.intake import trust
 from netproof.present.characters import visible
 from netproof.session import left, session
 from netproof.session.left import Left
-from netproof.site import site, slurm
+from netproof.session.session import Session
+from netproof.site import module_path, shipped, site, slurm
 from netproof.site.jobs import PlannedJob, jobs
 from netproof.site.matrix import Matrix, matrix
+from netproof.site.module_path import LOGIN_SHELL
 from netproof.store import Store, durations
 from netproof.verdict import judging
 from netproof.verdict.exit_status import CANNOT_JUDGE, PASSED
 from netproof.verdict.keeping import ingest
+from netproof.verdict.notes import reason_of
 from netproof.verdict.options import AlongsideOptions
-
-ROOT = Path(__file__).resolve().parents[3]
-"""The checkout: its checks are run, and ReFrame's folders are there unless RFM_PREFIX is set."""
 
 LATEST = "latest"
 """Link to the newest night's report, next to the reports."""
@@ -45,6 +45,10 @@ HOOK_S = 120
 """Seconds that the hook gets."""
 
 HOOK = "the hook"
+
+_NOT_SUBMITTED = ("startup", "setup", "compile", "compile_complete", "run")
+"""ReFrame's phases of a test before Slurm has its job."""
+_MOST_REASONS = 3
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -137,12 +141,19 @@ def _ending() -> Iterator[None]:
 
 def _go(plan: NightPlan, night: Night) -> None:
     name, _, partition = plan.system.partition(":")
-    configuration = site.gather(Path(_setting("RFM_CONFIG_PATH")))
-    expected = matrix(
-        configuration, name, [partition] if partition else [], all_functions=plan.full
-    )
-    reports = Path(_setting("RFM_REPORT_FILE")).parent
-    prefix = Path(os.environ.get("RFM_PREFIX") or ROOT)
+    folder = judging.site_folder()
+    configuration = site.gather(folder)
+    try:
+        expected = matrix(
+            configuration, name, [partition] if partition else [], all_functions=plan.full
+        )
+    except NetproofError as error:
+        raise NetproofError(f"{folder}: {error}: source the activate of its folder") from None
+    no_modules = module_path.missing(configuration, name, expected)
+    if no_modules:
+        raise NetproofError(f"nothing was measured: {no_modules}")
+    checks, reports = _checks(), judging.reports_folder()
+    prefix = Path(os.environ.get("RFM_PREFIX") or checks.parent)
     for folder, unfit, variable in (
         (reports, measuring.EXPANDED, "RFM_REPORT_FILE"),
         (prefix, measuring.EXPANDED + measuring.SPLIT, "RFM_PREFIX"),
@@ -163,8 +174,26 @@ def _go(plan: NightPlan, night: Night) -> None:
         leaving = _choose(plan, expected, configuration, store)
         stem = f"run-nightly-{name}-{night.started:%Y%m%dT%H%M%S}"
         report, night.log = reports / f"{stem}.json", reports / f"{stem}.log"
-        _measure(plan, expected, leaving, report, night.log, held)
+        _measure(plan, expected, leaving, checks, report, night.log, held)
+        _insist_on_a_job(session.load(report))
         _judge(plan, night, store, report, partial=bool(leaving or partition))
+
+
+def _checks() -> Path:
+    """Return the folder of the site's checks, or of those that came with netproof."""
+    own = judging.site_folder().absolute().parent / "checks"
+    return own if own.is_dir() else shipped.folder("checks")
+
+
+def _insist_on_a_job(measured: Session) -> None:
+    """Raise NetproofError where no job came to Slurm: that says nothing of a network."""
+    tried = [one for one in measured.results if one.kind == "launches" and one.result != "skip"]
+    if tried and all(one.result == "fail" and one.phase in _NOT_SUBMITTED for one in tried):
+        reasons = list(dict.fromkeys(map(reason_of, tried)))[:_MOST_REASONS]
+        raise NetproofError(
+            f"no job of {len(tried)} was submitted: {'; '.join(reasons)}; look whether they are"
+            f" in a shell of yours, and start the night in a login shell: {LOGIN_SHELL}"
+        )
 
 
 def _choose(
@@ -198,6 +227,7 @@ def _measure(
     plan: NightPlan,
     expected: Matrix,
     leaving: Mapping[PlannedJob, Left],
+    checks: Path,
     report: Path,
     log: Path,
     held: int,
@@ -218,13 +248,13 @@ def _measure(
         extras = [part for label in plan.labels for part in ("--session-extras", label)]
         measuring.measure(
             [
-                *("--nocolor", "--system", plan.system, "-c", str(ROOT / "checks")),
+                *("--nocolor", "--system", plan.system, "-c", str(checks)),
                 *(["-R"] if plan.full else []),
                 *extras,
                 *plan.arguments,
                 "-r",
             ],
-            folder=ROOT,
+            folder=checks.parent,
             report=report,
             log=log,
             settings=settings,
@@ -302,13 +332,6 @@ def _say(text: str) -> None:
         # What could not be written would be tried again when Python ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         _err(f"standard output cannot be written: {error.strerror}")
-
-
-def _setting(name: str) -> str:
-    value = os.environ.get(name)
-    if not value:
-        raise NetproofError(f"{name} is not set; run '. ci/activate', or ci/nightly")
-    return value
 
 
 def _err(text: str) -> None:

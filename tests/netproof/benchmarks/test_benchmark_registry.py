@@ -134,7 +134,7 @@ IMPORT_ALL = """
 import importlib, pkgutil, netproof
 for module in pkgutil.walk_packages(netproof.__path__, "netproof."):
     # What ReFrame loads takes a site, and a site names what it has of each benchmark.
-    if not (module.name.endswith("__main__") or module.name.startswith("netproof.run.")):
+    if not module.name.startswith("netproof.run."):
         importlib.import_module(module.name)
 from netproof.benchmarks import registry
 print(netproof.__file__, *(one.name for one in registry.BENCHMARKS))

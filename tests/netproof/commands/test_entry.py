@@ -198,14 +198,11 @@ def test_a_value_of_the_wrong_kind_in_a_report_is_named_with_its_place(
 @pytest.mark.slow
 def test_the_nightly_ends_alike():
     program = (
-        "import runpy, sys, netproof.commands.nightly.command as command\n"
+        "import netproof.commands.nightly.command as command\n"
         "def stop(plan): raise RuntimeError('odd')\n"
-        "command.run = stop\n"
-        "runpy.run_module('netproof.commands.nightly', run_name='__main__')"
+        "command.run = stop\n" + MAIN
     )
-    ran = netproof(
-        *("--system", "testbed", "--store", "/nonexistent", "--report", "/nonexistent"),
-        program=program,
-    )
+    where = ("--store", "/nonexistent", "--report", "/nonexistent")
+    ran = netproof("nightly", "--system", "testbed", *where, program=program)
     assert ran.returncode == 2
-    assert ran.stderr.startswith("ci/nightly: RuntimeError: odd; this is a defect in netproof")
+    assert ran.stderr.startswith("netproof: RuntimeError: odd; this is a defect in netproof")

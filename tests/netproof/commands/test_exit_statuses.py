@@ -98,6 +98,12 @@ FAULTY = {
         ["--system", "testbed:gige", "--environment", "mpich", "--rounds", "2"],
         [],
     ],
+    "nightly": [
+        ["--system", "testbed", "--store", "{new}"],
+        ["--system", "none", "--store", "{new}", "--report", "{new}"],
+        ["--system", "testbed", "--store", "{new}", "--report", "{new}", "--label", "x"],
+        [],
+    ],
     "diagnose": [
         ["--session", BAD],
         ["--session", "{deep}"],

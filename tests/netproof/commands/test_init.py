@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -14,6 +13,8 @@ from typer.testing import CliRunner
 from netproof.commands.cli import app
 from netproof.site import site
 from netproof.site.matrix import matrix
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def init(folder: Path, system: str = "mycluster") -> tuple[int, str]:
@@ -34,6 +35,51 @@ def test_the_site_is_valid_and_has_the_name_and_references_of_its_own(tmp_path):
     assert "mycluster:summit:" in references
 
 
+def sourced(folder: Path, line: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    """``line`` in a shell that knows no Python environment and no site."""
+    return subprocess.run(
+        ["bash", "-c", line],
+        cwd=folder,
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT), **settings},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_after_activate_the_programs_are_found_and_the_store_is_the_folders_own(tmp_path):
+    place = tmp_path / "a site"
+    init(place)
+    shown = ". ./activate && command -v netproof reframe && echo $NETPROOF_STORE"
+    ran = sourced(place, shown, NETPROOF_STORE="/shared/store")
+    programs = Path(sys.executable).parent
+    assert ran.stdout.splitlines() == [
+        f"{programs}/netproof",
+        f"{programs}/reframe",
+        f"{place}/store",
+    ]
+    assert ran.stderr == ""
+
+
+def test_each_folder_has_a_store_of_its_own_whichever_was_activated_before(tmp_path):
+    init(tmp_path)
+    show = "echo $NETPROOF_STORE"
+    ran = sourced(tmp_path, f". {ROOT}/ci/activate && {show} && . ./activate && {show}")
+    assert ran.stdout.splitlines() == [f"{ROOT}/store", f"{tmp_path}/store"]
+    ran = sourced(tmp_path, f". ./activate && {show} && . {ROOT}/ci/activate && {show}")
+    assert ran.stdout.splitlines() == [f"{tmp_path}/store", f"{ROOT}/store"]
+
+
+def test_where_the_python_environment_is_gone_activate_says_so_and_sets_nothing(tmp_path):
+    init(tmp_path)
+    path = tmp_path / "activate"
+    path.write_text(path.read_text().replace(str(Path(sys.executable).parent), "/gone/bin"))
+    ran = sourced(tmp_path, ". ./activate; echo $? ${RFM_CONFIG_PATH-unset} $PATH")
+    assert ran.stdout == "2 unset /usr/bin:/bin\n"
+    assert f"{path}: there is no /gone/bin/python3; install netproof there again" in ran.stderr
+    assert "(netproof_programs=)" in ran.stderr
+
+
 @pytest.mark.slow
 def test_reframe_lists_its_checks(tmp_path):
     init(tmp_path)
@@ -41,19 +87,7 @@ def test_reframe_lists_its_checks(tmp_path):
     # There is no Lmod here.
     text = re.sub(r'"modules": \[[^\]]*\],', "", site_file.read_text())
     site_file.write_text(text.replace('"lmod"', '"nomod"'))
-    line = ". ./activate && reframe --system mycluster -c checks -R -l"
-    environment = {
-        **{name: value for name, value in os.environ.items() if not name.startswith("RFM_")},
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-    }
-    ran = subprocess.run(
-        ["bash", "-c", line],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    ran = sourced(tmp_path, ". ./activate && reframe --system mycluster -c checks -R -l")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "NetpipeTcp" in ran.stdout
     assert "ImbPingPong" in ran.stdout

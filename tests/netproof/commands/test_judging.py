@@ -150,7 +150,7 @@ def test_an_environment_that_is_not_activated_is_named(verdict, monkeypatch):
     monkeypatch.delenv("RFM_CONFIG_PATH")
     status, said = verdict(str(RECORDED / "passed.json"))
     assert status == 2
-    assert "RFM_CONFIG_PATH is not set; run '. ci/activate'" in said
+    assert "RFM_CONFIG_PATH is not set; source the site's activate" in said
 
 
 @pytest.mark.slow

@@ -104,6 +104,19 @@ def test_what_cannot_be_seen_from_here_is_said(folders):
     assert f", {', '.join(registry.PROGRAMS)}; mpich-gcc " in " ".join(said.split())
 
 
+def test_modules_that_this_shell_cannot_load_are_a_fault_where_slurm_is(folders, monkeypatch):
+    monkeypatch.delenv("MODULEPATH", raising=False)
+    _, said, _ = checked("example")
+    said = " ".join(said.split())
+    assert "not checked: modules: no Slurm here, and modules gcc/13, openmpi/4.1" in said
+    (folders / "bin").mkdir()
+    (folders / "bin" / "sinfo").touch(0o755)
+    (fault,) = [one for one in faults("example") if one["key"] == "MODULEPATH"]
+    assert (fault["file"], fault["place"]) == ("this shell", "system example")
+    assert "cannot be loaded: MODULEPATH is not set" in fault["reason"]
+    assert "use a login shell: bash -lc" in fault["reason"]
+
+
 def third_of_testbed(folders: Path, monkeypatch) -> None:
     """One switch more in the topology."""
     path = folders / "topology.yaml"

@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from reframe.utility import nodelist_abbrev
 
 from netproof.errors import NetproofError
 from netproof.session import session
@@ -118,6 +119,20 @@ def test_a_jobs_own_list_of_nodes_counts_and_not_reframes(tmp_path):
     stored = session.load(changed(tmp_path, change))
     (job,) = (result for result in stored.results if result.case is None)
     assert job.nodes == ("gige-1", "gige-2")
+
+
+def test_a_report_after_performance_report_is_read():
+    stored = session.load(RECORDED.with_name("performance-report.json"))
+    assert [(one.name, one.nodes) for one in stored.results] == [("Hello", ("vm",))]
+    assert stored.labels() == {"firmware": "2.1"}
+
+
+def test_after_performance_report_a_session_is_the_same(tmp_path):
+    def fold_nodes(document) -> None:
+        for test in document["runs"][0]["testcases"]:
+            test["job_nodelist"] = nodelist_abbrev(test["job_nodelist"])
+
+    assert session.load(changed(tmp_path, fold_nodes)).results == session.load(RECORDED).results
 
 
 def of_format_3(tmp_path: Path, change=lambda test: None) -> Path:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from reframe.utility import nodelist_abbrev
 
-from netproof.site.hostlist import fold
+from netproof.errors import NetproofError
+from netproof.site.hostlist import fold, unfold
 
 
 @pytest.mark.parametrize(
@@ -20,3 +22,17 @@ from netproof.site.hostlist import fold
 )
 def test_names_that_differ_in_their_number_are_folded(names, folded):
     assert fold(names) == folded
+
+
+@pytest.mark.parametrize(
+    "names",
+    [[], ["vm"], ["cn003", "cn004", "cn012"], ["r2n01.x", "r2n02.x"], ["a-1-b", "a-2-b", "login"]],
+)
+def test_what_reframe_folds_is_unfolded(names):
+    assert unfold(nodelist_abbrev(names)) == names
+
+
+@pytest.mark.parametrize("text", ["n[1-", "n[2-1]"])
+def test_what_is_no_list_of_nodes_is_quoted(text):
+    with pytest.raises(NetproofError, match="is no list of nodes"):
+        unfold(text)

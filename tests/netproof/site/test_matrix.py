@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 
 import pytest
+from made_sites import CONFIGURATION, written
 
 from netproof.errors import NetproofError
 from netproof.site import site
 from netproof.site.matrix import matrix
 
 ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def small() -> dict:
+    """What a small site's file has, to be changed."""
+    return copy.deepcopy(CONFIGURATION)
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +34,19 @@ def test_netpipe_is_expected_of_every_environment_on_both_paths_and_directions(c
         if case.environment == "openmpi5" and case.benchmark == "netpipe"
     }
     assert len(variants) == 8
+
+
+@pytest.mark.parametrize("protocol", ["tcp", "mpi"])
+def test_netpipe_is_expected_over_the_one_protocol_that_an_environment_has(
+    tmp_path, small, protocol
+):
+    (environment,) = small["environments"]
+    (other,) = {"tcp", "mpi"} - {protocol}
+    environment["features"] = [f"netpipe-{protocol}"]
+    environment["extras"]["absent"][f"netpipe-{other}"] = "not built"
+    written(tmp_path, small)
+    expected = matrix(site.gather(tmp_path), "cluster")
+    assert [case.function for case in expected.cases] == 4 * [protocol]
 
 
 def test_two_rank_functions_are_expected_once_and_others_at_each_rank_count(configuration):

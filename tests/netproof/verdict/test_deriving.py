@@ -465,7 +465,9 @@ class TestWhatCannotBeDerived:
 
     def test_no_folder_of_references(self, here, monkeypatch):
         monkeypatch.delenv("RFM_REFERENCE_PREFIX")
-        assert "RFM_REFERENCE_PREFIX is not set; run '. ci/activate'" in self.refused(*RECORDED)
+        assert "RFM_REFERENCE_PREFIX is not set; source the site's activate" in self.refused(
+            *RECORDED
+        )
 
     def test_settings_that_make_no_bounds(self, here):
         assert "a floor of 2 makes no bounds" in self.refused(*RECORDED, "--floor", 2)

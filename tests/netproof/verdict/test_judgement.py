@@ -109,6 +109,11 @@ class TestAlong:
         assert loss.level is Level.UNDEFINED
         assert judgement.rule(subject, loss, None).level is Level.FAIL
 
+    def test_where_the_environment_has_no_netpipe_over_tcp_there_is_no_loss_of_mpi(self, sick):
+        absent = {"netpipe-tcp": "not built"}
+        subject = dataclasses.replace(sick["mpich mpi"], absent=absent)
+        assert not [one for one in judgement.along(subject) if "MPI loss" in one.criterion]
+
     def test_what_is_undefined_and_not_asserted_is_shown(self, sick):
         subject = with_settings(sick["mpich mpi"], mpi_loss=MpiLossSettings(warn=None, fail=None))
         loss = found(judgement.along(subject, None), "MPI loss at the peak")

@@ -12,7 +12,7 @@ from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.session import session
 from netproof.session.session import Session
-from netproof.site.matrix import Matrix
+from netproof.site.matrix import Absence, Matrix
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
 from netproof.verdict.judged import sentences_of_left
@@ -189,6 +189,15 @@ class TestCriteria:
         ]
         assert beyond
         assert all(fault.endswith("; on gige-1, gige-2") for fault in beyond)
+
+    def test_that_mpi_has_no_tcp_to_compare_with_is_said(self, sick):
+        over_mpi = [r.case for r in sick.results if r.case is not None and r.case.function == "mpi"]
+        first = over_mpi[0]
+        without = Absence(first.partition, first.environment, "netpipe-tcp", "not built")
+        matrix = dataclasses.replace(matrix_of(*over_mpi), absences=(without,))
+        said = "no MPI loss, since the environment has no NetPIPE over TCP to compare with"
+        assert f"1 case has {said}: {first}" in judge(matrix, sick).notes
+        assert not any(said in note for note in judge(matrix_of(*over_mpi), sick).notes)
 
     def test_what_the_baseline_did_not_run_has_no_score_and_that_is_said(
         self, sick, expected_of_sick

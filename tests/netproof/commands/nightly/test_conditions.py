@@ -8,17 +8,22 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from typer.testing import CliRunner
 
 from netproof import site
-from netproof.commands.nightly import conditions
+from netproof.commands import init
+from netproof.commands.cli import app
+from netproof.commands.nightly import command, conditions
 from netproof.commands.nightly.conditions import enough_room
 from netproof.errors import NetproofError
+from netproof.session import session
 from netproof.site import slurm
 from netproof.site.jobs import jobs
 from netproof.site.matrix import matrix
 from netproof.site.slurm import SlurmNode, SlurmPartition
 
 ROOT = Path(__file__).resolve().parents[4]
+SESSIONS = ROOT / "tests" / "data" / "sessions"
 # What sinfo of Slurm 22.05 lists in --format="%R|%N|%T|%E".
 LISTED = """\
 fast-ethernet|fast-ethernet-1|idle|none
@@ -137,3 +142,57 @@ def test_of_folders_on_one_file_system_the_first_is_named_though_others_write_to
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=next(answers)))
     with pytest.raises(NetproofError, match="store: the file system is too full: 1000 MB are free"):
         enough_room([tmp_path / "store", tmp_path / "reports", tmp_path], 2000)
+
+
+class TestTheShell:
+    """A night in a shell that lacks something says so, ends with 2, and measures nothing."""
+
+    @pytest.fixture
+    def night(self, tmp_path, monkeypatch, capsys):
+        """``night(system, **variables)``: exit status and summary of a night of a new site."""
+        assert init.run(tmp_path, "mycluster") == init.WRITTEN
+        capsys.readouterr()
+        monkeypatch.delenv("MODULEPATH", raising=False)
+        monkeypatch.setenv("RFM_CONFIG_PATH", str(tmp_path / "site-config"))
+        monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "reports" / "run-0.json"))
+
+        def run(system: str) -> tuple[int, str]:
+            arguments = ["nightly", "--system", system, "--store", str(tmp_path / "store")]
+            ended = CliRunner().invoke(app, arguments)
+            return ended.exit_code, ended.output
+
+        return run
+
+    def test_without_a_module_system_a_login_shell_is_the_remedy(self, night):
+        status, said = night("mycluster")
+        assert status == 2
+        assert "NOT JUDGED: nothing was measured: modules gcc/13, openmpi/4.1" in said
+        assert "cannot be loaded: MODULEPATH is not set, as in cron's shell" in said
+        assert "use a login shell: bash -lc" in said
+
+    def test_without_the_system_the_folder_is_named_in_which_it_was_looked_for(
+        self, night, tmp_path
+    ):
+        status, said = night("othercluster")
+        assert status == 2
+        assert f"{tmp_path}/site-config: the configuration has no system 'othercluster'" in said
+        assert "source the activate of its folder" in said
+
+    def test_where_no_job_was_submitted_no_network_failed(self):
+        with pytest.raises(NetproofError) as raised:
+            command._insist_on_a_job(session.load(SESSIONS / "no-modules.json"))
+        said = str(raised.value)
+        assert said.startswith("no job of 1 was submitted: fail in run: environ error")
+        assert "ERROR: No module path defined" in said
+        assert "bash -lc" in said
+
+    @pytest.mark.parametrize("name", ["passed", "faulty"])
+    def test_where_a_job_was_submitted_the_session_is_judged(self, name):
+        command._insist_on_a_job(session.load(SESSIONS / f"{name}.json"))
+
+
+def test_a_site_s_own_checks_run_and_else_those_of_netproof(tmp_path, monkeypatch):
+    monkeypatch.setenv("RFM_CONFIG_PATH", str(tmp_path / "site-config"))
+    assert command._checks() == ROOT / "checks"
+    assert init.run(tmp_path, "mycluster") == init.WRITTEN
+    assert command._checks() == tmp_path / "checks"

@@ -1,4 +1,4 @@
-"""The command line of ``ci/nightly``."""
+"""The arguments of ``netproof nightly``."""
 
 from __future__ import annotations
 
@@ -7,25 +7,24 @@ from typing import Annotated
 
 import typer
 
-from netproof.commands import entry
-from netproof.commands.nightly.command import NightPlan, run
+from netproof.commands.options import StoreOption
 from netproof.errors import NetproofError
-from netproof.session.labels import label_of
-
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
-@app.command(
-    epilog="Exit status: 0 passed, 1 something failed or got worse, 2 it could not be judged."
-    " docs/nightly.md has the rest."
-)
 def nightly(
     system: Annotated[
         str,
         typer.Option(envvar="RFM_SYSTEM", help="SYSTEM or SYSTEM:PARTITION, as for reframe."),
     ],
-    store: Annotated[Path, typer.Option(envvar="NETPROOF_STORE", help="Folder of the store.")],
-    report: Annotated[Path, typer.Option(envvar="NETPROOF_PAGES", help="Folder of the reports.")],
+    store: StoreOption,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="NETPROOF_PAGES",
+            help="Folder of the reports; by default nightly/ where sessions have theirs.",
+            show_default=False,
+        ),
+    ] = None,
     junit: Annotated[
         Path | None, typer.Option(help="File for JUnit's XML.", show_default=False)
     ] = None,
@@ -67,7 +66,15 @@ def nightly(
         ),
     ] = None,
 ) -> None:
-    """One night: measure, keep, judge, report, tell."""
+    """Measure, judge, report and notify people, for one night.
+
+    Exit 0: passed, 1: something failed or got worse, 2: it could not be judged. docs/nightly.md has
+    the rest.
+    """
+    from netproof.commands.nightly.command import NightPlan, run
+    from netproof.session.labels import label_of
+    from netproof.verdict import judging
+
     for given in label or ():
         try:
             _, value = label_of(given)
@@ -82,7 +89,7 @@ def nightly(
             NightPlan(
                 system=system,
                 store=store.resolve(),
-                reports=report.resolve(),
+                reports=(report or judging.reports_folder() / "nightly").resolve(),
                 junit=junit.resolve() if junit else None,
                 hook=hook,
                 budget_min=budget,
@@ -94,7 +101,3 @@ def nightly(
             )
         )
     )
-
-
-if __name__ == "__main__":
-    entry.run(app, "ci/nightly")
