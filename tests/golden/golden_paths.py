@@ -1,0 +1,11 @@
+"""Make helpers of other tests importable."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+ROOMS = ("diagnosis", "history", "congestion", "verdict", "tuning")
+
+sys.path += [str(ROOT), *(str(ROOT / "tests" / "netproof" / room) for room in ROOMS)]
