@@ -122,7 +122,7 @@ def test_a_jobs_own_list_of_nodes_counts_and_not_reframes(tmp_path):
 
 
 def test_a_report_after_performance_report_is_read():
-    stored = session.load(RECORDED.with_name("performance-report.json"))
+    stored = session.load(RECORDED.parents[1] / "reframe" / "performance-report.json")
     assert [(one.name, one.nodes) for one in stored.results] == [("Hello", ("vm",))]
     assert stored.labels() == {"firmware": "2.1"}
 

@@ -180,7 +180,7 @@ class TestTheShell:
 
     def test_where_no_job_was_submitted_no_network_failed(self):
         with pytest.raises(NetproofError) as raised:
-            command._insist_on_a_job(session.load(SESSIONS / "no-modules.json"))
+            command._insist_on_a_job(session.load(SESSIONS.parent / "reframe" / "no-modules.json"))
         said = str(raised.value)
         assert said.startswith("no job of 1 was submitted: fail in run: environ error")
         assert "ERROR: No module path defined" in said
