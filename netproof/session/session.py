@@ -206,10 +206,11 @@ def _began(folder: Path) -> float:
 
 
 def load(path: Path) -> Session:
-    """Read a report.
+    """Read a report, or a session's folder.
 
     Raises NetproofError where it is no whole report of ReFrame's, or lies where all can write.
     """
+    path = place_of(path)
     document = document_of(path)
     try:
         info = document["session_info"]
@@ -236,14 +237,12 @@ def document_of(path: Path) -> dict[str, Any]:
     ``path``: the report, or the session's folder where there is none. Raises NetproofError where it
     is no whole report of ReFrame's, a record is damaged, or they lie where all can write.
     """
+    path = place_of(path)
     trust.insist(path, "the report", data=True)
-    if path.is_dir():
-        report = report_of(path)
-        if report is None:
-            document = records.document_of(path)
-            insist(document, _SHAPE, f"{path}: is no session's folder")
-            return document
-        path = report
+    if path.name == records.HEADER:
+        document = records.document_of(path.parent)
+        insist(document, _SHAPE, f"{path}: is no session's folder")
+        return document
     try:
         document = json_reading.json_file(path)
     except FileNotFoundError as error:
@@ -265,8 +264,14 @@ def document_of(path: Path) -> dict[str, Any]:
     return document
 
 
-def report_of(folder: Path) -> Path | None:
-    """Return the report that refers to the records of a session's folder; None where none does."""
+def place_of(path: Path) -> Path:
+    """Return the file that stands for a session: its report, or the header of its folder."""
+    folder = path.parent if path.name == records.HEADER else path
+    return (_report_of(folder) or folder / records.HEADER) if folder.is_dir() else path
+
+
+def _report_of(folder: Path) -> Path | None:
+    """The report that refers to the records of a session's folder; None where none does."""
     for path in reports(folder.parent):
         with suppress(NetproofError, OSError, KeyError, TypeError):
             runs = json_reading.json_file(path)["runs"]
