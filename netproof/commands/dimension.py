@@ -106,7 +106,7 @@ def print_alongside(found: ByDimension, out: Console) -> None:
     for one in several:
         for difference in compared.differences(one):
             say(out, f"configuration of {one.second.name}: {difference}")
-        for sentence in compared.nodes_told(one):
+        for sentence in compared.node_diffs(one):
             say(out, f"of {one.second.name}, {sentence}")
     for value, reason in found.failed.items():
         say(out, f"{value} is not compared: {reason}", "yellow")
