@@ -15,7 +15,7 @@ from netproof.history.selection import NEWEST_SESSIONS, STRIDE, Quantity, Select
 
 
 class HistoryVerbs(TyperGroup):
-    """What ``netproof history`` is without the name of a command: ``show``."""
+    """Run ``show`` for ``netproof history`` without the name of a command."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
         """Put the name of the command there that is meant."""

@@ -108,7 +108,7 @@ def test_what_cannot_be_done_is_2_with_the_remedy(call, arguments, said):
 
 @pytest.fixture
 def reframe(tmp_path, monkeypatch):
-    """``reframe(script)``: what stands in the place of ReFrame."""
+    """Install a script in place of ReFrame: ``reframe(script)``."""
 
     def made(script: str | None) -> None:
         program = tmp_path / "bin" / "reframe"

@@ -486,7 +486,7 @@ def test_an_unknown_format_is_refused(netproof, tmp_path):
         DATA / "sessions" / "passed.json", "--out", tmp_path, "--format", "html,gif"
     )
     assert status == 2
-    assert "'gif' is none; there are html, png, svg, pdf, csv" in said
+    assert "unknown format 'gif'; choose html, png, svg, pdf, csv" in said
 
 
 def test_a_session_that_cannot_be_judged_has_no_report(netproof, tmp_path):
