@@ -27,7 +27,7 @@ class PlannedJob:
         return f"{self.partition} {self.environment} {self.what()}"
 
     def what(self) -> str:
-        """The measurement without its configuration: ``IMB on 16 ranks``."""
+        """Return the measurement without its configuration: ``IMB on 16 ranks``."""
         return registry.named(self.benchmark).job_what(self.ranks, default=self.default)
 
 

@@ -55,7 +55,7 @@ def _selection(
     environment: str | None,
     quantity: Quantity | None,
 ) -> Selection:
-    """The series that a command is about; a bad expression is a fault of its arguments."""
+    """Return the series of a command; a bad expression is a fault of its arguments."""
     try:
         return Selection(tuple(case or ()), partition, environment, quantity)
     except NetproofError as error:
