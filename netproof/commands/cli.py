@@ -1,4 +1,4 @@
-"""The ``netproof`` command: its verbs by name; what each takes is in ``verbs``."""
+"""The ``netproof`` command: its verbs by name; ``verbs`` has their arguments."""
 
 from __future__ import annotations
 
@@ -104,5 +104,5 @@ history_app.command("accept")(history.history_accept)
 
 
 def main() -> None:
-    """Entry point of the command; exit 2, and no verdict, whatever stops it."""
+    """Run the command; exit 2, without a verdict, whatever stops it."""
     entry.run(app, "netproof")

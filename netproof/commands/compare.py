@@ -29,7 +29,7 @@ def run(
     as_json: bool,
     folder: Path | None = None,
 ) -> int:
-    """Compare two sides and return the exit status: 0 shown, 2 cannot be.
+    """Compare two sides and return the exit status: 0 shown, 2 not possible.
 
     ``folder``: where a page on them is written too, None for no page.
 
@@ -55,7 +55,7 @@ def run(
 
 
 def _written(compared: Comparison, folder: Path) -> Path:
-    # Loading what draws takes a third of any command's start.
+    # Loading Altair takes a third of any command's start.
     from netproof.commands import report as command
 
     title = f"{compared.second.name} against {compared.first.name}"

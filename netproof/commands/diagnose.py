@@ -31,10 +31,10 @@ def run(
     system: str | None,
     as_json: bool,
 ) -> int:
-    """Print what is wrong with each partition, in words or as JSON, and return the exit status.
+    """Print the diagnosis of each partition, in words or as JSON, and return the exit status.
 
     ``partition``: only this one; ``session`` and ``store`` as ``judging.find`` takes them;
-    ``back``: how many earlier sessions may be looked into; ``measure``: pairs first.
+    ``back``: how many earlier sessions may be read; ``measure``: pairs first.
     """
     try:
         if measure:
@@ -57,20 +57,20 @@ def run(
 
 
 def _made(store: Path | None) -> Path | None:
-    """The store, if there is one: ci/activate names the folder that the first session makes."""
+    """Return the store, if it exists: ci/activate names the folder that the first session makes."""
     by_default = store is not None and os.environ.get("NETPROOF_STORE") == str(store)
     return None if by_default and not store.exists() else store
 
 
 def _measured(partition: str, system: str | None) -> Path:
-    """The report of rounds of pairs that ReFrame measures now on a partition.
+    """Measure rounds of pairs on a partition with ReFrame, and return the report's path.
 
-    Raises NetproofError where there is no ReFrame or configuration, and where no report is left.
+    Raises NetproofError without ReFrame, configuration or report.
     """
     name = (system or os.environ.get("RFM_SYSTEM") or "").partition(":")[0]
     if not name:
         raise NetproofError("--measure takes a system: name it with --system or in RFM_SYSTEM")
-    # A partition that the site does not have is said before anything is measured.
+    # An unknown partition is refused before anything is measured.
     matrix(site.gather(judging.site_folder()), name, [partition])
     program = Path(sys.executable).with_name(REFRAME)
     if not program.is_file():
@@ -81,7 +81,7 @@ def _measured(partition: str, system: str | None) -> Path:
     checks = shipped.folder("checks") / PAIRS
     command = [str(program), "--system", f"{name}:{partition}", "-c", str(checks), "-r"]
     tables.say(tables.console(stderr=True), f"measuring: {' '.join(command)}")
-    # What it prints is no part of the diagnosis; that a test failed, the diagnosis says.
+    # Its output is not part of the diagnosis, which reports failed tests itself.
     ended = subprocess.run(command, stdout=STDERR, stdin=subprocess.DEVNULL, check=False)
     new = [path for path in sessions.reports(folder) if path not in there]
     if not new:

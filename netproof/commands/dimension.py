@@ -1,7 +1,7 @@
-"""The body of ``netproof compare --by``: every value of one dimension next to the first one.
+"""The body of ``netproof compare --by``: every value of one dimension against the first one.
 
-The dimension is the partition, the environment, or a label of stored sessions; everything else
-is held fixed, since a case's counterpart has all of it in common.
+The dimension is the partition, the environment, or a label of stored sessions; everything else is
+held fixed, since a case's counterpart has all of it in common.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ Pair = tuple[str, str]
 class ByDimension:
     """Every value but the first, each compared with it.
 
-    ``values``: all of them, the first one first; ``failed``: a value that has nothing in common
-    with the first, to the reason.
+    ``values``: all of them, in order; ``failed``: values that have nothing in common with the
+    first, each with the reason.
     """
 
     by: str
@@ -56,7 +56,7 @@ def run(
     as_json: bool,
     folder: Path | None = None,
 ) -> int:
-    """Compare along one dimension and return the exit status: 0 shown, 2 cannot be.
+    """Compare along one dimension and return the exit status: 0 shown, 2 not possible.
 
     ``by``: partition, environment or ``label=KEY``; ``name``: the session, as ``judging.find``
     takes it, None for a label; ``partitions`` and ``environments``: what is held fixed, the same
@@ -79,7 +79,7 @@ def run(
 
 
 def _written(found: ByDimension, folder: Path) -> Path:
-    # Loading what draws takes a third of any command's start.
+    # Loading Altair takes a third of any command's start.
     from netproof.commands import report as command
 
     title = f"By {found.by}: {', '.join(found.values)}"
@@ -87,7 +87,7 @@ def _written(found: ByDimension, folder: Path) -> Path:
 
 
 def document(found: ByDimension) -> dict[str, Any]:
-    """Plain values for ``json``: the values, and each comparison as ``compared`` has it."""
+    """Return plain values for ``json``: the values, and each comparison as ``compared`` has it."""
     return {
         "format": documents.FORMAT,
         "by": found.by,
@@ -98,7 +98,7 @@ def document(found: ByDimension) -> dict[str, Any]:
 
 
 def print_alongside(found: ByDimension, out: Console) -> None:
-    """Where each value comes from and how it differs, the table of ratios, a summary of each."""
+    """Print origin and differences of each value, the table of ratios, a summary of each."""
     several = list(found.comparisons.values())
     first = several[0].first
     for side in (first, *(one.second for one in several)):
@@ -106,7 +106,7 @@ def print_alongside(found: ByDimension, out: Console) -> None:
     for one in several:
         for difference in compared.differences(one):
             say(out, f"configuration of {one.second.name}: {difference}")
-        for sentence in compared.nodes_told(one):
+        for sentence in compared.node_diffs(one):
             say(out, f"of {one.second.name}, {sentence}")
     for value, reason in found.failed.items():
         say(out, f"{value} is not compared: {reason}", "yellow")
@@ -119,7 +119,7 @@ def print_alongside(found: ByDimension, out: Console) -> None:
 
 
 def _print_ratios(several: Sequence[Comparison], out: Console) -> None:
-    """A row for each case, a column for each value, as many tables as the width takes."""
+    """Print a row for each case, a column for each value, in as many tables as they take."""
     rows: dict[str, None] = {}
     cells: dict[str, dict[str, Text]] = {}
     for one in several:
@@ -201,7 +201,7 @@ def _alongside(
 
 
 def _labelled(label: str, name: Path | None, store: Path | None) -> dict[str, Session]:
-    """The newest session of each value of a label, by label and value, oldest first."""
+    """Return the newest session of each value of a label, by label and value, oldest first."""
     if name is not None:
         raise NetproofError("by a label the store's sessions are compared; name none")
     if store is None:

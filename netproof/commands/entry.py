@@ -1,7 +1,7 @@
-"""The way into every command: what it is called with, and how it ends whatever happens.
+"""The entry to every command: its arguments, and how it ends whatever happens.
 
-1 is a verdict, that a network failed; what stops a command, foreseen or not, ends with 2 and a
-sentence.
+Status 1 is a verdict: a network failed. Whatever stops a command, foreseen or not, ends with 2 and
+a sentence.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ INTERRUPTED = 128 + signal.SIGINT
 
 
 def debugging() -> bool:
-    """Whether the process was called with ``--debug``."""
+    """Return whether the process was called with ``--debug``."""
     arguments = sys.argv[1:]
     return DEBUG in (arguments[: arguments.index("--")] if "--" in arguments else arguments)
 
@@ -33,7 +33,7 @@ def debugging() -> bool:
 def run(app: Callable[..., object], program: str) -> NoReturn:
     """Call a command with the arguments of the process, and end the process with its status.
 
-    ``app``: what typer made; ``program``: its name in what is said.
+    ``app``: from typer; ``program``: its name in messages.
     """
     _open_standard_streams(program)
     arguments, debug = sys.argv[1:], debugging()
@@ -44,7 +44,7 @@ def run(app: Callable[..., object], program: str) -> NoReturn:
         ended = app(args=arguments, prog_name=program, standalone_mode=False)
         status = ended if isinstance(ended, int) else 0
     except typer.TyperException as error:
-        # What the arguments are not; typer knows how to say it.
+        # typer reports wrong arguments itself.
         error.show() if hasattr(error, "show") else _say(f"{program}: {error}")
     except (KeyboardInterrupt, typer.Abort):
         _say(f"{program}: interrupted")
@@ -57,11 +57,11 @@ def run(app: Callable[..., object], program: str) -> NoReturn:
         if error.filename is not None:
             _say(f"{program}: {error.filename}: {error.strerror}{_remedy(debug)}")
         else:
-            # That of a stream names no file.
+            # An error of a stream names no file.
             _say(f"{program}: the output cannot be written: {error.strerror or error}")
     except SystemExit:
         # Commands end by typer.Exit. This is how typer, with another stream in place, and rich
-        # end where nobody reads any more: with status 1.
+        # end where the reader has gone: with status 1.
         sys.stdout = out
         _say(f"{program}: the output cannot be written: {os.strerror(errno.EPIPE)}")
     except BaseException as error:
@@ -74,10 +74,10 @@ def run(app: Callable[..., object], program: str) -> NoReturn:
 
 
 def _open_standard_streams(program: str) -> None:
-    """Characters that a terminal does not have never stop a command; a closed stream does.
+    """Let characters that a terminal lacks never stop a command, and let a closed stream stop it.
 
-    Python has no stream where the descriptor was closed, and the next file that is opened would
-    get its number.
+    Python has no stream where the descriptor was closed, and the next file that is opened would get
+    its number.
     """
     closed = [number for number in range(3) if not _is_open(number)]
     for _ in closed:
@@ -101,11 +101,11 @@ def _is_open(number: int) -> bool:
 
 
 def _flushed(status: int, program: str) -> int:
-    """The status, or that nothing can be said where what was printed cannot be written."""
+    """Return the status, or the one for no result where the output cannot be written."""
     try:
         sys.stdout.flush()
     except OSError as error:
-        # What is left in the buffer would fail again as the interpreter ends.
+        # The rest of the buffer would fail again as the interpreter ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if status != CANNOT:
             _say(f"{program}: the output cannot be written: {error.strerror}")
@@ -134,5 +134,5 @@ def _say(sentence: str) -> None:
     try:
         print(visible(sentence), file=sys.stderr, flush=True)
     except OSError:
-        # There is nobody left to tell; the status says it.
+        # The status is all that is left.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)

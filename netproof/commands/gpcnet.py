@@ -32,8 +32,8 @@ def run(
 ) -> int:
     """Print GPCNeT's congestion impact factors, measured now or read from ``report``.
 
-    Returns the exit status: 1 where a factor is beyond its bound, 2 where one with a bound is
-    undecided, where too few rounds count, or where nothing can be said; else 0.
+    Returns the exit status: 1 where a factor is beyond its bound; 2 where one with a bound is
+    undecided, where too few rounds count, or without a result; else 0.
     """
     try:
         if report is None:
@@ -54,9 +54,9 @@ def _status(several: list[tuple[GpcnetRuns, GpcnetImpacts]]) -> int:
 
 
 def _measured(where: str, environment: str, rounds: int, nodes: int) -> Path:
-    """The report of what ReFrame measures now, in a folder where no verdict looks for it.
+    """Measure with ReFrame, in a folder that no verdict reads, and return the report's path.
 
-    Raises NetproofError for what the site has not, before anything is measured, and where ReFrame
+    Raises NetproofError for what the site lacks, before anything is measured, and where ReFrame
     leaves no report.
     """
     system, partition = labelled.place(where)
@@ -80,7 +80,7 @@ def _measured(where: str, environment: str, rounds: int, nodes: int) -> Path:
 
 
 def _insist_on_program(configuration: Mapping[str, Any], where: str, environment: str) -> None:
-    """NetproofError where an environment of a partition has not GPCNeT's feature."""
+    """Raise NetproofError where an environment of a partition lacks GPCNeT's feature."""
     system, partition = labelled.place(where)
     systems = {one["name"]: one for one in configuration["systems"]}
     (environs,) = (

@@ -1,4 +1,4 @@
-"""The bodies of ``netproof history``: what changed, the series of some cases, and accepting."""
+"""The bodies of ``netproof history``: changes, the series of some cases, and accepting."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def run(
     plot: Path | None,
     as_json: bool,
 ) -> int:
-    """Show what changed, or the series of some cases, and return the exit status.
+    """Show changes, or the series of some cases, and return the exit status.
 
-    0: nothing is worse, or there are too few sessions to say; 1: an open change for the worse
-    among what is shown; 2: it cannot be judged. ``labels``: each ``KEY=VALUE``; ``plot``: a file
-    to draw the series of ``selection`` in; the rest as ``judging.judge`` takes it.
+    0: nothing is worse, or too few sessions to judge; 1: an open change for the worse among those
+    shown; 2: it cannot be judged. ``labels``: each ``KEY=VALUE``; ``plot``: a file to draw the
+    series of ``selection`` in; the rest as ``judging.judge`` takes it.
     """
     try:
         with tables.working("following the series"):
@@ -61,8 +61,8 @@ def run(
     for sentence in shown.nights.unread:
         say(tables.console(stderr=True), sentence, "yellow")
     if verdict.not_kept:
-        told = f"the next history takes as long as this one: {verdict.not_kept}"
-        say(tables.console(stderr=True), told, "yellow")
+        sentence = f"the next history takes as long as this one: {verdict.not_kept}"
+        say(tables.console(stderr=True), sentence, "yellow")
     if as_json:
         documents.write(document(shown, series=not selection.everything), sys.stdout)
         return shown.status
@@ -85,7 +85,7 @@ def accept(
     reason: str,
     name: str,
 ) -> int:
-    """Record that changes from a session on are intended: exit 0 recorded, 2 it cannot be."""
+    """Record that changes from a session on are intended: exit 0 recorded, 2 not possible."""
     out = tables.console()
     try:
         opened = Store(store)
@@ -109,7 +109,7 @@ def accept(
     least = history_verdict.least_nights(verdict.settings)
     say(
         out,
-        f"{count} series of {covered.system} begin anew with session {first.name}; each takes"
+        f"{count} series of {covered.system} start again with session {first.name}; each takes"
         f" {least} nights until a change in it can be found again",
     )
     say(out, f"to take it back, remove {path}")
@@ -121,22 +121,22 @@ def accept(
 def _print_left(
     acceptance: Acceptance, covered: HistoryVerdict, after: HistoryVerdict, out: Console
 ) -> None:
-    """What was open and covered: what ends by it, what is open ``after``, and what is lost."""
+    """Print the open changes covered: those that end, those still open ``after``, those lost."""
     open_after = {shift.of for event in after.events for shift in event.shifts}
     for event in covered.events:
         later = event.session > acceptance.first
-        told = f"{since_when(event)}, {len(event.shifts)} changes"
+        what = f"{since_when(event)}, {len(event.shifts)} changes"
         if any(shift.of in open_after for shift in event.shifts):
-            say(out, f"stays open{', since it began later' * later}: {told}", "yellow")
+            say(out, f"stays open{', since it began later' * later}: {what}", "yellow")
         elif later:
             say(
                 out,
-                f"ENDS THOUGH IT BEGAN LATER: {told}: from {acceptance.session} to it there are too"
+                f"ENDS THOUGH IT BEGAN LATER: {what}: from {acceptance.session} to it there are too"
                 " few nights to compare it with. If it is not meant, take this back",
                 "bold red",
             )
         else:
-            say(out, f"ends: {told}", "green")
+            say(out, f"ends: {what}", "green")
     if not covered.events:
         say(
             out,
@@ -146,7 +146,7 @@ def _print_left(
 
 
 def _plot(verdict: HistoryVerdict, path: Path) -> None:
-    # Loading what draws takes a third of any command's start.
+    # Loading Altair takes a third of any command's start.
     from netproof.present.html import history
 
     history.write(verdict, path)

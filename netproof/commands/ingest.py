@@ -1,4 +1,4 @@
-"""The body of ``netproof ingest``: takes reports in one by one and says what came of each."""
+"""The body of ``netproof ingest``: takes reports in one by one and prints each result."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ def run(
     """Ingest ``reports`` into the store in ``folder``, made if need be, and print each outcome.
 
     ``system``, ``full``: what was to run, by which they are judged, as ``judging.judge_session``.
-    Returns the exit status: 0 all are in, 2 some were refused and the others are in, or there is
-    no store to bring them to.
+    Returns the exit status: 0 all are in; 2 some were refused and the others are in, or no store.
     """
     out, err = tables.console(), tables.console(stderr=True)
     try:

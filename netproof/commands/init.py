@@ -1,4 +1,4 @@
-"""The body of ``netproof init``: what a new site begins with, copied from the examples."""
+"""The body of ``netproof init``: the first files of a new site, copied from the examples."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WRITTEN, REFUSED = 0, 2
 """Exit statuses of ``netproof init``."""
 
 EXAMPLE = "example"
-"""The system that the examples are of."""
+"""The system of the examples."""
 
 _SYSTEM = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
@@ -42,13 +42,13 @@ export NETPROOF_STORE=$netproof_site/store
 export RFM_PERF_INFO_LEVEL=${RFM_PERF_INFO_LEVEL:-verbose}
 unset netproof_programs netproof_program netproof_site
 """
-"""What `ci/activate` does, for a folder without a checkout; PROGRAMS is where its programs are."""
+"""`ci/activate` for a folder without a checkout; PROGRAMS is where its programs are."""
 
 
 def run(folder: Path, system: str) -> int:
-    """Write a new site's files into ``folder`` and say what is next; return the exit status.
+    """Write a new site's files into ``folder``, print the next steps, and return the exit status.
 
-    Nothing that is there is touched: where a file has one of the names, none is written.
+    Existing files are not touched: where a file has one of the names, none is written.
     """
     out = tables.console()
     try:
@@ -84,12 +84,12 @@ def run(folder: Path, system: str) -> int:
 
 
 def _files(system: str) -> dict[str, str]:
-    """Text of each file, by its name in the folder."""
+    """Return the text of each file, by its name in the folder."""
     site, references = shipped.folder("site-config"), shipped.folder("reference-values")
     checks = shipped.folder("checks")
     named = (site / f"{EXAMPLE}.py").read_text()
     named = named.replace(f'"name": "{EXAMPLE}"', f'"name": "{system}"')
-    # The host names are the example's; without any ReFrame takes the system that it is told.
+    # The host names are the example's; without any ReFrame takes --system or RFM_SYSTEM.
     named = re.sub(r'"hostnames": \[[^\]]*\]', '"hostnames": []', named)
     bounds = re.sub(
         rf"\b{EXAMPLE}:", f"{system}:", (references / f"{EXAMPLE}.yaml").read_text()

@@ -1,4 +1,4 @@
-"""The body of ``netproof judge``: output files that somebody already has, judged."""
+"""The body of ``netproof judge``: existing output files, judged."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def run(
     folder: Path | None = None,
     as_json: bool,
 ) -> int:
-    """Judge the files and print what was found; return the exit status.
+    """Judge the files, print the findings, and return the exit status.
 
     ``folder``: for a page on them, None without one. 0 passed, 1 a curve failed, 2 something could
     not be read, judged or written.

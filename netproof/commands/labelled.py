@@ -26,7 +26,7 @@ STDERR = 2
 
 
 def place(where: str) -> tuple[str, str]:
-    """System and partition of ``SYSTEM:PARTITION``; NetproofError where one is missing."""
+    """Return system and partition of ``SYSTEM:PARTITION``. Raises NetproofError for other forms."""
     system, _, partition = where.partition(":")
     if not partition:
         raise NetproofError(f"--system {where}: name a partition too, SYSTEM:PARTITION")
@@ -34,7 +34,7 @@ def place(where: str) -> tuple[str, str]:
 
 
 def insist_on_environment(found: Matrix, where: str, environment: str) -> None:
-    """NetproofError where an environment of a partition cannot measure nodes in pairs."""
+    """Raise NetproofError where an environment of a partition cannot measure nodes in pairs."""
     there = sorted({case.environment for case in found.cases if case.benchmark == OF_PAIRS.name})
     if environment not in there:
         raise NetproofError(
@@ -55,9 +55,9 @@ def measure(
     """Have ReFrame measure, and return the path of its report.
 
     ``where``: system with partition, and environment; ``checks``: their file; ``settings``: of its
-    tests, name to value; ``label``: the session's, and its folder's in that of reports, in which no
-    verdict looks; ``subject``: in the report's name; ``what``: is measured, in words. What ReFrame
-    prints goes to standard error. Raises NetproofError where it is not there or leaves no report.
+    tests, name to value; ``label``: the session's, and its subfolder's in that of reports, which no
+    verdict reads; ``subject``: in the report's name; ``what``: is measured, in words. ReFrame's
+    output goes to standard error. Raises NetproofError where it is missing or leaves no report.
     """
     system, environment = where
     folder = labelled.folder_of(judging.reports_folder(), label)
@@ -78,16 +78,16 @@ def show(
     *,
     as_json: bool,
 ) -> None:
-    """Print what sweeps of a report say: ``document`` of them all, or ``print_one`` of each.
+    """Print the sweeps of a report: ``document`` of them all, or ``print_one`` of each.
 
-    ``page``: the path of a page that was written of them.
+    ``page``: the path of a page that was written on them.
     """
     if as_json:
         documents.write(document(sweeps), sys.stdout)
         return
     out = tables.console()
-    for swept, told in sweeps:
-        print_one(swept, told, out)
+    for swept, result in sweeps:
+        print_one(swept, result, out)
     tables.say(out, f"report {report}")
     if page is not None:
         tables.say(out, f"page {page}")
@@ -96,7 +96,7 @@ def show(
 def reframe(arguments: Sequence[str], report: Path, what: str) -> None:
     """Run ReFrame, which leaves its report there; ``what`` is measured, for the line above it.
 
-    What ReFrame prints goes to standard error. Raises NetproofError where it is not installed, and
+    ReFrame's output goes to standard error. Raises NetproofError where it is not installed, and
     where it leaves no report.
     """
     program = Path(sys.executable).with_name(REFRAME)

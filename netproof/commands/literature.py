@@ -12,7 +12,7 @@ from netproof.verdict.exit_status import CANNOT_JUDGE
 
 
 def run(study: str | None, report: Path | None = None) -> int:
-    """The body of ``netproof literature``: prints, and returns the exit status.
+    """Print earlier studies, and return the exit status.
 
     ``report``: of a session to show alongside the studies.
     """

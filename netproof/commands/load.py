@@ -32,11 +32,10 @@ def run(
     folder: Path | None,
     as_json: bool,
 ) -> int:
-    """Print what a network does under load, measured now or read from ``report``.
+    """Print the effects of load on a network, measured now or read from ``report``.
 
-    Returns the exit status: 1 where a factor is beyond its bound or a cause beyond what is allowed,
-    2 where a factor with a bound is undecided, where too few rounds count, or where nothing can be
-    said; else 0.
+    Returns the exit status: 1 where a factor or a cause is beyond its bound; 2 where a factor with
+    a bound is undecided, where too few rounds count, or without a result; else 0.
     """
     try:
         if report is None:
@@ -66,9 +65,9 @@ def _status(several: list[tuple[Loaded, LoadFindings]]) -> int:
 def _measured(
     where: str, environment: str, victims: str, aggressors: str, nodes: int, rounds: int
 ) -> Path:
-    """The report of what ReFrame measures now, in a folder where no verdict looks for it.
+    """Measure with ReFrame, in a folder that no verdict reads, and return the report's path.
 
-    Raises NetproofError for what the site has not, before anything is measured, and where ReFrame
+    Raises NetproofError for what the site lacks, before anything is measured, and where ReFrame
     leaves no report.
     """
     system, partition = labelled.place(where)

@@ -1,4 +1,4 @@
-"""Arguments and options that several verbs have, and what fits together of them."""
+"""Arguments and options that several verbs share, and which fit together."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ FullOption = Annotated[
     bool, typer.Option("--full", help="All IMB functions were to run (reframe -R).")
 ]
 
-# Paths are not asked whether they can be read: each command tells it in its own words, and goes
-# on with the others where it takes several.
+# Paths are not checked here: each command reports an unreadable one itself, and goes on with the
+# others where it takes several.
 SessionArgument = Annotated[
     Path | None,
     typer.Argument(
@@ -125,7 +125,7 @@ StoreOption = Annotated[
 def alongside(
     alongside_stored: bool, store: Path | None, max_age: float, leave_out_marked: bool
 ) -> AlongsideOptions | None:
-    """What of the store is to stand alongside; typer.BadParameter where options do not fit."""
+    """Return which stored results to show; typer.BadParameter where options do not fit."""
     if alongside_stored:
         if store is None:
             raise typer.BadParameter("--alongside-stored takes a store: --store or NETPROOF_STORE")

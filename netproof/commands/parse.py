@@ -1,4 +1,4 @@
-"""``netproof parse``: outputs of benchmarks as JSON, or what is wrong with them."""
+"""``netproof parse``: outputs of benchmarks as JSON, or their faults."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ READ, FAULTY = 0, 2
 def run(paths: Iterable[Path], *, bidirectional: bool, out: TextIO, err: TextIO) -> int:
     """Write a list to ``out``, an object for each file that was read; faults to ``err``.
 
-    Returns 2 if any file could not be read, is not what a benchmark prints, or says that a
-    measurement failed (such a file is in the list all the same), else 0.
+    Returns 2 if a file could not be read, is not a benchmark's output, or reports a failed
+    measurement; else 0. A file with a failed measurement is in the list all the same.
     """
     entries: list[dict[str, Any]] = []
     faults: list[str] = []

@@ -1,4 +1,4 @@
-"""The body of ``netproof references risk``: what buyer and seller risk by the references."""
+"""The body of ``netproof references risk``: buyer's and seller's risks by the references."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from netproof.verdict.references import ReferenceFile
 
 
 def run(reports: Sequence[Path], *, system: str | None, margin: float, as_json: bool) -> int:
-    """Print the risks, and return the exit status: 0, or 2 where nothing can be said of a case."""
+    """Print the risks, and return the exit status: 0, or 2 where a case has no risk to show."""
     try:
         with tables.working(f"simulating acceptances by {len(reports)} sessions"):
             sessions = [session.load(report) for report in reports]

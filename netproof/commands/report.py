@@ -40,7 +40,7 @@ HTML, CSV = "html", "csv"
 FORMATS = (HTML, "png", "svg", "pdf", CSV)
 _VEGA_LITE = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
 _PIXELS = 2
-"""Pixels of a PNG for each of the chart's, so that it is sharp in print and on dense screens."""
+"""Pixels of a PNG per pixel of the chart, for sharp prints and dense screens."""
 _OWN_FILES = ("report.css", "report.js")
 
 
@@ -56,13 +56,13 @@ def run(
     switch: str | None = None,
     power: bool = False,
 ) -> int:
-    """Write the report on a session and return the exit status: 0 written, 2 it cannot be.
+    """Write the report on a session and return the exit status: 0 written, 2 not possible.
 
-    ``name`` and ``store`` as ``judging.find`` takes them; ``system``, ``full`` and ``asked`` as
-    for the verdict, which the report tells and its exit status does not; ``folder`` None writes
-    next to the session's report, and of a stored session here; ``formats``: those of ``FORMATS``,
-    with commas between; ``switch``: the partition that has a page against the others, else the
-    only one that was measured where others stand alongside; ``power``: with what would have failed.
+    ``name`` and ``store`` as ``judging.find`` takes them; ``system``, ``full`` and ``asked`` as for
+    the verdict, which the report shows and its exit status does not; ``folder`` None writes beside
+    the session's report, and for a stored session here; ``formats``: those of ``FORMATS``, with
+    commas between; ``switch``: the partition that has a page against the others, else the only
+    measured one, alongside stored others; ``power``: with changes that would have failed.
     """
     try:
         wanted = _formats(formats)
@@ -94,11 +94,11 @@ def assemble(
     *,
     power: bool = False,
 ) -> Report:
-    """All that the pages and files show of a session that was judged.
+    """Return all that the pages and files show of a judged session.
 
-    ``switch`` and ``power`` as in ``run``. What cannot be had of studies and provenance is said in
-    its place. Raises NetproofError where two charts would have one name, and for a switch that is
-    not there or is the only one.
+    ``switch`` and ``power`` as in ``run``. Missing studies and provenance are explained in their
+    place. Raises NetproofError where two charts would have one name, and for a switch that is
+    missing or the only one.
     """
     groups = content.groups(judged.verdict)
     cases = [one.case for one in judged.verdict.cases]
@@ -144,7 +144,7 @@ def assemble(
 
 
 def write(report: Report, folder: Path, formats: Sequence[str]) -> None:
-    """Write a report into a folder, in the place of an earlier one: all of it or nothing.
+    """Write a report into a folder, replacing an earlier one: all of it or nothing.
 
     Raises NetproofError where the folder holds other things than a report, and OSError where it
     cannot be written.
@@ -171,7 +171,7 @@ def write(report: Report, folder: Path, formats: Sequence[str]) -> None:
 def write_sides(
     title: str, comparisons: Sequence[Comparison], folder: Path, *, every: bool = False
 ) -> Path:
-    """Write a page on sides that were compared into a folder, in the place of an earlier one.
+    """Write a page on compared sides into a folder, replacing an earlier one.
 
     ``comparisons`` and ``every`` as ``sides.page`` has them; returns the page's path. Raises
     NetproofError where the folder holds other things, or cannot be written.
@@ -180,10 +180,10 @@ def write_sides(
 
 
 def write_page(folder: Path, page: Callable[[Sequence[str]], str]) -> Path:
-    """Write one page into a folder, in the place of an earlier one, and return its path.
+    """Write one page into a folder, replacing an earlier one, and return its path.
 
-    ``page``: makes it, of the names of the scripts next to it. Raises NetproofError where the
-    folder holds other things, or cannot be written.
+    ``page``: makes it from the names of its scripts. Raises NetproofError where the folder holds
+    other things, or cannot be written.
     """
     try:
         with replacing(folder) as new, tables.working("writing the page"):
@@ -200,14 +200,14 @@ def _formats(stated: str) -> tuple[str, ...]:
     unknown = [name for name in found if name not in FORMATS]
     if unknown:
         raise NetproofError(
-            f"--format {stated}: {', '.join(map(repr, unknown))} is none; there are"
+            f"--format {stated}: unknown format {', '.join(map(repr, unknown))}; choose"
             f" {', '.join(FORMATS)}, with commas between them"
         )
     return found
 
 
 def alongside(session: Path, word: str) -> Path:
-    """The folder for what is made of a session: next to its report, of a stored one here."""
+    """Return the folder for output on a session: beside its report, or here if stored."""
     if session.is_file():
         return session.with_name(f"{session.stem}-{word}")
     return Path(f"{file_name(session.name)}-{word}")
@@ -245,7 +245,7 @@ def _bundle_name() -> str:
 
 
 def _write_assets(folder: Path, before: Path) -> None:
-    """Style and scripts; the bundle of Vega, which takes seconds to make, from before if there."""
+    """Write style and scripts; reuse the bundle of Vega, which takes seconds, from before."""
     folder.mkdir()
     for name in _OWN_FILES:
         shutil.copyfile(str(files("netproof.present.html") / "assets" / name), folder / name)
@@ -254,7 +254,7 @@ def _write_assets(folder: Path, before: Path) -> None:
         shutil.copyfile(before / bundle, folder / bundle)
         return
     made = vl_convert.javascript_bundle(vl_version=_VEGA_LITE)
-    # Its names are its own: a script that is no module would share them with the page.
+    # As a module, since a plain script would share its names with the page.
     (folder / bundle).write_text(f"(() => {{\n{made}\n}})();\n", encoding="utf-8")
 
 
@@ -277,9 +277,9 @@ def _writers(looks: Looks) -> dict[str, Callable[[ChartFigure | PairMap, Path], 
 
 
 def _write_csv(figure: ChartFigure | PairMap, path: Path) -> None:
-    """The chart's points, with what was flagged at each, and the envelope next to them.
+    """Write the chart's points, with the flags at each, and the envelope as further columns.
 
-    What was measured again is in a file of its own.
+    Repeated measurements are in a file of their own.
     """
     marks: dict[tuple[str, int], list[str]] = {}
     for flag in figure.flags:

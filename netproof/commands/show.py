@@ -52,7 +52,7 @@ _LEGEND = (
 )
 
 Group = tuple
-"""What configurations have in common that are compared, as ``judgement.group`` has it."""
+"""Common part of compared configurations, as from ``judgement.group``."""
 
 
 def run(
@@ -64,10 +64,10 @@ def run(
     as_json: bool,
     asked: AlongsideOptions | None = None,
 ) -> int:
-    """Show a session and return the exit status: 0 shown, 2 cannot be.
+    """Show a session and return the exit status: 0 shown, 2 not possible.
 
-    ``name`` and ``store`` as ``judging.find`` takes them; ``system``, ``full`` and ``asked`` as
-    the verdict.
+    ``name`` and ``store`` as ``judging.find`` takes them; ``system``, ``full`` and ``asked`` as the
+    verdict.
     """
     try:
         with tables.working("judging the session"):
@@ -85,7 +85,7 @@ def run(
 
 
 def print_session(judged: JudgedSession, out: Console) -> None:
-    """The verdict with what failed, the matrix of scores, and the landmarks with their curves."""
+    """Print the verdict with its failures, the matrix of scores, and the landmarks with curves."""
     verdict = judged.verdict
     groups: dict[Group, list[Judged | Borrowed]] = defaultdict(list)
     for one in (*verdict.cases, *(() if verdict.alongside is None else verdict.alongside.cases)):
@@ -158,7 +158,7 @@ def _print_matrix(
     baseline: ScoreBaseline | None,
     out: Console,
 ) -> None:
-    """Scores by function and ranks, a column for each configuration; as many tables as it takes."""
+    """Print scores by function and ranks, a column per configuration, in tables that fit."""
     rows = list(groups.values())
     names = TableColumn("function", [benchmark_name(row[0].case) for row in rows], right=False)
     ranks = TableColumn("ranks", [str(row[0].case.ranks) for row in rows])
@@ -193,7 +193,7 @@ def _print_matrix(
 
 
 def _print_crossovers(verdict: Verdict, out: Console) -> None:
-    """For each configuration, from which rank count on which function is red, and which is not."""
+    """Print per configuration the rank count from which functions are red, and which are not."""
     by_place: dict[str, list[Crossover]] = defaultdict(list)
     for one in crossovers(verdict):
         by_place[f"{one.case.partition} {one.case.environment}"].append(one)
@@ -210,7 +210,7 @@ def _print_crossovers(verdict: Verdict, out: Console) -> None:
 
 
 def _print_against(judged: JudgedSession, out: Console) -> None:
-    """Of a switch that was measured alone, what it is against each one that stands alongside."""
+    """Print the comparisons of a switch that was measured alone with each stored one."""
     found = alone(judged.session, judged.verdict)
     if found is None:
         return
@@ -223,7 +223,7 @@ def _print_against(judged: JudgedSession, out: Console) -> None:
 
 
 def _days(several: Collection[str]) -> list[str]:
-    """The line of a heading that says of which day what was borrowed is."""
+    """Return a heading's line with the days of stored results, if any."""
     return [f"of {' to '.join(dict.fromkeys((min(several), max(several))))}"] if several else []
 
 
@@ -244,7 +244,7 @@ def _cell(row: Sequence[Judged | Borrowed], partition: str, environment: str) ->
 
 
 def _legend(judged: JudgedSession) -> str:
-    """What the landmarks' headings mean, and which messages cannot be the peak."""
+    """Return the meaning of the landmarks' headings, and which messages cannot be the peak."""
     least = {one.line_rate_from_bytes for one in judged.matrix.partitions.values()} - {0}
     if not least:
         return _LEGEND
@@ -258,7 +258,7 @@ def _legend(judged: JudgedSession) -> str:
 def _print_landmarks(
     groups: Mapping[Group, Sequence[Judged | Borrowed]], legend: str, out: Console
 ) -> None:
-    """A table for each function and rank count, its curves drawn to one scale."""
+    """Print a table for each function and rank count, its curves drawn to one scale."""
     every = [one for row in groups.values() for one in row]
     fixed = _landmark_columns(every)
     kept = tables.fitting(fixed, out.width - _LEAST_LINE)
@@ -342,7 +342,7 @@ def _environment(one: Judged | Borrowed) -> Text:
 
 
 def _curves(row: Sequence[Judged | Borrowed], width: int) -> tuple[list[Text], str]:
-    """The curves of one function over all configurations, and what their heights mean."""
+    """Return the curves of one function over all configurations, and what their heights mean."""
     ats: list[dict[int, float]] = []
     rates = all(
         one.measured is None or one.measured.curve.bandwidth_mb_s is not None for one in row

@@ -1,7 +1,7 @@
 """The body of ``netproof site check``: all that is missing or wrong before anything is measured.
 
-Apart from the site's files it looks at what a new partition needs elsewhere: references for every
-case of its matrix, and Slurm's partition. What cannot be seen from here is said.
+Besides the site's files it checks the references for every case of the matrix, and Slurm's
+partition. What it cannot check from here it reports as not checked.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ RIGHT, WRONG = 0, 2
 
 _ALIKE = ("access", "env_vars", "modules", "prepare_cmds", "resources", "sched_options")
 _ALIKE_EXTRAS = ("interface", "mtu", "link_mbit_s")
-"""What two partitions that measure different switches do not have all in common."""
+"""Keys that must not all be the same for partitions of different switches."""
 
 _CHOOSES_NODES = re.compile(r"(--constraint|-C|--nodelist|-w|--reservation|--clusters|-M)\b")
 
 
 @dataclass
 class CheckedSite:
-    """What was looked at for one system: faults, what was not checked, and what is right.
+    """Checks of one system: faults, what was not checked, and what is right.
 
     ``unchecked`` and ``right``: a sentence each.
     """
@@ -60,7 +60,7 @@ class CheckedSite:
 
 
 def run(asked: str | None, *, full: bool, as_json: bool) -> int:
-    """Check a system, print what was found, and return the exit status.
+    """Check a system, print the faults, and return the exit status.
 
     ``asked``: SYSTEM or SYSTEM:PARTITION, None for the one that this is a login node of. 0: nothing
     is wrong; 2: something is, or it cannot be checked.
@@ -82,13 +82,13 @@ def run(asked: str | None, *, full: bool, as_json: bool) -> int:
         for fault in checked.faults:
             say(out, f"WRONG {fault}", "red")
         count = len(checked.faults)
-        told = f"{count} {'thing is' if count == 1 else 'things are'} wrong" if count else "ready"
-        say(out, f"{checked.system}: {told}", "bold")
+        result = f"{count} {'thing is' if count == 1 else 'things are'} wrong" if count else "ready"
+        say(out, f"{checked.system}: {result}", "bold")
     return WRONG if checked.faults else RIGHT
 
 
 def document(checked: CheckedSite) -> dict[str, Any]:
-    """Plain values for ``json``."""
+    """Return plain values for ``json``."""
     return {
         "format": documents.FORMAT,
         "system": checked.system,
@@ -103,10 +103,10 @@ def document(checked: CheckedSite) -> dict[str, Any]:
 
 
 def check(asked: str | None, *, full: bool = False) -> CheckedSite:
-    """All that is missing or wrong for a system, or for one partition of it.
+    """Return all that is missing or wrong for a system, or for one partition of it.
 
-    Raises NetproofError where the system, the folder of configuration or that of references is
-    not known.
+    Raises NetproofError where the system, the folder of configuration or that of references is not
+    known.
     """
     folder = judging.site_folder()
     found = site.survey(folder)
@@ -120,8 +120,7 @@ def check(asked: str | None, *, full: bool = False) -> CheckedSite:
         if not found.faults:
             raise
         checked.unchecked.append(
-            f"references and Slurm of {asked or name}, of which nothing can be used until the"
-            " files are right"
+            f"references and Slurm of {asked or name}: unusable until the files are right"
         )
         return checked
     path = found.paths[name]
@@ -167,7 +166,7 @@ def _count(count: int, what: str) -> str:
 
 
 def _twins(checked: CheckedSite, path: Path, system: str, partitions: Iterable[Any]) -> None:
-    """Partitions of two switches that were copied, and nothing changed that a job depends on."""
+    """Refuse copied partitions of two switches in which nothing changed that a job depends on."""
     seen: dict[str, Any] = {}
     for entry in partitions:
         effective = [entry.get(key) for key in _ALIKE]
@@ -211,7 +210,7 @@ def _environments(
 
 
 def _reframe(checked: CheckedSite, path: Path, system: str) -> None:
-    """Whether ReFrame takes the configuration: it knows the keys that netproof does not."""
+    """Check that ReFrame accepts the configuration: it knows the keys that netproof does not."""
     program = shutil.which("reframe")
     if program is None:
         checked.unchecked.append("whether ReFrame takes the file: reframe is not in PATH")
@@ -238,7 +237,7 @@ def _reframe(checked: CheckedSite, path: Path, system: str) -> None:
 def _references(
     checked: CheckedSite, expected: Matrix, environments: Mapping[str, Mapping[str, Any]]
 ) -> None:
-    """Whether every case that is expected has the references without which it would fail."""
+    """Check that every expected case has the references without which it would fail."""
     path = deriving.reference_folder() / f"{checked.system}.yaml"
     try:
         references = ReferenceFile(path)
@@ -254,7 +253,7 @@ def _references(
         try:
             entries = references.find(check, case)
         except NotThere as error:
-            # Environments without the same key of a partition are told together.
+            # One fault for all environments of a partition that lack the same key.
             missing[(*error.keys[1:2], len(error.keys), error.keys[-1])].append((case, error))
             continue
         except NetproofError as error:
@@ -285,7 +284,7 @@ def _references(
 
 
 def _missing(path: Path, several: list[tuple[Case, NotThere]]) -> SiteError:
-    """One fault for all checks in which the same keys are not there."""
+    """Return one fault for all checks that lack the same keys."""
     error = several[0][1]
     cases = [case for case, _ in several]
     checks = list(dict.fromkeys(error.keys[0] for _, error in several))
@@ -310,7 +309,7 @@ def _missing(path: Path, several: list[tuple[Case, NotThere]]) -> SiteError:
 
 
 def _places(cases: Iterable[Case]) -> str:
-    """The partitions of cases with their environments and rank counts."""
+    """Return the partitions of cases with their environments and rank counts."""
     environments: dict[str, dict[str, None]] = defaultdict(dict)
     ranks = set()
     for case in cases:
@@ -321,7 +320,7 @@ def _places(cases: Iterable[Case]) -> str:
 
 
 def _variables(case: Case, partition: Partition, mpi_over_tcp: bool) -> list[str]:
-    """The landmarks that a case defines, and so has to have a reference for."""
+    """Return the landmarks that a case defines: all need a reference."""
     if not registry.function_of(case).rated:
         return ["latency_us"]
     left = set()
@@ -336,7 +335,7 @@ def _variables(case: Case, partition: Partition, mpi_over_tcp: bool) -> list[str
 def _slurm(
     checked: CheckedSite, path: Path, expected: Matrix, partitions: Collection[Mapping[str, Any]]
 ) -> None:
-    """Whether Slurm has the partitions, and can run the largest job of each."""
+    """Check that Slurm has the partitions, and can run the largest job of each."""
     if shutil.which("sinfo") is None:
         checked.unchecked.append("partitions, nodes and time limits: no Slurm here")
         return

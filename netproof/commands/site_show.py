@@ -30,12 +30,12 @@ from netproof.verdict.exit_status import CANNOT_JUDGE, PASSED
 
 @dataclass(frozen=True)
 class ShownMatrix:
-    """The matrix of a system with the jobs that it takes, and how long each should take.
+    """The matrix of a system with its jobs, and how long each should take.
 
-    ``mpi``: what the site says of each environment's library; ``limits_s``: how long a job of each
-    partition may last, None where there is no limit; ``pairs_in``: the environments in which the
-    nodes of a partition are measured in pairs; ``unknown``: why no time is known at all, None where
-    a store was looked into; ``sessions``: how many it had.
+    ``mpi``: the site's name of each environment's library; ``limits_s``: how long a job of each
+    partition may last, None without limit; ``pairs_in``: the environments in which the nodes of a
+    partition are measured in pairs; ``unknown``: why no time is known at all, None if a store was
+    read; ``sessions``: how many it had.
     """
 
     system: str
@@ -50,7 +50,7 @@ class ShownMatrix:
     unknown: str | None
 
     def too_long(self) -> list[PlannedJob]:
-        """Jobs that should take longer than their partition's ``time_limit``."""
+        """Return the jobs that should take longer than their partition's ``time_limit``."""
         return [
             job
             for job, one in self.expected.items()
@@ -58,15 +58,15 @@ class ShownMatrix:
         ]
 
     def seconds(self) -> float | None:
-        """How long all should take, None where the time of a job is not known."""
+        """Return how long all should take in seconds, None where the time of a job is not known."""
         return session_seconds(self.expected, self.matrix)
 
 
 def run(asked: str | None, *, store: Path | None, full: bool, as_json: bool) -> int:
-    """Show what will run and return the exit status: 0 shown, 2 cannot be.
+    """Show what will run and return the exit status: 0 shown, 2 not possible.
 
-    ``asked``: SYSTEM or SYSTEM:PARTITION, None for the one that this is a login node of;
-    ``store``: of past sessions, None where there is none.
+    ``asked``: SYSTEM or SYSTEM:PARTITION, None for the one that this is a login node of; ``store``:
+    of past sessions, or None.
     """
     try:
         with tables.working("looking at past sessions"):
@@ -82,9 +82,9 @@ def run(asked: str | None, *, store: Path | None, full: bool, as_json: bool) -> 
 
 
 def shown(asked: str | None, store: Path | None, *, full: bool) -> ShownMatrix:
-    """What will run on a system, or on one partition of it; NetproofError where it is not known.
+    """Return what will run on a system or a partition. Raises NetproofError for an unknown one.
 
-    A store that is not there or cannot be read leaves times unknown, and is told.
+    A store that is missing or cannot be read leaves times unknown, with the reason.
     """
     folder = judging.site_folder()
     name, _, partition = (asked or site.here(site.survey(folder))).partition(":")
@@ -138,7 +138,7 @@ def _pairs_in(
 
 
 def document(found: ShownMatrix) -> dict[str, Any]:
-    """Plain values for ``json``; times in seconds."""
+    """Return plain values for ``json``; times in seconds."""
     return {
         "format": documents.FORMAT,
         "system": found.system,
@@ -175,7 +175,7 @@ def document(found: ShownMatrix) -> dict[str, Any]:
 
 
 def print_matrix(found: ShownMatrix, out: Console) -> None:
-    """The partitions, the jobs of each with their cases and times, what is absent, how long."""
+    """Print the partitions, the jobs of each with their cases and times, absences, total time."""
     count = len(found.matrix.cases)
     say(out, f"{found.system}, of {found.path}: {count} cases in {len(found.jobs)} jobs", "bold")
     out.print()
@@ -214,7 +214,7 @@ def _print_partitions(found: ShownMatrix, out: Console) -> None:
 
 
 def _print_jobs(found: ShownMatrix, out: Console) -> None:
-    """A row for each configuration, a column for each kind of job: its cases and its time."""
+    """Print a row per configuration, a column per kind of job: its cases and its time."""
     whats = list(dict.fromkeys(job.what() for job in found.jobs))
     by_place: dict[tuple[str, str], dict[str, PlannedJob]] = defaultdict(dict)
     for job in found.jobs:
@@ -232,7 +232,7 @@ def _print_jobs(found: ShownMatrix, out: Console) -> None:
     tables.print_parts(columns, jobs_of, None, out)
     say(
         out,
-        "cases of a job, and how long it should take; ~ as the like took, ? not known, - no job",
+        "cases of a job, and how long it should take; ~ as similar jobs, ? not known, - no job",
         "dim",
     )
 
@@ -245,14 +245,14 @@ def _cell(found: ShownMatrix, job: PlannedJob) -> str:
 
 
 def _print_pairs(found: ShownMatrix, out: Console) -> None:
-    """Where all nodes are measured in pairs."""
+    """Print where all nodes are measured in pairs."""
     by_names: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for partition, names in found.pairs_in.items():
         by_names[names].append(partition)
     for names, several in by_names.items():
         where = ", ".join(several)
-        told = f"in {', '.join(names)}" if names else "none, since no environment there has IMB"
-        say(out, f"rounds of pairs on {where}: {told}")
+        those = f"in {', '.join(names)}" if names else "none, since no environment there has IMB"
+        say(out, f"rounds of pairs on {where}: {those}")
 
 
 def _print_times(found: ShownMatrix, out: Console) -> None:
@@ -291,14 +291,14 @@ def _print_times(found: ShownMatrix, out: Console) -> None:
 
 
 def _together(several: Iterable[PlannedJob], every: Iterable[PlannedJob]) -> str:
-    """Jobs by partition where it has no others, else by configuration."""
-    expected, told = defaultdict(set), defaultdict(set)
+    """Return jobs by partition where it has no others, else by configuration."""
+    expected, shown = defaultdict(set), defaultdict(set)
     for job in every:
         expected[job.partition].add(job)
     for job in several:
-        told[job.partition].add(job)
+        shown[job.partition].add(job)
     parts = []
-    for partition, here in told.items():
+    for partition, here in shown.items():
         if here == expected[partition]:
             parts.append(partition)
             continue
@@ -310,7 +310,7 @@ def _together(several: Iterable[PlannedJob], every: Iterable[PlannedJob]) -> str
 
 
 def duration(seconds: float) -> str:
-    """A time as people say it: ``40 s``, ``12 min``, ``1 h 05 min``."""
+    """Return a time as people write it: ``40 s``, ``12 min``, ``1 h 05 min``."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)

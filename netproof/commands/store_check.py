@@ -1,4 +1,4 @@
-"""The body of ``netproof store check``: reads all of a store and names what is damaged."""
+"""The body of ``netproof store check``: reads all of a store and names damaged files."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from netproof.store.folder import Store, StoredSession
 from netproof.verdict import kept
 
 SOUND, FAULTY = 0, 2
-"""Exit statuses: all is what was written, or something is not, or cannot be told."""
+"""Exit statuses: all is as written; something is damaged or cannot be checked."""
 
 
 @dataclass(frozen=True)
 class CheckedStore:
-    """What came of reading all of a session: whether it has checksums, and its faults by file."""
+    """Result of reading all of a session: whether it has checksums, and its faults by file."""
 
     stored: StoredSession
     verified: bool
@@ -25,7 +25,7 @@ class CheckedStore:
 
 
 def check(store: Store, stored: StoredSession) -> CheckedStore:
-    """Read every file of a session, and hold it against its checksum where it has one."""
+    """Read every file of a session, and compare it with its checksum, if any."""
     folder = store.path(stored)
     try:
         verified, found = checksums.faults(folder, store.files(stored))
@@ -46,8 +46,8 @@ def check(store: Store, stored: StoredSession) -> CheckedStore:
 def run(folder: Path) -> int:
     """Check the store in ``folder``, print each fault and the counts, and return the exit status.
 
-    0: all that is there is what was written, as far as sessions have checksums; 2: something is
-    damaged, or there is no store.
+    0: all is as it was written, as far as sessions have checksums; 2: something is damaged, or
+    there is no store.
     """
     out, err = tables.console(), tables.console(stderr=True)
     try:

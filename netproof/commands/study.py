@@ -1,4 +1,4 @@
-"""The body of ``netproof study``: what an earlier study measured, on the system at hand."""
+"""The body of ``netproof study``: an earlier study, repeated on the system at hand."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from netproof.verdict import judging
 from netproof.verdict.exit_status import CANNOT_JUDGE
 
 FOLDER = "studies"
-"""Where reports of studies are, in the folder of reports: no verdict looks there."""
+"""Folder of reports of studies in the folder of reports: no verdict reads it."""
 
 ROUNDS = 5
-"""How often each value of a sweep is launched, as `netproof tune` has it."""
+"""Launches of each value of a sweep, as in `netproof tune`."""
 
 
 def run(
@@ -42,11 +42,11 @@ def run(
     where: str | None,
     environment: str | None,
 ) -> int:
-    """Write the page on a study and return the exit status: 0 written, 2 it cannot be.
+    """Write the page on a study and return the exit status: 0 written, 2 not possible.
 
     ``report`` and ``store`` as ``judging.find`` takes them; ``sweeps``: reports of ``netproof
-    tune``, else the newest of each setting that the study turned; ``where``: a partition on which
-    all that the study has is measured first, the sweeps with this ``environment``.
+    tune``, else the newest of each setting that the study varied; ``where``: a partition on which
+    all of the study is measured first, the sweeps with this ``environment``.
     """
     try:
         study = literature.load(name)
@@ -55,26 +55,26 @@ def run(
         not_swept: dict[str, str] = {}
         if where is not None:
             report = _measured(study, where)
-            told = _swept(study, where, environment, not_swept)
+            shown = _swept(study, where, environment, not_swept)
         found = judging.find(report, store)
         if where is None:
-            told = _told(study, found, sweeps, not_swept)
+            shown = _results(study, found, sweeps, not_swept)
         for one in study.sweeps:
             not_swept.setdefault(one, _how_to(one))
         with tables.working("judging the session"):
             gathered = assemble(judging.judge_session(found, system=where, store=store))
         target = folder or alongside(found.path, name)
         page = write_page(
-            target, lambda scripts: study_page.page(gathered, study, told, not_swept, scripts)
+            target, lambda scripts: study_page.page(gathered, study, shown, not_swept, scripts)
         )
     except NetproofError as error:
         tables.say(tables.console(stderr=True), f"netproof: no study: {error}", "red")
         return CANNOT_JUDGE
     out = tables.console()
     tables.say(out, f"session {found.path}")
-    for one, _ in told:
+    for one, _ in shown:
         tables.say(out, f"sweep of {one.title}: {one.case}")
-    swept = {one.parameter for one, _ in told}
+    swept = {one.parameter for one, _ in shown}
     for parameter, why in not_swept.items():
         if parameter not in swept:
             tables.say(out, f"not swept: {why}")
@@ -90,26 +90,26 @@ def _how_to(name: str) -> str:
     )
 
 
-def _told(
+def _results(
     study: Study, found: Session, reports: Sequence[Path], not_swept: dict[str, str]
 ) -> list[tuple[Sweep, Tuned]]:
-    """The sweeps that the page shows, with what they say: of these reports, or the newest.
+    """Return the page's sweeps with their results: of these reports, or the newest.
 
-    Into ``not_swept`` why the newest of a setting says nothing.
+    Adds to ``not_swept`` why the newest of a setting has no result.
     """
     if reports:
-        return [one for path in reports for one in tune.told_by(path)]
+        return [one for path in reports for one in tune.results_in(path)]
     folder = folder_of(judging.reports_folder(), restoring.FOLDER)
-    told: list[tuple[Sweep, Tuned]] = []
+    results: list[tuple[Sweep, Tuned]] = []
     for system in sorted({result.system for result in found.results}):
         several, faults = kept_sweeps.newest(folder, system, study.sweeps)
-        told += several
+        results += several
         not_swept |= faults
-    return told
+    return results
 
 
 def checks(study: Study) -> tuple[str, ...]:
-    """The classes of ``checks/`` that measure what a study's page draws."""
+    """Return the classes of ``checks/`` that measure what a study's page draws."""
     functions = {one for part in study.page for one in (*part.functions, *part.scores)}
     with_netpipe = any(part.netpipe is not None or part.tables for part in study.page)
     return tuple(
@@ -121,11 +121,11 @@ def checks(study: Study) -> tuple[str, ...]:
 
 
 def _measured(study: Study, where: str) -> Path:
-    """The report of the study's cases on a partition, measured now."""
+    """Measure the study's cases on a partition, and return the report's path."""
     labelled.place(where)
     folder = folder_of(judging.reports_folder(), FOLDER)
     report = folder / f"run-{study.name}-{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
-    # ReFrame looks for it in names from which spaces are taken out.
+    # ReFrame matches names without their spaces.
     pattern = f"^({'|'.join(checks(study))})(%|$)"
     arguments = ["--system", where, "-c", str(shipped.folder("checks")), "-n", pattern]
     labelled.reframe(
@@ -138,7 +138,7 @@ def _measured(study: Study, where: str) -> Path:
 def _swept(
     study: Study, where: str, environment: str | None, not_swept: dict[str, str]
 ) -> list[tuple[Sweep, Tuned]]:
-    """The study's sweeps, measured now; into ``not_swept`` why one is not, or says nothing."""
+    """Measure the study's sweeps now; add to ``not_swept`` why one has no result."""
     found: list[tuple[Sweep, Tuned]] = []
     for name in study.sweeps:
         parameter = parameters.BY_NAME[name]
@@ -147,7 +147,7 @@ def _swept(
             if environment is None:
                 raise NetproofError("say with which environment: --environment")
             report = tune.measured(name, where, environment, protocol, "between", (), ROUNDS)
-            found += tune.told_by(report)
+            found += tune.results_in(report)
         except NetproofError as error:
             not_swept[name] = f"{parameter.title}: {error}"
     return found

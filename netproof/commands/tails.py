@@ -31,8 +31,8 @@ def run(
 ) -> int:
     """Print the tails of a long launch, measured now or read from ``report``.
 
-    Returns the exit status: 1 where a percentile is beyond its bound, 2 where one with a bound is
-    undecided, or where nothing can be said; else 0.
+    Returns the exit status: 1 where a percentile is beyond its bound; 2 where one with a bound is
+    undecided, or without a result; else 0.
     """
     try:
         if report is None:
@@ -60,9 +60,9 @@ def _status(several: list[tuple[Tail, TailFigures]]) -> int:
 
 
 def _measured(where: str, environment: str, seconds: float, size: int) -> Path:
-    """The report of what ReFrame measures now, in a folder where no verdict looks for it.
+    """Measure with ReFrame, in a folder that no verdict reads, and return the report's path.
 
-    Raises NetproofError for what the site has not, before anything is measured, and where ReFrame
+    Raises NetproofError for what the site lacks, before anything is measured, and where ReFrame
     leaves no report.
     """
     system, partition = labelled.place(where)

@@ -19,7 +19,7 @@ from netproof.tuning.restoring import NotRestored
 from netproof.verdict import judging
 
 CHECKS = "tuning.py"
-TOLD, CANNOT_TELL = 0, 2
+SHOWN, NOT_SHOWN = 0, 2
 
 
 def run(
@@ -35,16 +35,16 @@ def run(
     folder: Path | None,
     as_json: bool,
 ) -> int:
-    """Print what a sweep says, measured now or read from ``report``, and return the exit status.
+    """Print a sweep's result, measured now or read from ``report``, and return the exit status.
 
-    0 where it says something, be it that nothing is worth setting; 2 where it cannot.
+    0 with a result, even if nothing is worth setting; 2 without.
     """
     try:
         if report is None:
             report = measured(parameter, where, environment, protocol, path, values or (), rounds)
         elif algorithm_sweep.is_in(report):
             return tune_algorithm.show(report, folder=folder, as_json=as_json)
-        several = told_by(report)
+        several = results_in(report)
         written = None
         if folder is not None:
             # Altair takes a second to load, and only this needs it.
@@ -54,13 +54,13 @@ def run(
             written = write_page(folder, lambda scripts: pages.page(several, scripts))
     except NetproofError as error:
         tables.say(tables.console(stderr=True), f"netproof: cannot tune: {error}", "red")
-        return CANNOT_TELL
+        return NOT_SHOWN
     labelled.show(several, report, shown.document, shown.print_sweep, written, as_json=as_json)
-    return TOLD
+    return SHOWN
 
 
-def told_by(report: Path) -> list[tuple[sweep.Sweep, Tuned]]:
-    """Sweeps of a report with what they say; NetproofError, with its path, if that is nothing."""
+def results_in(report: Path) -> list[tuple[sweep.Sweep, Tuned]]:
+    """Return the sweeps of a report with their results. Raises NetproofError without one."""
     several = sweep.of_report(report)
     try:
         return [(one, one.tuned()) for one in several]
@@ -69,21 +69,21 @@ def told_by(report: Path) -> list[tuple[sweep.Sweep, Tuned]]:
 
 
 def restore(where: str) -> int:
-    """Restore what a sweep left changed on a partition's nodes, and return the exit status."""
+    """Restore settings that a sweep left changed on a partition's nodes; return the exit status."""
     try:
         restored = _restored(site.gather(judging.site_folder()), *labelled.place(where))
     except NetproofError as error:
         tables.say(tables.console(stderr=True), f"netproof: cannot restore: {error}", "red")
-        return CANNOT_TELL
+        return NOT_SHOWN
     if not restored:
         tables.say(tables.console(), f"{where}: nothing is left to restore")
-    return TOLD
+    return SHOWN
 
 
 def _restored(
     configuration: Mapping[str, Any], system: str, partition: str
 ) -> tuple[NotRestored, ...]:
-    """What an earlier sweep on a partition had left changed, restored now; NetproofError if not."""
+    """Restore what an earlier sweep left changed on a partition; NetproofError if not possible."""
     found = matrix(configuration, system, [partition])
     (access,) = (
         entry["access"]
@@ -101,7 +101,7 @@ def _restored(
 
 
 def _library(configuration: Mapping[str, Any], system: str, environment: str) -> str:
-    """The MPI library of an environment, as its site names it."""
+    """Return the MPI library of an environment, as its site names it."""
     (library,) = (
         entry["extras"]["mpi"]
         for entry in configuration["environments"]
@@ -119,14 +119,14 @@ def measured(
     values: Sequence[str],
     rounds: int,
 ) -> Path:
-    """The report of a sweep that ReFrame measures now, in a folder where no verdict looks for it.
+    """Measure a sweep with ReFrame, in a folder that no verdict reads, and return the report.
 
-    Raises NetproofError for what the site or a library has not, before anything is measured, and
+    Raises NetproofError for what the site or a library lacks, before anything is measured, and
     where ReFrame leaves no report.
     """
     for given, known in ((protocol, netpipe.PROTOCOLS), (path, netpipe.PATHS)):
         if given not in known:
-            raise NetproofError(f"{given!r} is none of {', '.join(known)}")
+            raise NetproofError(f"unknown {given!r}; choose {' or '.join(known)}")
     system, partition = labelled.place(where)
     configuration = site.gather(judging.site_folder())
     found = matrix(configuration, system, [partition])
@@ -164,5 +164,5 @@ def measured(
             what=f"{count} launches",
         )
     finally:
-        # A job that was killed could not.
+        # A killed job could not restore it.
         _restored(configuration, system, partition)

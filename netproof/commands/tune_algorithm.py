@@ -21,7 +21,7 @@ from netproof.verdict import judging
 
 CHECKS = "algorithms.py"
 BENCHMARK = imb.BENCHMARK.name
-TOLD, CANNOT_TELL = 0, 2
+SHOWN, NOT_SHOWN = 0, 2
 
 
 def run(
@@ -44,12 +44,12 @@ def run(
 
 
 def show(report: Path, *, folder: Path | None, as_json: bool) -> int:
-    """Print the tables of winners of a report, and return the exit status.
+    """Print the tables of the fastest algorithms of a report, and return the exit status.
 
-    0 where it says something, be it that no difference is told; 2 where it cannot.
+    0 with a result, even a statistical tie; 2 without.
     """
     try:
-        several = told_by(report)
+        several = results_in(report)
         written = None
         if folder is not None:
             # Altair takes a second to load, and only this needs it.
@@ -60,18 +60,18 @@ def show(report: Path, *, folder: Path | None, as_json: bool) -> int:
     except NetproofError as error:
         return _cannot(error)
     labelled.show(several, report, shown.document, shown.print_winners, written, as_json=as_json)
-    return TOLD
+    return SHOWN
 
 
 def _cannot(error: NetproofError) -> int:
     tables.say(tables.console(stderr=True), f"netproof: cannot tune: {error}", "red")
-    return CANNOT_TELL
+    return NOT_SHOWN
 
 
-def told_by(report: Path) -> list[tuple[AlgorithmSweep, Winners]]:
-    """Sweeps of a report, the fewest ranks first, with their tables.
+def results_in(report: Path) -> list[tuple[AlgorithmSweep, Winners]]:
+    """Return the sweeps of a report, the fewest ranks first, with their tables.
 
-    Raises NetproofError, with the report's path, where one has none.
+    Raises NetproofError, with the report's path, where one has no table.
     """
     several = sorted(algorithm_sweep.of_report(report), key=lambda one: one.sweep.case.ranks)
     try:
@@ -88,9 +88,9 @@ def measured(
     values: Sequence[str],
     rounds: int,
 ) -> Path:
-    """The report of a sweep that ReFrame measures now, in a folder where no verdict looks for it.
+    """Measure a sweep with ReFrame, in a folder that no verdict reads, and return the report.
 
-    Raises NetproofError for what the site or a library has not, before anything is measured, and
+    Raises NetproofError for what the site or a library lacks, before anything is measured, and
     where ReFrame leaves no report.
     """
     system, partition = labelled.place(where)

@@ -31,8 +31,8 @@ def run(
     """Print the verdict on a session, in words or as JSON, and return its exit status.
 
     ``name`` and ``store`` as ``judging.find`` takes them, the rest as ``judging.judge_session``.
-    With ``again`` it also tells what differs from the verdict that is kept, and with ``power``
-    which change of each case it would have called a failure.
+    With ``again`` it adds the differences from the stored verdict, and with ``power`` the change of
+    each case that would have failed.
     """
     try:
         with tables.working("judging the session"):
@@ -76,7 +76,7 @@ def run(
 
 
 def _print_changed(judged: JudgedSession, out: Console) -> None:
-    """What differs from the verdict that is kept, case by case."""
+    """Print the differences from the stored verdict, case by case."""
     changed = judged.changed
     if changed is None:
         tables.say(out, "no verdict is kept of what was asked for, so this one is the first")

@@ -1,1 +1,1 @@
-"""What people read: terminal, pages, charts, documents; nothing is computed here."""
+"""Output for people: terminal, pages, charts, documents; nothing is computed here."""

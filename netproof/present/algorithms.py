@@ -1,4 +1,4 @@
-"""Which algorithm of a collective wins at which size: in words, as a table, and as plain values."""
+"""The fastest algorithm of a collective at each size: in words, as a table, as plain values."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from netproof.tuning.gains import Gain
 from netproof.tuning.winners import SizeWinner, Winners
 
 OWN = "the library's own"
-NO_DIFFERENCE = "no difference told"
+NO_DIFFERENCE = "statistically tied"
 NO_CHANGE = "no change"
 
 MOST_AS_GOOD = 3
-"""Others of a row that are named on a terminal and on a page; ``--json`` has all."""
+"""Other algorithms of a row that a terminal and a page name; ``--json`` has all."""
 
 
 def name_of(swept: AlgorithmSweep, value: str) -> str:
-    """An algorithm as people find it: ``4 ring`` where a number chooses it, else its value."""
+    """Return an algorithm's name: ``4 ring`` where a number chooses it, else its value."""
     name = swept.names.get(value, "")
     return f"{value} {name}" if name else value
 
 
 def size_in_words(size: int) -> str:
-    """A message size as people write it: ``64 KiB``; nothing of a call without a message."""
+    """Return a message size as people write it, ``64 KiB``; empty for a call without a message."""
     if not size:
         return "-"
     for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
@@ -40,7 +40,7 @@ def size_in_words(size: int) -> str:
 
 
 def winner_in_words(swept: AlgorithmSweep, row: SizeWinner) -> str:
-    """Who wins a row, or why nobody does."""
+    """Return the fastest algorithm of a row, or why no algorithm is."""
     if row.winner is not None:
         return name_of(swept, row.winner)
     if row.costly:
@@ -49,18 +49,18 @@ def winner_in_words(swept: AlgorithmSweep, row: SizeWinner) -> str:
 
 
 def as_good_in_words(swept: AlgorithmSweep, row: SizeWinner) -> str:
-    """Those that cannot be told apart from the winner, the least behind first."""
+    """Return the algorithms that are statistically tied with the fastest, the closest first."""
     several = sorted(row.as_good.items(), key=lambda one: one[1])
-    told = [
+    listed = [
         f"{name_of(swept, value)} (at most {100 * behind:.0f} % behind)"
         for value, behind in several[:MOST_AS_GOOD]
     ]
-    more = len(several) - len(told)
-    return ", ".join([*told, *([f"{more} more"] if more else [])]) or "-"
+    more = len(several) - len(listed)
+    return ", ".join([*listed, *([f"{more} more"] if more else [])]) or "-"
 
 
 def conclusion(swept: AlgorithmSweep, table: Winners) -> str:
-    """Who wins from which size to which, in a sentence."""
+    """Return which algorithm is fastest from which size to which, as a sentence."""
     parts = []
     for winner, group in groupby(table.rows, key=lambda row: row.winner):
         rows = list(group)
@@ -81,45 +81,45 @@ def conclusion(swept: AlgorithmSweep, table: Winners) -> str:
 
 
 def settings(swept: AlgorithmSweep, table: Winners) -> dict[str, str]:
-    """How each winner is set, by its name."""
+    """Return how to set each of the fastest algorithms, by its name."""
     won = dict.fromkeys(row.winner for row in table.rows if row.winner is not None)
     return {name_of(swept, value): setting(swept.sweep, value) for value in won}
 
 
 def remarks(swept: AlgorithmSweep, table: Winners) -> tuple[str, ...]:
-    """What the library did not take, and how all was measured."""
+    """Return the algorithms that the library did not take, and how all was measured."""
 
     def said(remark: Remark) -> str:
         return f"{name_of(swept, remark.value)}: {remark.said}"
 
-    told = [f"Not taken, {said(one)}" for one in swept.refused]
-    told += [
+    sentences = [f"Not taken, {said(one)}" for one in swept.refused]
+    sentences += [
         f"In some calls the library took its own choice instead of {said(one)}"
         for one in swept.fell_back
     ]
-    told += [
+    sentences += [
         f"{name_of(swept, value)} is left out: {counted(count, 'round')} of it"
         " had nothing that disturbed."
         for value, count in table.disturbed_values.items()
     ]
-    told.append(
+    sentences.append(
         f"{counted(table.rounds, 'round')} of {counted(len(table.values), 'algorithm')}, each"
         " alongside the library's own choice at the same time; the last launch of that took"
         f" {table.drift:.2f} times the first."
     )
     if table.disturbed:
         count = len(swept.sweep.launches)
-        told.append(f"{table.disturbed} of {count} launches were disturbed and are left out.")
-    return tuple(told)
+        sentences.append(f"{table.disturbed} of {count} launches were disturbed and are left out.")
+    return tuple(sentences)
 
 
 def head() -> tuple[str, ...]:
-    """Titles of the table's columns."""
-    return ("message", "fastest", "than the library's own choice", "not told apart from it")
+    """Return the titles of the table's columns."""
+    return ("message", "fastest", "than the library's own choice", "statistically tied with it")
 
 
 def rows_of(swept: AlgorithmSweep, table: Winners) -> list[tuple[str, ...]]:
-    """The table's cells."""
+    """Return the table's cells."""
     return [
         (
             size_in_words(row.size),
@@ -132,14 +132,14 @@ def rows_of(swept: AlgorithmSweep, table: Winners) -> list[tuple[str, ...]]:
 
 
 def print_winners(swept: AlgorithmSweep, table: Winners, out: Console) -> None:
-    """The conclusion, a line for each size, and what was not taken."""
+    """Print the conclusion, a line for each size, and the algorithms not taken."""
     case = swept.sweep.case
     where = f"{case.system}:{case.partition} {case.environment} {benchmark_name(case)}"
     say(out, f"{where}, {case.ranks} ranks", "bold")
     won = any(row.winner is not None for row in table.rows)
     say(out, conclusion(swept, table), "green" if won else "")
-    for name, told in settings(swept, table).items():
-        say(out, f"set {name} by: {told}")
+    for name, how in settings(swept, table).items():
+        say(out, f"set {name} by: {how}")
     cells = list(zip(*rows_of(swept, table), strict=True))
     columns = [
         TableColumn(title, column, right=place == 0)
@@ -151,7 +151,7 @@ def print_winners(swept: AlgorithmSweep, table: Winners, out: Console) -> None:
 
 
 def document(several: Sequence[tuple[AlgorithmSweep, Winners]]) -> dict[str, Any]:
-    """Plain values for ``json``: each sweep with its table."""
+    """Return plain values for ``json``: each sweep with its table."""
     return {"sweeps": [_document(swept, table) for swept, table in several]}
 
 

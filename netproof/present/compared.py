@@ -1,4 +1,4 @@
-"""Two sides that were compared, in words."""
+"""A comparison of two sides, in words."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ MARKS = {
 }
 
 _MOST_OF_NODES = 12
-"""So many differences of nodes are printed; another driver has dozens of settings of its own."""
+"""Differences of nodes that are printed; another driver has dozens of settings of its own."""
 
 
-def nodes_told(compared: Comparison) -> list[str]:
-    """In what nodes differ, so that it shows whether anything but what is compared changed."""
+def node_diffs(compared: Comparison) -> list[str]:
+    """Return the differences of nodes, which show whether anything else changed."""
     try:
         found = nodes.differing(compared)
     except NetproofError as error:
         return [f"nodes: {error}"]
-    told = [
+    sentences = [
         f"nodes: {what} {', '.join(first)} and {', '.join(second)}"
         for what, (first, second) in list(found.items())[:_MOST_OF_NODES]
     ]
     if len(found) > _MOST_OF_NODES:
-        told.append(f"nodes: and {len(found) - _MOST_OF_NODES} more, which --json has")
-    return told
+        sentences.append(f"nodes: and {len(found) - _MOST_OF_NODES} more, which --json has")
+    return sentences
 
 
 def differences(compared: Comparison) -> list[str]:
-    """What the site's file says of both sides and not alike."""
+    """Return the differences between both sides in the site's file."""
     return [
         f"{one.what} {_plain(one.first)} and {_plain(one.second)}"
         + ("" if one.cases == len(compared.cases) else f" ({one.cases} cases)")
@@ -51,7 +51,7 @@ def differences(compared: Comparison) -> list[str]:
 
 
 def summary(compared: Comparison) -> str:
-    """What came out overall, in a sentence or two."""
+    """Return the overall result, in a sentence or two."""
     first, second = compared.first.name, compared.second.name
     counts = [
         f"{word} in {compared.count(outcome)}"
@@ -80,11 +80,11 @@ def summary(compared: Comparison) -> str:
 
 
 def _latencies(compared: Comparison) -> str:
-    """Of two partitions, what the second adds to the latency of NetPIPE between two nodes."""
+    """Return what the second partition adds to NetPIPE's latency between two nodes."""
     first, second = compared.first, compared.second
     if first.partition == second.partition:
         return ""
-    told: dict[str, list[str]] = defaultdict(list)
+    by_benchmark: dict[str, list[str]] = defaultdict(list)
     for one in compared.cases:
         case = one.first.case
         by_protocol = registry.of(case).by_protocol
@@ -93,9 +93,9 @@ def _latencies(compared: Comparison) -> str:
         sentence = one.latency(first.name, second.name)
         if sentence is not None:
             where = place(compared, case)
-            told[benchmark_name(case)].append(f"{where}: {sentence}" if where else sentence)
+            by_benchmark[benchmark_name(case)].append(f"{where}: {sentence}" if where else sentence)
     return "".join(
-        f". Latency of {name}: {'; '.join(sentences)}" for name, sentences in told.items()
+        f". Latency of {name}: {'; '.join(sentences)}" for name, sentences in by_benchmark.items()
     )
 
 
@@ -105,7 +105,7 @@ def _span(mostly: tuple[int, int, bool]) -> str:
 
 
 def whence(side: ComparedSide) -> str:
-    """Where a side's figures come from: configuration, session, labels, start."""
+    """Return the origin of a side's figures: configuration, session, labels, start."""
     system = side.session.results[0].system
     where = " ".join(
         part
@@ -127,7 +127,7 @@ def _plain(value: Any) -> str:
 
 
 def place(compared: Comparison, case: Case) -> str:
-    """The part of the configuration that both sides have in common."""
+    """Return the part of the configuration that both sides have in common."""
     parts = (
         None if compared.first.partition else case.partition,
         None if compared.first.environment else case.environment,
@@ -136,5 +136,5 @@ def place(compared: Comparison, case: Case) -> str:
 
 
 def named(compared: Comparison, case: Case) -> str:
-    """A case by what both sides have in common."""
+    """Return a case by what both sides have in common."""
     return f"{place(compared, case)} {case.what()}".strip()

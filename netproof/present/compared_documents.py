@@ -1,4 +1,4 @@
-"""Two sides that were compared, as plain values for ``json``."""
+"""A comparison of two sides, as plain values for ``json``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from netproof.present.compared import summary
 
 
 def document(compared: Comparison) -> dict[str, Any]:
-    """Plain values for ``json``; sizes in bytes, times in µs, bandwidths in MB/s."""
+    """Return plain values for ``json``; sizes in bytes, times in µs, bandwidths in MB/s."""
     first, second = compared.first, compared.second
     on_nodes, unknown = None, None
     try:

@@ -1,4 +1,4 @@
-"""Two sides that were compared, as tables and lines of the terminal."""
+"""A comparison of two sides, as tables and lines of the terminal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from netproof.benchmarks import registry
 from netproof.comparison.comparison import ComparedCase, Comparison, Outcome
 from netproof.measurement.case import Case
 from netproof.present import tables
-from netproof.present.compared import MARKS, differences, named, nodes_told, place, summary, whence
+from netproof.present.compared import MARKS, differences, named, node_diffs, place, summary, whence
 from netproof.present.sparkline import columns, sparkline
 from netproof.present.tables import TableColumn, benchmark_name, say
 
@@ -20,17 +20,17 @@ STYLES = {Outcome.FASTER: "green", Outcome.SLOWER: "red"}
 
 _LEAST_LINE, _LONGEST_LINE = 8, 40
 _DRAWN_RATIOS = (2.0, 10.0)
-"""The scale of drawn ratios ends between these: noise stays flat, and the rest next to outliers."""
+"""Limits of the upper end of a drawn scale: noise stays flat, outliers leave the rest visible."""
 
 
 def print_comparison(compared: Comparison, out: Console) -> None:
-    """What came out overall, the ratios case by case, what is better where, what is missing."""
+    """Print the overall result, the ratios by case, what is better or worse, what is missing."""
     first, second = compared.first, compared.second
     for side in (first, second):
         say(out, f"{side.name}: {whence(side)}")
     for difference in differences(compared):
         say(out, f"configuration: {difference}")
-    for sentence in nodes_told(compared):
+    for sentence in node_diffs(compared):
         say(out, sentence)
     out.print()
     say(out, summary(compared), "bold")
@@ -41,17 +41,17 @@ def print_comparison(compared: Comparison, out: Console) -> None:
 
 
 def _print_ratios(compared: Comparison, out: Console) -> None:
-    """A table of ratios for each configuration that both sides have in common."""
+    """Print a table of ratios for each configuration that both sides have in common."""
     places: dict[str, list[ComparedCase]] = defaultdict(list)
     for case in compared.cases:
         places[place(compared, case.first.case)].append(case)
     ordered = [case for cases in places.values() for case in cases]
-    kept = tables.fitting(_ratio_columns(ordered), out.width - _LEAST_LINE)
-    room = min(max(out.width - tables.width_of(kept), _LEAST_LINE), _LONGEST_LINE)
+    table = tables.fitting(_ratio_columns(ordered), out.width - _LEAST_LINE)
+    room = min(max(out.width - tables.width_of(table), _LEAST_LINE), _LONGEST_LINE)
     logs = [abs(math.log(ratio)) for case in ordered for ratio in case.ratios.values()]
     least, largest = _DRAWN_RATIOS
     most = min(max(math.exp(max(logs, default=0)), least), largest)
-    kept.append(
+    table.append(
         TableColumn(
             "over sizes",
             [
@@ -68,7 +68,7 @@ def _print_ratios(compared: Comparison, out: Console) -> None:
         out.print()
         if where:
             say(out, where, "bold")
-        tables.print_table(kept, out, range(begin, begin + len(cases)))
+        tables.print_table(table, out, range(begin, begin + len(cases)))
         begin += len(cases)
     first, second = compared.first.name, compared.second.name
     out.print()
@@ -113,8 +113,8 @@ def _ratio_columns(cases: list[ComparedCase]) -> list[TableColumn]:
     costs = [case.cpu_s_per_gb.ratio for case in cases]
     cpu = []
     if any(one is not None for one in costs):
-        told = ["-" if one is None else f"{one:.2f}" for one in costs]
-        cpu = [TableColumn("CPU/GB", told, rank=1)]
+        cells_of_costs = ["-" if one is None else f"{one:.2f}" for one in costs]
+        cpu = [TableColumn("CPU/GB", cells_of_costs, rank=1)]
     intervals = [case.score.interval for case in cases]
     outcomes = [case.outcome for case in cases]
     return [
@@ -152,8 +152,8 @@ def _furthest_from_1(ratios: list[float]) -> float:
 
 
 def _print_sentences(compared: Comparison, out: Console) -> None:
-    """What is better where: the slower ones first, the worst on top, then the faster ones."""
-    told = [
+    """Print what is slower, the worst on top, and then what is faster."""
+    shown = [
         case
         for case in compared.cases
         if case.outcome in (Outcome.FASTER, Outcome.SLOWER, Outcome.UNDEFINED) or case.ranges
@@ -166,7 +166,7 @@ def _print_sentences(compared: Comparison, out: Console) -> None:
         return order.index(case.outcome), -ratio if faster else ratio
 
     say(out, f"{compared.second.name} against {compared.first.name} is", "bold")
-    for case in sorted(told, key=rank):
+    for case in sorted(shown, key=rank):
         say(
             out,
             f"{MARKS[case.outcome]} {named(compared, case.first.case)}: {case.sentence()}",
@@ -175,7 +175,7 @@ def _print_sentences(compared: Comparison, out: Console) -> None:
 
 
 def print_uncompared(compared: Comparison, out: Console) -> None:
-    """Cases that are not in both, with the reason; those that share it together."""
+    """Print the cases that are not in both, grouped by reason."""
     alike: dict[tuple[str | None, str], list[Case]] = defaultdict(list)
     for one in compared.uncompared:
         alike[one.measured_by, one.why].append(one.case)

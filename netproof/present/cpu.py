@@ -1,4 +1,4 @@
-"""What cases cost the CPUs of their nodes, as a table."""
+"""CPU costs of cases on their nodes, as a table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NONE = "-"
 
 
 def figures(row: CpuRow) -> dict[str, str]:
-    """The figures of a row by the heading of their column."""
+    """Return the figures of a row, by the heading of their column."""
     cost = row.cost
     irq = None
     if cost.interrupts_s is not None and cost.seconds:
@@ -45,30 +45,30 @@ def _in(form: str, value: float | None) -> str:
 
 
 def unknown_in_words(rows: CpuRows) -> list[str]:
-    """Why costs are not known, a sentence each."""
+    """Return why costs are not known, a sentence each."""
     return [f"not known of {counted(count, 'case')}: {why}" for why, count in rows.unknown.items()]
 
 
 _RANKS = {"user": 2, "irq": 2, "µs/msg": 1}
-"""Which columns go first where not all fit."""
+"""Columns that are dropped first where not all fit, the highest rank first."""
 
 
 def print_cpu(rows: CpuRows, out: Console) -> None:
-    """A row for each case whose cost is known; nothing where none is."""
+    """Print a row for each case whose cost is known, if any."""
     if not rows.rows:
         return
     out.print()
     say(out, "what it costs the CPU", "bold")
     cases = [row.case for row in rows.rows]
-    told = list(map(figures, rows.rows))
+    values = list(map(figures, rows.rows))
     columns = [
         TableColumn("partition", [case.partition for case in cases], right=False),
         TableColumn("environment", [case.environment for case in cases], right=False),
         TableColumn("benchmark", list(map(benchmark_name, cases)), right=False),
         TableColumn("ranks", [str(case.ranks) for case in cases]),
         *(
-            TableColumn(name, [one[name] for one in told], rank=_RANKS.get(name, 0))
-            for name in told[0]
+            TableColumn(name, [one[name] for one in values], rank=_RANKS.get(name, 0))
+            for name in values[0]
         ),
     ]
     print_table(fitting(columns, out.width), out)

@@ -1,4 +1,4 @@
-"""What is wrong with a partition: on a screen of the terminal, and as plain values for ``json``."""
+"""The diagnosis of a partition: a screen of the terminal, and plain values for ``json``."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from netproof.present.wording import counted
 from netproof.verdict.judging import JudgedSession
 
 LINES = 24
-"""Lines of a partition, at most."""
+"""Most lines of a partition."""
 
 WIDTH = 100
-"""Columns of a line, at most."""
+"""Most columns of a line."""
 
 _LABEL = 12
 _STYLES = {
@@ -34,7 +34,7 @@ _STYLES = {
 
 @dataclasses.dataclass(frozen=True)
 class _Detail:
-    """How much is shown: culprits as a whole and evidence of each, lines of a sentence, notes."""
+    """Amounts shown: whole culprits and evidence of each, lines of a sentence, notes."""
 
     whole: int
     evidence: int
@@ -49,17 +49,17 @@ _DETAILS = (
     _Detail(1, 2, 2, 2),
     _Detail(1, 1, 1, 1),
 )
-"""The first that fits the screen."""
+"""Amounts to try, in this order, until they fit the screen."""
 
 
 def print_diagnosis(diagnosis: Diagnosis, out: Console) -> None:
-    """The diagnosis of a partition, the worst culprit first, in a screen."""
+    """Print the diagnosis of a partition in a screen, the worst culprit first."""
     for sentence, style in lines(diagnosis):
         say(out, sentence, style)
 
 
 def lines(diagnosis: Diagnosis) -> list[tuple[str, str]]:
-    """The lines that are printed, each with its style."""
+    """Return the lines to print, each with its style."""
     for detail in _DETAILS:
         made = list(_lines(diagnosis, detail))
         if len(made) <= LINES:
@@ -69,20 +69,20 @@ def lines(diagnosis: Diagnosis) -> list[tuple[str, str]]:
 
 
 def headline(diagnosis: Diagnosis) -> str:
-    """What the diagnosis came to, in a sentence."""
-    told = f"{diagnosis.partition}: {_word(diagnosis)}"
+    """Return the result of the diagnosis, in a sentence."""
+    text = f"{diagnosis.partition}: {_word(diagnosis)}"
     if diagnosis.cases:
-        told += f"; {diagnosis.passed} of {diagnosis.cases} measured cases passed"
+        text += f"; {diagnosis.passed} of {diagnosis.cases} measured cases passed"
     elif diagnosis.red:
-        told += "; no case was measured whole"
-    return f"{told}, {diagnosis.red} failed" if diagnosis.red else told
+        text += "; no case was measured whole"
+    return f"{text}, {diagnosis.red} failed" if diagnosis.red else text
 
 
 def _word(diagnosis: Diagnosis) -> str:
     if diagnosis.outcome is DiagnosisOutcome.NOTHING:
         return "nothing wrong was found"
     if diagnosis.outcome is DiagnosisOutcome.UNKNOWN:
-        return "it cannot be told whether anything is wrong"
+        return "inconclusive"
     return f"something is wrong at {counted(len(diagnosis.culprits), 'place')}"
 
 
@@ -108,7 +108,7 @@ def _lines(diagnosis: Diagnosis, detail: _Detail) -> Iterator[tuple[str, str]]:
 
 
 def rows(culprit: Culprit, evidence: int | None = None) -> Iterator[tuple[str, str]]:
-    """What is told of a culprit, each with its label; ``evidence``: so much of it, None: all."""
+    """Yield the findings on a culprit, each with its label; ``evidence``: at most, None for all."""
     shown = culprit.evidence[:evidence]
     for number, one in enumerate(shown):
         more = len(culprit.evidence) - len(shown) if number == len(shown) - 1 else 0
@@ -119,8 +119,8 @@ def rows(culprit: Culprit, evidence: int | None = None) -> Iterator[tuple[str, s
     if culprit.consequences:
         yield "explains", counted(culprit.consequences, "failed case")
     if culprit.alternatives:
-        told = f"{'; or '.join(culprit.alternatives)}"
-        yield "or", f"{told}. To tell: {culprit.tells_apart}" if culprit.tells_apart else told
+        others = f"{'; or '.join(culprit.alternatives)}"
+        yield "or", f"{others}. To tell: {culprit.tells_apart}" if culprit.tells_apart else others
     yield "do", culprit.advice
     if culprit.rules_out:
         yield "clears it", culprit.rules_out
@@ -141,7 +141,7 @@ def _wrapped(
 
 
 def document(judged: JudgedSession, several: Sequence[Diagnosis]) -> dict[str, Any]:
-    """The diagnoses of a session; docs/diagnose.md tells the keys."""
+    """Return the diagnoses of a session; docs/diagnose.md describes the keys."""
     return {
         "format": FORMAT,
         "session": str(judged.session.path),
@@ -152,7 +152,7 @@ def document(judged: JudgedSession, several: Sequence[Diagnosis]) -> dict[str, A
 
 
 def of_diagnosis(diagnosis: Diagnosis) -> dict[str, Any]:
-    """One partition's."""
+    """Return the diagnosis of one partition."""
     return {
         "partition": diagnosis.partition,
         "outcome": diagnosis.outcome.value,

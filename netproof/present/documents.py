@@ -1,4 +1,4 @@
-"""The verdict as plain values for ``json``; docs/operation.md tells the keys."""
+"""The verdict as plain values for ``json``; docs/operation.md describes the keys."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from netproof.verdict.traffic import InterfaceTotals
 from netproof.verdict.usual import NOTHING, Usual
 
 FORMAT = 2
-"""Of all documents; raised when a key changes its meaning or goes."""
+"""Format of all documents; raised when a key changes its meaning or goes."""
 
 
 _WORDS = {PASSED: "pass", FAILED: "fail", CANNOT_JUDGE: "cannot be judged"}
 
 
 def write(document: Mapping[str, Any], out: TextIO) -> None:
-    """Write a document as JSON: all of it, or nothing where it is none.
+    """Write a document as JSON: all of it, or nothing on an error.
 
-    Raises ValueError for a number that JSON has not.
+    Raises ValueError for a number that JSON does not have.
     """
     out.write(text(document, out) + "\n")
 
 
 def text(document: object, out: TextIO) -> str:
-    """A document as JSON, in characters that ``out`` has."""
+    """Return a document as JSON, in characters that ``out`` has."""
     made = json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False)
     try:
         made.encode(out.encoding or "utf-8")
@@ -49,7 +49,7 @@ def text(document: object, out: TextIO) -> str:
 
 
 def of_judged(judged: JudgedSession) -> dict[str, Any]:
-    """What ``of_verdict`` has of a session that was judged, and what is kept of that."""
+    """Return ``of_verdict`` of a judged session, with its stored verdict and what changed since."""
     document = of_verdict(
         judged.session,
         judged.matrix,
@@ -90,10 +90,10 @@ def of_verdict(
     differences: Sequence[str],
     usual: Usual = NOTHING,
 ) -> dict[str, Any]:
-    """A judged session. Sizes in bytes, times in µs, bandwidths in MB/s (10⁶ bytes/s).
+    """Return a judged session. Sizes in bytes, times in µs, bandwidths in MB/s (10⁶ bytes/s).
 
-    ``unread``: why an earlier session could not be looked into, ``differences``: in what nodes
-    or jobs differ, a sentence each; ``usual``: the warnings that earlier sessions had too.
+    ``unread``: why earlier sessions could not be read; ``differences``: between nodes or jobs, a
+    sentence each; ``usual``: the warnings that earlier sessions had too.
     """
     return {
         "format": FORMAT,
@@ -168,7 +168,7 @@ def of_verdict(
 
 
 def _traffic(totals: InterfaceTotals) -> dict[str, Any]:
-    """What an interface counted over the session; null for what is not known."""
+    """Return an interface's counters over the session; null for unknown ones."""
     return {
         **{name: getattr(totals, name) for name in ("partition", "node", "interface")},
         "under_test": totals.rail,
@@ -179,14 +179,14 @@ def _traffic(totals: InterfaceTotals) -> dict[str, Any]:
 
 
 def of_case(case: Case) -> dict[str, Any]:
-    """What a case is, without the system."""
+    """Return a case without its system."""
     values = dataclasses.asdict(case)
     del values["system"]
     return values
 
 
 def of_measured(measured: Measured) -> dict[str, Any]:
-    """What was measured of a case, its launches being their count."""
+    """Return the measurement of a case; its launches are their count."""
     return {
         "launches": len(measured.launches),
         "crashes": [dataclasses.asdict(crash) for crash in measured.crashes],
@@ -204,7 +204,7 @@ def of_measured(measured: Measured) -> dict[str, Any]:
 
 
 def of_curve(curve: Curve) -> dict[str, Any]:
-    """A curve by its columns."""
+    """Return a curve by its columns."""
     return {
         "sizes_bytes": curve.sizes,
         "time_us": curve.time_us,
@@ -215,14 +215,14 @@ def of_curve(curve: Curve) -> dict[str, Any]:
 
 
 def of_interval(interval: Interval | None) -> list[float | None] | None:
-    """Both ends of an interval, null for an upper one that there is not."""
+    """Return both ends of an interval, null for an upper one that is missing."""
     if interval is None:
         return None
     return [interval[0], interval[1] if interval[1] < math.inf else None]
 
 
 def of_common(common: CommonSizes | None) -> dict[str, int] | None:
-    """The sizes at which curves meet."""
+    """Return the sizes at which curves meet."""
     if common is None:
         return None
     return {

@@ -31,7 +31,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def run(store: Path, name: str, form: Format, folder: Path) -> int:
-    """Write a session into ``folder``, which has to be new or empty, and say what was written.
+    """Write a session into ``folder``, which has to be new or empty, and print what was written.
 
     ``name``: as ``Store.find`` takes it. Returns the exit status: 0 written, 2 not.
     """
@@ -55,10 +55,10 @@ def run(store: Path, name: str, form: Format, folder: Path) -> int:
 def export(
     store: Store, stored: StoredSession, form: Format, folder: Path
 ) -> tuple[list[Path], int]:
-    """Write a session; returns the files, and how many measured cases the format has none for.
+    """Write a session; return the files, and how many measured cases the format cannot hold.
 
-    Raises NetproofError where the session cannot be read, ``folder`` holds files already or
-    cannot be written.
+    Raises NetproofError where the session cannot be read, ``folder`` holds files already or cannot
+    be written.
     """
     write: Callable[[Store, StoredSession], tuple[dict[str, str], int]] = {
         Format.CSV: _csv,
@@ -78,10 +78,10 @@ def export(
 
 
 def netpipe_text(curve: Curve, *, bidirectional: bool) -> str:
-    """A curve in the columns of NetPIPE 3.7.2's ``-o``: bytes, Mbps of 2²⁰ bit/s, seconds.
+    """Return a curve in the columns of NetPIPE 3.7.2's ``-o``: bytes, Mbps of 2²⁰ bit/s, seconds.
 
-    ``bidirectional``: bytes and rate count both directions, as NetPIPE has it. Raises
-    NetproofError for a time that would be written as 0.
+    ``bidirectional``: bytes and rate count both directions, as NetPIPE's do. Raises NetproofError
+    for a time that would be written as 0.
     """
     lines = []
     for size, time_us in zip(curve.sizes, curve.time_us, strict=True):
@@ -97,9 +97,10 @@ def netpipe_text(curve: Curve, *, bidirectional: bool) -> str:
 def gnuplot_text(
     curves: Mapping[str, str], *, title: str, columns: str, x_label: str, output: str
 ) -> str:
-    """A gnuplot script after the NetPIPE how-to: one line for each of ``curves``, name to file.
+    """Return a gnuplot script after the NetPIPE how-to: one line for each of ``curves``.
 
-    ``columns``: what to plot, ``1:2`` for rate over size; the first is on a logarithmic scale.
+    ``curves``: name to file. ``columns``: what to plot, ``1:2`` for rate over size; the first is on
+    a logarithmic scale.
     """
     plots = ", \\\n".join(
         f" {_quoted(file)} using {columns} title {_quoted(name)} with linespoints"
@@ -144,7 +145,7 @@ def _cell(value: Any) -> Any:
 
 
 def csv_cell(value: Any) -> Any:
-    """A value for a cell of a CSV file: text that a spreadsheet takes for a formula gets a '.
+    """Return a value for a CSV cell: text that a spreadsheet takes for a formula gets a '.
 
     Numbers stay numbers, below 0 too. After OWASP's page on CSV injection.
     """

@@ -1,4 +1,4 @@
-"""What a session can be written as; importing it costs nothing."""
+"""Formats in which a session can be written; importing it costs nothing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Format(StrEnum):
-    """What a session can be written as."""
+    """Formats in which a session can be written."""
 
     CSV = "csv"
     JSON = "json"

@@ -16,12 +16,12 @@ from netproof.present.wording import counted
 
 
 def name_of(runs: GpcnetRuns) -> str:
-    """Where it was run, and with what."""
+    """Return where it was run, and with what."""
     return f"{runs.system}:{runs.partition} {runs.environment}"
 
 
 def conclusion(found: GpcnetImpacts) -> str:
-    """The worst factor of a mean, and what came of the bounds."""
+    """Return the worst factor of a mean, and the result of the bounds."""
     known = [(one.mean.value, one.name) for one in found.impacts if one.mean.value is not None]
     if not known:
         return "nothing is known: too few rounds count"
@@ -33,12 +33,12 @@ def conclusion(found: GpcnetImpacts) -> str:
 
 
 def head() -> tuple[str, ...]:
-    """Titles of the columns of ``rows``."""
+    """Return the titles of the columns of ``rows``."""
     return ("test", "mean", "99th percentile", "mean, alone → alongside")
 
 
 def rows(found: GpcnetImpacts) -> list[tuple[str, ...]]:
-    """A row for each test, as text."""
+    """Return a row for each test, as text."""
     return [
         (one.name, factor_in_words(one.mean), factor_in_words(one.tail), _means(one))
         for one in found.impacts
@@ -51,12 +51,12 @@ def _means(one: GpcnetImpact) -> str:
 
 
 def sentences(runs: GpcnetRuns, found: GpcnetImpacts) -> tuple[str, ...]:
-    """How it was measured, what is not known, and which rounds do not count."""
+    """Return how it was measured, what is not known, and which rounds do not count."""
     outputs = [one.output for one in runs.rounds if one.output is not None]
-    told = [
+    lines = [
         f"GPCNeT {outputs[0].version} on {len(runs.nodes)} nodes, {outputs[0].nodes_of_tests} of"
-        f" them for its tests; {counted(len(runs.rounds), 'round')}, of which {found.rounds} can be"
-        " used. A factor is the median over rounds, with its 95 % interval."
+        f" them for its tests; {counted(len(runs.rounds), 'round')}, {found.rounds} of them"
+        " usable. A factor is the median over rounds, with its 95 % interval."
         for _ in outputs[:1]
     ]
     whys = [
@@ -65,12 +65,12 @@ def sentences(runs: GpcnetRuns, found: GpcnetImpacts) -> tuple[str, ...]:
         for factor in (one.mean, one.tail)
         if factor.why
     ]
-    told += [f"Not known: {why}." for why in dict.fromkeys(whys)]
-    return (*told, *(f"Does not count: {why}." for why in found.refused))
+    lines += [f"Not known: {why}." for why in dict.fromkeys(whys)]
+    return (*lines, *(f"Does not count: {why}." for why in found.refused))
 
 
 def print_gpcnet(runs: GpcnetRuns, found: GpcnetImpacts, out: Console) -> None:
-    """The conclusion, and a line for each test."""
+    """Print the conclusion, and a line for each test."""
     say(out, f"{name_of(runs)}, GPCNeT", "bold")
     say(out, conclusion(found), "red" if found.beyond() else "yellow" if found.undecided() else "")
     if found.impacts:
@@ -81,7 +81,7 @@ def print_gpcnet(runs: GpcnetRuns, found: GpcnetImpacts, out: Console) -> None:
 
 
 def document(several: Sequence[tuple[GpcnetRuns, GpcnetImpacts]]) -> dict[str, Any]:
-    """Plain values for ``json``: each session with its factors."""
+    """Return plain values for ``json``: each session with its factors."""
     return {
         "gpcnet": [
             {

@@ -13,7 +13,7 @@ from netproof.present import documents
 
 
 def document(verdict: HistoryVerdict, *, series: bool) -> dict[str, Any]:
-    """Plain values for ``json``, as docs/operation.md has them; ``series``: with all values."""
+    """Return plain values for ``json``, as docs/operation.md describes; ``series``: all values."""
     nights = verdict.nights
     return {
         "format": documents.FORMAT,

@@ -1,4 +1,4 @@
-"""The history on a terminal: what changed, in tables and lines of characters."""
+"""The history on a terminal: changes, in tables and lines of characters."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from netproof.present.tables import TableColumn, say
 from netproof.store import StoredSession
 
 SERIES_OF_EVENT = 6
-"""Single series of an event that its table has; ``--json`` has all of them."""
+"""Single series of an event in its table; ``--json`` has all of them."""
 
-BAD_NIGHTS_TOLD = 5
-"""Bad nights that are told, the latest."""
+BAD_NIGHTS_LISTED = 5
+"""Latest bad nights that are listed."""
 
 CASES_BY_SESSION = 4
-"""Up to how many cases are shown session by session."""
+"""Most cases that are shown session by session."""
 
-INCONCLUSIVE_TOLD = 5
-"""Cases that are inconclusive and told of, the latest; ``--json`` has all of them."""
+INCONCLUSIVE_LISTED = 5
+"""Latest inconclusive cases that are listed; ``--json`` has all of them."""
 
 _LEAST_LINE, _LONGEST_LINE = 10, 60
 
@@ -50,7 +50,7 @@ _LEGEND = (
 
 
 def print_overview(verdict: HistoryVerdict, out: Console) -> None:
-    """What is open, the worse first; bad nights; what else was found, as counts."""
+    """Print open events, the worst first; bad nights; counts of everything else."""
     say(out, _span(verdict))
     if verdict.too_few:
         say(out, verdict.too_few, "yellow")
@@ -99,7 +99,7 @@ def _date(stored: StoredSession) -> str:
 
 
 def since_when(event: Event) -> str:
-    """Where an event is, since when, and between which sessions."""
+    """Return where an event is, since when, and between which sessions."""
     return (
         f"{event.partition} {event.environment} since {_date(event.session)}"
         f" (session {event.session.name})"
@@ -159,9 +159,9 @@ def _print_bad_nights(bad_nights: Sequence[Odd], out: Console) -> None:
         return
     out.print()
     say(out, "single bad nights", "bold")
-    for odd in bad_nights[:BAD_NIGHTS_TOLD]:
+    for odd in bad_nights[:BAD_NIGHTS_LISTED]:
         say(out, f"{_ODD} {odd.sentence()}", _STYLES[_ODD])
-    beyond = len(bad_nights) - BAD_NIGHTS_TOLD
+    beyond = len(bad_nights) - BAD_NIGHTS_LISTED
     if beyond > 0:
         say(out, f"  and {beyond} before")
 
@@ -169,7 +169,7 @@ def _print_bad_nights(bad_nights: Sequence[Odd], out: Console) -> None:
 def _print_inconclusive(
     verdict: HistoryVerdict, out: Console, sessions: Sequence[StoredSession]
 ) -> None:
-    """What of these sessions counts in no series, and why; of the others how much."""
+    """Print the values of these sessions that count in no series, and why; of others the count."""
     every = verdict.nights.inconclusive
     if not every:
         return
@@ -183,30 +183,30 @@ def _print_inconclusive(
         f" {len(verdict.nights.sessions)} sessions: what was measured then counts in no series",
         _STYLES[_INCONCLUSIVE],
     )
-    for one in here[::-1][:INCONCLUSIVE_TOLD]:
+    for one in here[::-1][:INCONCLUSIVE_LISTED]:
         say(out, f"{_INCONCLUSIVE} {_date(one.session)} {one.sentence()}", _STYLES[_INCONCLUSIVE])
-    beyond = len(here) - INCONCLUSIVE_TOLD
+    beyond = len(here) - INCONCLUSIVE_LISTED
     if beyond > 0:
         say(out, f"  and {beyond} more")
 
 
 def _print_crashes(verdict: HistoryVerdict, out: Console) -> None:
-    """Of each configuration of which a launch crashed, how many did."""
-    told = [one for one in verdict.nights.crashes if any(one.crashed)]
-    if told:
+    """Print how many launches crashed, for each configuration that had a crash."""
+    several = [one for one in verdict.nights.crashes if any(one.crashed)]
+    if several:
         out.print()
         say(out, "launches that crashed", "bold")
-    for one in told:
+    for one in several:
         say(out, one.sentence(), "yellow")
 
 
 def _print_counted(verdict: HistoryVerdict, out: Console) -> None:
-    """Of each node whose network counted errors or carrier changes, how many."""
-    told = [one for one in verdict.nights.counted if one.amiss]
-    if told:
+    """Print the sessions with network errors or carrier changes, for each node with any."""
+    several = [one for one in verdict.nights.counted if one.amiss]
+    if several:
         out.print()
         say(out, "what nodes' networks counted", "bold")
-    for one in told:
+    for one in several:
         say(out, one.sentence(), "yellow")
 
 
@@ -214,7 +214,7 @@ def _print_counts(verdict: HistoryVerdict, out: Console) -> None:
     counts = Counter(shift.state for shift in verdict.shifts)
     out.print()
     say(out, f"{verdict.control()}.")
-    told = [
+    parts = [
         f"{counts[state]} {words}"
         for state, words in (
             (SeriesState.SUSPECTED, "suspected, no more than chance brings among so many series"),
@@ -224,8 +224,8 @@ def _print_counts(verdict: HistoryVerdict, out: Console) -> None:
         )
         if counts[state]
     ]
-    if told:
-        say(out, f"Not open, of all changes found: {'; '.join(told)}.")
+    if parts:
+        say(out, f"Not open, of all changes found: {'; '.join(parts)}.")
 
 
 def _print_notes(verdict: HistoryVerdict, out: Console) -> None:
@@ -246,7 +246,7 @@ def _print_notes(verdict: HistoryVerdict, out: Console) -> None:
 
 
 def print_series(verdict: HistoryVerdict, out: Console) -> None:
-    """The series of some cases: in a line each, what changed, and session by session."""
+    """Print the series of some cases: a line each, the changes, and session by session."""
     say(out, _span(verdict))
     by_case: dict[Case, list[Series]] = defaultdict(list)
     for one in verdict.nights.series:
@@ -281,20 +281,21 @@ def _print_lines(
 ) -> None:
     every = [one for several in by_case.values() for one in several]
     found = [verdict.followed[one] for one in every]
-    kept = [
+    shown = [
         TableColumn("series", [one.quantity.title for one in every], right=False),
         TableColumn("level", ["-" if f.level is None else f"{f.level:.4g}" for f in found]),
         TableColumn("", [one.quantity.unit for one in every], right=False),
         TableColumn("noise", ["-" if f.noise is None else f"{100 * f.noise:.1f} %" for f in found]),
         TableColumn("nights", [str(sum(v is not None for v in one.values)) for one in every]),
     ]
-    room = min(max(out.width - tables.width_of(kept), _LEAST_LINE), _LONGEST_LINE)
-    kept.append(TableColumn("from first to last", [_line(one, room) for one in every], right=False))
+    room = min(max(out.width - tables.width_of(shown), _LEAST_LINE), _LONGEST_LINE)
+    lines = [_line(one, room) for one in every]
+    shown.append(TableColumn("from first to last", lines, right=False))
     begin = 0
     for case, several in by_case.items():
         out.print()
         say(out, f"{case.partition} {case.environment} {case.what()}", "bold")
-        tables.print_table(kept, out, range(begin, begin + len(several)))
+        tables.print_table(shown, out, range(begin, begin + len(several)))
         begin += len(several)
 
 
@@ -339,7 +340,7 @@ def _state(verdict: HistoryVerdict, shift: Shift) -> str:
 
 
 def _print_sessions(verdict: HistoryVerdict, several: Sequence[Series], out: Console) -> None:
-    """A row for each session that measured the case; a mark where a level begins, or ``?``."""
+    """Print a row for each session of the case, with a mark where a level begins, or ``?``."""
     marks: dict[tuple[Series | Pool, int], str] = {
         (shift.of, shift.change.index): _mark(shift) for shift in verdict.shifts
     }

@@ -22,15 +22,15 @@ _STYLES = {
     Level.WARN: ("WARN", "yellow"),
     Level.PASS: ("pass", "green"),
 }
-_TOLD = (Level.WARN, Level.UNDEFINED, Level.INCONCLUSIVE, Level.FAIL)
-"""What is said in a sentence, the worst last."""
+_LISTED = (Level.WARN, Level.UNDEFINED, Level.INCONCLUSIVE, Level.FAIL)
+"""Levels that get a sentence, the worst last."""
 
 
 def print_files(judged: JudgedFiles, out: Console, *, compared: bool) -> None:
-    """A line for each curve, then what was found, the worst last, and how many passed."""
+    """Print a line for each curve, then the findings, the worst last, and how many passed."""
     if judged.curves:
         print_table(fitting(columns(judged.curves), out.width), out)
-    for level in _TOLD:
+    for level in _LISTED:
         word, style = _STYLES[level]
         for one in judged.curves:
             for finding in folded([found for found in one.findings if found.level is level]):
@@ -43,7 +43,7 @@ def print_files(judged: JudgedFiles, out: Console, *, compared: bool) -> None:
 
 
 def summary(judged: JudgedFiles, *, compared: bool) -> str:
-    """How many curves passed, and what became of the others, in a sentence."""
+    """Return how many curves passed, and the result of the others, in a sentence."""
     counts = {level: sum(one.level is level for one in judged.curves) for level in _STYLES}
     passed = counts[Level.PASS] + counts[Level.WARN]
     said = [f"{passed} of {len(judged.curves)} curves passed"]
@@ -65,7 +65,7 @@ def summary(judged: JudgedFiles, *, compared: bool) -> str:
 
 
 def document(judged: JudgedFiles) -> dict[str, Any]:
-    """Plain values for ``json``. Sizes in bytes, times in µs, bandwidths in MB/s (10⁶ bytes/s)."""
+    """Return plain values for ``json``. Sizes in bytes, times in µs, bandwidths in 10⁶ bytes/s."""
     return {
         "format": documents.FORMAT,
         "status": judged.status,
@@ -107,7 +107,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 
 def columns(curves: Sequence[JudgedCurve]) -> list[TableColumn]:
-    """The columns of the table: a line for each curve."""
+    """Return the columns of the table: a line for each curve."""
 
     def figures(name: str, scale: float = 1.0, form: str = ".1f") -> list[str]:
         values = [getattr(one.landmarks, name) for one in curves]

@@ -1,4 +1,4 @@
-"""What a network does under load, in words, as a table, and as plain values."""
+"""Effects of load on a network, in words, as a table, and as plain values."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from netproof.present.tables import TableColumn, print_table, say
 from netproof.present.wording import counted, with_time_unit
 
 MOST_REFUSED = 10
-"""Rounds that do not count which are named; ``--json`` has all of them."""
+"""Rejected rounds that are named; ``--json`` has all of them."""
 
 
 def factor_in_words(factor: Factor | GpcnetFactor) -> str:
-    """With its interval, and on which side of its bound: ``4.4 (4.1 to 4.6), above 1.5``."""
+    """Return a factor with interval and side of its bound: ``4.4 (4.1 to 4.6), above 1.5``."""
     if factor.value is None or factor.interval is None:
         return "not known"
     low, high = factor.interval
-    told = f"{factor.value:.3g} ({low:.3g} to {high:.3g})"
+    text = f"{factor.value:.3g} ({low:.3g} to {high:.3g})"
     if factor.side is Side.BEYOND:
-        return f"{told}, above {factor.most:g}"
+        return f"{text}, above {factor.most:g}"
     if factor.side is Side.ASTRIDE:
-        return f"{told}, undecided at {factor.most:g}"
-    return told
+        return f"{text}, undecided at {factor.most:g}"
+    return text
 
 
 def time_in_words(factor: Factor) -> str:
-    """Alone and alongside: ``14.1 ms → 61.9 ms``."""
+    """Return the times alone and alongside: ``14.1 ms → 61.9 ms``."""
     if factor.alone_us is None or factor.beside_us is None:
         return "-"
     return f"{with_time_unit(factor.alone_us)} → {with_time_unit(factor.beside_us)}"
 
 
 def waited_in_words(impact: Impact) -> str:
-    """What share of time something waited for a CPU on the victim's nodes, alone and alongside."""
+    """Return the share of time waiting for a CPU on the victim's nodes, alone and alongside."""
     if impact.waited is None:
         return "not known"
     alone, alongside = impact.waited
@@ -49,14 +49,14 @@ def waited_in_words(impact: Impact) -> str:
 
 
 def cause_in_words(cause: LoadCause) -> str:
-    """What explains the figures, where, and how that shows, as a sentence without its end."""
+    """Return what explains the figures, where, and by which evidence, without a full stop."""
     where, times = " or ".join(cause.nodes), f"{cause.value:.3g} times as long"
     share = f"{100 * cause.value:.2g} % of the segments"
     match cause.kind:
         case CauseKind.SLOW_PORT:
             return (
-                f"{where}: slow port: a message takes {times} as between the others, all of which"
-                f" are silent, in each of its launches ({cause.launches})"
+                f"{where}: slow port: a message takes {times} as between the others, which are"
+                f" all silent, in each of its launches ({cause.launches})"
             )
         case CauseKind.LOSING_PORT:
             return f"{where}: packets lost at its port: {share}, while all others are silent"
@@ -74,31 +74,31 @@ def cause_in_words(cause: LoadCause) -> str:
             )
 
 
-def sentences(loaded: Loaded, told: LoadFindings) -> tuple[str, ...]:
-    """How it was measured, what is not known, and which rounds do not count."""
-    found = told.impacts
+def sentences(loaded: Loaded, findings: LoadFindings) -> tuple[str, ...]:
+    """Return how it was measured, what is not known, and which rounds do not count."""
+    found = findings.impacts
     rounds = max((run.turn.round for run in loaded.runs), default=0)
-    said = [
-        f"{counted(rounds, 'round')} on {len(loaded.nodes)} nodes, each alone and alongside next to"
-        " each other; a factor is alongside over alone, with its 95 % interval over rounds."
+    lines = [
+        f"{counted(rounds, 'round')} on {len(loaded.nodes)} nodes, each alone and alongside back to"
+        " back; a factor is alongside over alone, with its 95 % interval over rounds."
     ]
     whys = [factor.why for one in found.impacts for factor in one.factors.values() if factor.why]
-    said += [f"Not known: {why}." for why in dict.fromkeys(whys)]
-    said += [f"Not told: {why}." for why in told.not_told]
+    lines += [f"Not known: {why}." for why in dict.fromkeys(whys)]
+    lines += [f"Inconclusive: {why}." for why in findings.not_told]
     refused = [
         f"{one.victim} alongside {one.aggressor}, {one.place}, {why}"
         for one in found.impacts
         for why in one.refused
     ]
-    said += [f"Does not count: {why}." for why in refused[:MOST_REFUSED]]
+    lines += [f"Does not count: {why}." for why in refused[:MOST_REFUSED]]
     if len(refused) > MOST_REFUSED:
-        said.append(f"{len(refused) - MOST_REFUSED} other rounds do not count either.")
-    return tuple(said)
+        lines.append(f"{len(refused) - MOST_REFUSED} other rounds do not count either.")
+    return tuple(lines)
 
 
-def conclusion(told: LoadFindings) -> tuple[str, ...]:
-    """The worst factor of a mean with what came of the bounds, then each cause."""
-    return (_worst(told.impacts), *map(cause_in_words, told.causes))
+def conclusion(findings: LoadFindings) -> tuple[str, ...]:
+    """Return the worst factor of a mean with the result of the bounds, then each cause."""
+    return (_worst(findings.impacts), *map(cause_in_words, findings.causes))
 
 
 def _worst(found: Impacts) -> str:
@@ -119,7 +119,7 @@ def _worst(found: Impacts) -> str:
 
 
 def head() -> tuple[str, ...]:
-    """Titles of the columns of ``rows``."""
+    """Return the titles of the columns of ``rows``."""
     return (
         *("measured", "alongside", "where", *(str(one) for one in Statistic)),
         *("mean time", "rounds", "waiting for a CPU"),
@@ -127,7 +127,7 @@ def head() -> tuple[str, ...]:
 
 
 def rows(found: Impacts) -> list[tuple[str, ...]]:
-    """A row for each factor, as text."""
+    """Return a row for each factor, as text."""
     return [
         (
             str(one.victim),
@@ -142,21 +142,21 @@ def rows(found: Impacts) -> list[tuple[str, ...]]:
     ]
 
 
-def print_load(loaded: Loaded, told: LoadFindings, out: Console) -> None:
-    """The conclusion, and a line for each victim alongside each aggressor."""
+def print_load(loaded: Loaded, findings: LoadFindings, out: Console) -> None:
+    """Print the conclusion, and a line for each victim alongside each aggressor."""
     say(out, f"{loaded.system}:{loaded.partition} {loaded.environment} under load", "bold")
-    warns = told.undecided() or told.causes
-    colour = "red" if told.beyond() else "yellow" if warns else ""
-    for sentence in conclusion(told):
+    warns = findings.undecided() or findings.causes
+    colour = "red" if findings.beyond() else "yellow" if warns else ""
+    for sentence in conclusion(findings):
         say(out, sentence, colour)
-    columns = zip(head(), zip(*rows(told.impacts), strict=True), strict=True)
+    columns = zip(head(), zip(*rows(findings.impacts), strict=True), strict=True)
     print_table([TableColumn(title, list(cells), right=False) for title, cells in columns], out)
-    for sentence in sentences(loaded, told):
+    for sentence in sentences(loaded, findings):
         say(out, sentence)
 
 
 def document(several: Sequence[tuple[Loaded, LoadFindings]]) -> dict[str, Any]:
-    """Plain values for ``json``: each session with its factors; times in µs."""
+    """Return plain values for ``json``: each session with its factors; times in µs."""
     return {
         "load": [
             {
@@ -164,13 +164,13 @@ def document(several: Sequence[tuple[Loaded, LoadFindings]]) -> dict[str, Any]:
                 "partition": loaded.partition,
                 "environment": loaded.environment,
                 "nodes": list(loaded.nodes),
-                "beyond": told.beyond(),
-                "undecided": told.undecided(),
-                "causes": [dataclasses.asdict(one) for one in told.causes],
-                "not_told": list(told.not_told),
-                "factors": [_impact(one) for one in told.impacts.impacts],
+                "beyond": findings.beyond(),
+                "undecided": findings.undecided(),
+                "causes": [dataclasses.asdict(one) for one in findings.causes],
+                "not_told": list(findings.not_told),
+                "factors": [_impact(one) for one in findings.impacts.impacts],
             }
-            for loaded, told in several
+            for loaded, findings in several
         ]
     }
 

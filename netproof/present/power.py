@@ -1,4 +1,4 @@
-"""The smallest changes that a session would have called failures, in words and plain values."""
+"""The smallest changes that would have failed in a session, in words and plain values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NOTHING_FAILS = "nothing fails"
 
 
 def said(one: Smallest | None) -> str:
-    """A change in a few words; ``-`` where the case has none of its kind."""
+    """Return a change in a few words; ``-`` where the case has none of its kind."""
     if one is None:
         return "-"
     factor = one.sure or one.factor
@@ -29,7 +29,7 @@ def said(one: Smallest | None) -> str:
 
 
 def print_power(powers: Sequence[CasePower], out: Console) -> None:
-    """A line for each case that passed: what would have failed it, and by which criterion."""
+    """Print a line for each passed case: what would have failed it, and by which criterion."""
     passed = [one for one in powers if one.smallest]
     if not passed:
         say(out, "no case passed, so there is nothing to say of what would have failed")
@@ -67,7 +67,7 @@ def print_power(powers: Sequence[CasePower], out: Console) -> None:
 
 
 def of_case(one: CasePower) -> dict[str, Any]:
-    """The power of a case as plain values for ``json``."""
+    """Return the power of a case as plain values for ``json``."""
     return {
         "launches": one.launches,
         "changes": [

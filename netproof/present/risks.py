@@ -1,4 +1,4 @@
-"""What buyer and seller risk by references, in rows and plain values."""
+"""Buyer's and seller's risks by references, in rows and plain values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def print_risks(
     margin: float,
     out: Console,
 ) -> None:
-    """A line for each landmark: its scatter, the risks of its bound, and a plan for both."""
+    """Print a line for each landmark: its scatter, the risks of its bound, and a plan for both."""
     bounded = [one for one in risks if one.curve is not None]
     for title, several in (
         (f"with bounds; the buyer's risk is of a network that is {margin:.0%} worse", bounded),
@@ -63,13 +63,13 @@ def _planned(one: ReferenceRisk) -> str:
 
 
 def _within(one: ReferenceRisk) -> str:
-    """How launches scatter; single ones do not tell, and theirs is part of that of sessions."""
+    """Return how launches scatter; unknown for single ones, whose scatter is part of sessions'."""
     scatter = one.scatter
     return "-" if scatter.launches == scatter.sessions else f"{scatter.within:.1%}"
 
 
 def of_risk(one: ReferenceRisk) -> dict[str, Any]:
-    """A landmark's risks as plain values for ``json``; ratios are to the agreed value."""
+    """Return a landmark's risks as plain values for ``json``; ratios are to the agreed value."""
     plan, curve = one.plan, one.curve
     return {
         "landmark": one.variable,

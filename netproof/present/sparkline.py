@@ -1,4 +1,4 @@
-"""Curves in a line of text: a block for each message size or several, as high as its logarithm."""
+"""Curves in a line of text: a block per message size or several, as high as its logarithm."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ BLOCKS = "▁▂▃▄▅▆▇█"
 
 
 def columns(sizes: Iterable[int], width: int) -> tuple[tuple[int, ...], ...]:
-    """Message sizes in bytes, increasing, dealt out to at most ``width`` columns of a line.
+    """Spread increasing message sizes in bytes over at most ``width`` columns of a line.
 
-    Neighbours share a column where there are more sizes than columns, as evenly as they come.
+    Neighbours share a column where there are more sizes than columns, as evenly as possible.
     """
     ordered = sorted(set(sizes))
     count = min(width, len(ordered))
@@ -23,7 +23,7 @@ def columns(sizes: Iterable[int], width: int) -> tuple[tuple[int, ...], ...]:
 
 
 def readable(values: Iterable[float]) -> list[float]:
-    """Those values that have a logarithm to draw; a printed 0 has none."""
+    """Return the values that have a logarithm to draw; a printed 0 does not."""
     return [value for value in values if READABLE[0] <= value <= READABLE[1]]
 
 
@@ -33,12 +33,12 @@ def sparkline(
     scale: tuple[float, float],
     worst: Callable[[list[float]], float],
 ) -> str:
-    """A block for each column of sizes, a blank where the curve has none of them.
+    """Return a block for each column of sizes, a blank where the curve has none of them.
 
-    ``at``: size in bytes to value; ``over``: what ``columns`` gave; ``scale``: the values of the
-    lowest and the highest block, both above 0, between which heights go by the logarithm;
-    ``worst``: which one of several values stands for a column, ``max`` for times, ``min`` for
-    bandwidths, so that no dropout is lost where the line is short.
+    ``at``: size in bytes to value; ``over``: from ``columns``; ``scale``: the values of the lowest
+    and the highest block, both above 0, between which heights go by the logarithm; ``worst``: which
+    one of several values stands for a column, ``max`` for times, ``min`` for bandwidths, so that no
+    dropout is lost where the line is short.
     """
     low, high = map(math.log, scale)
     line = []

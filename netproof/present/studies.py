@@ -18,7 +18,7 @@ from netproof.studies.session_figures import ABSENT, SessionAlongsideStudy, name
 from netproof.studies.study import RATE_KIB, RELATIONS, Adapters, Study, StudyRun
 
 TABLES_WIDTH = 132
-"""Columns that the widest table takes; on a narrower terminal lines wrap, and no number is cut."""
+"""Columns of the widest table; on a narrower terminal lines wrap, and no number is cut."""
 
 
 def show(
@@ -55,7 +55,7 @@ def _print(study: Study, console: Console, alongside: SessionAlongsideStudy | No
 
 
 def study_tables(study: Study) -> list[Table]:
-    """A study's tables, as printed there but for losses and shares, which are computed."""
+    """Return a study's tables, as printed there but for losses and shares, which are computed."""
     found = []
     if study.peaks:
         found.append(_peaks_table(study))
@@ -69,7 +69,7 @@ def study_tables(study: Study) -> list[Table]:
 
 
 def study_notes(study: Study) -> list[str]:
-    """What has to be said of a study's figures, a sentence each."""
+    """Return remarks on a study's figures, a sentence each."""
     if len(study.mbps) < 2:
         return list(study.notes)
     low, high = study.mbps
@@ -77,7 +77,7 @@ def study_notes(study: Study) -> list[str]:
 
 
 def tables_alongside(study: Study, alongside: SessionAlongsideStudy) -> list[Table]:
-    """A session's landmarks in the columns of a study."""
+    """Return a session's landmarks in the columns of a study."""
     found = []
     if study.peaks:
         found.append(_peaks_alongside(alongside))
@@ -137,7 +137,7 @@ def _peaks_table(study: Study) -> Table:
 
 
 def _peaks_alongside(alongside: SessionAlongsideStudy) -> Table:
-    """Each configuration as the e325 table has its networks: NetPIPE, one way."""
+    """Return each configuration as the e325 table has its networks: NetPIPE, one way."""
     table = _peaks_columns()
     for path, where in (("between", "between nodes"), ("inside", "in a node")):
         for one in alongside.configurations:
@@ -184,7 +184,10 @@ def _hardware_alongside(alongside: SessionAlongsideStudy) -> Table:
 
 
 def _adapters_alongside(alongside: SessionAlongsideStudy, partition: str) -> Table:
-    """A partition's environments as the adapter page has its cards: NetPIPE over MPI, both ways."""
+    """Return a partition's environments as the adapter page has its cards.
+
+    NetPIPE over MPI, bidirectional.
+    """
     several = [one for one in alongside.configurations if one[0] == partition]
     table = _table(f"{partition}, each way, MB/s", *(environment for _, environment in several))
 
@@ -218,7 +221,7 @@ def _adapters_alongside(alongside: SessionAlongsideStudy, partition: str) -> Tab
 
 
 def _figures_alongside(study: Study, alongside: SessionAlongsideStudy) -> Table:
-    """Latency and largest bandwidth of each configuration, in the study's units.
+    """Return latency and largest bandwidth of each configuration, in the study's units.
 
     A study that prints NetPIPE's own Mbps measured TCP, one in MB/s measured MPI.
     """

@@ -37,10 +37,10 @@ T = TypeVar("T")
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A console as wide as the terminal, or wide enough for the tables where there is none."""
+    """Return a console as wide as the terminal, or without one wide enough for the tables."""
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else _WIDTH_OFF_TERMINAL
-    # What is in brackets, or between colons, is text: a card's name for instance.
+    # Text in brackets, or between colons, is not markup: a card's name for instance.
     return Console(
         file=stream, width=width, highlight=False, soft_wrap=False, markup=False, emoji=False
     )
@@ -48,7 +48,7 @@ def console(*, stderr: bool = False) -> Console:
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Say on the terminal what is being done, until it is done; nothing where there is none."""
+    """Show on the terminal what is being done, until it is done; do nothing without a terminal."""
     err = console(stderr=True)
     if not err.is_terminal:
         yield
@@ -58,7 +58,7 @@ def working(what: str) -> Iterator[None]:
 
 
 def tracked(items: Sequence[T], what: str) -> Iterable[T]:
-    """The items, with a bar on the terminal of how many are done; nothing where there is none."""
+    """Return the items, with a progress bar on the terminal, if there is one."""
     err = console(stderr=True)
     if not err.is_terminal:
         return items
@@ -69,7 +69,7 @@ def tracked(items: Sequence[T], what: str) -> Iterable[T]:
 class TableColumn:
     """A column of a table that has to fit: its heading, and its cells as plain text or styled.
 
-    ``rank``: of columns that do not fit together the one with the highest goes first; 0 stays.
+    ``rank``: if columns do not fit together the one with the highest goes first; 0 stays.
     """
 
     heading: str
@@ -79,28 +79,28 @@ class TableColumn:
 
     @property
     def width(self) -> int:
-        """Columns of the terminal that it takes, of its widest line."""
+        """Columns of the terminal for its widest line."""
         lines = [line for cell in (self.heading, *self.cells) for line in str(cell).split("\n")]
         return max(map(len, lines))
 
 
 def width_of(columns: Sequence[TableColumn]) -> int:
-    """Columns of the terminal that a table of these takes."""
+    """Return how many columns of the terminal a table of these takes."""
     return sum(column.width + _BETWEEN_COLUMNS for column in columns)
 
 
 def fitting(columns: Sequence[TableColumn], width: int) -> list[TableColumn]:
-    """Those columns that fit next to each other into ``width``, but all that have to stay."""
-    kept = list(columns)
-    while width_of(kept) > width and any(column.rank for column in kept):
-        kept.remove(max(reversed(kept), key=lambda column: column.rank))
-    return kept
+    """Return the columns that fit together into ``width``, but all that have to stay."""
+    shown = list(columns)
+    while width_of(shown) > width and any(column.rank for column in shown):
+        shown.remove(max(reversed(shown), key=lambda column: column.rank))
+    return shown
 
 
 def print_table(columns: Sequence[TableColumn], out: Console, rows: range | None = None) -> None:
     """Print the columns, or these of their rows, as wide as all rows need.
 
-    On a terminal that is narrower lines wrap, and nothing is cut.
+    On a narrower terminal lines wrap, and nothing is cut.
     """
     table = Table(box=None, pad_edge=False, padding=(0, _BETWEEN_COLUMNS, 0, 0))
     for column in columns:
@@ -124,7 +124,7 @@ def print_parts(
     title: str | None,
     out: Console,
 ) -> None:
-    """The columns in as many tables as it takes, those of ``alongside`` in each."""
+    """Print the columns in as many tables as they take, those of ``alongside`` in each."""
     left = out.width - width_of(alongside)
     while columns:
         taken = 1
@@ -142,12 +142,12 @@ def _cell(cell: str | Text) -> Text:
 
 
 def benchmark_name(case: Case) -> str:
-    """What was measured, without the configuration: ``NetPIPE TCP between oneway``."""
+    """Return a case without its configuration: ``NetPIPE TCP between oneway``."""
     return registry.of(case).words(case)
 
 
 def print_absences(verdict: Verdict, out: Console) -> None:
-    """What the site says is absent, what was left, and what the criteria could not say."""
+    """Print declared absences, skipped cases, and what the criteria could not decide."""
     for sentence in not_available(verdict.absences):
         say(out, f"not available: {sentence}")
     for sentence in sentences_of_left(verdict.left):
@@ -157,7 +157,7 @@ def print_absences(verdict: Verdict, out: Console) -> None:
 
 
 def print_alongside(verdict: Verdict, out: Console) -> None:
-    """What of a store stands alongside the session: configurations, sessions, dates, marks."""
+    """Print stored results alongside the session: configurations, sessions, dates, marks."""
     if verdict.alongside is None:
         return
     for together in verdict.alongside.together():
@@ -170,7 +170,7 @@ def print_alongside(verdict: Verdict, out: Console) -> None:
 
 
 def print_differences(differences: Sequence[str], out: Console) -> None:
-    """In what the nodes of a session differ; of very many, how many more there are."""
+    """Print the differences between nodes of a session; of very many, the number of the rest."""
     for difference in differences[:MOST_DIFFERENCES]:
         say(out, f"nodes differ: {difference}", "yellow")
     beyond = len(differences) - MOST_DIFFERENCES
@@ -179,7 +179,7 @@ def print_differences(differences: Sequence[str], out: Console) -> None:
 
 
 def print_nodes(verdict: Verdict, out: Console) -> None:
-    """What was measured of each partition, and warnings on its nodes; what fails is a failure."""
+    """Print the coverage of each partition, and warnings on its nodes; failures come elsewhere."""
     for one in verdict.coverage:
         say(out, f"coverage: {one}")
     for one in verdict.pairs:
@@ -189,7 +189,7 @@ def print_nodes(verdict: Verdict, out: Console) -> None:
 
 
 def print_unread(unread: Sequence[str], out: Console) -> None:
-    """Why earlier sessions could not be looked into."""
+    """Print why earlier sessions could not be read."""
     for reason in unread:
         say(out, f"not compared with an earlier session: {reason}")
 
@@ -202,12 +202,11 @@ def print_verdict(
     differences: Sequence[str] = (),
     unread: Sequence[str] = (),
 ) -> None:
-    """The cases with their landmarks, then all that is to be said of them, the worst last.
+    """Print the cases with their landmarks, then all findings, the worst last.
 
-    After notes come warnings, then what is inconclusive, then the failures, of which the worst
-    stands last, and the count. ``usual``: the warnings that are one line, since earlier sessions
-    had them; ``differences``: in what jobs differ; ``unread``: why earlier sessions could not be
-    looked into.
+    After notes come warnings, then what is inconclusive, then the failures, the worst of them last,
+    and the count. ``usual``: the warnings that are one line, since earlier sessions had them;
+    ``differences``: between jobs; ``unread``: why earlier sessions could not be read.
     """
     _print_cases(verdict, out)
     print_alongside(verdict, out)
@@ -228,15 +227,15 @@ def print_verdict(
 
 
 def print_usual(usual: Usual, out: Console) -> None:
-    """The warnings that earlier sessions had too, in a line."""
+    """Print the warnings that earlier sessions had too, in a line."""
     if usual.warnings:
         say(out, usual_sentence(usual), "yellow")
 
 
 def print_failures(several: Sequence[Failure], out: Console) -> None:
-    """A line for each, and with it both curves of what was measured again.
+    """Print a line for each, with both curves of repeated measurements.
 
-    The curves of a case follow the last that is said of it.
+    The curves of a case follow its last line.
     """
     last = {id(one.judged): number for number, one in enumerate(several) if one.judged}
     for number, one in enumerate(several):
@@ -246,9 +245,9 @@ def print_failures(several: Sequence[Failure], out: Console) -> None:
 
 
 def _print_cases(verdict: Verdict, out: Console) -> None:
-    """A line for each case; on a narrow terminal, with what fits next to the verdict.
+    """Print a line for each case; on a narrow terminal, with what fits beside the verdict.
 
-    What was taken from a store follows, greyed, with its day for a verdict.
+    Stored results follow, greyed, with their day for a verdict.
     """
     cases: list[Judged | Borrowed] = list(verdict.cases)
     cases += [] if verdict.alongside is None else verdict.alongside.cases
@@ -288,7 +287,7 @@ def _print_cases(verdict: Verdict, out: Console) -> None:
 
 
 def _print_flags(verdict: Verdict, usual: Usual, out: Console) -> None:
-    """What was flagged and did not fail, notes first; both curves of what was measured again."""
+    """Print flags that did not fail, notes first, with both curves of repeated measurements."""
     for judged in verdict.cases:
         for ruling in judged.rulings:
             if ruling.forgiven:
@@ -300,7 +299,7 @@ def _print_flags(verdict: Verdict, usual: Usual, out: Console) -> None:
         for ruling in judged.rulings:
             if ruling.level is Level.WARN and not usual.has(ruling):
                 say(out, f"WARN {ruling.why}", "yellow")
-        # Of what failed they stand with the failure.
+        # The curves of a failure come with it.
         levels = {ruling.level for ruling in judged.flags()}
         if not levels <= {Level.SHOWN} and Level.FAIL not in levels:
             _print_both_curves(judged, out)
@@ -312,7 +311,7 @@ def _print_both_curves(judged: Judged, out: Console) -> None:
 
 
 def _both_curves(judged: Judged) -> Table:
-    """The flagged sizes and those around them: as first measured, and as measured again."""
+    """Return the flagged sizes and those around them: as first measured, and as repeated."""
     first = dict(zip(judged.measured.curve.sizes, judged.measured.curve.time_us, strict=True))
     launches = [
         dict(zip(curve.sizes, curve.time_us, strict=True)) for curve in judged.again.launches
@@ -352,7 +351,7 @@ def _word(judged: Judged | Borrowed) -> Text:
 def say(out: Console, sentence: str, style: str = "") -> None:
     """Print a sentence on a line of its own, which the terminal may wrap.
 
-    What a job wrote may be part of it, so the terminal obeys no control character in it.
+    Output of a job may be part of it, so control characters are shown by their code.
     """
     out.print(Text(visible(sentence), style), soft_wrap=True)
 

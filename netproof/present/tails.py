@@ -21,18 +21,18 @@ MOST_PAUSES = 10
 
 
 def name_of(tail: Tail) -> str:
-    """Where it was measured, and with what."""
+    """Return where it was measured, and with what."""
     return f"{tail.system}:{tail.partition} {tail.environment}"
 
 
 def when(at: float) -> str:
-    """A moment, UTC, to a tenth of a second."""
+    """Return a moment, UTC, to a tenth of a second."""
     moment = datetime.fromtimestamp(round(at, 1), UTC)
     return f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 100_000} UTC"
 
 
 def conclusion(tail: Tail, found: TailFigures) -> str:
-    """The median, the 99.9th percentile, and what came of the bound."""
+    """Return the median, the 99.9th percentile, and the result of the bound."""
     middle, bounded = found.percentiles.get(50.0), found.percentiles.get(BOUNDED)
     if middle is None or bounded is None:
         return f"too few calls for percentiles: {found.calls}"
@@ -53,12 +53,12 @@ def _times(one: Percentile, middle: Percentile) -> str:
 
 
 def head() -> tuple[str, ...]:
-    """Titles of the columns of ``rows``."""
+    """Return the titles of the columns of ``rows``."""
     return ("in 100 calls", "at most", "95 % interval", "times the median")
 
 
 def rows(found: TailFigures) -> list[tuple[str, ...]]:
-    """A row for each percentile that so many calls have, and the longest."""
+    """Return a row for each percentile that so many calls have, and the longest."""
     middle = found.percentiles.get(50.0)
     made = [
         (
@@ -80,41 +80,41 @@ def _interval(one: Percentile) -> str:
 
 
 def sentences(tail: Tail, found: TailFigures) -> tuple[str, ...]:
-    """How it was measured, pauses with their time, and what the network counted meanwhile."""
-    told = [
+    """Return how it was measured, pauses with their time, and the network's counters meanwhile."""
+    lines = [
         f"{counted(found.calls, 'call')} of {counted(tail.bytes, 'byte')} in {tail.took_s:.0f} s"
         f" between {' and '.join(tail.nodes)}, times of one way, mean"
         f" {with_time_unit(found.mean_us)}."
     ]
-    told += [f"Disturbed: {why}." for why in found.disturbed]
+    lines += [f"Disturbed: {why}." for why in found.disturbed]
     if found.pauses:
-        told.append(
+        lines.append(
             f"{counted(len(found.pauses), 'pause')}, {100 * found.paused_share:.2g} % of that time,"
             " the longest:"
         )
-        told += [
+        lines += [
             f"until {when(one.until)}: {with_time_unit(one.took_us)}"
             f" {'there and back' if one.in_call else 'without a call'}"
             for one in found.pauses[:MOST_PAUSES]
         ]
         if len(found.pauses) > MOST_PAUSES:
-            told.append(f"and {len(found.pauses) - MOST_PAUSES} shorter ones")
+            lines.append(f"and {len(found.pauses) - MOST_PAUSES} shorter ones")
     else:
-        told.append("There was no pause.")
-    told += [
+        lines.append("There was no pause.")
+    lines += [
         f"{node} {interface}: the carrier changed {counted(changes, 'time')}."
         for node, interface, changes in found.carriers
     ]
-    told += [
+    lines += [
         f"{node}: {'not known how many' if again is None else again} TCP segments sent again."
         for node, again in found.sent_again
         if again != 0
     ]
-    return tuple(told)
+    return tuple(lines)
 
 
 def print_tail(tail: Tail, found: TailFigures, out: Console) -> None:
-    """The conclusion, the percentiles, and what stands out."""
+    """Print the conclusion, the percentiles, and what stands out."""
     say(out, f"{name_of(tail)}, single calls", "bold")
     style = "red" if found.beyond else "yellow" if found.undecided else ""
     say(out, conclusion(tail, found), style)
@@ -125,7 +125,7 @@ def print_tail(tail: Tail, found: TailFigures, out: Console) -> None:
 
 
 def document(several: Sequence[tuple[Tail, TailFigures]]) -> dict[str, Any]:
-    """Plain values for ``json``: each launch with its figures; times in µs."""
+    """Return plain values for ``json``: each launch with its figures; times in µs."""
     return {
         "tails": [
             {

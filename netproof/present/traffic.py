@@ -1,4 +1,4 @@
-"""What each node's interfaces counted, and what MPI libraries say of their transport, in words."""
+"""Each node's interface counters, and the MPI libraries' transports, in words."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from netproof.verdict.traffic import InterfaceTotals
 NOT_KNOWN = "not known"
 
 MOST_NODES = 32
-"""Of more nodes, only interfaces that counted something amiss are shown."""
+"""Nodes up to which all interfaces are shown; beyond, only those with faults in their counters."""
 
 
 def print_traffic(traffic: Sequence[InterfaceTotals], out: Console) -> None:
-    """A row for each interface; nothing where none was counted."""
+    """Print a row for each interface, if any was counted."""
     rows = list(traffic)
     left = 0
     if len({(one.partition, one.node) for one in rows}) > MOST_NODES:
@@ -52,17 +52,17 @@ def print_traffic(traffic: Sequence[InterfaceTotals], out: Console) -> None:
 
 
 def count(value: int | None) -> str:
-    """A count, or that it is not known."""
+    """Return a count, or that it is not known."""
     return NOT_KNOWN if value is None else f"{value:,}"
 
 
 def megabytes(value: int | None) -> str:
-    """Bytes in 10⁶, or that they are not known."""
+    """Return bytes in 10⁶, or that they are not known."""
     return NOT_KNOWN if value is None else f"{value / 1e6:,.1f}"
 
 
 def share(totals: InterfaceTotals) -> str:
-    """The segments that the node had to send again; of the interfaces under test alone."""
+    """Return the retransmitted segments of the node, for interfaces under test only."""
     if not totals.rail:
         return ""
     again = totals.again
@@ -72,23 +72,23 @@ def share(totals: InterfaceTotals) -> str:
 
 
 def transports(results: Sequence[CheckResult]) -> dict[str, tuple[str, ...]]:
-    """What the MPI library of each configuration says of its transport, or why it is not known.
+    """Return the transport by each configuration's MPI library, or why it is not known.
 
-    The first of its jobs that says something speaks for the others.
+    The first of its jobs that reports it speaks for the others.
     """
     by_place: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for result in results:
         if result.transport is not None:
             by_place[f"{result.partition} {result.environment}"].append(result.transport)
     found = {}
-    for place, told in by_place.items():
-        one = next((one for one in told if one["said"]), told[0])
+    for place, several in by_place.items():
+        one = next((one for one in several if one["said"]), several[0])
         found[place] = transport.telling(one["said"]) or (f"{NOT_KNOWN}: {one['absent']}",)
     return found
 
 
 def print_transports(results: Sequence[CheckResult], out: Console) -> None:
-    """A paragraph for each configuration; nothing where no job was asked."""
+    """Print a paragraph for each configuration, if any job reported its transport."""
     for place, lines in transports(results).items():
         out.print()
         say(out, f"{place}: its MPI library on its transport", "bold")

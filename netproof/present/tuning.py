@@ -1,4 +1,4 @@
-"""What a sweep says, in words, as a table, and as plain values."""
+"""A sweep's result, in words, as a table, and as plain values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _KIB, _MIB = 1024, 1024 * 1024
 
 
 def value_in_words(sweep: Sweep, value: str) -> str:
-    """A value as people write it: ``64 KiB`` where it is a size."""
+    """Return a value as people write it: ``64 KiB`` where it is a size."""
     if not are_sizes(sweep.parameter) or not value.isdigit():
         return value
     count = int(value)
@@ -29,27 +29,27 @@ def value_in_words(sweep: Sweep, value: str) -> str:
 
 
 def percent(factor: float) -> str:
-    """By how much faster, or slower: ``+31 %``."""
+    """Return how much faster, or slower: ``+31 %``."""
     return f"{_signed(factor)} %"
 
 
 def _signed(factor: float) -> str:
-    """Per cent with a sign, which what rounds to 0 has not."""
+    """Return percent with a sign, except where it rounds to 0."""
     whole = round(100 * (factor - 1))
     return f"{whole:+d}" if whole else "0"
 
 
 def gain_in_words(gain: Gain) -> str:
-    """With its interval: ``+31 % (+24 to +38)``; or that there is no change."""
+    """Return a gain with its interval: ``+31 % (+24 to +38)``; or no change."""
     if gain.none:
         return "no change"
     low, high = map(_signed, gain.interval)
-    told = f"{percent(gain.factor)} ({low} to {high})"
-    return told if gain.sure or gain.costs else f"{told}, not sure"
+    text = f"{percent(gain.factor)} ({low} to {high})"
+    return text if gain.sure or gain.costs else f"{text}, not sure"
 
 
 def recommendation(sweep: Sweep, tuned: Tuned) -> str:
-    """What to set, what that gains and costs, and what is as good; or that nothing is worth it."""
+    """Return what to set, its gain and cost, and what is as good; or that nothing is worth it."""
     best = tuned.recommended
     if best is None:
         return f"{sweep.title}: leave it as it is: no value is faster for sure"
@@ -67,33 +67,33 @@ def recommendation(sweep: Sweep, tuned: Tuned) -> str:
     ]
     if same:
         parts.append(f"no change for {' and '.join(same)} ones")
-    told = ", ".join(parts)
+    text = ", ".join(parts)
     if best.as_good:
         others = ", ".join(
             f"{value_in_words(sweep, other)} (at most {100 * behind:.0f} % behind)"
             for other, behind in best.as_good.items()
         )
-        told += f"; not told apart from it: {others}"
-    return told
+        text += f"; statistically tied with it: {others}"
+    return text
 
 
 def setting(sweep: Sweep, value: str) -> str:
-    """How a value is set: variables as a shell has them, or arguments of NPtcp."""
-    told = sweep.told.of(value)
-    named = [f"{name}={text}" for name, text in told.variables.items()]
-    arguments = [f"NPtcp {' '.join(told.arguments)}"] if told.arguments else []
+    """Return how to set a value: variables in a shell's form, or arguments of NPtcp."""
+    how = sweep.told.of(value)
+    named = [f"{name}={text}" for name, text in how.variables.items()]
+    arguments = [f"NPtcp {' '.join(how.arguments)}"] if how.arguments else []
     parameter = BY_NAME.get(sweep.parameter)
     by_hook = [f"{parameter.title} {value}"] if parameter and parameter.by_hook else []
     return " ".join([*named, *arguments, *by_hook])
 
 
 def ranges_of(tuned: Tuned) -> list[MessageRange]:
-    """The ranges of messages that were measured."""
+    """Return the ranges of messages that were measured."""
     return [kind for kind in MessageRange if any(kind in one.ranges for one in tuned.gains)]
 
 
 def heading(kind: MessageRange) -> str:
-    """A range with which messages are of it."""
+    """Return a range with its message sizes."""
     those = {
         MessageRange.SHORT: f"up to {SHORT_UP_TO} B",
         MessageRange.MEDIUM: "between",
@@ -107,29 +107,29 @@ SEEN = "step seen"
 
 
 def seen_in_words(found: EagerLimit | None) -> str:
-    """Between which sizes messages begin to ask before they are sent."""
+    """Return between which sizes messages change to rendezvous."""
     return "none" if found is None else f"{found.size_below} to {found.size_above} B"
 
 
 def rounds_in_words(sweep: Sweep, tuned: Tuned) -> tuple[str, ...]:
-    """How it was measured, and what that leaves out."""
+    """Return how it was measured, and what that excludes."""
     seen = sweep.eager_limits()
-    told = [] if seen is None else [f"With the default: {SEEN} {seen_in_words(seen[None])}."]
-    told += [
+    lines = [] if seen is None else [f"With the default: {SEEN} {seen_in_words(seen[None])}."]
+    lines += [
         f"{tuned.rounds} rounds of {counted(len(tuned.gains), 'value')}, each alongside the"
         f" default at the same time; the last default took {tuned.drift:.2f} times the first."
     ]
     if sweep.already in [one.value for one in tuned.gains]:
         value = value_in_words(sweep, sweep.already)
-        told.append(f"All nodes have {value} already: it is the default by name.")
+        lines.append(f"All nodes have {value} already: it is the default by name.")
     if tuned.disturbed:
         count = len(sweep.launches)
-        told.append(f"{tuned.disturbed} of {count} launches were disturbed and are left out.")
-    return tuple(told)
+        lines.append(f"{tuned.disturbed} of {count} launches were disturbed and are left out.")
+    return tuple(lines)
 
 
 def print_sweep(sweep: Sweep, tuned: Tuned, out: Console) -> None:
-    """The recommendation, and a line for each value."""
+    """Print the recommendation, and a line for each value."""
     case = sweep.case
     say(out, f"{case.system}:{case.partition} {case.environment} {benchmark_name(case)}", "bold")
     say(out, recommendation(sweep, tuned), "green" if tuned.recommended else "")
@@ -151,7 +151,7 @@ def print_sweep(sweep: Sweep, tuned: Tuned, out: Console) -> None:
 
 
 def document(several: Sequence[tuple[Sweep, Tuned]]) -> dict[str, Any]:
-    """Plain values for ``json``: each sweep with what it says."""
+    """Return plain values for ``json``: each sweep with its result."""
     return {"sweeps": [_document(sweep, tuned) for sweep, tuned in several]}
 
 

@@ -1,4 +1,4 @@
-"""Sentences and parts of them that several presenters have in common."""
+"""Sentences and parts of them that several presenters share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _THOUSAND = 1000.0
 
 
 def with_time_unit(time_us: float) -> str:
-    """A time with three digits that count, in µs, ms or s."""
+    """Return a time with three significant digits, in µs, ms or s."""
     value, unit = time_us, "µs"
     for larger in ("ms", "s"):
         if value >= _THOUSAND:
@@ -21,12 +21,12 @@ def with_time_unit(time_us: float) -> str:
 
 
 def counted(count: int, one: str = "case", several: str | None = None) -> str:
-    """``1 case``, ``2 cases``; ``several``: the plural where it is not just ``one`` with an s."""
+    """Return ``1 case``, ``2 cases``; ``several``: the plural where it is not ``one`` with an s."""
     return f"1 {one}" if count == 1 else f"{count} {several or f'{one}s'}"
 
 
 def not_available(absences: Sequence[Absence]) -> list[str]:
-    """What environments lack, a sentence for each partition, benchmark and reason."""
+    """Return the absences, a sentence for each partition, benchmark and reason."""
     together: dict[tuple[str, str, str], list[str]] = {}
     for one in absences:
         place = (one.partition, one.benchmark, one.reason)
@@ -38,7 +38,7 @@ def not_available(absences: Sequence[Absence]) -> list[str]:
 
 
 def outcome(found: Counts, worse: int = 0) -> str:
-    """What a session came to, in one sentence without its end.
+    """Return the result of a session, as one sentence without a full stop.
 
     ``worse``: how many configurations changed for the worse since earlier sessions.
     """

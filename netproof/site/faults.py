@@ -1,4 +1,4 @@
-"""What is wrong with the files of a site: each with its place, its key and a remedy."""
+"""Faults in the files of a site: each with its place, its key and a remedy."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ class SiteError(NetproofError):
 
 @dataclass
 class SiteFile:
-    """A site's file as it is gone through: every fault of it is kept, not just the first."""
+    """A site's file while it is read: every fault of it is collected, not just the first."""
 
     path: Path
     faults: list[SiteError] = field(default_factory=list)
 
     def refuse(self, place: str, key: str, reason: str) -> None:
-        """Keep a fault."""
+        """Add a fault."""
         self.faults.append(SiteError(self.path, place, key, reason))
 
 
 def insist(faults: Sequence[SiteError]) -> None:
-    """Raises the first fault, where there is one, and says how many more there are."""
+    """Raise the first fault, if any, and say how many more there are."""
     if len(faults) > 1:
         first = faults[0]
         more = f"{len(faults) - 1} more {'fault' if len(faults) == 2 else 'faults'}"

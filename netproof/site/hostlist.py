@@ -14,10 +14,10 @@ _NUMBERED = re.compile(r"(.*?)(\d+)")
 
 
 def fold(names: Iterable[str]) -> str:
-    """The names, those that differ in the number at their end together, each once.
+    """Return the names in Slurm's short form: names with the same stem together, each once.
 
-    As ``scontrol show hostlist`` prints them: numbers keep their zeros in front, and those of one
-    width that follow each other are a range.
+    As ``scontrol show hostlist`` prints them: numbers keep their leading zeros, and consecutive
+    numbers of one width form a range.
     """
     plain: list[str] = []
     numbered: dict[str, set[str]] = {}
@@ -53,5 +53,5 @@ def _bracketed(prefix: str, numbers: Iterable[str]) -> str:
 
 
 def _width(number: str) -> int:
-    """How many digits a number is filled up to with zeros; 0 where it is not."""
+    """Return the number of digits to which a number is zero-padded; 0 where it is not."""
     return len(number) if number.startswith("0") else 0

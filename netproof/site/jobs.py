@@ -13,9 +13,8 @@ from netproof.site.matrix import Matrix
 class PlannedJob:
     """One job of ``netproof.run.rfm``, by what it measures.
 
-    ``benchmark``: its name. ``ranks``: of the job; the functions for two ranks go
-    with the least count. ``default``: whether its functions are those of a plain run; the others
-    have a job of their own.
+    ``ranks``: of the job; the least count also has the functions for two ranks. ``default``:
+    whether its functions are those of a plain run; the others have a job of their own.
     """
 
     partition: str
@@ -28,12 +27,12 @@ class PlannedJob:
         return f"{self.partition} {self.environment} {self.what()}"
 
     def what(self) -> str:
-        """What is measured, whatever the configuration: ``IMB on 16 ranks``."""
+        """Return the measurement without its configuration: ``IMB on 16 ranks``."""
         return registry.named(self.benchmark).job_what(self.ranks, default=self.default)
 
 
 def job_of(case: Case, fewest_ranks: int) -> PlannedJob:
-    """The job that measures a case; ``fewest_ranks``: the least rank count of its partition."""
+    """Return the job of a case; ``fewest_ranks``: the least rank count of its partition."""
     where = (case.partition, case.environment)
     if registry.of(case).by_protocol:
         return PlannedJob(*where, case.benchmark, 2)
@@ -43,7 +42,7 @@ def job_of(case: Case, fewest_ranks: int) -> PlannedJob:
 
 
 def jobs(matrix: Matrix) -> dict[PlannedJob, tuple[Case, ...]]:
-    """Every job that the matrix takes, to its cases; both in the matrix' order."""
+    """Return every job of the matrix with its cases, both in the matrix' order."""
     found: dict[PlannedJob, list[Case]] = {}
     for case in matrix.cases:
         fewest = min(matrix.partitions[case.partition].rank_counts)
@@ -52,12 +51,12 @@ def jobs(matrix: Matrix) -> dict[PlannedJob, tuple[Case, ...]]:
 
 
 def nodes_of(job: PlannedJob, matrix: Matrix) -> int:
-    """How many nodes the job asks Slurm for."""
+    """Return how many nodes the job asks Slurm for."""
     if registry.named(job.benchmark).by_protocol:
         return 2
     return job.ranks // matrix.partitions[job.partition].ranks_per_node
 
 
 def domain_of(job: PlannedJob, matrix: Matrix) -> str:
-    """The contention domain, in which one job runs at a time."""
+    """Return the contention domain, in which one job runs at a time."""
     return matrix.partitions[job.partition].contention_domain

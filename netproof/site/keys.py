@@ -1,4 +1,4 @@
-"""What a site may say of a partition and of an environment: each key, its kind and its meaning."""
+"""Keys of a partition and of an environment in a site's file: kind, default and meaning of each."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from netproof.site.load_settings import LoadSettings
 from netproof.site.pair_settings import PairSettings
 
 COVERAGE_PERCENT = 100
-"""Percent of a partition's usable nodes that a run has to measure, where a site does not say."""
+"""Percentage of a partition's usable nodes that a run has to measure, unless the site sets it."""
 
 FACTS = (
     *("kernel", "architecture", "cpu", "cpus", "microcode", "governor", "memory", "mitigations"),
@@ -35,13 +35,13 @@ FACTS = (
     *("firmware", "link_mbit_s", "duplex", "autonegotiation", "mtu", "offloads", "coalescing"),
     *("rings", "sysctls", "programs", "path", "tcp"),
 )
-"""What nodes are compared by; of groups as ``sysctls`` also each of their keys."""
+"""Facts by which nodes are compared; a group such as ``sysctls`` also by each of its keys."""
 
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-"""What ends a line or is no character to read: of a job script's lines, tables and file names."""
+"""Control characters and line ends: not allowed in lines of job scripts, tables and file names."""
 
 _INTERFACE = re.compile(r"[^\s/-][^\s/]{0,14}")
-"""What Linux takes for an interface, but for a dash in front, which programs take for an option."""
+"""Interface names that Linux accepts, without a leading dash: programs read that as an option."""
 
 
 def _line(value: str) -> str | None:
@@ -199,7 +199,7 @@ def _retired(value: dict[str, str]) -> str | None:
 
 
 def _obeying(rule: Callable[[Any], str | None]) -> AfterValidator:
-    """``rule`` returns the remedy for a bad value, None for a good one."""
+    """Return a validator; ``rule`` returns the remedy for a bad value, None for a good one."""
 
     def checked(value: Any) -> Any:
         remedy = rule(value)
@@ -221,7 +221,7 @@ _Line = Annotated[str, _obeying(_line)]
 _Word = Annotated[str, _obeying(_word)]
 _Positive = Annotated[int, _obeying(_positive)]
 _Count = Annotated[int, _obeying(_count)]
-# What a site lists is kept as a tuple.
+# Lists of a site become tuples.
 _Words = Annotated[tuple, _obeying(_words), WrapValidator(_of_list), Field(validate_default=True)]
 _RankCounts = Annotated[tuple, _obeying(_rank_counts), WrapValidator(_of_list)]
 
@@ -285,7 +285,7 @@ _OfBenchmarks = create_model(
 
 
 class PartitionExtras(_OfBenchmarks):
-    """What a site says of a partition; a key with a default may be left out."""
+    """Keys of a partition; those with a default may be omitted."""
 
     line_rate_from_bytes: _Count = Field(
         0,
@@ -408,7 +408,7 @@ class PartitionExtras(_OfBenchmarks):
 
 
 class EnvironmentExtras(Written):
-    """What a site says of an environment; a key with a default may be left out."""
+    """Keys of an environment; those with a default may be omitted."""
 
     mpi: _Text = Field(description="the MPI library and its version")
     pmi: _Word = Field(description="srun's --mpi plugin for it")

@@ -1,4 +1,4 @@
-"""What a site may set of what its network does under load, with defaults."""
+"""Settings of a site for its network under load, with defaults."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ LEAST_REPETITIONS = 2
 class LoadSettings(Written):
     """Victims alongside aggressors on a partition, and single calls of a long launch.
 
-    ``bytes`` has GPCNeT's order of magnitude for what congests; a partition whose largest message
-    is smaller sends that.
+    The default of ``bytes`` is of the order that GPCNeT congests with. A partition whose largest
+    message is smaller sends that.
     """
 
     most: _Factor | None = Field(

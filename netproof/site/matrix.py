@@ -1,4 +1,4 @@
-"""The expected matrix of a run: every case that a site's configuration and the checks ask for."""
+"""The expected matrix of a run: every case that a site's configuration and the checks require."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from netproof.site.site_file import JUDGE_ENVIRONMENT
 
 @dataclass(frozen=True, order=True)
 class Absence:
-    """A benchmark that an environment of a partition lacks, and the site's reason."""
+    """A benchmark that an environment of a partition lacks, with the site's reason."""
 
     partition: str
     environment: str
@@ -25,13 +25,12 @@ class Absence:
 
 @dataclass(frozen=True)
 class Matrix:
-    """``cases`` that have to run, and ``absences`` that are no fault but have to be said.
+    """The ``cases`` that have to run, and the declared ``absences``, which are reported, no fault.
 
-    ``whole``: whether all partitions were asked for; ``partitions``: what the site says of those
-    that were, by name; ``known``: the flaws of each environment that are known; ``baseline``: the
-    configuration that scores are relative to, None where its partition was not asked for;
-    ``retired``: (partition, environment) that the site says are gone; ``not_over_tcp``: the
-    environments whose MPI does not go over TCP.
+    ``whole``: whether all partitions were requested; ``partitions``: those requested, by name;
+    ``known``: the known flaws of each environment; ``baseline``: the configuration that scores are
+    relative to, None where its partition was not requested; ``retired``: (partition, environment)
+    that the site no longer has; ``not_over_tcp``: environments whose MPI does not go over TCP.
     """
 
     cases: tuple[Case, ...]
@@ -44,7 +43,7 @@ class Matrix:
     not_over_tcp: frozenset[str] = frozenset()
 
     def configurations(self) -> frozenset[tuple[str, str]]:
-        """Every (partition, environment) that is to run."""
+        """Return every (partition, environment) that is to run."""
         return frozenset((case.partition, case.environment) for case in self.cases)
 
 
@@ -55,11 +54,11 @@ def matrix(
     *,
     all_functions: bool = False,
 ) -> Matrix:
-    """What is expected of a run on ``system``, from the configuration that ``site.gather`` returns.
+    """Return the matrix expected on ``system``, from the configuration by ``site.gather``.
 
-    ``partitions``: only these, or all where it is empty. ``all_functions``: every function
-    and not just those of a plain run. Raises NetproofError for a system or a partition that
-    the configuration does not have.
+    ``partitions``: only these, or all where it is empty. ``all_functions``: every function, not
+    only those of a plain run. Raises NetproofError for a system or a partition that the
+    configuration does not have.
     """
     systems = {entry["name"]: entry for entry in configuration["systems"]}
     if system not in systems:

@@ -1,4 +1,4 @@
-"""What a site may set of rounds of pairs, with defaults."""
+"""Settings of a site for rounds of pairs, with defaults."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class PairSettings(Written):
     )
 
     def accusation(self) -> AccusationSettings:
-        """As whoever accuses takes them."""
+        """Return the settings of accusations."""
         return AccusationSettings(
             slower=self.slower,
             slower_latency=self.slower_latency,

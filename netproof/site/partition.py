@@ -1,4 +1,4 @@
-"""A partition as checks see it, its features, and what scores are relative to."""
+"""A partition as checks see it, its features, and the baseline of scores."""
 
 from __future__ import annotations
 
@@ -23,57 +23,57 @@ _TIME_LIMIT = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
 
 
 class Partition(PartitionExtras):
-    """A partition as checks see it, with what its site says of it, whose file was read before."""
+    """A partition as checks see it, with the keys of its site's file, which has been validated."""
 
     # ReFrame adds its own extras, and sessions have had others.
     model_config = ConfigDict(extra="ignore")
 
     @property
     def arguments(self) -> dict[str, tuple[str, ...]]:
-        """Those with further arguments of a benchmark's programs, by its name."""
+        """Further arguments of the benchmarks' programs, by benchmark."""
         return {one.name: getattr(self, one.arguments_key) for one in MPI_BENCHMARKS}
 
     def sizes_of(self, benchmark: str) -> MessageSizes:
-        """What its site sets of a benchmark's message sizes."""
+        """Return the site's message sizes of a benchmark."""
         return registry.named(benchmark).sizes.of_site(self.sizes.get(benchmark, {}))
 
     def rails_or_interface(self) -> tuple[str, ...]:
-        """The interfaces that carry what is sent over the switch."""
+        """Return the interfaces that carry what is sent over the switch."""
         return self.rails or (self.interface,)
 
     def settings(self) -> Settings:
-        """The settings of the criteria here."""
+        """Return the settings of the criteria here."""
         return Settings.of_site(self.criteria, self.line_rate_from_bytes)
 
     def pair_settings(self) -> PairSettings:
-        """The settings of its rounds of pairs."""
+        """Return the settings of its rounds of pairs."""
         return PairSettings.of_site(self.pairs)
 
     def load_settings(self) -> LoadSettings:
-        """The settings of victims alongside aggressors."""
+        """Return the settings of victims alongside aggressors."""
         return LoadSettings.of_site(self.load)
 
     def rail_links(self) -> RailLinks:
-        """The links of each of its nodes, by which it carries MPI."""
+        """Return the links of each of its nodes that carry MPI."""
         return RailLinks(self.link_mbit_s, self.mtu, len(self.rails), self.rdma, self.rdma_mtu)
 
     def link(self, *, over_tcp: bool = True) -> Link:
-        """One link of each of its nodes; TCP's where the site does not say what carries MPI."""
+        """Return one link of each of its nodes; TCP's where the site names no other transport."""
         return self.rail_links().link_or_tcp(over_tcp=over_tcp)
 
 
 def makes_pairs(features: Collection[str]) -> bool:
-    """Whether an environment of these features has the benchmark of rounds of pairs."""
+    """Return whether an environment with these features has the benchmark of rounds of pairs."""
     return set(OF_PAIRS.features) <= set(features)
 
 
 def pair_environments(
     settings: PairSettings, there: Iterable[tuple[str, Collection[str], Mapping[str, Any]]]
 ) -> tuple[str, ...]:
-    """The environments in which a partition's nodes are measured in pairs; none without IMB.
+    """Return the environments in which a partition's nodes are measured in pairs; none without IMB.
 
-    ``there``: name, features and extras of each environment that it has, in order. By default it
-    is the first that can; one that is unusable now only where no other can.
+    ``there``: name, features and extras of each of its environments, in order. By default it is the
+    first that can; one that is unusable now only where no other can.
     """
     unusable = {
         name: bool(extras["unusable"]) for name, features, extras in there if makes_pairs(features)
@@ -84,17 +84,17 @@ def pair_environments(
 
 
 def ranks_feature(ranks: int) -> str:
-    """Partition feature by which checks of that rank count find the partition."""
+    """Return the partition feature by which checks of that rank count find the partition."""
     return f"ranks-{ranks}"
 
 
 def fewest_ranks_feature(ranks: int) -> str:
-    """Partition feature of its least rank count, whose job also runs the two-rank functions."""
+    """Return the feature of the least rank count, whose job also runs the two-rank functions."""
     return f"fewest-ranks-{ranks}"
 
 
 def time_limit_s(partition: dict[str, Any]) -> int | None:
-    """Seconds that a partition's jobs may last, of ReFrame's form ``1d2h30m``; None without limit.
+    """Return the time limit of a partition's jobs in seconds, from ``1d2h30m``; None without limit.
 
     Raises NetproofError for another form.
     """
@@ -120,7 +120,7 @@ class ScoreBaseline:
 
 
 def score_baseline(partitions: list[dict[str, Any]]) -> ScoreBaseline | None:
-    """The configuration that scores are relative to; None where none of these partitions has it."""
+    """Return the configuration that scores are relative to; None where no partition names it."""
     for partition in partitions:
         if partition["extras"]["baseline"]:
             return ScoreBaseline(partition["name"], partition["extras"]["baseline"])
@@ -128,5 +128,5 @@ def score_baseline(partitions: list[dict[str, Any]]) -> ScoreBaseline | None:
 
 
 def absences(environment_extras: dict[str, Any]) -> dict[str, str]:
-    """Benchmarks an environment lacks, to the reason that its site gives."""
+    """Return the benchmarks that an environment lacks, each with the site's reason."""
     return dict(environment_extras.get("absent", {}))

@@ -1,4 +1,4 @@
-"""Files that come with netproof and are no modules: the examples, the checks, the studies."""
+"""Files that come with netproof and are not modules: the examples, the checks, the studies."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 def folder(name: str) -> Path:
-    """A folder of the checkout, or of a wheel: ``share/netproof`` where that was installed.
+    """Return a folder of the checkout, or of an installed wheel: ``share/netproof``.
 
     Raises NetproofError where it is in neither.
     """
     installed = Path(sysconfig.get_path("data")) / "share" / "netproof" / name
-    # A wheel that was unpacked into a folder of its own has its data next to the package.
+    # An unpacked wheel has its data beside the package.
     alongside = CHECKOUT / "share" / "netproof" / name
     for place in (CHECKOUT / name, alongside, installed):
         if place.is_dir():

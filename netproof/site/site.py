@@ -1,8 +1,8 @@
 """Site configuration: what netproof adds to ReFrame's own format, gathered and validated.
 
 Each file of ``site-config/`` but ``settings.py`` holds a ``site_configuration`` in ReFrame's
-format. netproof reads the ``extras`` of partitions and environments: what these may say is
-``PartitionExtras`` and ``EnvironmentExtras``.
+format. netproof reads the ``extras`` of partitions and environments; ``PartitionExtras`` and
+``EnvironmentExtras`` define their keys.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from netproof.site.site_file import CONFIGURATION, read
 class Survey:
     """ReFrame's configuration as far as it can be used, and every fault of the files.
 
-    ``configuration`` lacks the partitions and environments that have a fault, and the systems of
-    which nothing is left. ``paths``: of each system's file, by name.
+    ``configuration`` lacks partitions and environments that have a fault, and systems without a
+    usable partition. ``paths``: the file of each system, by name.
     """
 
     configuration: dict[str, Any]
@@ -34,7 +34,7 @@ class Survey:
 
 
 def gather(folder: Path) -> dict[str, Any]:
-    """ReFrame configuration of all systems in ``folder``, defaults filled in.
+    """Return ReFrame's configuration of all systems in ``folder``, with defaults filled in.
 
     Raises SiteError with file, place, key and remedy for whatever cannot be used.
     """
@@ -44,7 +44,7 @@ def gather(folder: Path) -> dict[str, Any]:
 
 
 def load(path: Path) -> dict[str, Any]:
-    """One file's configuration, validated, defaults filled in. Raises SiteError."""
+    """Return one file's configuration, validated, with defaults filled in. Raises SiteError."""
     file = SiteFile(path)
     configuration = read(file)
     insist(file.faults)
@@ -52,10 +52,10 @@ def load(path: Path) -> dict[str, Any]:
 
 
 def survey(folder: Path) -> Survey:
-    """All systems of ``folder`` that can be used, defaults filled in, and all that is wrong.
+    """Return all usable systems of ``folder``, with defaults filled in, and all faults.
 
-    Raises SiteError where the folder holds no system, and NetproofError where others can write
-    what would be run.
+    Raises SiteError where the folder holds no system, and NetproofError where others can write what
+    would be run.
     """
     # ReFrame runs it too.
     trust.insist(folder / "settings.py", CONFIGURATION)
@@ -85,9 +85,9 @@ def survey(folder: Path) -> Survey:
 
 
 def here(found: Survey) -> str:
-    """The system that this machine is a login node of: RFM_SYSTEM, or by ``hostnames``.
+    """Return the system that this machine is a login node of: RFM_SYSTEM, or by ``hostnames``.
 
-    Raises NetproofError where that is none or several.
+    Raises NetproofError where none or several fit.
     """
     named = os.environ.get("RFM_SYSTEM")
     if named:

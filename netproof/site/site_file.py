@@ -1,4 +1,4 @@
-"""One file of a site: read as far as it can be used, defaults filled in, each fault of it kept."""
+"""One file of a site: read as far as it is usable, defaults filled in and faults collected."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ from netproof.site.partition import (
 )
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-"""Names of systems, partitions and environments, as ReFrame takes them too."""
+"""Names of systems, partitions and environments, as ReFrame allows them too."""
 
 CONFIGURATION = "the site's configuration"
 
 OWN_ENVIRONMENT = (
     'export SLURM_EXPORT_ENV=ALL; unset SLURM_LABELIO SLURM_UNBUFFEREDIO "${!PMI_@}" "${!PMIX_@}"'
 )
-"""What a job runs before the site's own commands and modules.
+"""Commands of a job before the site's own commands and modules.
 
-``--export=NONE`` would leave steps without PATH; the others are of the shell that started ReFrame,
-change what srun prints, or are of a step of another job.
+``--export=NONE`` would leave steps without PATH. The variables unset belong to the shell that
+started ReFrame, change what srun prints, or belong to a step of another job.
 """
 
 JUDGE_ENVIRONMENT = "builtin"
-"""ReFrame's own environment, in which what compares configurations runs: it measures nothing."""
+"""ReFrame's own environment, in which configurations are compared: it measures nothing."""
 
 
 def read(file: SiteFile) -> dict[str, Any]:
-    """A file's configuration as far as it can be used; NetproofError where others can write it."""
+    """Return a file's usable configuration. Raises NetproofError where others can write it."""
     nothing: dict[str, Any] = {"systems": [], "environments": []}
     spec = importlib.util.spec_from_file_location(f"netproof_site_{file.path.stem}", file.path)
     for place in (file.path, spec.cached):
@@ -77,9 +77,9 @@ def read(file: SiteFile) -> dict[str, Any]:
 def _system(
     file: SiteFile, system: Any, environments: set[str], sound: Mapping[str, dict[str, Any]]
 ) -> dict[str, Any] | None:
-    """A system with those of its partitions that can be used; None where there is none.
+    """Return a system with its usable partitions; None without one.
 
-    ``environments``: the names of all; ``sound``: by name, those that can be used.
+    ``environments``: the names of all; ``sound``: the usable ones, by name.
     """
     name = _name(file, system, "a system")
     if name is None:
@@ -87,9 +87,9 @@ def _system(
     place = f"system {name}"
     partitions = system.get("partitions")
     if not isinstance(partitions, list) or not partitions:
-        file.refuse(place, "partitions", "there is none; add one")
+        file.refuse(place, "partitions", "is missing or empty; add one")
         return None
-    kept, names = [], []
+    usable, names = [], []
     for partition in partitions:
         before = len(file.faults)
         own = _name(file, partition, f"a partition of system {name}")
@@ -101,9 +101,9 @@ def _system(
             _partition(file, here, partition, environments, sound)
         if len(file.faults) == before and sound.keys() >= set(partition["environs"]):
             _add_features(partition)
-            kept.append(partition)
+            usable.append(partition)
     _one_baseline(file, place, partitions)
-    return {**system, "partitions": kept} if kept else None
+    return {**system, "partitions": usable} if usable else None
 
 
 def _one_baseline(file: SiteFile, place: str, partitions: list[Any]) -> None:
@@ -136,7 +136,7 @@ def _name(file: SiteFile, entry: Any, what: str) -> str | None:
 
 
 def _environments(file: SiteFile, environments: list[Any]) -> tuple[set[str], list[dict[str, Any]]]:
-    """Names of all environments, and those environments that can be used."""
+    """Return the names of all environments, and the usable environments."""
     names: set[str] = set()
     sound = []
     for environment in environments:
@@ -171,7 +171,7 @@ def _partition(
     environments: set[str],
     sound: Mapping[str, dict[str, Any]],
 ) -> None:
-    """Refuse what is wrong with a partition, and fill its extras in."""
+    """Refuse the faults of a partition, and fill in its extras."""
     for key, wanted in (("scheduler", "slurm"), ("launcher", "srun")):
         if partition.get(key) != wanted:
             file.refuse(place, key, f"is {partition.get(key)!r}; the checks need {wanted!r}")
@@ -181,7 +181,7 @@ def _partition(
         file.refuse(place, "time_limit", str(error))
     environs = _list(file, place, partition, "environs")
     if not environs:
-        file.refuse(place, "environs", "there is none; name an environment of this file")
+        file.refuse(place, "environs", "is missing or empty; name an environment of this file")
     for environ in environs:
         if environ not in environments:
             file.refuse(
@@ -199,7 +199,7 @@ def _partition(
         file.refuse(
             place,
             "extras['baseline']",
-            f"{extras['baseline']!r} is none of its environs, {', '.join(map(str, environs))}",
+            f"{extras['baseline']!r} is not among its environs: {', '.join(map(str, environs))}",
         )
     for environ in extras["retired"] if "retired" in good else ():
         if environ in environs:
@@ -221,21 +221,21 @@ def _partition(
 def _no_pairs(
     extras: dict[str, Any], environs: list[str], sound: Mapping[str, dict[str, Any]]
 ) -> Iterator[str]:
-    """Why environments that the site names for rounds of pairs cannot make them."""
+    """Yield why environments that the site names for rounds of pairs cannot run them."""
     able = [
         name for name in environs if name in sound and makes_pairs(sound[name].get("features", []))
     ]
     for name in PairSettings.of_site(extras["pairs"]).environments:
         if name not in environs:
-            yield f"{name!r} is none of its environs, {', '.join(environs)}"
+            yield f"{name!r} is not among its environs: {', '.join(environs)}"
         elif name in sound and name not in able:
             yield f"{name!r} has no IMB, which measures pairs; name {' or '.join(able) or 'none'}"
 
 
 def _add_features(partition: dict[str, Any]) -> None:
-    """Let checks find the partition by its rank counts, and what judges all run on it.
+    """Let checks find the partition by its rank counts, and compare its configurations on it.
 
-    Its jobs begin in an environment in which srun passes variables on and PMI is the job's own.
+    Its jobs start in an environment in which srun passes variables on and PMI is the job's own.
     """
     partition["prepare_cmds"] = [OWN_ENVIRONMENT, *partition.get("prepare_cmds", [])]
     partition["environs"] = [*partition["environs"], JUDGE_ENVIRONMENT]
@@ -285,9 +285,9 @@ def _misfits(extras: dict[str, Any], cpus: int | None) -> Iterator[str]:
 def _complete(
     file: SiteFile, place: str, entry: dict[str, Any], model: type[Written]
 ) -> tuple[dict[str, Any], set[str]]:
-    """The extras of an entry with defaults filled in, and the keys that nothing is wrong with.
+    """Return the extras of an entry with defaults filled in, and the keys without a fault.
 
-    A key that is missing without a default, or wrong, has None.
+    A key that is wrong, or missing without a default, has None.
     """
     given = entry.get("extras", {})
     if not isinstance(given, dict):

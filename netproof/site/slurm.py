@@ -1,4 +1,4 @@
-"""What Slurm says before anything is measured: whether it answers, and what partitions can run."""
+"""Slurm's state before anything is measured: whether it answers, and what partitions can run."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from netproof.errors import NetproofError, shortened
 from netproof.intake import trust
 
 ANSWER_S = 60
-"""Seconds that a command of Slurm's gets to answer."""
+"""Seconds that a Slurm command has to answer."""
 
 _FREE = frozenset({"idle", "planned"})
 _BUSY = frozenset({"allocated", "completing", "mixed"})
 _QUEUED = frozenset({"PENDING", "CONFIGURING", "RUNNING", "COMPLETING", "REQUEUED"})
 _FOR_NODES = ("Resources", "Priority", "Nodes required for job are", "ReqNodeNotAvail")
-"""How Slurm's words begin on a job that waits for nodes, which others have or wait for."""
+"""How Slurm's reasons begin for a job that waits for nodes that other jobs hold or wait for."""
 _NEVER = re.compile(
     r"(Assoc|QOS)Max\w*Per(Job|Node)(Limit)?|QOSNotAllowed|Invalid(Account|QOS)|AccountNotAllowed"
     r"|Partition(Node|Time)Limit|QOS(Resource|Time)Limit|QOSMin\w+|BadConstraints"
     r"|DependencyNeverSatisfied|Reservation(Deleted|Invalid)|JobHeld(User|Admin)"
 )
-"""Reasons that no end of another job ends; squeue(1) lists all."""
+"""Reasons that persist when other jobs end; squeue(1) lists all."""
 _FLAT = frozenset({"(null)", "topology/default", "topology/flat", "topology/none"})
-"""Plugins that know of no switches, by their names in Slurm 22 to 25."""
+"""Plugins without switches, by their names in Slurm 22 to 25."""
 _SWITCH = re.compile(
     r"SwitchName=(?P<name>\S+) Level=(?P<level>\d+) LinkSpeed=\d+"
     r"(?: Nodes=(?P<nodes>\S+))?(?: Switches=(?P<switches>\S+))?\s*"
@@ -40,7 +40,7 @@ _BLOCK = re.compile(
 _HOSTS = re.compile(r"(?:[A-Za-z0-9_.-]*\[[^\[\]]*\])+|[A-Za-z0-9_.-]+")
 _RANGE = re.compile(r"([0-9]{1,12})(?:-([0-9]{1,12}))?")
 MOST_HOSTS = 100_000
-"""More names than any cluster has: a damaged list is refused, and not expanded."""
+"""More names than any cluster has: a damaged list is refused, not expanded."""
 _CHOOSING_OPTION = re.compile(
     r"(?<!\S)(?:--(?:nodelist|exclude|constraint|nodefile|reservation)\b|-[wxCF])"
 )
@@ -49,7 +49,7 @@ _PARTITION_OPTION = re.compile(r"(?<!\S)(?:--partition[= ]|-p[= ]?)\s*(\S+)")
 
 @dataclass(frozen=True)
 class SlurmNode:
-    """A node of a partition: Slurm's state of it in lower case, and the reason that Slurm has."""
+    """A node of a partition, with Slurm's state in lower case and its reason."""
 
     name: str
     state: str
@@ -57,15 +57,16 @@ class SlurmNode:
 
     @property
     def usable(self) -> bool:
-        """Whether a job can have it, now or when those that have it end.
+        """Whether a job can have it, now or when other jobs on it end.
 
-        The marks + and - tell of jobs that end or wait; all others, as * for no answer, complain.
+        The marks + and - stand for jobs that end or wait; all others, such as * for no answer, are
+        faults.
         """
         return self.free or self.busy
 
     @property
     def free(self) -> bool:
-        """Whether a job can have the whole of it now."""
+        """Whether a job can have all of it now."""
         return self.state.rstrip("+-") in _FREE
 
     @property
@@ -75,10 +76,10 @@ class SlurmNode:
 
     @property
     def silent(self) -> bool:
-        """Whether a job could have it, if only it answered slurmctld.
+        """Whether a job could have it if it answered slurmctld.
 
-        Slurm marks so a node that somebody has just resumed, until it has asked it, and one whose
-        slurmd has stopped, until it takes it for down.
+        Slurm marks a resumed node so until it has answered, and a node whose slurmd has stopped
+        until it is considered down.
         """
         return self.state.endswith("*") and self.state.rstrip("*+-") in _FREE | _BUSY
 
@@ -88,24 +89,24 @@ class SlurmNode:
 
 
 def node_of(name: str, state: str, reason: str) -> SlurmNode:
-    """A node as sinfo prints it by ``%N``, ``%T`` and ``%E``."""
+    """Return a node from sinfo's ``%N``, ``%T`` and ``%E``."""
     return SlurmNode(name, state.lower(), "" if reason == "none" else reason)
 
 
 @dataclass(frozen=True)
 class SlurmPartition:
-    """A partition of Slurm's: UP, DOWN, DRAIN or INACTIVE, and its nodes."""
+    """A partition of Slurm: UP, DOWN, DRAIN or INACTIVE, and its nodes."""
 
     name: str
     state: str
     nodes: tuple[SlurmNode, ...]
 
     def may_soon_run(self, nodes: int) -> bool:
-        """Whether a job of so many nodes can run once the nodes that do not answer do."""
+        """Return whether a job of so many nodes can run once the silent nodes answer."""
         return self.state == "UP" and nodes <= sum(one.usable or one.silent for one in self.nodes)
 
     def cannot_run(self, nodes: int) -> str | None:
-        """Why no job of so many nodes can run; None where one can."""
+        """Return why no job of so many nodes can run; None where one can."""
         if self.state != "UP":
             return f"partition {self.name} is {self.state}"
         usable = sum(node.usable for node in self.nodes)
@@ -149,11 +150,11 @@ class SlurmTopology:
         return tuple(switch for switch in self.switches if switch.level > 0)
 
     def leaf_of(self, node: str) -> str | None:
-        """Name of the leaf that ``node`` is on; None for a node that is on none."""
+        """Return the name of the leaf of ``node``; None for a node without one."""
         return next((s.name for s in self._above(node) if s.level == 0), None)
 
     def distance(self, one: str, other: str) -> int | None:
-        """Level of the lowest switch above both nodes: 0 on the same leaf.
+        """Return the level of the lowest switch above both nodes: 0 on the same leaf.
 
         None where no switch is above both.
         """
@@ -173,14 +174,14 @@ class SlurmTopology:
 
 
 def answers() -> None:
-    """Return where slurmctld answers; else raise NetproofError with what was said instead."""
+    """Check that slurmctld answers. Raises NetproofError with what was printed instead."""
     said = _ask("scontrol", "ping")
     if " is UP" not in said:
         raise NetproofError(f"slurmctld does not answer: {_in_a_line(said)}")
 
 
 def names_in(access: Sequence[str]) -> list[str]:
-    """Slurm's partitions that ReFrame's ``access`` options of a partition name, in their order."""
+    """Return the Slurm partitions named in ReFrame's ``access`` options, in their order."""
     return [
         name
         for option in access
@@ -190,20 +191,23 @@ def names_in(access: Sequence[str]) -> list[str]:
 
 
 def choosing_in(access: Sequence[str]) -> list[str]:
-    """Those of ReFrame's ``access`` options that choose among a partition's nodes."""
+    """Return the ``access`` options of ReFrame that choose among a partition's nodes."""
     return [option for option in access if _CHOOSING_OPTION.search(option)]
 
 
 def partitions() -> dict[str, SlurmPartition]:
-    """Every partition by its name; NetproofError where Slurm does not answer."""
-    told = _ask("scontrol", "--oneliner", "show", "partition")
-    states = dict(re.findall(r"(?m)^PartitionName=(\S+) .*\bState=(\S+)", told))
+    """Return every partition by its name. Raises NetproofError where Slurm does not answer."""
+    shown = _ask("scontrol", "--oneliner", "show", "partition")
+    states = dict(re.findall(r"(?m)^PartitionName=(\S+) .*\bState=(\S+)", shown))
     listed = _ask("sinfo", "--noheader", "--Node", "--format=%R|%N|%T|%E")
     return partitions_of(states, listed)
 
 
 def partitions_of(states: Mapping[str, str], listed: str) -> dict[str, SlurmPartition]:
-    """Partitions of their states by name, and what sinfo lists: partition, node, state, reason."""
+    """Return the partitions from their states by name and sinfo's lines.
+
+    A line has partition, node, state and reason.
+    """
     nodes: dict[str, list[SlurmNode]] = {name: [] for name in states}
     for line in listed.splitlines():
         partition, name, state, reason = line.split("|", 3)
@@ -214,9 +218,9 @@ def partitions_of(states: Mapping[str, str], listed: str) -> dict[str, SlurmPart
 def free_and_busy(
     named: Sequence[str], known: Mapping[str, SlurmPartition]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The nodes that a job can have now, and those that other jobs have, each in order.
+    """Return the nodes that a job can have now, and those that other jobs have, each in order.
 
-    ``named``: Slurm's partitions; ``known``: what Slurm has, by name.
+    ``named``: names of Slurm's partitions; ``known``: all of Slurm's partitions, by name.
     """
     nodes = {node.name: node for name in named if name in known for node in known[name].nodes}
     several = [nodes[name] for name in sorted(nodes)]
@@ -236,24 +240,24 @@ def pending_reason(jobid: str) -> str | None:
 
 
 def is_queued(jobid: str) -> bool:
-    """Whether a job waits, runs or is about to end; NetproofError where Slurm does not answer."""
+    """Return whether a job waits, runs or is ending. Raises NetproofError without an answer."""
     return _queued(jobid)[0] in _QUEUED
 
 
 def _queued(jobid: str) -> tuple[str, str]:
-    """A job's state, and why it is pending if it is."""
-    told = _ask("squeue", "--noheader", "--states=all", f"--jobs={jobid}", "--format=%T|%r")
-    state, _, reason = told.strip().partition("|")
+    """Return a job's state, and why it is pending if it is."""
+    answer = _ask("squeue", "--noheader", "--states=all", f"--jobs={jobid}", "--format=%T|%r")
+    state, _, reason = answer.strip().partition("|")
     return state, reason
 
 
 def is_for_nodes(reason: str) -> bool:
-    """Whether a job that is pending for this reason waits for nodes, which others have."""
+    """Return whether a job that is pending for this reason waits for nodes that others have."""
     return reason.startswith(_FOR_NODES)
 
 
 def never_ends(reason: str) -> bool:
-    """Whether a job that is pending for this reason waits until somebody changes it or Slurm."""
+    """Return whether a job pending for this reason waits until somebody changes it or Slurm."""
     return _NEVER.fullmatch(reason) is not None
 
 
@@ -277,21 +281,21 @@ def most_nodes(access: Sequence[str], count: int) -> tuple[int, str]:
 
 
 def take_fewer(jobid: str, nodes: int) -> None:
-    """Let a job that waits have fewer nodes, with a task on each.
+    """Let a waiting job have fewer nodes, with a task on each.
 
-    Raises NetproofError where Slurm does not allow it, as for a job that has begun meanwhile.
+    Raises NetproofError where Slurm does not allow it, such as for a job that has begun meanwhile.
     """
     changes = (f"{key}={nodes}" for key in ("NumNodes", "NumTasks", "NumCPUs"))
     _ask("scontrol", "update", f"JobId={jobid}", *changes)
 
 
 def topology() -> SlurmTopology | None:
-    """The switches that Slurm knows; None where its plugin knows of none, as topology/flat.
+    """Return Slurm's switches; None where its plugin has none, such as topology/flat.
 
-    Raises NetproofError where Slurm does not answer, or says what is not understood.
+    Raises NetproofError where Slurm does not answer, or prints something unknown.
     """
-    told = _ask("scontrol", "show", "config")
-    found = re.search(r"(?m)^TopologyPlugin\s*=\s*(\S+)\s*$", told)
+    config = _ask("scontrol", "show", "config")
+    found = re.search(r"(?m)^TopologyPlugin\s*=\s*(\S+)\s*$", config)
     if not found:
         raise NetproofError("scontrol show config names no TopologyPlugin")
     if found[1] in _FLAT:
@@ -303,7 +307,7 @@ def topology() -> SlurmTopology | None:
 
 
 def topology_of(listed: str) -> SlurmTopology:
-    """The switches that ``scontrol show topology`` listed, of topology/tree or topology/block.
+    """Return the switches in the output of ``scontrol show topology``, a tree or blocks.
 
     Raises NetproofError for a line of another form, a switch that is listed twice or named by one
     above it and not listed, and a node on two leaves.
@@ -332,7 +336,7 @@ def topology_of(listed: str) -> SlurmTopology:
 
 
 def _switch(line: str, sizes: Sequence[int]) -> SlurmSwitch:
-    """The switch, or block, that a line tells of; ``sizes``: of all blocks, smallest first."""
+    """Return the switch or block in a line; ``sizes``: of all blocks, smallest first."""
     if found := _SWITCH.fullmatch(line):
         level = int(found["level"])
         switches = hostnames(found["switches"]) if found["switches"] else ()
@@ -349,9 +353,9 @@ def _switch(line: str, sizes: Sequence[int]) -> SlurmSwitch:
 
 
 def hostnames(text: str) -> tuple[str, ...]:
-    """The names of a list of hosts as Slurm writes it: ``wide-[1-3,7],login`` are five.
+    """Return the names in a Slurm list of hosts: ``wide-[1-3,7],login`` are five.
 
-    Raises NetproofError for what is no such list, or has more than MOST_HOSTS names.
+    Raises NetproofError for any other text, or more than MOST_HOSTS names.
     """
     names: list[str] = []
     at = 0
@@ -369,7 +373,7 @@ def hostnames(text: str) -> tuple[str, ...]:
 
 
 def _expanded(part: str, text: str, most: int) -> list[str]:
-    """``rack[1-2]n[01-02]``: rack1n01, rack1n02, rack2n01, rack2n02."""
+    """Expand ``rack[1-2]n[01-02]``: rack1n01, rack1n02, rack2n01, rack2n02."""
     pieces: list[list[str]] = []
     number = 1
     for at, piece in enumerate(re.split(r"\[([^\[\]]*)\]", part)):
@@ -382,7 +386,7 @@ def _expanded(part: str, text: str, most: int) -> list[str]:
 
 
 def _numbers(ranges: str, text: str, most: int) -> list[str]:
-    """``01-03,7``: 01, 02, 03, 7."""
+    """Expand ``01-03,7``: 01, 02, 03, 7."""
     numbers: list[str] = []
     for part in ranges.split(","):
         found = _RANGE.fullmatch(part)
@@ -402,17 +406,17 @@ def _no_list(text: str, reason: str) -> NetproofError:
 
 
 def time_limits_s() -> dict[str, int | None]:
-    """The longest that a job may last by partition, in seconds; None where there is no limit.
+    """Return the longest time of a job in seconds, by partition; None without limit.
 
     Raises NetproofError where Slurm does not answer.
     """
-    told = _ask("scontrol", "--oneliner", "show", "partition")
-    found = re.findall(r"(?m)^PartitionName=(\S+) .*\bMaxTime=(\S+)", told)
+    shown = _ask("scontrol", "--oneliner", "show", "partition")
+    found = re.findall(r"(?m)^PartitionName=(\S+) .*\bMaxTime=(\S+)", shown)
     return {name: seconds_of(limit) for name, limit in found}
 
 
 def seconds_of(limit: str) -> int | None:
-    """Seconds of a time limit as Slurm prints it, ``1-02:30:00`` or ``30:00``; None for UNLIMITED.
+    """Return the seconds of a Slurm time limit, ``1-02:30:00`` or ``30:00``; None for UNLIMITED.
 
     Raises NetproofError for anything else.
     """
@@ -446,6 +450,6 @@ def _ask(*command: str) -> str:
 
 
 def _in_a_line(said: str) -> str:
-    # Slurm frames some of what it says with asterisks.
+    # Slurm frames some messages with asterisks.
     lines = [line.strip(" *\t") for line in said.splitlines()]
     return " | ".join(line for line in lines if line) or "nothing said"

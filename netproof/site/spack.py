@@ -1,6 +1,6 @@
-"""What spack-envs/ says and what has been built of it, as ReFrame environments.
+"""The files of spack-envs/ and their builds, as ReFrame environments.
 
-Needs no Spack: ``ci/spack-envs`` leaves a record of each build next to the environment, and this
+Needs no Spack: ``ci/spack-envs`` writes a record of each build beside the environment, and this
 module compares it with the files. Names of MPI libraries and compilers come from the files alone.
 """
 
@@ -20,14 +20,14 @@ from netproof.site.spack_files import SpackFileError, includes, load, parsed
 
 PROJECT = Path(__file__).resolve().parents[2]
 FOLDER = Path(os.environ.get("NETPROOF_SPACK_ENVS") or PROJECT / "spack-envs").resolve()
-"""Table, fragments, environments and what was built of them. A setting: clones can share one."""
+"""Folder of the table, the fragments and the environments; a setting: clones can share it."""
 RECORDS = ".netproof"
-"""Folder in an environment's own for what was noted of its build."""
+"""Folder of a build's records, in the environment's own folder."""
 RECORD_FORMAT = 2
 CHOSEN = "chosen.yaml"
 """In site/ of a build's copy: the externals of the chosen site, made from its packages.yaml."""
 BUILDS = "NETPROOF_SPACK_BUILDS"
-"""Variable with the folder that all is built in; nothing is ever built in a checkout."""
+"""Variable with the folder of all builds; nothing is built in a checkout."""
 
 
 @dataclass(frozen=True, order=True)
@@ -45,13 +45,13 @@ class Combination:
 
 @dataclass(frozen=True)
 class BuildTable:
-    """What a site builds, and what cannot be built, with the reason."""
+    """The combinations that a site builds, and those that cannot be built, each with the reason."""
 
     build: tuple[Combination, ...]
     excluded: dict[Combination, str]
 
     def named(self, name: str) -> Combination:
-        """The combination of that name. Raises NetproofError if the table does not build it."""
+        """Return the combination of that name. Raises NetproofError if the table lacks it."""
         for combination in self.build:
             if combination.name == name:
                 return combination
@@ -61,10 +61,10 @@ class BuildTable:
 
 @dataclass(frozen=True)
 class Mpi:
-    """What ReFrame has to know of an MPI library; ``package`` is its name in Spack.
+    """An MPI library as ReFrame needs it; ``package`` is its name in Spack.
 
-    ``fabrics``: those that it is required to have, each with the reason; ``absent``: those of them
-    that it is declared not to have, each with the reason.
+    ``fabrics``: those that it is required to have, each with the reason; ``absent``: those declared
+    absent, each with the reason.
     """
 
     package: str
@@ -78,7 +78,7 @@ class Mpi:
 
 @dataclass(frozen=True)
 class BuildRecord:
-    """What was built, when, from which files.
+    """A build: its packages, its time and its files.
 
     ``spack``: its version and commit. ``recipes``: the commit of Spack's packages. ``files``: path
     in spack-envs/ to its digest, as of `inputs`. ``packages``: each root's spec, compiler, hash and
@@ -105,7 +105,7 @@ class BuildState:
 
 
 def table(folder: Path = FOLDER) -> BuildTable:
-    """The table of combinations. Raises SpackFileError."""
+    """Return the table of combinations. Raises SpackFileError."""
     path = folder / "matrix.yaml"
     content = load(path, "table")
     build = tuple(
@@ -127,14 +127,14 @@ def table(folder: Path = FOLDER) -> BuildTable:
 
 
 def environment_folder(combination: Combination, folder: Path = FOLDER) -> Path:
-    """Folder of the combination's Spack environment as the checkout has it; only read."""
+    """Return the folder of the combination's Spack environment in the checkout, only read."""
     return folder / "envs" / combination.name
 
 
 def builds(folder: Path = FOLDER) -> Path:
-    """Where all that ``folder`` describes is built: that of the variable, or one in the home.
+    """Return the folder of all builds of ``folder``: that of the variable, or one in the home.
 
-    Each ``folder`` has its own, so that two checkouts do not meet.
+    Each ``folder`` has its own, so that two checkouts do not collide.
     """
     named = os.environ.get(BUILDS)
     if named:
@@ -145,23 +145,23 @@ def builds(folder: Path = FOLDER) -> Path:
 
 
 def build_folder(combination: Combination, folder: Path = FOLDER) -> Path:
-    """Folder of the Spack environment that is built: a copy of the checkout's, and its view."""
+    """Return the folder of the built Spack environment: a copy of the checkout's, and its view."""
     return builds(folder) / combination.name
 
 
 def view(combination: Combination, folder: Path = FOLDER) -> Path:
-    """The environment's view, in whose bin/ most of its programs are."""
+    """Return the environment's view, whose bin/ holds most of its programs."""
     return build_folder(combination, folder) / "view"
 
 
 def program_folders(combination: Combination, folder: Path = FOLDER) -> list[Path]:
-    """Folders of the environment's programs: the view's bin/, and those that packages name."""
+    """Return the folders of the environment's programs: the view's bin/, and the packages'."""
     own = view(combination, folder)
     return [own / "bin", *(own / name for name in benchmarks(folder)["folders"])]
 
 
 def missing_program(combination: Combination, folder: Path = FOLDER) -> str:
-    """The first program that is in none of these folders, and where it should be; or empty."""
+    """Return the first program missing from these folders, and where it should be; or empty."""
     places = program_folders(combination, folder)
     for name in benchmarks(folder)["programs"]:
         if shutil.which(name, path=os.pathsep.join(map(str, places))) is None:
@@ -170,13 +170,13 @@ def missing_program(combination: Combination, folder: Path = FOLDER) -> str:
 
 
 def chosen_site(folder: Path = FOLDER) -> str:
-    """Name of the site that was chosen last, empty for none."""
+    """Return the name of the site that was chosen last, empty for none."""
     path = builds(folder) / "site"
     return path.read_text(encoding="utf-8").strip() if path.exists() else ""
 
 
 def mpi(combination: Combination, site: str, folder: Path = FOLDER) -> Mpi:
-    """The combination's MPI library: its fragment, and what the site says otherwise.
+    """Return the combination's MPI library: its fragment, with the site's changes.
 
     Raises SpackFileError for an attribute that neither has.
     """
@@ -215,14 +215,14 @@ def mpi(combination: Combination, site: str, folder: Path = FOLDER) -> Mpi:
 
 
 def in_project(text: str) -> str:
-    """``text`` with the checkout's path for ``${project}``: Spack's externals are absolute."""
+    """Return ``text`` with the checkout's path for ``${project}``, since externals are absolute."""
     return text.replace("${project}", str(PROJECT))
 
 
 def benchmarks(folder: Path = FOLDER) -> dict[str, list[str]]:
-    """Features that each environment's benchmarks give it, and the programs that have to be there.
+    """Return the features and programs that the benchmarks give to each environment.
 
-    The keys are ``features``, ``programs`` and ``folders``, of the view, which have some of them.
+    The keys are ``features``, ``programs`` and ``folders``, the view's folders of some programs.
     """
     packages = load(folder / "common.yaml", "common")["packages"]
     attributes = [entry.get("package_attributes", {}) for entry in packages.values()]
@@ -233,10 +233,10 @@ def benchmarks(folder: Path = FOLDER) -> dict[str, list[str]]:
 
 
 def inputs(combination: Combination, site: str, folder: Path = FOLDER) -> dict[str, str]:
-    """Files that an environment is made of, as paths in ``folder``, each to its digest.
+    """Return the files that make an environment, as paths in ``folder``, each with its digest.
 
-    Of YAML it is a digest of what it says: comments and layout do not count.
-    Raises SpackFileError for one that is not there, or is elsewhere.
+    The digest of YAML is of its content, without comments and layout. Raises SpackFileError for a
+    file that is missing, or is outside ``folder``.
     """
     environment = environment_folder(combination, folder) / "spack.yaml"
     chosen = (folder / "site" / CHOSEN).resolve()
@@ -256,7 +256,7 @@ def inputs(combination: Combination, site: str, folder: Path = FOLDER) -> dict[s
 
 
 def _of_a_tool(path: Path) -> bool:
-    """Python's caches, and hidden ones as ruff's: Spack reads neither."""
+    """Return whether it is a cache of Python, or hidden as ruff's is: Spack reads neither."""
     return any(part == "__pycache__" or part.startswith(".") for part in path.parts)
 
 
@@ -267,7 +267,7 @@ def _digest(path: Path) -> str:
 
 
 def sha256(path: Path) -> str:
-    """SHA-256 of a file. Raises SpackFileError where it is not there."""
+    """Return the SHA-256 of a file. Raises SpackFileError where it is missing."""
     try:
         return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError as error:
@@ -275,9 +275,9 @@ def sha256(path: Path) -> str:
 
 
 def state(combination: Combination, folder: Path = FOLDER, site: str | None = None) -> BuildState:
-    """Whether an environment is built from the files as they are now.
+    """Return whether an environment is built from the files as they are now.
 
-    ``site``: hold it against that site; by default against the one that it was built for.
+    ``site``: compare with that site; by default with the one that it was built for.
     """
     own = build_folder(combination, folder)
     failed = own / RECORDS / "failed.json"
@@ -296,7 +296,7 @@ def state(combination: Combination, folder: Path = FOLDER, site: str | None = No
 
 
 def attempted(folder: Path = FOLDER) -> list[str]:
-    """Environments of the table that this machine has begun to build, whatever came of it."""
+    """Return the environments of the table whose build this machine has begun."""
     return [
         combination.name
         for combination in table(folder).build
@@ -305,7 +305,7 @@ def attempted(folder: Path = FOLDER) -> list[str]:
 
 
 def environments(folder: Path = FOLDER) -> list[dict[str, Any]]:
-    """One ReFrame environment for each combination of the table, whether it is built or not.
+    """Return one ReFrame environment for each combination of the table, built or not.
 
     One that is not built, or stale, says so in its ``extras['unusable']``: its cases are expected,
     and fail for that reason. Raises SpackFileError for files that cannot be used, and NetproofError
@@ -367,7 +367,7 @@ def _record(own: Path) -> BuildRecord | None:
 
 
 def _stale(combination: Combination, folder: Path, record: BuildRecord, site: str) -> str:
-    """Why a record no longer holds, empty where it does."""
+    """Return why a record no longer holds, empty where it does."""
     if site != record.site:
         return f"it was built for site {record.site or 'none'}, not {site or 'none'}"
     now = inputs(combination, site, folder)

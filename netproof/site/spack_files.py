@@ -1,8 +1,8 @@
-"""The files of spack-envs/: read, and compared with a schema of the parts that are used.
+"""The files of spack-envs/: read, and checked against a schema of the parts that are used.
 
-``spack-envs`` holds a table of combinations, a fragment for each MPI library, each compiler and
-each site, what all environments share, and one environment for each combination. Whatever a file
-has that its schema does not name is an error, since Spack would ignore some of it without a word.
+``spack-envs`` holds a table of combinations; a fragment for each MPI library, compiler and site; a
+file that all share; and one environment per combination. A key that a schema does not name is an
+error, since Spack would ignore some of them silently.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _named(value: dict[str, Any], pattern: str = "^[a-z][a-z0-9]*$") -> dict[str
 _TEXT = {"type": "string", "minLength": 1}
 _TEXTS = {"type": "array", "items": _TEXT, "minItems": 1}
 FABRICS = ("tcp", "shm", "verbs", "ucx", "psm3", "opx", "efa", "cxi", "cuda", "rocm")
-"""Ways from rank to rank, and memories of GPUs, that an MPI library can be required to have."""
+"""Fabrics, and memories of GPUs, that an MPI library can be required to support."""
 _REASONS = _object(dict.fromkeys(FABRICS, _TEXT))
 _ATTRIBUTES = _object(
     {
@@ -147,11 +147,11 @@ SCHEMAS: dict[str, dict[str, Any]] = {
         "spack",
     ),
 }
-"""Each kind of file to its JSON schema."""
+"""JSON schema of each kind of file."""
 
 
 def load(path: Path, kind: str) -> dict[str, Any]:
-    """A file's content, which fits the schema of its kind. Raises SpackFileError."""
+    """Return a file's content, which fits the schema of its kind. Raises SpackFileError."""
     content = parsed(path)
     faults = jsonschema.Draft202012Validator(SCHEMAS[kind]).iter_errors(content)
     fault = jsonschema.exceptions.best_match(faults)
@@ -163,7 +163,7 @@ def load(path: Path, kind: str) -> dict[str, Any]:
 
 
 def parsed(path: Path) -> Any:
-    """A file's content, whatever it is. Raises SpackFileError."""
+    """Return a file's content, of any kind. Raises SpackFileError."""
     try:
         text = loading.read_text(path)
         yaml_reading.check_yaml(text, path)
@@ -179,9 +179,9 @@ def parsed(path: Path) -> Any:
 
 
 def includes(environment: Path) -> list[tuple[Path, bool]]:
-    """Files that a spack.yaml includes, in Spack's order, and whether each is optional.
+    """Return the files that a spack.yaml includes, in Spack's order, and whether each is optional.
 
-    Earlier ones come before later ones where both say something.
+    Earlier ones override later ones.
     """
     entries = load(environment, "environment")["spack"]["include"]
     return [

@@ -1,7 +1,7 @@
-"""The figures of earlier studies, kept as data: one file of ``reference-values/literature`` each.
+"""Figures of earlier studies as data: one file of ``reference-values/literature`` each.
 
-They are figures as printed there, with their source. Alongside each study a session's own landmarks
-can stand, in its columns, see ``netproof.studies.session_figures``.
+They are figures as printed there, with their source. ``netproof.studies.session_figures`` adds a
+session's own landmarks in the same columns.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DIRECTORY = shipped.folder("reference-values") / "literature"
 
 
 def names(directory: Path = DIRECTORY) -> tuple[str, ...]:
-    """The names of the studies, as ``load`` takes them. Raises NetproofError if there is none."""
+    """Return the names of the studies, as ``load`` takes them. Raises NetproofError without any."""
     found = tuple(sorted(path.stem for path in directory.glob("*.yaml")))
     if not found:
         raise NetproofError(
@@ -34,10 +34,10 @@ def names(directory: Path = DIRECTORY) -> tuple[str, ...]:
 
 
 def load(name: str, directory: Path = DIRECTORY) -> Study:
-    """Read a study's figures.
+    """Return a study's figures.
 
-    Raises NetproofError naming file, line and key for whatever is missing, unknown or of
-    another kind, and for a name that no study has.
+    Raises NetproofError naming file, line and key for whatever is missing, unknown or of another
+    kind, and for an unknown name.
     """
     if name not in names(directory):
         raise NetproofError(
@@ -70,7 +70,7 @@ def _document(path: Path) -> CommentedMap:
 
 
 def _refused(path: Path, document: CommentedMap, fault: Fault) -> NetproofError:
-    """The fault, at its line: that of the key, or of the mapping that lacks it."""
+    """Return the error with its line: that of the key, or of the mapping that lacks it."""
     place: Any = document
     for step in fault.steps[:-1]:
         place = place[step]

@@ -11,14 +11,14 @@ from netproof.measurement.units import line_rate_share
 from netproof.session.session import CheckResult, Session
 
 ABSENT = "absent"
-"""What stands where a session has no figure; why it has none stands below the table."""
+"""Cell of a figure that a session lacks; the reason is below the table."""
 
 
 class SessionAlongsideStudy:
     """A session's landmarks for the studies' tables, with the reasons for those it lacks.
 
-    ``configurations``: partition and environment of each case, in the session's order.
-    Raises NetproofError for a session without a case on two ranks.
+    ``configurations``: partition and environment of each case, in the session's order. Raises
+    NetproofError for a session without a case on two ranks.
     """
 
     def __init__(self, stored: Session) -> None:
@@ -27,7 +27,7 @@ class SessionAlongsideStudy:
         for result in stored.results:
             case = result.case
             if case is not None and case.ranks == 2:
-                # A case that ReFrame ran again stands as it ended.
+                # A case that ReFrame repeated has its last result.
                 self._results[
                     case.partition,
                     case.environment,
@@ -44,7 +44,7 @@ class SessionAlongsideStudy:
         self._reasons: list[str] = []
 
     def landmark(self, name: str, configuration: tuple[str, str], *what: str) -> float | None:
-        """A case's landmark by its name; None where it is absent, and the reason is kept."""
+        """Return a case's landmark by name, or None where it is absent, and store the reason."""
         result = self._results.get((*configuration, *what))
         subject = f"{' '.join(configuration)} {named(*what)}"
         if result is None:
@@ -62,21 +62,21 @@ class SessionAlongsideStudy:
         return found[name]
 
     def peak_share(self, configuration: tuple[str, str], *what: str) -> float | None:
-        """A case's peak over the line rate, as the studies have it; None where one is absent."""
+        """Return a case's peak over the line rate, as the studies do; None where one is absent."""
         peak = self.landmark("peak_mb_s", configuration, *what)
         result = self._results.get((*configuration, *what))
         rate = result.measured["line_rate_mb_s"] if peak is not None else None
         return None if rate is None else line_rate_share(peak, rate)
 
     def extras(self, configuration: tuple[str, str]) -> dict[str, Any]:
-        """What the site says of a partition and an environment; empty if nothing was measured."""
+        """Return the site's keys of a configuration; empty if nothing of it was measured."""
         for key, result in self._results.items():
             if key[:2] == configuration and result.measured is not None:
                 return result.measured["partition_extras"] | result.measured["environment_extras"]
         return {}
 
     def least_peak(self, partition: str | None = None) -> str:
-        """Which messages cannot be the peak between nodes, for the end of a caption, or nothing."""
+        """Return which messages cannot be the inter-node peak, to end a caption, or nothing."""
         stated = {
             self.extras(one).get("line_rate_from_bytes", 0)
             for one in self.configurations
@@ -90,14 +90,14 @@ class SessionAlongsideStudy:
         )
 
     def reasons(self) -> list[str]:
-        """Why figures were absent since the last call, each reason once."""
+        """Return why figures were absent since the last call, each reason once."""
         found = list(dict.fromkeys(self._reasons))
         self._reasons.clear()
         return found
 
 
 def named(benchmark: str, function: str, path: str, direction: str) -> str:
-    """A case as sentences on studies name it."""
+    """Return a case as sentences on studies name it."""
     return registry.named(benchmark).words(
         Case("", "", "", benchmark, function, 2, 1, path, direction)
     )

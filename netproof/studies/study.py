@@ -1,7 +1,6 @@
-"""The figures of an earlier study, as its file has them, and what the criteria make of them.
+"""Figures of an earlier study, from its file, and what the criteria make of them.
 
-Losses and shares of the line rate are never stored but computed here, by the code that judges a
-run.
+Losses and shares of the line rate are not stored but computed here, by the code that judges a run.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from netproof.measurement.units import (
 from netproof.tuning.parameters import BY_NAME
 
 MBPS_BITS = {1_000_000: (1_000_000,), MEBI: (MEBI,), "unstated": (1_000_000, MEBI)}
-"""What a study's Mbps may mean in bit/s."""
+"""Possible meanings of a study's Mbps in bit/s."""
 RATE_KIB = (64, 16, 4, 1)
 RELATIONS = {"equal": "", "below": "< ", "about": "≈ "}
 
@@ -46,7 +45,7 @@ def _one_of(choices: object) -> str:
 
 
 class StudySide(Written):
-    """The largest bandwidth of MPI or TCP as printed, its size as printed, the latency in µs."""
+    """Largest bandwidth of MPI or TCP as printed, its size as printed, and the latency in µs."""
 
     peak: Positive
     size_printed: PositiveWhole
@@ -56,8 +55,8 @@ class StudySide(Written):
 class Peaks(Written):
     """MPI alongside TCP on one network.
 
-    ``link_mbit_s`` and ``mtu`` are None where no Ethernet carries it; ``mtu_stated`` is False
-    for an MTU that the study does not give.
+    ``link_mbit_s`` and ``mtu`` are None where no Ethernet carries it; ``mtu_stated`` is False for
+    an MTU that the study does not give.
     """
 
     where: Text
@@ -78,7 +77,7 @@ class Peaks(Written):
 
     @property
     def mtu(self) -> int | None:
-        """In bytes, stated or assumed."""
+        """MTU in bytes, stated or assumed."""
         return self.assumed_mtu if self.stated_mtu is None else self.stated_mtu
 
     @property
@@ -88,11 +87,11 @@ class Peaks(Written):
 
     @property
     def loss(self) -> float:
-        """What MPI loses of TCP's largest bandwidth."""
+        """MPI's loss of TCP's largest bandwidth."""
         return loss(self.mpi.peak, self.tcp.peak)
 
     def shares(self, side: StudySide, mbps: tuple[int, ...]) -> tuple[float, ...]:
-        """Shares of the line rate, one for each meaning in bit/s that Mbps may have."""
+        """Return the shares of the line rate, one for each meaning in bit/s that Mbps may have."""
         if self.link_mbit_s is None or self.mtu is None:
             return ()
         line_rate = line_rate_mb_s(self.link_mbit_s, self.mtu)
@@ -132,18 +131,18 @@ class Adapters(Written):
     columns: Several[Adapter]
 
     def link_share(self, adapter: Adapter) -> float:
-        """The peak over what the link signals, framing and headers included."""
+        """Return the peak over the link's signalling rate, framing and headers included."""
         return line_rate_share(adapter.peak, mb_s(self.link_mbit_s))
 
     def line_rate_share(self, adapter: Adapter) -> float | None:
-        """The peak over the line rate of TCP; None for what is no TCP or has no MTU."""
+        """Return the peak over TCP's line rate; None for other transports or without an MTU."""
         if not adapter.over_tcp or adapter.mtu is None:
             return None
         return line_rate_share(adapter.peak, line_rate_mb_s(self.link_mbit_s, adapter.mtu))
 
 
 class StudyRow(Written):
-    """One line of NetPIPE's print: bytes, repetitions, Mbps and seconds as printed."""
+    """One line of NetPIPE's output: bytes, repetitions, Mbps and seconds as printed."""
 
     size: PositiveWhole = Field(alias="bytes")
     repetitions: PositiveWhole
@@ -152,7 +151,7 @@ class StudyRow(Written):
 
 
 class StudyRun(Written):
-    """What NetPIPE printed of one run; ``latency_printed_s`` is its own first line."""
+    """NetPIPE's output of one run; ``latency_printed_s`` is its own first line."""
 
     latency_printed_s: Positive
     rows: Several[StudyRow]
@@ -171,7 +170,7 @@ class StudyRun(Written):
         return us(self.latency_printed_s)
 
     def curve(self) -> Curve:
-        """The rows as a curve, bandwidth from bytes and time."""
+        """Return the rows as a curve, with bandwidth from bytes and time."""
         times = [us(row.seconds) for row in self.rows]
         return Curve(
             tuple(row.size for row in self.rows),
@@ -180,7 +179,7 @@ class StudyRun(Written):
         )
 
     def landmarks(self) -> Landmarks:
-        """The landmarks of the rows, by the code that judges a run."""
+        """Return the landmarks of the rows, by the code that judges a run."""
         return landmarks(self.curve(), None)
 
 
@@ -207,13 +206,13 @@ class StudyFigure(Written):
         return self
 
     def link_shares(self, mbps: tuple[int, ...]) -> tuple[float, ...]:
-        """Shares of what the link signals, one for each meaning of Mbps; none without a link."""
+        """Return shares of the signalling rate, one per meaning of Mbps; none without a link."""
         if self.link_mbit_s is None:
             return ()
         return tuple(line_rate_share(r, mb_s(self.link_mbit_s)) for r in self._rates(mbps))
 
     def shares(self, mbps: tuple[int, ...]) -> tuple[float, ...]:
-        """Shares of the line rate of TCP, one for each meaning of Mbps; none without an MTU."""
+        """Return shares of TCP's line rate, one per meaning of Mbps; none without an MTU."""
         if self.link_mbit_s is None or self.mtu is None:
             return ()
         line_rate = line_rate_mb_s(self.link_mbit_s, self.mtu)
@@ -224,7 +223,7 @@ class StudyFigure(Written):
 
 
 class NetpipeCharts(Written):
-    """Which curves of NetPIPE a part of a page draws, over TCP and MPI together."""
+    """NetPIPE curves that a part of a page draws, over TCP and MPI together."""
 
     path: Literal["between", "inside"] = Field(title="between or inside")
     direction: Literal["oneway", "bidirectional"] = Field(title="oneway or bidirectional")
@@ -235,7 +234,7 @@ class StudyPart(Written):
 
     ``text``: what the study did there; ``tables``: its own figures, and the session's in the same
     columns; ``functions``: whose times are drawn; ``scores``: functions whose scores are compared;
-    ``sweeps``: settings that it turned; ``not_measured``: why something of it is not redone.
+    ``sweeps``: settings that it varied; ``not_measured``: why something of it is not redone.
     """
 
     heading: Text
@@ -259,7 +258,7 @@ class StudyPart(Written):
 
 
 class Study(Written):
-    """One study's figures; what it does not have is empty or None.
+    """One study's figures; those that it does not have are empty or None.
 
     ``page``: what is measured to redo it, and shown in this order.
     """
@@ -288,12 +287,12 @@ class Study(Written):
 
     @property
     def sweeps(self) -> tuple[str, ...]:
-        """The settings that it turned, each once."""
+        """The settings that it varied, each once."""
         return tuple(dict.fromkeys(name for part in self.page for name in part.sweeps))
 
     @property
     def mbps(self) -> tuple[int, ...]:
-        """What its Mbps means in bit/s: two values if it does not say, none if it has none."""
+        """Its Mbps in bit/s: two values if it does not say which, none if it has none."""
         return MBPS_BITS[self.mbps_means] if self.mbps_means is not None else ()
 
 

@@ -435,7 +435,7 @@ class TestOnTheTestbed:
         night.communicate()
         if how == signal.SIGTERM:
             assert night.returncode == 2
-            assert "NOT JUDGED: was told to end by SIGTERM before it was through" in place.told
+            assert "NOT JUDGED: SIGTERM ended it before it was through" in place.told
         eventually(lambda: not self.jobs(place), "jobs are left")
         eventually(lambda: not self.reframes(place), "ReFrame is left")
         assert place.content() == before

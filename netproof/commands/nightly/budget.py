@@ -1,4 +1,4 @@
-"""Which jobs fit into a night: those that waited longest, and what is left for another."""
+"""Choice of a night's jobs: those that waited longest; the others are deferred."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from netproof.store.durations import Expected, Past
 def left_for_another_night(
     expected: Mapping[PlannedJob, Expected], past: Past, matrix: Matrix, budget_s: float
 ) -> dict[PlannedJob, Left]:
-    """Which of the jobs in ``expected`` do not fit into ``budget_s`` seconds, and why.
+    """Return the jobs in ``expected`` that do not fit into ``budget_s`` seconds, and why.
 
-    Jobs of a contention domain run one after the other and domains alongside each other, so each
-    domain has all of the budget. In it those come first whose last turn is longest ago; never is
-    longest. What does not fit makes room for what comes after it. The first one runs in any case,
-    also where it takes more than the budget or as long as nobody knows, and then alone.
+    Jobs of a contention domain run one after the other and domains in parallel, so each domain has
+    all of the budget. The jobs that ran longest ago come first; never is longest. A job that does
+    not fit makes room for later ones. The first job runs in any case, also where it takes more than
+    the budget, or an unknown time, and then alone.
     """
     domains: dict[str, list[PlannedJob]] = {}
     for job in expected:
@@ -41,7 +41,7 @@ def left_for_another_night(
 def _turn(
     job: PlannedJob, expected: Mapping[PlannedJob, Expected], past: Past
 ) -> tuple[datetime, bool]:
-    # Among those that never ran, one of which nothing is known teaches most.
+    # Among jobs that never ran, one of unknown duration comes first.
     return past.tried.get(job, datetime.min), expected[job].seconds is not None
 
 
@@ -55,7 +55,7 @@ def _why(job: PlannedJob, seconds: float | None, room_s: float, past: Past) -> s
 
 
 def minutes(seconds: float) -> str:
-    """A time as a person says it: ``40 s``, ``12 min``, ``2 h 5 min``."""
+    """Return a time as people write it: ``40 s``, ``12 min``, ``2 h 5 min``."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     whole = round(seconds / 60)

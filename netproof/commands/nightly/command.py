@@ -39,10 +39,10 @@ from netproof.verdict.notes import reason_of
 from netproof.verdict.options import AlongsideOptions
 
 LATEST = "latest"
-"""Link to the newest night's report, next to the reports."""
+"""Link to the newest night's report, beside the reports."""
 
 HOOK_S = 120
-"""Seconds that the hook gets."""
+"""Seconds that the hook may take."""
 
 HOOK = "the hook"
 
@@ -55,12 +55,12 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 @dataclass(frozen=True)
 class NightPlan:
-    """What a night is to do.
+    """Plan of a night.
 
     ``system``: ReFrame's, or ``SYSTEM:PARTITION``; ``store``, ``reports``: folders, of sessions and
     of pages; ``budget_min``: minutes, None for all of the matrix; ``hook``: a shell command, or
     empty; ``labels``: of the session; ``arguments``: further ones of ReFrame; ``full``: all
-    functions of IMB; ``least_free_mb``: what each file system has to have free, in 10⁶ bytes;
+    functions of IMB; ``least_free_mb``: free space that each file system needs, in 10⁶ bytes;
     ``patience_min``: minutes that slurmctld may be silent while it measures.
     """
 
@@ -80,7 +80,7 @@ class NightPlan:
 def run(plan: NightPlan) -> int:
     """Go through a night and return its exit status: 0 passed, 1 failed or worse, 2 not judged.
 
-    Whatever happens, JUnit is written where it was asked for, and the hook is told.
+    Whatever happens, JUnit is written where requested, and the hook is run.
     """
     started = datetime.now().astimezone()
     night = Night(plan.system, started, started)
@@ -90,7 +90,7 @@ def run(plan: NightPlan) -> int:
     except Ended as error:
         night.faults.append(str(error))
     except Exception as error:
-        # People are told of a night whatever became of it.
+        # People are notified of every night.
         if entry.debugging():
             traceback.print_exc()
         night.faults.append(
@@ -100,11 +100,11 @@ def run(plan: NightPlan) -> int:
     if plan.junit:
         with _noting(night):
             junit.write(night, plan.junit)
-    told = summary.text(night)
-    _say(told)
+    text = summary.text(night)
+    _say(text)
     status = night.status
     if plan.hook:
-        fault = _tell(plan.hook, told)
+        fault = _tell(plan.hook, text)
         if fault:
             _err(f"the hook {plan.hook!r} {fault}: nobody may have been notified")
             status = CANNOT_JUDGE if status == PASSED else status
@@ -113,7 +113,7 @@ def run(plan: NightPlan) -> int:
 
 @contextmanager
 def _noting(night: Night) -> Iterator[None]:
-    """What is within ends at a fault, which the night notes."""
+    """End the block at a fault, and add it to the night's."""
     try:
         yield
     except NetproofError as error:
@@ -124,12 +124,12 @@ def _noting(night: Night) -> Iterator[None]:
 
 @contextmanager
 def _ending() -> Iterator[None]:
-    """Within it, the first signal to end raises ``Ended``, and no further one disturbs the rest."""
+    """Raise ``Ended`` in the block at the first signal to end, and ignore further ones."""
 
     def end(number: int, frame: FrameType | None) -> None:
         for other in _SIGNALS:
             signal.signal(other, signal.SIG_IGN)
-        raise Ended(f"was told to end by {signal.Signals(number).name} before it was through")
+        raise Ended(f"{signal.Signals(number).name} ended it before it was through")
 
     before = {number: signal.signal(number, end) for number in _SIGNALS}
     try:
@@ -163,7 +163,7 @@ def _go(plan: NightPlan, night: Night) -> None:
                 f"{str(folder)!r}: ReFrame expands or runs '$' and '`' in a path, and cannot work"
                 f" below white space, quotes or backslashes; name another folder in {variable}"
             )
-    # Later nights take from there, and the hook runs when this one has ended.
+    # Later nights read from there, and the hook runs when this one has ended.
     for folder in (reports, plan.reports):
         trust.insist(folder, "the folder of reports", data=True)
     trust.insist_on_command(plan.hook, HOOK)
@@ -199,7 +199,7 @@ def _insist_on_a_job(measured: Session) -> None:
 def _choose(
     plan: NightPlan, expected: Matrix, configuration: Mapping[str, object], store: Store
 ) -> dict[PlannedJob, Left]:
-    """What is not measured tonight, for want of nodes or of time; says so."""
+    """Return the jobs not measured tonight, since nodes or time are short, and print them."""
     leaving = conditions.cannot_run(jobs(expected), expected, configuration)
     known = durations.past(store, expected)
     for sentence in known.unread:
@@ -264,7 +264,7 @@ def _measure(
 
 
 def _judge(plan: NightPlan, night: Night, store: Store, report: Path, *, partial: bool) -> None:
-    """Keep, judge, look back, report; a session that the store refuses is judged all the same.
+    """Store, judge, compare with history, report; judge a session that the store refuses too.
 
     ``partial``: whether it is not of all that is expected on the system.
     """
@@ -277,7 +277,7 @@ def _judge(plan: NightPlan, night: Night, store: Store, report: Path, *, partial
         session.load(report),
         system=plan.system,
         full=plan.full,
-        # What was left, or is not asked for, stands alongside from an earlier night.
+        # Skipped and unrequested cases are shown from earlier nights.
         asked=AlongsideOptions(plan.store) if partial else None,
         store=plan.store,
     )
@@ -292,7 +292,7 @@ def _judge(plan: NightPlan, night: Night, store: Store, report: Path, *, partial
 
 def _report(plan: NightPlan, night: Night, name: str) -> Path:
     """Write the pages into a folder of their own; the link moves when they are whole."""
-    # Loading what draws takes seconds.
+    # Loading Altair takes seconds.
     from netproof.commands import report as command
     from netproof.present.html.material import MAIN
 
@@ -306,7 +306,7 @@ def _report(plan: NightPlan, night: Night, name: str) -> Path:
 
 
 def _tell(hook: str, text: str) -> str | None:
-    """Run the site's hook with ``text`` on its standard input; what went wrong, or None."""
+    """Run the site's hook with ``text`` on its standard input; return what went wrong, or None."""
     try:
         trust.insist_on_command(hook, HOOK)
     except NetproofError as error:
@@ -324,17 +324,17 @@ def _tell(hook: str, text: str) -> str | None:
 
 
 def _say(text: str) -> None:
-    """Print it; where that cannot be, a full disk for instance, the night goes on and says so."""
+    """Print it; where that fails, such as on a full disk, report it and let the night go on."""
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
     except OSError as error:
-        # What could not be written would be tried again when Python ends.
+        # Python would try to write the rest again as it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         _err(f"standard output cannot be written: {error.strerror}")
 
 
 def _err(text: str) -> None:
-    # Where standard error cannot be written either, there is nobody left to tell.
+    # Where standard error cannot be written either, the status is all that is left.
     with suppress(OSError):
         print(visible(f"nightly: {text}"), file=sys.stderr, flush=True)

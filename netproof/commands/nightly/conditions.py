@@ -1,4 +1,4 @@
-"""What has to hold before a night, and what cannot be measured in it."""
+"""Conditions of a night, and the jobs that cannot be measured in it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from netproof.site.jobs import PlannedJob, nodes_of
 from netproof.site.matrix import Matrix
 
 ANSWER_S = 60.0
-"""How long a night waits for nodes that do not answer slurmctld, where jobs need them."""
+"""Seconds that a night waits for nodes that do not answer slurmctld, where jobs need them."""
 _LOOK_AGAIN_S = 1.0
 
 
 def enough_room(folders: Iterable[Path], least_mb: int) -> None:
-    """Return where every folder's file system has ``least_mb`` MB (10⁶ bytes) free.
+    """Check that every folder's file system has ``least_mb`` MB (10⁶ bytes) free.
 
-    Folders need not be there yet. Raises NetproofError naming the fullest, of several on one file
+    Folders may be missing yet. Raises NetproofError naming the fullest, of several on one file
     system the first, and OSError where one cannot be asked.
     """
     # Each file system is asked once: between two answers others write to it.
@@ -49,13 +49,13 @@ def cannot_run(
     *,
     wait_s: float = ANSWER_S,
 ) -> dict[PlannedJob, Left]:
-    """Which jobs Slurm cannot run now, and why: partitions that are not up, too few nodes.
+    """Return the jobs that Slurm cannot run now, and why: partitions not up, too few nodes.
 
-    Where a job could run if nodes answered that do not, Slurm is asked anew for ``wait_s`` seconds:
-    a node that somebody has just resumed is ``idle*`` until slurmctld has asked it.
-    ``configuration`` as ``site.gather`` returns it: its ``access`` says which partition of Slurm's
-    one of ReFrame's is. One that names none, and one that Slurm does not know, is left to Slurm,
-    which refuses the job. Raises NetproofError where Slurm does not answer.
+    Where a job only lacks nodes that do not answer, Slurm is asked again for ``wait_s`` seconds: a
+    node that somebody has just resumed is ``idle*`` until slurmctld has asked it. ``configuration``
+    as ``site.gather`` returns it: its ``access`` names Slurm's partition. If it names none, or one
+    unknown to Slurm, Slurm itself refuses the job. Raises NetproofError where Slurm does not
+    answer.
     """
     system = matrix.cases[0].system
     (entries,) = [s["partitions"] for s in configuration["systems"] if s["name"] == system]

@@ -1,7 +1,7 @@
-"""A night as JUnit's XML, from the verdict: a test case for each case that was expected.
+"""A night as JUnit XML, from the verdict: a test case for each expected case.
 
-It has what GitLab and Jenkins read: a suite with counts, test cases with class name, name and time,
-and ``failure``, ``error`` or ``skipped`` with a message.
+It has the elements that GitLab and Jenkins read: a suite with counts, test cases with class name,
+name and time, and ``failure``, ``error`` or ``skipped`` with a message.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from netproof.present.characters import visible
 from netproof.verdict.judged import Judged, LeftCase, Verdict
 
 _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML 1.0 cannot have, written out or not."""
+"""Characters that XML 1.0 cannot have, escaped or not."""
 
 
 def write(night: Night, path: Path) -> None:
@@ -28,7 +28,7 @@ def write(night: Night, path: Path) -> None:
 
 
 def document(night: Night) -> bytes:
-    """The XML. A night without a verdict is an error in a test case of its own."""
+    """Return the XML. A night without a verdict is an error in a test case of its own."""
     suite = ElementTree.Element("testsuite", name=_clean(f"netproof {night.system}"))
     if night.judged is not None:
         verdict = night.judged.verdict
@@ -76,7 +76,7 @@ def _judged(suite: ElementTree.Element, judged: Judged) -> None:
 
 
 def _partitions(suite: ElementTree.Element, system: str, verdict: Verdict) -> None:
-    """What of each partition was measured, and warnings on its nodes; a failure is a fault."""
+    """Add the coverage of each partition, and warnings on its nodes; a failure is a fault."""
     for one in verdict.coverage:
         if not one.failed:
             test = _test(suite, f"{system}.{one.partition}", "coverage")

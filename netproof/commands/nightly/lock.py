@@ -15,13 +15,13 @@ from netproof.intake import trust
 
 
 def alongside(store: Path, system: str) -> Path:
-    """The lock's file, next to the store, which may be shared by several machines."""
+    """Return the lock's file, beside the store, which several machines may share."""
     return store.with_name(f"{store.name}.{system}.lock")
 
 
 @contextmanager
 def held(path: Path, started: datetime) -> Iterator[int]:
-    """Hold the lock, which says who has it since when; yields its descriptor.
+    """Hold the lock, which says who has it since when, and yield its descriptor.
 
     Whoever inherits the descriptor holds it too, and when the last of them ends, however it ends,
     the lock is free. Raises NetproofError at once where another night has it, or everybody can

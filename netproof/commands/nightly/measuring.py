@@ -17,21 +17,21 @@ from netproof.errors import NetproofError
 from netproof.site import slurm
 
 ENDING_S = 120
-"""Seconds that ReFrame gets to cancel its jobs when the night is told to end."""
+"""Seconds that ReFrame has to cancel its jobs when the night has to end."""
 IN_VAIN_S = 10
-"""The same where it asks a slurmctld that is gone."""
+"""The same where slurmctld does not answer."""
 WATCH_S = 15
-"""Seconds after which it is seen to that slurmctld still answers."""
+"""Seconds between checks that slurmctld still answers."""
 LINES = 6
-"""Lines of ReFrame's output that are told where it left no report."""
+"""Lines of ReFrame's output that are quoted where it left no report."""
 EXPANDED, SPLIT = "$`", " \t\n'\"\\"
-"""What ReFrame expands or runs in a path, and at what it splits the path of a job's script."""
+"""Characters that ReFrame expands or runs in a path, and those that split a job script's path."""
 _DEATH_SIGNAL = 1
 """PR_SET_PDEATHSIG of prctl(2)."""
 
 
 class Ended(Exception):
-    """The night was told to end; its text says by which signal."""
+    """A signal ended the night; its text names the signal."""
 
 
 def measure(
@@ -44,14 +44,13 @@ def measure(
     lock: int,
     patience_s: float,
 ) -> None:
-    """Run ReFrame in ``folder`` until it ends, its output in ``log``; see that it left ``report``.
+    """Run ReFrame in ``folder`` until it ends, its output in ``log``; check that it left a report.
 
-    ``settings`` go on top of the environment. It keeps ``lock`` open, so that no other night begins
+    ``settings`` are added to the environment. It keeps ``lock`` open, so that no other night begins
     while it runs, and ends with this process: on SIGTERM, which it gets too where this process is
-    killed, ReFrame cancels its jobs. What it says of tests is for the verdict to judge. Raises
-    NetproofError where slurmctld did not answer for ``patience_s`` seconds, or does not at the end,
-    and with the end of its output where ReFrame left no report; OSError where ``log`` cannot be
-    written.
+    killed, ReFrame cancels its jobs. The verdict judges its results. Raises NetproofError where
+    slurmctld did not answer for ``patience_s`` seconds, or does not at the end, and with the end of
+    its output where ReFrame left no ``report``; OSError where ``log`` cannot be written.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as output:
@@ -78,7 +77,7 @@ def measure(
     try:
         slurm.answers()
     except NetproofError as error:
-        # What failed then says nothing of a network.
+        # Failures meanwhile say nothing of a network.
         kept = f"what was measured until then is in {report}" if report.is_file() else "no report"
         raise NetproofError(f"{error}, and did when the night began; {kept}") from None
     if not report.is_file():
@@ -89,7 +88,7 @@ def measure(
 
 
 def ending_with_this_process() -> Callable[[], None]:
-    """What a child runs before its program, to get SIGTERM when this process is killed."""
+    """Return what a child runs before its program, to get SIGTERM when this process is killed."""
     library = ctypes.CDLL(None, use_errno=True)
     mine = os.getpid()
 
@@ -102,7 +101,7 @@ def ending_with_this_process() -> Callable[[], None]:
 
 
 def _watch(process: subprocess.Popen[bytes], patience_s: float) -> None:
-    """Wait for ReFrame, which would wait for ever for a slurmctld that does not come back."""
+    """Wait for ReFrame, which would wait forever for a lost slurmctld."""
     silent_from = None
     while True:
         try:
@@ -130,7 +129,7 @@ def _end(process: subprocess.Popen[bytes], seconds: float) -> None:
         with suppress(subprocess.TimeoutExpired):
             process.wait(seconds)
     finally:
-        # Also where the night is told to end while it waits.
+        # Also where a signal ends the night while it waits.
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()

@@ -1,4 +1,4 @@
-"""What a night says in words: a headline first, then what a person has to know."""
+"""A night in words: a headline first, then what a person has to know."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from netproof.verdict.judged import sentences_of_left
 from netproof.verdict.judging import JudgedSession
 
 SENTENCES = 20
-"""How many sentences of a kind are told; the report has all."""
+"""Sentences of a kind that are listed; the report has all."""
 
 WORDS = {PASSED: "PASSED", FAILED: "FAILED", CANNOT_JUDGE: "NOT JUDGED"}
 
 
 @dataclass
 class Night:
-    """What came of a night, as far as it came.
+    """Result of a night, as far as it came.
 
-    ``faults``: why it could not be judged, or not whole, a sentence each; ``judged``: None where
-    there is no verdict; ``worse``, ``noted``: what its history says, changes for the worse and
-    others; ``stored``: the session's name in the store; ``page``: of the report.
+    ``faults``: why it could not be judged, or not whole, a sentence each; ``judged``: None without
+    a verdict; ``worse``, ``noted``: changes in its history for the worse, and others; ``stored``:
+    the session's name in the store; ``page``: of the report.
     """
 
     system: str
@@ -54,13 +54,13 @@ class Night:
 
     @property
     def inconclusive(self) -> bool:
-        """Whether it was judged, and ends with 2 for what is inconclusive alone."""
+        """Whether it was judged, and ends with 2 only for inconclusive cases."""
         judged_whole = self.judged is not None and not self.faults
         return judged_whole and self.status == CANNOT_JUDGE and self.judged.verdict.inconclusive
 
 
 def text(night: Night) -> str:
-    """The summary; its first line would do as the subject of a mail."""
+    """Return the summary; its first line could be the subject of a mail."""
     lines = [headline(night), ""]
     lines += [f"NOT JUDGED: {fault}" for fault in night.faults]
     if night.judged is not None:
@@ -88,14 +88,14 @@ def text(night: Night) -> str:
     if night.log:
         lines.append(f"output of ReFrame {night.log}")
     lines.append(f"exit status {night.status}")
-    # What goes on in a further line is indented: a job's text cannot look like the night's own.
-    told = "".join(f"{visible(line)}\n".replace("\n", "\n    ").rstrip(" ") for line in lines)
-    # What a job wrote may be no text.
-    return told.encode(errors="replace").decode()
+    # Further lines are indented: a job's text cannot look like the night's own.
+    whole = "".join(f"{visible(line)}\n".replace("\n", "\n    ").rstrip(" ") for line in lines)
+    # Output of a job may be no valid text.
+    return whole.encode(errors="replace").decode()
 
 
 def headline(night: Night) -> str:
-    """The night in a line: system, outcome, how many cases, when."""
+    """Return the night in a line: system, outcome, how many cases, when."""
     when = (
         f"{night.started:%Y-%m-%d %H:%M}, {minutes((night.ended - night.started).total_seconds())}"
     )

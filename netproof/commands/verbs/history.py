@@ -15,7 +15,7 @@ from netproof.history.selection import NEWEST_SESSIONS, STRIDE, Quantity, Select
 
 
 class HistoryVerbs(TyperGroup):
-    """What ``netproof history`` is without the name of a command: ``show``."""
+    """Run ``show`` for ``netproof history`` without the name of a command."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
         """Put the name of the command there that is meant."""
@@ -55,7 +55,7 @@ def _selection(
     environment: str | None,
     quantity: Quantity | None,
 ) -> Selection:
-    """The series that a command is about; a bad expression is a fault of its arguments."""
+    """Return the series of a command; a bad expression is a fault of its arguments."""
     try:
         return Selection(tuple(case or ()), partition, environment, quantity)
     except NetproofError as error:

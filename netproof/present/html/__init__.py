@@ -1,1 +1,1 @@
-"""A session as pages that a reader opens: the verdict, the matrix, the curves."""
+"""A session as pages: the verdict, the matrix, the curves."""

@@ -1,4 +1,4 @@
-"""The page on a collective's algorithms: the winners, a small chart of each, all times."""
+"""The page on a collective's algorithms: the fastest, a small chart of each, all times."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _FINE_TICKS = (0.67, 0.8, 0.9, 1, 1.1, 1.25, 1.5)
 
 @dataclass(frozen=True)
 class WinnersView:
-    """One sweep; ``settings``: how each winner is set, by its name; ``gains``: the small charts."""
+    """One sweep; ``settings``: how to set each winner, by its name; ``gains``: the small charts."""
 
     name: str
     title: str
@@ -53,7 +53,7 @@ class WinnersView:
 
 
 def page(several: Sequence[tuple[AlgorithmSweep, Winners]], scripts: Sequence[str]) -> str:
-    """The page on all sweeps of a report."""
+    """Return the page on all sweeps of a report."""
     titles = dict.fromkeys(swept.sweep.title for swept, _ in several)
     return render(
         "algorithms.html",
@@ -64,7 +64,7 @@ def page(several: Sequence[tuple[AlgorithmSweep, Winners]], scripts: Sequence[st
 
 
 def winners_view(swept: AlgorithmSweep, table: Winners) -> WinnersView:
-    """One sweep as the page shows it."""
+    """Return one sweep as the page shows it."""
     case = swept.sweep.case
     title = f"{benchmark_name(case)} on {case.ranks} ranks, {case.partition} {case.environment}"
     names = {value: shown.name_of(swept, value) for value in table.values}
@@ -83,7 +83,7 @@ def winners_view(swept: AlgorithmSweep, table: Winners) -> WinnersView:
         title,
         shown.conclusion(swept, table),
         text_table(shown.head(), shown.rows_of(swept, table)),
-        {f"set {name} by": told for name, told in shown.settings(swept, table).items()},
+        {f"set {name} by": how for name, how in shown.settings(swept, table).items()},
         shown.remarks(swept, table),
         _small_charts(names, table),
         curves.figure(
@@ -116,13 +116,13 @@ def _rows(names: Mapping[str, str], table: Winners) -> Rows:
 
 
 def _small_charts(names: Mapping[str, str], table: Winners) -> FigureView:
-    """A small chart for each algorithm, on the same axes: its gains with their intervals."""
+    """Return a small chart for each algorithm, on the same axes: its gains with intervals."""
     title = "How many times as fast as the library's own choice"
     rows = _rows(names, table)
     if not rows:
         # A function without a message has one gain, which the table has.
         return FigureView(title, None, (), (), {}, None)
-    # What is beyond the outermost factors is an interval: it is cut, and not the factors squeezed.
+    # Intervals are cut beyond the outermost factors, so that the factors fill the chart.
     edge = 1.25 * max(max(row["factor"], 1 / row["factor"]) for row in rows)
     scale = alt.Scale(type="log", domain=[1 / edge, edge], nice=False)
     base = alt.Chart().properties(width=_WIDTH, height=_HEIGHT)
@@ -131,7 +131,7 @@ def _small_charts(names: Mapping[str, str], table: Winners) -> FigureView:
     x = alt.X("size_bytes:Q", title=None, scale=log(2), axis=axis)
     labelled = [tick for tick in (_TICKS if edge >= 2 else _FINE_TICKS) if 1 / edge < tick < edge]
     y = alt.Y("factor:Q", title=None, scale=scale, axis=alt.Axis(values=labelled, format="~g"))
-    told = [
+    tips = [
         alt.Tooltip("algorithm:N", title="algorithm"),
         alt.Tooltip("size_bytes:Q", title="bytes", format=","),
         alt.Tooltip("factor:Q", title="factor", format=",.4~r"),
@@ -145,22 +145,22 @@ def _small_charts(names: Mapping[str, str], table: Winners) -> FigureView:
         base.mark_rule(strokeDash=[4, 3], color=PAGE.faint).encode(y=alt.datum(1.0)),
         base.mark_line(clip=True, color=PAGE.series[0]).encode(x, y),
         base.mark_point(clip=True, filled=True, opacity=1, size=40, color=PAGE.series[1])
-        .encode(x, y, tooltip=told)
+        .encode(x, y, tooltip=tips)
         .transform_filter("datum.won"),
-        # What is under the pointer is told, whether it won or not.
-        base.mark_point(clip=True, opacity=0, size=90).encode(x, y, tooltip=told),
+        # Every point has a tooltip, whether it won or not.
+        base.mark_point(clip=True, opacity=0, size=90).encode(x, y, tooltip=tips),
     ]
     with debug_mode(False):
         small = alt.layer(*layers, data=alt.NamedData(GAINS)).facet(
             alt.Facet("algorithm:N", title=None, sort=list(names.values())), columns=_ACROSS
         )
-        # Else a last row that is not full has axes without a chart.
+        # Otherwise a last row that is not full has axes without a chart.
         small = small.resolve_axis(x="independent", y="independent")
         chart = looking(small.properties(background="transparent", description=title), PAGE)
         made = as_shown({**chart.to_dict(validate=False), "datasets": {GAINS: rows}})
-    told_below = (
+    caption = (
         "Above 1 an algorithm is faster than the library's own choice at the same time. The band"
         " is the interval that holds for all sizes and algorithms together; a dot is a size at"
         " which the algorithm is the fastest for sure.",
     )
-    return FigureView(title, script_json(made), told_below, (), {}, None)
+    return FigureView(title, script_json(made), caption, (), {}, None)

@@ -1,4 +1,4 @@
-"""What of a store stands alongside the session, and the way to the page on one switch."""
+"""Stored results alongside the session, and the link to the page on one switch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from netproof.verdict.judged import Alongside, Together
 
 @dataclass(frozen=True)
 class SwitchLink:
-    """The way to the page on one switch."""
+    """Link to the page on one switch."""
 
     partition: str
     page: str
@@ -19,7 +19,7 @@ class SwitchLink:
 
 @dataclass(frozen=True)
 class StoredRow:
-    """A configuration and session, and in ``marks`` what speaks against comparing them."""
+    """A configuration and session; ``marks``: reasons against comparing them."""
 
     configuration: str
     measured_on: str
@@ -30,14 +30,14 @@ class StoredRow:
 
 @dataclass(frozen=True)
 class AlongsideView:
-    """A row for each configuration and session that a store has."""
+    """A row for each stored configuration and session."""
 
     store: str
     rows: tuple[StoredRow, ...]
 
 
 def parts(report: Report) -> list[Part]:
-    """The parts that the main page has of it; none without others."""
+    """Return the main page's parts on stored results; none without others."""
     made = []
     if report.against is not None:
         partition = report.against.partition

@@ -1,4 +1,4 @@
-"""The charts of a report, by Altair: the same chart for a page and for a file."""
+"""Charts of a report, by Altair: the same chart for a page and for a file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NUMBERS = (
 )
 
 BANDS_AT_ONCE = 8
-"""Up to how many configurations a chart shows the spread of all."""
+"""Most configurations of a chart that shows the spread of all."""
 
 STROKE_SIZE = 400
 """Area of a legend's line, long enough to show its dash."""
@@ -37,12 +37,12 @@ FILE_LINE = 130
 """Characters of a line below the title that fit a chart of this width."""
 
 _NO_CHARACTERS = {code: f"\\u{code:04x}" for code in (*range(0xD800, 0xE000), 0xFFFE, 0xFFFF)}
-"""What is no character, and in no XML either."""
+"""Code points that are no characters, and not allowed in XML."""
 
 
 @dataclass(frozen=True)
 class NotDrawn:
-    """What is not in a chart, and why."""
+    """A curve that is not in a chart, and why."""
 
     what: str
     why: str
@@ -53,12 +53,12 @@ class NotDrawn:
 
 @dataclass(frozen=True)
 class ChartFigure:
-    """A chart with what stands around it.
+    """A chart with its surroundings.
 
-    ``kind``: time, throughput or signature; ``rows``: its data, a row a point, as content has
-    them; ``told``: sentences for below it, and ``hint`` one for a reader who can pick; ``missing``:
-    what is not in it; ``lines``: line rates with their labels;
-    ``again``: rows of what was measured again, in charts of time.
+    ``kind``: time, throughput or signature; ``rows``: its data, a row per point, as content returns
+    them; ``sentences``: for below it, and ``hint`` one for a reader who can pick; ``missing``:
+    curves that are not in it; ``lines``: line rates with their labels; ``again``: rows of repeated
+    measurements, in charts of time.
     """
 
     name: str
@@ -66,7 +66,7 @@ class ChartFigure:
     kind: str
     rows: Rows
     flags: Rows
-    told: tuple[str, ...] = ()
+    sentences: tuple[str, ...] = ()
     hint: str | None = None
     missing: tuple[NotDrawn, ...] = ()
     envelope: tuple[dict[str, Any], ...] = ()
@@ -79,19 +79,19 @@ class ChartFigure:
         return len(layers.present(self.rows, "configuration")) > BANDS_AT_ONCE
 
     def chart(self, looks: Looks, ink: Ink) -> alt.LayerChart:
-        """The chart, as wide as its place on a page."""
+        """Return the chart, as wide as its place on a page."""
         draw = {"time": _time, "throughput": _throughput, "signature": _signature}[self.kind]
         return _configured(draw(self, looks, ink), ink, self.title)
 
     def for_page(self, looks: Looks) -> dict[str, Any]:
-        """The Vega-Lite specification for a page, where title and caption are HTML."""
+        """Return the Vega-Lite specification for a page, where title and caption are HTML."""
         # Altair's own checks take ten times as long as all else, and tests have them on.
         with debug_mode(False):
             made = self._with_data(self.chart(looks, PAGE).properties(width="container"))
         return shown(made)
 
     def for_file(self, looks: Looks) -> dict[str, Any]:
-        """The Vega-Lite specification for a file, with its title within."""
+        """Return the Vega-Lite specification for a file, with its title within."""
         with debug_mode(False):
             title = alt.TitleParams(
                 self.title,
@@ -110,15 +110,15 @@ class ChartFigure:
         return shown(made)
 
     def _below_title(self) -> list[str]:
-        """What a page says below the chart, in lines; of what is missing only the names."""
-        told = list(self.told)
+        """Return a page's lines below the chart; of missing curves only the names."""
+        sentences = list(self.sentences)
         if self.missing:
             names = "; ".join(dict.fromkeys(one.what for one in self.missing))
-            told.append(f"Not drawn: {names}.")
-        return textwrap.wrap(" ".join(told), FILE_LINE)
+            sentences.append(f"Not drawn: {names}.")
+        return textwrap.wrap(" ".join(sentences), FILE_LINE)
 
     def _with_data(self, chart: alt.LayerChart) -> dict[str, Any]:
-        """The specification, with its data unread by Altair."""
+        """Return the specification, with its data unread by Altair."""
         keys = ("configuration", "environment", *NUMBERS)
         keys += ("partition", "low_us", "high_us") if self.kind == "time" else ("protocol",)
         rows = [{key: row[key] for key in keys if row[key] is not None} for row in self.rows]
@@ -137,9 +137,9 @@ class ChartFigure:
 
 
 def shown(value: Any) -> Any:
-    """A specification in which control characters are seen as what they are.
+    """Return a specification whose control characters are shown by their code.
 
-    XML, and with it an SVG, has no way to hold them.
+    XML, and with it SVG, cannot hold them.
     """
     if isinstance(value, str):
         return visible(value).translate(_NO_CHARACTERS)
@@ -149,11 +149,11 @@ def shown(value: Any) -> Any:
 
 
 def _time(figure: ChartFigure, looks: Looks, ink: Ink) -> alt.LayerChart:
-    """Time over size, both logarithmic: all configurations, the envelope below them."""
+    """Return time over size, both logarithmic: all configurations, the envelope below them."""
     partitions = layers.present(figure.rows, "partition")
     environments = layers.present(figure.rows, "environment")
     strokes = alt.Legend(symbolOpacity=1, symbolType="stroke", symbolSize=STROKE_SIZE)
-    # With one switch alone, colours are free to tell libraries apart.
+    # With one switch, colours can distinguish libraries.
     by, names, title = "partition", partitions, "switch"
     if len(looks.partitions) == 1:
         by, names, title = "environment", environments, looks.legend
@@ -161,7 +161,7 @@ def _time(figure: ChartFigure, looks: Looks, ink: Ink) -> alt.LayerChart:
         f"{by}:N",
         title=title,
         scale=looks.colours(names, ink, of=by),
-        # Else a legend is as faint as the bands.
+        # Otherwise a legend is as faint as the bands.
         legend=strokes if by == "partition" else alt.Legend(symbolOpacity=1),
     )
     dash = alt.StrokeDash(
@@ -217,7 +217,7 @@ def _band_opacity(figure: ChartFigure, pick: alt.Parameter) -> Any:
 
 
 def _throughput(figure: ChartFigure, looks: Looks, ink: Ink) -> alt.LayerChart:
-    """NetPIPE's throughput over message size, TCP and MPI, below the line rate."""
+    """Return NetPIPE's throughput over message size, TCP and MPI, below the line rate."""
     x = alt.X(
         "size_bytes:Q",
         scale=layers.log(2),
@@ -228,7 +228,7 @@ def _throughput(figure: ChartFigure, looks: Looks, ink: Ink) -> alt.LayerChart:
 
 
 def _signature(figure: ChartFigure, looks: Looks, ink: Ink) -> alt.LayerChart:
-    """NetPIPE's signature graph: throughput over the time that the message took."""
+    """Return NetPIPE's signature graph: throughput over the time of the message."""
     x = alt.X(
         "time_us:Q",
         scale=layers.log(10),
@@ -272,6 +272,6 @@ def _netpipe(figure: ChartFigure, looks: Looks, ink: Ink, x: alt.X) -> alt.Layer
 
 
 def _configured(chart: alt.LayerChart, ink: Ink, title: str) -> alt.LayerChart:
-    """Look and description that all charts have in common."""
+    """Return a chart with the look and description that all have in common."""
     sized = chart.resolve_scale(shape="shared").properties(height=HEIGHT, description=title)
     return looking(sized.properties(background="transparent"), ink)

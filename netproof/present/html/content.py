@@ -1,4 +1,4 @@
-"""What a report says of a verdict, as plain values: states, groups of cases, rows of charts.
+"""Content of a report as plain values: states, groups of cases, rows of charts.
 
 Nothing is computed here: times, bandwidths, envelopes, flags and scores are those of
 ``netproof.session.measured``, ``netproof.verdict.verdict`` and ``netproof.comparison``.
@@ -27,7 +27,7 @@ from netproof.verdict.subject import Ruling
 
 
 class CaseState(Enum):
-    """What became of a case: a word, a sign without colour, how bad it is, the style's class."""
+    """State of a case: a word, a sign without colour, its severity, the style's class."""
 
     PASSED = ("passed", "✓", 0, "passed")
     EXPECTED = ("fails as expected", "≈", 1, "passed")
@@ -42,7 +42,7 @@ class CaseState(Enum):
 
 
 def state_of(judged: Judged) -> CaseState:
-    """The state of one case."""
+    """Return the state of one case."""
     if not judged.ran:
         return CaseState.ABSENT
     if judged.failed:
@@ -59,39 +59,39 @@ def state_of(judged: Judged) -> CaseState:
 
 
 def configuration(case: Case) -> str:
-    """The configuration as it stands next to curves: partition and environment."""
+    """Return the label of a configuration at curves: partition and environment."""
     return f"{case.partition} {case.environment}"
 
 
 def switch(one: Judged | Borrowed) -> str:
-    """The partition as it stands in legends, with the day where another session measured it."""
+    """Return the partition's label in legends, with the day if another session measured it."""
     if isinstance(one, Borrowed):
         return f"{one.case.partition}, of {one.date}"
     return one.case.partition
 
 
 def label(one: Judged | Borrowed) -> str:
-    """The configuration as it stands next to curves, with the day as ``switch`` has it."""
+    """Return the label of a configuration at curves, with the day as in ``switch``."""
     day = f", of {one.date}" if isinstance(one, Borrowed) else ""
     return f"{configuration(one.case)}{day}"
 
 
 def function_name(case: Case) -> str:
-    """The benchmark and its function or protocol: ``IMB Alltoall``, ``NetPIPE TCP``."""
+    """Return the benchmark and its function or protocol: ``IMB Alltoall``, ``NetPIPE TCP``."""
     return registry.of(case).title(case.function)
 
 
 def variant(case: Case) -> str:
-    """What tells cases of one function apart: ranks, or NetPIPE's path and direction."""
+    """Return what distinguishes cases of one function: ranks, or NetPIPE's path and direction."""
     return registry.of(case).variant(case)
 
 
 @dataclass(frozen=True)
 class Group:
-    """The cases that measured the same in every configuration, in the verdict's order.
+    """Cases that measured the same in every configuration, in the verdict's order.
 
-    ``name`` is that of its anchor and its files, ``page`` that of the page it stands on;
-    ``stored``: those that other sessions measured.
+    ``name`` is that of its anchor and its files, ``page`` that of its page; ``stored``: cases that
+    other sessions measured.
     """
 
     name: str
@@ -108,7 +108,7 @@ class Group:
 
     @property
     def short(self) -> str:
-        """What it is called on its page, which names the benchmark or the function already."""
+        """Title on its page, which names the benchmark or the function already."""
         if registry.of(self.case).by_protocol:
             return f"{self.case.function.upper()}, {self.variant}"
         return self.variant
@@ -120,16 +120,16 @@ class Group:
 
     @property
     def link(self) -> str:
-        """Where it stands, from another page."""
+        """Link to it from another page."""
         return f"{self.page}#{self.name}"
 
     def state(self) -> CaseState:
-        """The worst state of a case."""
+        """Return the worst state of a case."""
         return max((state_of(judged) for judged in self.members), key=lambda state: state.badness)
 
 
 def groups(verdict: Verdict) -> tuple[Group, ...]:
-    """All groups, in the order in which the verdict first has them.
+    """Return all groups, in the order in which the verdict first has them.
 
     Raises NetproofError where two would have one file.
     """
@@ -165,13 +165,13 @@ def groups(verdict: Verdict) -> tuple[Group, ...]:
 
 
 def page_title(group: Group) -> str:
-    """What the page that a group stands on is called: a benchmark with one page, or a function."""
+    """Return the title of a group's page: a benchmark with one page, or a function."""
     benchmark = registry.of(group.case)
     return benchmark.label if benchmark.by_protocol else group.function
 
 
 def pages(several: Sequence[Group]) -> dict[str, list[Group]]:
-    """The groups of each page, by its file."""
+    """Return the groups of each page, by its file."""
     found: dict[str, list[Group]] = {}
     for group in several:
         found.setdefault(group.page, []).append(group)
@@ -179,9 +179,9 @@ def pages(several: Sequence[Group]) -> dict[str, list[Group]]:
 
 
 def points(judged: Judged | Borrowed) -> list[dict[str, Any]]:
-    """A row for each size of a case: medians over launches in µs, the time's MAD and band, rates.
+    """Return a row for each size of a case: medians over launches in µs, MAD, band and rates.
 
-    The fastest rank's time, the ranks' mean and the bandwidth are None where there is none.
+    The fastest rank's time, the ranks' mean and the bandwidth are None where they are missing.
     Sizes of 0 bytes and times of 0 µs are left out: a logarithmic axis has no place for them.
     """
     if judged.measured is None:
@@ -191,12 +191,12 @@ def points(judged: Judged | Borrowed) -> list[dict[str, Any]]:
 
 
 def points_of(measured: Measured) -> list[dict[str, Any]]:
-    """The same of what was measured, whoever did."""
+    """Return the same of a measurement, whoever made it."""
     return _points(measured.case, measured.curve, measured.mad_us, len(measured.launches))
 
 
 def _points_again(judged: Judged) -> list[dict[str, Any]]:
-    """The same of what was measured again, at sizes that may be between those of the curve."""
+    """Return the same of a repeated measurement, at sizes that may be between the curve's."""
     if judged.again is None or not judged.again.launches:
         return []
     launches = judged.again.launches
@@ -238,7 +238,7 @@ def _points(
 
 
 def again(group: Group) -> list[dict[str, Any]]:
-    """A row for each size of each launch in which a case of the group was measured again."""
+    """Return a row for each size of each repeated launch of the group's cases."""
     return [
         {
             "configuration": configuration(judged.case),
@@ -258,7 +258,7 @@ def again(group: Group) -> list[dict[str, Any]]:
 
 
 def envelope(found: Envelope | None) -> list[dict[str, Any]]:
-    """An envelope as rows of size and time; none where there is none."""
+    """Return an envelope as rows of size and time; none without one."""
     if found is None:
         return []
     return [
@@ -270,12 +270,12 @@ def envelope(found: Envelope | None) -> list[dict[str, Any]]:
 
 
 def flags(group: Group) -> list[dict[str, Any]]:
-    """The flagged sizes of a group, a row each with the mark, the sentence and where it lies."""
+    """Return the flagged sizes of a group, a row each with mark, sentence and position."""
     return [row for _, rows in flags_by_case(group) for row in rows]
 
 
 def flags_by_case(group: Group) -> list[tuple[Judged, list[dict[str, Any]]]]:
-    """The same, case by case."""
+    """Return the same, case by case."""
     found = []
     for judged in group.members:
         several = [*_points_again(judged), *points(judged)]
@@ -310,12 +310,12 @@ def _mark(ruling: Ruling) -> str | None:
 
 
 def reasons(judged: Judged, level: Level) -> list[str]:
-    """The reasons of a case's rulings of a level."""
+    """Return the reasons of a case's rulings of a level."""
     return [ruling.reason for ruling in judged.rulings if ruling.level is level]
 
 
 def missing(group: Group) -> list[NotDrawn]:
-    """Which configurations have no curve in the chart of a group, and why."""
+    """Return the configurations without a curve in the chart of a group, and why."""
     found = []
     for judged in group.members:
         if judged.measured is None:

@@ -1,4 +1,4 @@
-"""The part of a report on what cases cost the CPUs of their nodes."""
+"""The part of a report on CPU costs of cases on their nodes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class CpuView:
 
 
 def view(report: Report) -> CpuView | None:
-    """What is known; None where nothing is."""
+    """Return the known costs; None without any."""
     found = cpu_rows(report.judged.verdict)
     if not found.rows:
         return None

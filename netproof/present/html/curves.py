@@ -1,4 +1,4 @@
-"""The third and fourth part of a report, and its other pages: charts with what was said of them."""
+"""Third and fourth part of a report, and its other pages: charts with their findings."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from netproof.present.html.material import MAIN, Report
 from netproof.verdict.judged import Judged
 
 MAIN_NETPIPE = ("between", "oneway")
-"""Path and direction whose charts stand on the main page; the others are on NetPIPE's."""
+"""Path and direction whose charts are on the main page; the others are on NetPIPE's."""
 MAIN_FAILED = 2
-"""How many charts of failed functions the main page shows."""
+"""Charts of failed functions on the main page."""
 
 
 @dataclass(frozen=True)
 class FigureView:
-    """A chart with what is told of it and its data.
+    """A chart with its sentences and its data.
 
-    ``specification``: of the chart, as JSON, None where there is no curve; ``missing``: what is not
-    drawn, and why; ``files``: other forms of it, by what they are called.
+    ``specification``: of the chart, as JSON, None without a curve; ``missing``: curves not drawn,
+    and why; ``files``: other forms of it, by their names.
     """
 
     title: str
@@ -39,7 +39,7 @@ class FigureView:
 
 @dataclass(frozen=True)
 class ChartLink:
-    """The way to a chart, with the worst that became of a case in it."""
+    """Link to a chart, with the worst state of a case in it."""
 
     name: str
     link: str
@@ -50,7 +50,7 @@ class ChartLink:
 
 @dataclass(frozen=True)
 class PageLink:
-    """The way to a page of charts, and to each of them."""
+    """Link to a page of charts, and to each of them."""
 
     title: str
     link: str
@@ -67,7 +67,7 @@ class CurvesView:
 
 @dataclass(frozen=True)
 class SaidOfCase:
-    """What is against a case of a chart."""
+    """Findings against a case of a chart."""
 
     configuration: str
     look: str
@@ -76,7 +76,7 @@ class SaidOfCase:
 
 @dataclass(frozen=True)
 class AgainView:
-    """What was measured again of a case, at its sizes; ``data``: None where nothing is complete."""
+    """Repeated measurements of a case at its sizes; ``data``: None where none is complete."""
 
     configuration: str
     where: str
@@ -86,7 +86,7 @@ class AgainView:
 
 @dataclass(frozen=True)
 class GroupView:
-    """A chart of a function's page, with all that is to be said of its cases."""
+    """A chart of a function's page, with all findings on its cases."""
 
     name: str
     title: str
@@ -99,7 +99,7 @@ class GroupView:
 
 
 def view(report: Report, by_page: Mapping[str, Sequence[Group]]) -> CurvesView:
-    """All that the main page shows of curves."""
+    """Return all that the main page shows of curves."""
     failed = [
         group
         for group in report.groups
@@ -123,7 +123,7 @@ def _chart_link(group: Group) -> ChartLink:
 
 
 def page(report: Report, title: str, groups: Sequence[Group]) -> str:
-    """The page of a function, or of NetPIPE."""
+    """Return the page of a function, or of NetPIPE."""
     netpipe = registry.of(groups[0].case).by_protocol
     return render(
         "function.html",
@@ -153,7 +153,7 @@ def _group(report: Report, group: Group) -> GroupView:
 
 
 def _said_of(judged: Judged) -> SaidOfCase | None:
-    # Why there is no curve stands with the chart.
+    # The chart has the reason for a missing curve.
     faults = judged.faults if judged.measured is not None else ()
     reasons = [*faults, *content.reasons(judged, Level.FAIL)]
     reasons += [f"inconclusive: {why}" for why in content.reasons(judged, Level.INCONCLUSIVE)]
@@ -166,7 +166,7 @@ def _said_of(judged: Judged) -> SaidOfCase | None:
 
 
 def _again(judged: Judged) -> AgainView | None:
-    """Both curves of what was measured again, at its sizes."""
+    """Return both curves of a repeated measurement, at its sizes."""
     if judged.again is None or judged.measured is None:
         return None
     curve = judged.measured.curve
@@ -191,12 +191,12 @@ def _again(judged: Judged) -> AgainView | None:
 
 
 def figure(figure: ChartFigure, looks: Looks, files: Sequence[str]) -> FigureView:
-    """A chart as pages show it; ``files``: the suffixes of what else there is of it."""
+    """Return a chart as pages show it; ``files``: the suffixes of its other forms."""
     drawn = bool(figure.rows)
     return FigureView(
         title=figure.title,
         specification=script_json(figure.for_page(looks)) if drawn else None,
-        sentences=(*figure.told, *([figure.hint] if figure.hint else [])),
+        sentences=(*figure.sentences, *([figure.hint] if figure.hint else [])),
         missing=tuple(map(str, figure.missing)),
         files={one.upper(): f"charts/{figure.name}.{one}" for one in files} if drawn else {},
         data=_data(figure) if drawn else None,
@@ -204,7 +204,7 @@ def figure(figure: ChartFigure, looks: Looks, files: Sequence[str]) -> FigureVie
 
 
 def _data(figure: ChartFigure) -> DataTable:
-    """The chart's data as a table: a row a size, a column a configuration."""
+    """Return the chart's data as a table: a row per size, a column per configuration."""
     names = list(dict.fromkeys(one["configuration"] for one in figure.rows))
     at = {(one["size_bytes"], one["configuration"]): one for one in figure.rows}
     least = {one["size_bytes"]: one["time_us"] for one in figure.envelope}
@@ -242,12 +242,12 @@ def _data(figure: ChartFigure) -> DataTable:
 
 
 def _digits(value: float, digits: int) -> str:
-    """A number to so many digits, and never with an exponent for being large."""
+    """Return a number to so many digits, without an exponent for large ones."""
     return f"{float(f'{value:.{digits}g}'):.15g}"
 
 
 def netpipe_view(report: Report) -> list[tuple[FigureView, ...]]:
-    """Throughput and signature between nodes, one way; the others are on NetPIPE's page."""
+    """Return inter-node throughput and signature, one way; NetPIPE's page has the others."""
     return [_pair(report, pair) for key, pair in report.netpipe.items() if key[:2] == MAIN_NETPIPE]
 
 

@@ -1,4 +1,4 @@
-"""Which charts a report has: one for each group of cases, and NetPIPE's for each partition."""
+"""Charts of a report: one for each group of cases, and NetPIPE's for each partition."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MARKS = (
     "Flagged sizes: a cross where one failed, a question mark where it is inconclusive, a triangle"
     " for a warning, a circle where it was flagged, but not when measured again."
 )
-"""In words: what draws PNG and PDF takes another font for a line with signs that its own lacks."""
+"""In words, since PNG and PDF draw a line with signs that their font lacks in another font."""
 AGAIN = "Thin lines with +: measured again around the flagged sizes, a line a launch."
 ENVELOPE = "Wide grey line: the envelope, the least time of any configuration."
 LINKS = (
@@ -34,7 +34,7 @@ ALONE = "There is no envelope: no other configuration measured the same."
 
 
 def of_time(group: Group, matrix: Matrix) -> ChartFigure:
-    """Time over size of every configuration of a group."""
+    """Return time over size of every configuration of a group."""
     cases = (*group.members, *group.stored)
     compared = envelopes.of_cases({content.label(one): one for one in cases}, matrix)
     envelope = content.envelope(compared.envelope)
@@ -42,7 +42,7 @@ def of_time(group: Group, matrix: Matrix) -> ChartFigure:
     flags = content.flags(group)
     again = content.again(group) if rows else []
     crowded = len({row["configuration"] for row in rows}) > BANDS_AT_ONCE
-    told = [
+    sentences = [
         *([] if crowded else [BAND]),
         ENVELOPE if envelope else ALONE,
         *([LINKS] if envelope and compared.unlike_links else []),
@@ -56,7 +56,7 @@ def of_time(group: Group, matrix: Matrix) -> ChartFigure:
         kind="time",
         rows=rows,
         flags=flags,
-        told=tuple(told) if rows else (),
+        sentences=tuple(sentences) if rows else (),
         hint=CROWDED_BAND if crowded else None,
         missing=tuple(content.missing(group)),
         envelope=tuple(envelope),
@@ -65,7 +65,7 @@ def of_time(group: Group, matrix: Matrix) -> ChartFigure:
 
 
 def of_netpipe(verdict: Verdict, matrix: Matrix) -> dict[tuple[str, str, str], list[ChartFigure]]:
-    """Throughput and signature of each (path, direction, partition), TCP and MPI together."""
+    """Return throughput and signature of each (path, direction, partition), TCP with MPI."""
     several: dict[tuple[str, str, str], list[Judged]] = {}
     for judged in verdict.cases:
         case = judged.case
@@ -87,15 +87,15 @@ def of_netpipe(verdict: Verdict, matrix: Matrix) -> dict[tuple[str, str, str], l
             if judged.measured is not None and judged.measured.line_rate_mb_s is not None
         }
         where = f"{partition}, NetPIPE {content.variant(members[0].case)}"
-        told = [] if lines else [_no_line(members[0].case)]
+        sentences = [] if lines else [_no_line(members[0].case)]
         here = matrix.partitions.get(partition)
         if lines and here is not None and here.line_rate_from_bytes > 0:
-            told.append(
+            sentences.append(
                 f"Below {here.line_rate_from_bytes} bytes short bursts pass above the line rate,"
                 " the site says: no peak is among them."
             )
         if lines:
-            told += map(_share, members)
+            sentences += map(_share, members)
         marked = [_named(row) for judged in members for row in flags[judged.case.key()]]
         common = {
             "rows": rows,
@@ -108,14 +108,14 @@ def of_netpipe(verdict: Verdict, matrix: Matrix) -> dict[tuple[str, str, str], l
                 for rate in sorted(lines)
             ),
         }
-        told += [MARKS] if marked else []
+        sentences += [MARKS] if marked else []
         name = file_name("netpipe", path, direction, partition)
         found[path, direction, partition] = [
             ChartFigure(
                 f"{name}-throughput",
                 f"{where}: throughput",
                 "throughput",
-                told=tuple(told),
+                sentences=tuple(sentences),
                 missing=tuple(_missing(members)),
                 **common,
             ),
@@ -123,7 +123,7 @@ def of_netpipe(verdict: Verdict, matrix: Matrix) -> dict[tuple[str, str, str], l
                 f"{name}-signature",
                 f"{where}: signature, throughput against time",
                 "signature",
-                told=tuple(told),
+                sentences=tuple(sentences),
                 missing=tuple(_missing_alongside(members)),
                 **common,
             ),
@@ -132,30 +132,30 @@ def of_netpipe(verdict: Verdict, matrix: Matrix) -> dict[tuple[str, str, str], l
 
 
 def _named(row: dict[str, Any]) -> dict[str, Any]:
-    """A point under the name that it has among those of one partition."""
+    """Return a point under its name among those of one partition."""
     return {**row, "configuration": f"{row['environment']} {row['protocol']}"}
 
 
 def _share(judged: Judged) -> str:
-    """A case's asymptotic bandwidth with its share of the line rate, in a sentence."""
+    """Return a case's asymptotic bandwidth with its share of the line rate, in a sentence."""
     name = f"{judged.case.environment} {judged.case.function}"
     if judged.measured is None:
         return f"{name}: not measured whole."
     found = judged.measured.landmarks
     if found.asymptotic_mb_s is None:
         return f"{name}: no asymptotic bandwidth: {found.why('asymptotic_mb_s')}."
-    told = f"{name}: asymptotic bandwidth {found.asymptotic_mb_s:.4g} MB/s"
+    text = f"{name}: asymptotic bandwidth {found.asymptotic_mb_s:.4g} MB/s"
     if found.line_rate_share is not None:
-        told += f", {found.line_rate_share:.1%} of the line rate"
+        text += f", {found.line_rate_share:.1%} of the line rate"
         interval = found.interval("line_rate_share")
         if interval is not None:
-            told += f" (95 % interval {interval[0]:.1%} to {interval[1]:.1%})"
+            text += f" (95 % interval {interval[0]:.1%} to {interval[1]:.1%})"
     if found.twin_share is not None:
-        told += (
+        text += (
             f"; {found.twin_share:.1%} of what the link's healthy twin carried at the same time"
             f" ({found.twin_mb_s:.4g} MB/s)"
         )
-    return f"{told}."
+    return f"{text}."
 
 
 def _no_line(case: Case) -> str:
@@ -173,7 +173,7 @@ def _missing(members: Sequence[Judged]) -> list[NotDrawn]:
 
 
 def _missing_alongside(members: Sequence[Judged]) -> list[NotDrawn]:
-    """The same without the reasons, which stand next to it."""
+    """Return the same without the reasons, which are shown beside it."""
     return [
         NotDrawn(_curve(judged), "as in the throughput")
         for judged in members

@@ -1,4 +1,4 @@
-"""The page on output files that somebody already had: what was found, and a chart of each kind."""
+"""The page on existing output files: the findings, and a chart of each kind."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MARKS = {Level.FAIL: "failed", Level.INCONCLUSIVE: "inconclusive", Level.WARN: 
 
 @dataclass(frozen=True)
 class KindView:
-    """Curves of one kind: their chart, and what was found."""
+    """Curves of one kind: their chart, and the findings."""
 
     name: str
     title: str
@@ -39,7 +39,7 @@ class KindView:
 
 
 def page(judged: JudgedFiles, scripts: Sequence[str], *, compared: bool) -> str:
-    """The page; ``compared``: whether it was said what is a configuration."""
+    """Return the page; ``compared``: whether configurations were named."""
     by_kind: dict[CurveKind, list[JudgedCurve]] = {}
     for one in judged.curves:
         by_kind.setdefault(one.kind, []).append(one)
@@ -56,7 +56,7 @@ def page(judged: JudgedFiles, scripts: Sequence[str], *, compared: bool) -> str:
         table=_table(judged),
         faults=judged.faults,
         notes=judged.notes,
-        # What failed first.
+        # Failures first.
         kinds=[
             _kind(kind, members, everyone)
             for kind, members in sorted(by_kind.items(), key=lambda one: _badness(one[1]))
@@ -65,7 +65,7 @@ def page(judged: JudgedFiles, scripts: Sequence[str], *, compared: bool) -> str:
 
 
 def _badness(members: Sequence[JudgedCurve]) -> int:
-    """0 for the worst: where the most severe of their levels stands in the order of severity."""
+    """Return the place of the most severe level in the order of severity, 0 for the worst."""
     order = (*_LOOKS, Level.PASS)
     return min(order.index(one.level) for one in members)
 
@@ -114,5 +114,5 @@ def _kind(kind: CurveKind, members: Sequence[JudgedCurve], everyone: Sequence[st
 
 
 def _reasons(one: JudgedCurve) -> tuple[str, ...]:
-    told = [finding for finding in one.findings if finding.level in _LOOKS]
-    return tuple(finding.reason for finding in folded(told))
+    flagged = [finding for finding in one.findings if finding.level in _LOOKS]
+    return tuple(finding.reason for finding in folded(flagged))

@@ -17,26 +17,26 @@ from netproof.errors import NetproofError
 from netproof.intake import json_reading
 
 MANIFEST = "netproof-report.json"
-"""File that names all that netproof wrote into a report's folder."""
+"""File that lists all that netproof wrote into a report's folder."""
 
 FORMAT = 1
 """Format of the manifest; raised when its keys change."""
 
 ABANDONED_AFTER_S = 86400
-"""Age at which what a killed writer left next to the folder is removed."""
+"""Age at which a killed writer's remains beside the folder are removed."""
 
 _ASIDE = "netproof-report"
 _EXCHANGE = 2
 """``RENAME_EXCHANGE`` of Linux's renameat2."""
 _HERE = -100
-"""Its ``AT_FDCWD``: paths are relative to where the process is."""
+"""Its ``AT_FDCWD``: paths are relative to the process's folder."""
 _NO_EXCHANGE = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
-"""What a file system says that cannot exchange, as NFS."""
+"""Errors of file systems that cannot exchange, such as NFS."""
 
 
 @contextmanager
 def replacing(folder: Path) -> Iterator[Path]:
-    """A new folder next to ``folder`` to write into, which takes its place when all is written.
+    """Give a new folder beside ``folder`` to write into, which replaces it when all is written.
 
     Until then, and where anything is raised, ``folder`` stays as it is. It has to be new, empty, or
     an earlier report, whose files go; files in it that netproof did not write stay. Raises
@@ -59,7 +59,7 @@ def replacing(folder: Path) -> Iterator[Path]:
         _write_manifest(aside)
         for path in (*aside.rglob("*"), aside):
             _to_disk(path)
-        _keep_foreign(target, aside)
+        _link_foreign(target, aside)
         _put_in_place(aside, target)
         _to_disk(target.parent)
     finally:
@@ -67,7 +67,7 @@ def replacing(folder: Path) -> Iterator[Path]:
 
 
 def _written_before(folder: Path) -> tuple[Path, ...]:
-    """The files of the report in ``folder``, relative to it; none where it is new or empty.
+    """Return the files of the report in ``folder``, relative to it; none if it is new or empty.
 
     Raises NetproofError where it holds other things than a report, OSError where it is no folder.
     """
@@ -102,8 +102,8 @@ def _write_manifest(folder: Path) -> None:
     (folder / MANIFEST).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 
-def _keep_foreign(target: Path, aside: Path) -> None:
-    """Give the new folder what netproof did not write into the old one, by a second link."""
+def _link_foreign(target: Path, aside: Path) -> None:
+    """Link the old folder's files that netproof did not write into the new one."""
     if not target.exists():
         return
     shutil.copymode(target, aside)
@@ -116,23 +116,23 @@ def _keep_foreign(target: Path, aside: Path) -> None:
             continue
         if place in own:
             continue
-        kept = aside / place
-        if kept.exists():
+        linked = aside / place
+        if linked.exists():
             raise NetproofError(
                 f"{path}: is not of the earlier report, and the new one has a file of this name;"
                 " move it away, or name a new folder"
             )
-        kept.parent.mkdir(parents=True, exist_ok=True)
+        linked.parent.mkdir(parents=True, exist_ok=True)
         try:
-            os.link(path, kept, follow_symlinks=False)
+            os.link(path, linked, follow_symlinks=False)
         except OSError:
-            shutil.copy2(path, kept, follow_symlinks=False)
+            shutil.copy2(path, linked, follow_symlinks=False)
 
 
 def _put_in_place(aside: Path, target: Path) -> None:
-    """Let ``aside`` be ``target`` at once, what ``target`` was being left in ``aside``."""
+    """Replace ``target`` by ``aside`` at once; the old ``target`` stays in ``aside``."""
     try:
-        # Takes the place of an empty folder too.
+        # Replaces an empty folder too.
         aside.rename(target)
     except OSError as error:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
@@ -171,7 +171,7 @@ def _alongside(target: Path, word: str = _ASIDE) -> Path:
 
 
 def _sweep(target: Path) -> None:
-    """Remove what killed writers left next to the folder, once it is a day old."""
+    """Remove the remains of killed writers beside the folder, once they are a day old."""
     for path in target.parent.glob(f".{target.name}.{_ASIDE}-*"):
         try:
             old = time.time() - path.stat().st_mtime > ABANDONED_AFTER_S

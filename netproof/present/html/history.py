@@ -27,12 +27,12 @@ from netproof.present.html.looks import FILE, Ink, looking
 FORMATS = (".html", ".svg", ".png", ".pdf")
 
 MOST_SERIES = 24
-"""Series that one file has room for."""
+"""Most series of one file."""
 
 HEIGHT = 150
 _LABEL_PX = 13
 _LABELS = 3
-"""Labels of changes that are near each other stand in so many lines."""
+"""Lines over which labels of nearby changes are spread."""
 _PIXELS = 2
 _VEGA_LITE = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
 
@@ -43,11 +43,11 @@ _DASHES = {"worse": [1, 0], "better": [7, 3], "bad night": [2, 2]}
 def write(verdict: HistoryVerdict, path: Path) -> None:
     """Draw every series of a verdict, one below the other, in a file of one of ``FORMATS``.
 
-    A file of HTML has all that it needs within. Raises NetproofError for another format, and for
-    more than ``MOST_SERIES``; OSError where it cannot be written.
+    An HTML file has all that it needs within. Raises NetproofError for another format, and for more
+    than ``MOST_SERIES``; OSError where it cannot be written.
     """
     if path.suffix not in FORMATS:
-        raise NetproofError(f"{path}: is none of {', '.join(FORMATS)}, by the end of its name")
+        raise NetproofError(f"{path}: unknown format; choose {', '.join(FORMATS)}")
     count = len(verdict.nights.series)
     if count > MOST_SERIES:
         raise NetproofError(
@@ -69,7 +69,7 @@ def write(verdict: HistoryVerdict, path: Path) -> None:
 
 
 def chart(verdict: HistoryVerdict, several: Sequence[Series], ink: Ink) -> alt.VConcatChart:
-    """The series one below the other over the same days, as wide as a file's chart."""
+    """Return the series one below the other over the same days, as wide as a file's chart."""
     sessions = verdict.nights.sessions
     days = [_moment(sessions[0]), _moment(sessions[-1])]
     x = alt.X(
@@ -78,7 +78,7 @@ def chart(verdict: HistoryVerdict, several: Sequence[Series], ink: Ink) -> alt.V
         axis=alt.Axis(title=None, grid=False, labelOverlap=True, labelSeparation=8, tickCount=10),
     )
     panels = [_panel(verdict, one, x, ink) for one in several]
-    told = [
+    sentences = [
         f"{verdict.system}, {len(sessions)} sessions. Grey: the level, and"
         f" ± {BAND_DEVIATIONS:.0f} standard deviations of a night."
         + (" ?: inconclusive, counts for nothing." if verdict.nights.inconclusive else ""),
@@ -93,7 +93,7 @@ def chart(verdict: HistoryVerdict, several: Sequence[Series], ink: Ink) -> alt.V
         anchor="start",
         fontSize=15,
         color=ink.text,
-        subtitle=[line for sentence in told for line in textwrap.wrap(sentence, FILE_LINE)],
+        subtitle=[line for sentence in sentences for line in textwrap.wrap(sentence, FILE_LINE)],
         subtitleColor=ink.faint,
         subtitleFontSize=11,
     )
@@ -152,7 +152,7 @@ def _panel(verdict: HistoryVerdict, one: Series, x: alt.X, ink: Ink) -> alt.Laye
         if value is not None
     ]
     if unsure:
-        # Next to the line, which goes through what counts alone.
+        # Beside the line, which goes only through points that count.
         layers.append(
             alt.Chart(alt.Data(values=unsure))
             .mark_text(text="?", fontSize=13, fontWeight="bold", color=ink.inconclusive)
@@ -189,7 +189,7 @@ def _panel(verdict: HistoryVerdict, one: Series, x: alt.X, ink: Ink) -> alt.Laye
 
 
 def _mark(verdict: HistoryVerdict, shift: Shift, x: alt.X, ink: Ink, line: int) -> list[alt.Chart]:
-    """A rule where the change begins, and what is to be said of it above the chart."""
+    """Return a rule where the change begins, and its label above the chart."""
     change = shift.change
     bad = change.kind is ChangeKind.BAD_NIGHT
     word = "bad night" if bad else _WORDS[shift.worse]

@@ -1,4 +1,4 @@
-"""Pages from templates: all that they are given is text, and escaped, unless it was made here."""
+"""Pages from templates: all values are text, and escaped, unless they are markup made here."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ POLICY = (
     "default-src 'none'; script-src 'self' file: 'unsafe-eval'; "
     "style-src 'self' file: 'unsafe-inline'; img-src 'self' file: data:"
 )
-"""Nothing may be fetched but what lies with the page; Vega compiles its expressions."""
+"""Only files beside the page may be loaded; Vega compiles its expressions."""
 
 _SAFE_NAME = re.compile(r"[^a-z0-9]+")
 
@@ -29,7 +29,7 @@ class DataTable:
     """A table of text: the first cell heads its row.
 
     ``head``: titles of the columns; ``rows``: as many cells each; ``numbers``: for each column,
-    whether it holds numbers; ``caption``: what stands below it, or nothing.
+    whether it holds numbers; ``caption``: below it, or empty.
     """
 
     head: tuple[str, ...]
@@ -40,7 +40,7 @@ class DataTable:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a page: its anchor and title, the template it is made by, what that shows."""
+    """A part of a page: its anchor and title, its template, and the template's view."""
 
     name: str
     title: str
@@ -49,13 +49,13 @@ class Part:
 
 
 def render(template: str, **values: object) -> str:
-    """A page or a piece of one, by a file of ``templates``; values as that one names them."""
+    """Return a page or a piece of one from a file of ``templates``; values as it names them."""
     return environment().get_template(template).render(**values)
 
 
 @functools.cache
 def environment() -> Environment:
-    """How every template is read: all is escaped that is not markup already."""
+    """Return the environment of all templates: all is escaped that is not markup already."""
     made = Environment(
         loader=PackageLoader("netproof.present.html"),
         autoescape=True,
@@ -71,12 +71,12 @@ def environment() -> Environment:
 
 
 def _shown(value: object) -> object:
-    """Any value as text with its control characters as what they are; markup stays."""
+    """Return any value as text with control characters shown by their code; markup stays."""
     return value if isinstance(value, Markup) else visible(str(value))
 
 
 def script_json(value: Any) -> Markup:
-    """Plain values for a script element that is not run, which no text within can end."""
+    """Return plain values for a script element that is not run, which no text within can end."""
     text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -84,7 +84,7 @@ def script_json(value: Any) -> Markup:
 
 
 def text_table(head: Iterable[str], rows: Iterable[Iterable[str]], caption: str = "") -> DataTable:
-    """A table without a column of numbers."""
+    """Return a table without a column of numbers."""
     titles = tuple(head)
     return DataTable(titles, tuple(map(tuple, rows)), (False,) * len(titles), caption)
 
@@ -92,12 +92,12 @@ def text_table(head: Iterable[str], rows: Iterable[Iterable[str]], caption: str 
 def number_table(
     head: Iterable[str], rows: Iterable[Iterable[str]], caption: str = ""
 ) -> DataTable:
-    """A table of nothing but numbers."""
+    """Return a table of nothing but numbers."""
     titles = tuple(head)
     return DataTable(titles, tuple(map(tuple, rows)), (True,) * len(titles), caption)
 
 
 def file_name(*parts: object) -> str:
-    """A name for a file or an anchor: lower-case ASCII letters, digits and hyphens alone."""
+    """Return a name for a file or an anchor: lower-case ASCII letters, digits and hyphens."""
     name = _SAFE_NAME.sub("-", " ".join(map(str, parts)).lower()).strip("-")
     return name or "unnamed"

@@ -1,4 +1,4 @@
-"""The layers that charts are made of: curves, what was measured again, flags, what can be hit."""
+"""Layers of charts: curves, repeated measurements, flags, and targets for the pointer."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ MARKS = {
     "warning": "triangle-up",
     "not confirmed": "circle",
 }
-"""The shapes of flagged sizes; the first is a saltire, the second a question mark."""
+"""Shapes of flagged sizes; the first is a saltire, the second a question mark."""
 
 AGAIN_MARK = "M0,-1V1M-1,0H1"
 
 POINTS, ENVELOPE, LINES, AGAIN = "points", "envelope", "line rates", "measured again"
-"""Names of a chart's data next to its marks."""
+"""Names of a chart's data beside its marks."""
 
 _BYTES = (
     "datum.value >= 1048576 ? datum.value / 1048576 + ' MiB' : "
@@ -43,7 +43,7 @@ def curve_layers(
     *,
     size: int,
 ) -> list[alt.Chart]:
-    """A line for each configuration and a point at each size; others fade next to a pick.
+    """Return a line per configuration and a point at each size; others fade beside a pick.
 
     ``channels``: x, y, colour and dash.
     """
@@ -53,7 +53,7 @@ def curve_layers(
         base.mark_line(strokeWidth=1.8).encode(
             *channels,
             alt.Detail("configuration:N"),
-            # Over time, points would else be joined in the order of their times.
+            # Over time, points would otherwise be joined in the order of their times.
             alt.Order("size_bytes:Q"),
             opacity=fade,
         ),
@@ -69,12 +69,12 @@ def curve_layers(
 def again_layers(
     rows: Sequence[dict[str, Any]], x: alt.X, y: alt.Y, colour: alt.Color, pick: alt.Parameter
 ) -> list[alt.Chart]:
-    """What was measured again: a thin line with small marks for each launch."""
+    """Return repeated measurements: a thin line with small marks for each launch."""
     if not rows:
         return []
     base = alt.Chart(alt.NamedData(AGAIN))
     fade = alt.when(pick).then(alt.value(0.9)).otherwise(alt.value(0.08))
-    told = [
+    tips = [
         alt.Tooltip("configuration:N", title="configuration"),
         alt.Tooltip("size_bytes:Q", title="message, bytes", format=",d"),
         alt.Tooltip("time_us:Q", title="time, µs", format=",.4~r"),
@@ -88,16 +88,16 @@ def again_layers(
         base.mark_point(shape=AGAIN_MARK, size=26, strokeWidth=1.1, filled=False).encode(
             x, y, colour, opacity=fade
         ),
-        targets(AGAIN, told, x, y, pick),
+        targets(AGAIN, tips, x, y, pick),
     ]
 
 
 def targets(
-    data: str, told: list[alt.Tooltip], x: alt.X, y: alt.Y, pick: alt.Parameter
+    data: str, tips: list[alt.Tooltip], x: alt.X, y: alt.Y, pick: alt.Parameter
 ) -> alt.Chart:
-    """Unseen points that are large enough to be hit, which tell the values; of a pick, its own.
+    """Return invisible points, large enough to be hit, with tooltips; of a pick, only its own.
 
-    Vega-Lite's own way to the nearest point tells no text of it and cannot be clicked.
+    Vega-Lite's own way to the nearest point has no tooltip and cannot be clicked.
     """
     return (
         alt.Chart(alt.NamedData(data))
@@ -107,13 +107,13 @@ def targets(
             y,
             alt.Detail("configuration:N"),
             size=alt.when(pick).then(alt.value(200)).otherwise(alt.value(0)),
-            tooltip=told,
+            tooltip=tips,
         )
     )
 
 
 def flag_layers(rows: Rows, x: alt.X, y: alt.Y, pick: alt.Parameter, ink: Ink) -> list[alt.Chart]:
-    """A mark at each flagged size, those that matter most on top."""
+    """Return a mark at each flagged size, the most severe on top."""
     colours = {
         "failed": ink.failed,
         "inconclusive": ink.inconclusive,
@@ -143,7 +143,7 @@ def flag_layers(rows: Rows, x: alt.X, y: alt.Y, pick: alt.Parameter, ink: Ink) -
 
 
 def pick(rows: Rows) -> alt.Parameter:
-    """The curve that a reader picks, by a click or from a list."""
+    """Return the curve that a reader picks, by a click or from a list."""
     names = present(rows, "configuration")
     return alt.selection_point(
         name="pick",
@@ -157,7 +157,7 @@ def pick(rows: Rows) -> alt.Parameter:
 
 
 def hover() -> alt.Parameter:
-    """The point that the mouse is on."""
+    """Return the point under the mouse."""
     return alt.selection_point(
         name="hover",
         fields=["configuration", "size_bytes"],
@@ -168,7 +168,7 @@ def hover() -> alt.Parameter:
 
 
 def tooltip(rows: Rows) -> list[alt.Tooltip]:
-    """What a point says when it is hovered, as far as the rows have it."""
+    """Return a point's tooltip, as far as the rows have its values."""
     shown = [
         alt.Tooltip("configuration:N", title="configuration"),
         alt.Tooltip("size_bytes:Q", title="message, bytes", format=",d"),
@@ -190,29 +190,29 @@ def tooltip(rows: Rows) -> list[alt.Tooltip]:
 
 
 def present(rows: Rows, key: str) -> list[str]:
-    """The values of a key, each once, in order."""
+    """Return the values of a key, each once, in order."""
     return list(dict.fromkeys(row[key] for row in rows))
 
 
 def ticks(rows: Rows, again: Sequence[dict[str, Any]] = ()) -> list[float]:
-    """Times in µs to label: of each decade all, 1, 2 and 5, or 1, by how many there are."""
+    """Return times in µs to label: of each decade all, 1, 2 and 5, or 1, by their number."""
     times = [row["time_us"] for row in again]
     least = min([row["low_us"] or row["time_us"] for row in rows] + times)
     most = max([row["high_us"] for row in rows] + times)
     decades = range(math.floor(math.log10(least)), math.ceil(math.log10(most)) + 1)
     span = math.log10(most / least)
     steps = (1, 1.5, 2, 3, 4, 5, 6, 8) if span <= 1 else (1, 2, 5) if span <= 4 else (1,)
-    # Rounded, since 3 times 0.1 is labelled with all its digits.
+    # Rounded, since 3 times 0.1 has 17 digits.
     return [round(step * 10.0**decade, 9) for decade in decades for step in steps]
 
 
 def log(base: int) -> alt.Scale:
-    """A logarithmic axis."""
+    """Return a logarithmic axis."""
     return alt.Scale(type="log", base=base, nice=False, padding=8)
 
 
 def size_axis(rows: Rows) -> alt.Axis:
-    """Labels of message sizes: powers of 4, up to the largest."""
+    """Return the labels of message sizes: powers of 4, up to the largest."""
     largest = max(row["size_bytes"] for row in rows)
     ticks = [4**power for power in range(16) if 4**power <= largest]
     return alt.Axis(values=ticks, labelExpr=_BYTES, labelOverlap="greedy")

@@ -37,7 +37,7 @@ class LoadView:
 
 
 def page(several: Sequence[tuple[Loaded, LoadFindings]], scripts: Sequence[str]) -> str:
-    """The page on all that a report has of it."""
+    """Return the page on all load measurements of a report."""
     return render(
         "load.html",
         title="Under load: "
@@ -81,7 +81,7 @@ def _figure(title: str, rows: Rows) -> FigureView:
     colour = alt.Color("where:N", title="where")
     scale = alt.Scale(type="log")
     x = alt.X("factor:Q", title="times as long as alone (mean)", scale=scale)
-    told = [
+    tips = [
         alt.Tooltip("what:N", title="measured"),
         alt.Tooltip("where:N", title="where"),
         alt.Tooltip("factor:Q", title="factor", format=",.4~r"),
@@ -90,10 +90,10 @@ def _figure(title: str, rows: Rows) -> FigureView:
     ]
     layers = [
         base.mark_rule(strokeWidth=2).encode(
-            alt.X("low:Q", scale=scale), y, x2="high:Q", yOffset=offset, color=colour, tooltip=told
+            alt.X("low:Q", scale=scale), y, x2="high:Q", yOffset=offset, color=colour, tooltip=tips
         ),
         base.mark_point(filled=True, size=70).encode(
-            x, y, yOffset=offset, color=colour, tooltip=told
+            x, y, yOffset=offset, color=colour, tooltip=tips
         ),
     ]
     lines = len({(row["what"], row["where"]) for row in rows})
@@ -103,5 +103,5 @@ def _figure(title: str, rows: Rows) -> FigureView:
         )
         chart = looking(sized.properties(background="transparent"), PAGE)
         made = as_shown({**chart.to_dict(validate=False), "datasets": {FACTORS: rows}})
-    told_below = ("A line is the 95 % interval over rounds; at 1 the network shows no impact.",)
-    return FigureView("Times as long as alone", script_json(made), told_below, (), {}, None)
+    caption = ("A line is the 95 % interval over rounds; at 1 the network shows no impact.",)
+    return FigureView("Times as long as alone", script_json(made), caption, (), {}, None)

@@ -1,8 +1,8 @@
-"""What charts look like: colours, dashes, shapes, axes and legends.
+"""The look of charts: colours, dashes, shapes, axes and legends.
 
-On a page colours are those of its style sheet, so that they follow its light or dark scheme; a
-file has the light ones. Nothing is shown by colour alone: a switch has a dash too, an MPI library
-a shape, a mark a shape of its own.
+On a page colours are those of its style sheet, so that they follow its light or dark scheme; a file
+has the light ones. Nothing is shown by colour alone: a switch has a dash too, an MPI library a
+shape, a mark a shape of its own.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SHAPES = (
 
 @dataclass(frozen=True)
 class Ink:
-    """The colours of a chart, as text that CSS understands; ``series`` for up to eight."""
+    """Colours of a chart, as text that CSS understands; ``series`` for up to eight."""
 
     text: str
     faint: str
@@ -66,7 +66,7 @@ FILE = Ink(
         "#4d4d4d",
     ),
 )
-"""After Okabe and Ito, darkened where lines of theirs are too faint on white."""
+"""After Okabe and Ito, darkened where their lines are too faint on white."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ class Looks:
     """The session's partitions and environments, in an order that gives each its look.
 
     A partition has the same colour and dash in every chart, an environment the same shape.
-    ``stored``: those of the partitions that other sessions measured; they are grey. ``legend``:
-    what a legend calls the environments, for which other curves may stand.
+    ``stored``: partitions that other sessions measured; they are grey. ``legend``: the legend's
+    name of the environments, which other curves may replace.
     """
 
     partitions: tuple[str, ...]
@@ -84,7 +84,7 @@ class Looks:
     legend: str = "MPI × compiler"
 
     def colours(self, names: Sequence[str], ink: Ink, *, of: str) -> alt.Scale:
-        """Colours of those names, by the place that each has among all."""
+        """Return the colours of those names, by the place of each among all."""
         scale = _scale(names, self._all(of), ink.series)
         if of == "partition":
             colours = zip(names, scale.range, strict=True)
@@ -92,11 +92,11 @@ class Looks:
         return scale
 
     def dashes(self, names: Sequence[str]) -> alt.Scale:
-        """Dashes of those partitions."""
+        """Return the dashes of those partitions."""
         return _scale(names, self.partitions, DASHES)
 
     def shapes(self, names: Sequence[str]) -> alt.Scale:
-        """Shapes of those environments."""
+        """Return the shapes of those environments."""
         return _scale(names, self.environments, SHAPES)
 
     def _all(self, of: str) -> tuple[str, ...]:
@@ -109,7 +109,7 @@ def _scale(names: Sequence[str], everyone: Sequence[str], looks: Sequence[Any]) 
 
 
 def looking(chart: Any, ink: Ink) -> Any:
-    """A chart, or several in one, with axes and legends as all charts have them."""
+    """Return a chart, or several in one, with the axes and legends of all charts."""
     words = {"labelColor": ink.text, "titleColor": ink.text, "labelFontSize": 11}
     return (
         chart.configure_view(stroke=ink.grid)

@@ -1,4 +1,4 @@
-"""What the pages of a report are made of."""
+"""Material of a report's pages."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ MAIN = "index.html"
 
 @dataclass(frozen=True)
 class Report:
-    """All that the pages show.
+    """Material of all pages.
 
-    ``figures``: by group's name; ``netpipe``: by path, direction and partition; ``scripts``:
-    files of ``assets`` to load; ``files``: the suffixes that every chart has a file of;
-    ``command``: what made the report; ``not_there``: why there are no ``studies``, or no
-    ``provenance``, under these words; ``against``: one switch against the others, None where the
-    report is not on one; ``diagnoses`` and ``maps`` of pairs: by partition; ``powers``: what would
-    have failed each case, none where nobody asked.
+    ``figures``: by group's name; ``netpipe``: by path, direction and partition; ``scripts``: files
+    of ``assets`` to load; ``files``: the suffixes that every chart has a file of; ``command``: that
+    made the report; ``not_there``: why there are no ``studies``, or no ``provenance``, under these
+    words; ``against``: one switch against the others, None where the report is not on one;
+    ``diagnoses`` and ``maps`` of pairs: by partition; ``powers``: the change that would have failed
+    each case, none where not requested.
     """
 
     judged: JudgedSession
@@ -61,13 +61,13 @@ class Report:
         return self.judged.matrix.cases[0].system
 
     def all_figures(self) -> list[ChartFigure | PairMap]:
-        """Every figure once."""
+        """Return every figure once."""
         netpipe = (one for pair in self.netpipe.values() for one in pair)
         maps = (one for several in self.maps.values() for one in several)
         return [*self.figures.values(), *netpipe, *maps]
 
 
 def stated(info: Mapping[str, Any], key: str) -> str:
-    """What ReFrame says of the session under a key, or that it says nothing."""
+    """Return ReFrame's value of the session under a key, or that it has none."""
     value = info.get(key)
     return f"(the session does not state {key})" if value in (None, "") else str(value)

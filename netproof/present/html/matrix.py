@@ -1,4 +1,4 @@
-"""The second part of a report: the scores of the whole matrix."""
+"""Second part of a report: the scores of the whole matrix."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from netproof.verdict.judged import Borrowed, Judged
 
 @dataclass(frozen=True)
 class MatrixCell:
-    """A case's state and score: ``below`` the score its interval and what else has to be said."""
+    """A case's state and score; ``below``: the score's interval and remarks."""
 
     look: str
     sign: str
@@ -27,9 +27,9 @@ class MatrixCell:
 
 @dataclass(frozen=True)
 class MatrixRow:
-    """A switch and count of ranks: a cell for each library, None where there is no such case.
+    """A switch and count of ranks: a cell for each library, None without such a case.
 
-    ``span``: of how many rows the switch's name is the head, 0 for all but the first of them.
+    ``span``: how many rows the switch's name heads, 0 for all but the first of them.
     """
 
     partition: str
@@ -42,7 +42,7 @@ class MatrixRow:
 
 @dataclass(frozen=True)
 class FunctionMatrix:
-    """The scores of one function; ``by``: what its second column names."""
+    """Scores of one function; ``by``: what its second column names."""
 
     function: str
     by: str
@@ -55,8 +55,8 @@ class FunctionMatrix:
 class MatrixView:
     """Scores by switch and ranks against libraries, for each function.
 
-    ``baseline``: what they are relative to, None where there are no scores; ``stored``: whether
-    some were measured by other sessions.
+    ``baseline``: of the scores, None where there are no scores; ``stored``: whether other sessions
+    measured some.
     """
 
     baseline: str | None
@@ -66,7 +66,7 @@ class MatrixView:
 
 
 def view(report: Report, by_page: Mapping[str, Sequence[Group]]) -> MatrixView:
-    """All that the part shows."""
+    """Return all that the part shows."""
     functions: dict[str, list[Group]] = {}
     for groups in by_page.values():
         for group in groups:
@@ -156,7 +156,7 @@ def _stored_cell(borrowed: Borrowed) -> MatrixCell:
 
 
 def _below(score: Finding, without: str = "") -> tuple[str, ...]:
-    """What stands below a score: its interval, or ``without`` one, and whether it is disturbed."""
+    """Return a score's interval, or ``without`` one, and whether it is disturbed."""
     interval = without
     if score.interval is not None:
         interval = f"{score.interval[0]:.2f}–{score.interval[1]:.2f}"
@@ -164,7 +164,7 @@ def _below(score: Finding, without: str = "") -> tuple[str, ...]:
 
 
 def _call(measured: Measured) -> str:
-    """The time of a call of a function without message sizes."""
+    """Return the time of a call of a function without message sizes."""
     return f"{measured.curve.time_us[0]:.3g} µs"
 
 
@@ -179,4 +179,4 @@ def _sizes_compared(groups: Sequence[Group]) -> str:
                     names.append(one.case.partition)
     if len(found) == 1:
         return f"{next(iter(found))}."
-    return " ".join(f"{told} ({', '.join(names)})." for told, names in found.items())
+    return " ".join(f"{sizes} ({', '.join(names)})." for sizes, names in found.items())

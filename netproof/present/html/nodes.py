@@ -1,4 +1,4 @@
-"""The part of a report on nodes: maps of their pairs, and what is known of each."""
+"""The part of a report on nodes: maps of their pairs, and the state of each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from netproof.verdict.node_findings import NodeFinding
 from netproof.verdict.traffic import InterfaceTotals
 
 MOST_NODES = 64
-"""Of a partition with more nodes, only those of which something is to be told are in its table."""
+"""Nodes of a partition up to which all are in its table; beyond, only those with remarks."""
 
 NONE = "–"
 _HEAD = ("node", "rounds of pairs", "effect", "what differs", "interfaces", "sent again")
@@ -26,7 +26,7 @@ _HEAD = ("node", "rounds of pairs", "effect", "what differs", "interfaces", "sen
 
 @dataclass(frozen=True)
 class NodesOfPartition:
-    """A partition's maps and its table; ``left``: of nodes that are not in it, or nothing."""
+    """A partition's maps and its table; ``left``: on nodes that are not in it, or empty."""
 
     partition: str
     maps: tuple[FigureView, ...]
@@ -35,7 +35,7 @@ class NodesOfPartition:
 
 
 def view(report: Report) -> tuple[NodesOfPartition, ...]:
-    """Each partition of which anything is known, in the site's order."""
+    """Return the partitions with known nodes, in the site's order."""
     verdict = report.judged.verdict
     found = []
     for partition in report.judged.matrix.partitions:
@@ -50,7 +50,7 @@ def _figure(report: Report, one: PairMap) -> FigureView:
     return FigureView(
         title=one.title,
         specification=script_json(one.for_page(report.looks)),
-        sentences=one.told,
+        sentences=one.sentences,
         missing=(),
         files={suffix.upper(): f"charts/{one.name}.{suffix}" for suffix in report.files},
         data=one.table(),
@@ -58,7 +58,7 @@ def _figure(report: Report, one: PairMap) -> FigureView:
 
 
 def _table(verdict: Verdict, partition: str) -> tuple[DataTable | None, str]:
-    """The nodes with their states and all that is against them; of many only these."""
+    """Return the nodes with their states and findings; of many only those with findings."""
     states: dict[str, list[str]] = defaultdict(list)
     effects: dict[str, list[str]] = defaultdict(list)
     amiss: set[str] = set()
@@ -100,7 +100,7 @@ def _table(verdict: Verdict, partition: str) -> tuple[DataTable | None, str]:
         for node in shown
     ]
     more = len(names) - len(shown)
-    left = f"{counted(more, 'more node')} of which nothing is to be told" if more else ""
+    left = f"{counted(more, 'more node')} without findings" if more else ""
     return text_table(_HEAD, rows), left
 
 
@@ -109,7 +109,7 @@ def _amiss(several: Sequence[InterfaceTotals]) -> bool:
 
 
 def _differs(finding: NodeFinding) -> str:
-    """The fact with the node's own value and that of the others."""
+    """Return the fact with the node's own value and that of the others."""
     if finding.value is None or finding.others is None:
         return finding.fact
     return f"{finding.fact}: {finding.value}, others {finding.others}"
@@ -121,12 +121,12 @@ def _counted(totals: InterfaceTotals) -> str:
         "dropped": totals.drops(),
         "carrier changes": totals.carrier_changes(),
     }
-    told = ", ".join(
+    changed = ", ".join(
         f"{name} {NOT_KNOWN}" if count is None else f"{count:,} {name}"
         for name, count in counts.items()
         if count != 0
     )
-    return f"{totals.interface}: {told or 'nothing amiss'}"
+    return f"{totals.interface}: {changed or 'nothing amiss'}"
 
 
 def _again(several: Sequence[InterfaceTotals]) -> str:

@@ -1,4 +1,4 @@
-"""The pages of a report: the main one in a reader's order, and one for each function."""
+"""Pages of a report: the main one in a reader's order, and one for each function."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
 
 
 def pages(report: Report) -> dict[str, str]:
-    """Every page of a report by its file."""
+    """Return every page of a report by its file."""
     by_page = content.pages(report.groups)
     judged = report.judged.verdict
     word = {PASSED: "passed", FAILED: "failed", CANNOT_JUDGE: "not judged whole"}[judged.status]
@@ -71,15 +71,15 @@ def _main(report: Report, title: str, by_page: Mapping[str, Sequence[Group]]) ->
 def _when(session: Session) -> str:
     info = session.info
     start, end = (_time(stated(info, key)) for key in ("time_start", "time_end"))
-    told = f"Measured from {start} to {end}, started on {stated(info, 'hostname')}"
+    text = f"Measured from {start} to {end}, started on {stated(info, 'hostname')}"
     labels = session.labels()
     if labels:
-        told += f"; labelled {', '.join(f'{key}={value}' for key, value in labels.items())}"
-    return told
+        text += f"; labelled {', '.join(f'{key}={value}' for key, value in labels.items())}"
+    return text
 
 
 def _time(stated: str) -> str:
-    """ReFrame's time of day as people read it; anything else as it is."""
+    """Return ReFrame's time of day as people read it; anything else as it is."""
     try:
         return f"{datetime.strptime(stated, '%Y%m%dT%H%M%S%z'):%Y-%m-%d %H:%M:%S %z}"
     except ValueError:

@@ -23,16 +23,16 @@ PAIRS = "pairs"
 """Name of the chart's data."""
 
 NUMBERED_UP_TO = 16
-"""Nodes up to which each cell has its figure."""
+"""Most nodes with a figure in each cell."""
 
 NAMED_UP_TO = 64
-"""Nodes up to which they are named at the edges."""
+"""Most nodes with names at the edges."""
 
 LISTED = 200
-"""Pairs in the table below the chart, the slowest."""
+"""Slowest pairs in the table below the chart."""
 
 ROOM = 0.3
-"""By so much slower than the middle the darkest colour is at least."""
+"""Least share slower than the middle at which the colour is darkest."""
 
 _CELL, _LEAST, _MOST = 26, 220, 760
 _UNITS = {PairQuantity.RATE: "MB/s", PairQuantity.LATENCY: "µs"}
@@ -44,10 +44,10 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class PairMap:
-    """What each pair of nodes measured, among others: the median over its launches.
+    """Medians over launches of each pair of nodes, while others measured.
 
     ``rows``: two for each pair, one for each side of the diagonal; ``nodes``: in the order in which
-    they are drawn. It has what ``ChartFigure`` has for pages and files.
+    they are drawn. It has the members of ``ChartFigure`` that pages and files use.
     """
 
     name: str
@@ -55,7 +55,7 @@ class PairMap:
     quantity: PairQuantity
     nodes: tuple[str, ...]
     rows: Rows
-    told: tuple[str, ...]
+    sentences: tuple[str, ...]
     hint: str | None = None
     missing: tuple[NotDrawn, ...] = ()
     flags: tuple[dict[str, Any], ...] = ()
@@ -63,7 +63,7 @@ class PairMap:
     again: tuple[dict[str, Any], ...] = ()
 
     def chart(self, ink: Ink) -> alt.LayerChart:
-        """The chart, square."""
+        """Return the chart, square."""
         unit, count = _UNITS[self.quantity], len(self.nodes)
         labels = alt.Axis(labels=count <= NAMED_UP_TO, ticks=False, title=None, labelAngle=-90)
         x = alt.X("node:N", sort=list(self.nodes), axis=labels, scale=alt.Scale(paddingInner=0.04))
@@ -74,17 +74,17 @@ class PairMap:
             scale=alt.Scale(paddingInner=0.04),
         )
         base = alt.Chart(alt.NamedData(PAIRS))
-        # What is slow is dark, whichever figure grows with it.
+        # Slow is dark, for latency and rate.
         scale = alt.Scale(
             scheme="viridis", reverse=self.quantity is PairQuantity.LATENCY, domain=self.domain()
         )
-        told = [
+        tips = [
             alt.Tooltip("node:N", title="node"),
             alt.Tooltip("partner:N", title="with"),
             alt.Tooltip("value:Q", title=unit, format=",.4~r"),
             alt.Tooltip("launches:Q", title="launches"),
         ]
-        drawn = [base.mark_rect().encode(x, y, alt.Color("value:Q", title=unit, scale=scale), told)]
+        drawn = [base.mark_rect().encode(x, y, alt.Color("value:Q", title=unit, scale=scale), tips)]
         if count <= NUMBERED_UP_TO:
             middle = statistics.median(row["value"] for row in self.rows)
             dark = "<" if self.quantity is PairQuantity.RATE else ">"
@@ -100,7 +100,7 @@ class PairMap:
         return looking(sized.properties(background="transparent"), ink)
 
     def domain(self) -> list[float]:
-        """What the colours span: all figures, and some room, so that noise is not dark."""
+        """Return the range of colours: all figures, and some room, so that noise is not dark."""
         values = [row["value"] for row in self.rows]
         middle = statistics.median(values)
         if self.quantity is PairQuantity.RATE:
@@ -108,19 +108,19 @@ class PairMap:
         return [min(values), max(*values, middle / (1 - ROOM))]
 
     def for_page(self, looks: Looks) -> dict[str, Any]:
-        """The Vega-Lite specification for a page; no look of a session is in it."""
+        """Return the Vega-Lite specification for a page; no look of a session is in it."""
         with debug_mode(False):
             return self._with_data(self.chart(PAGE))
 
     def for_file(self, looks: Looks) -> dict[str, Any]:
-        """The Vega-Lite specification for a file, with its title within."""
+        """Return the Vega-Lite specification for a file, with its title within."""
         with debug_mode(False):
             title = alt.TitleParams(
                 self.title,
                 anchor="start",
                 fontSize=15,
                 color=FILE.text,
-                subtitle=textwrap.wrap(" ".join(self.told), FILE_LINE),
+                subtitle=textwrap.wrap(" ".join(self.sentences), FILE_LINE),
                 subtitleColor=FILE.faint,
                 subtitleFontSize=11,
             )
@@ -131,7 +131,7 @@ class PairMap:
         return shown(made)
 
     def table(self) -> DataTable:
-        """The pairs, the slowest first."""
+        """Return the pairs, the slowest first."""
         once = [row for row in self.rows if row["first"]]
         slow = sorted(
             once, key=lambda row: row["value"], reverse=self.quantity is PairQuantity.LATENCY
@@ -148,7 +148,7 @@ class PairMap:
 
 
 def of_rounds(rounds: PairRounds) -> tuple[PairMap, ...]:
-    """A map of the rate and one of the latency; none where no pair was measured among others."""
+    """Return a map of the rate and one of the latency; none if no pair measured among others."""
     values: dict[PairQuantity, dict[tuple[str, str], list[float]]] = {
         quantity: defaultdict(list) for quantity in _UNITS
     }
@@ -163,9 +163,9 @@ def of_rounds(rounds: PairRounds) -> tuple[PairMap, ...]:
                 pair.curve.sizes[0],
             )
     nodes = ordered(rounds)
-    told = ["Dark is slow. Empty: the pair was not measured among others."]
+    sentences = ["Dark is slow. Empty: the pair was not measured among others."]
     if rounds.leaves:
-        told.append("Nodes stand leaf switch by leaf switch.")
+        sentences.append("Nodes stand leaf switch by leaf switch.")
     where = f"{rounds.partition} {rounds.environment}"
     return tuple(
         PairMap(
@@ -174,7 +174,7 @@ def of_rounds(rounds: PairRounds) -> tuple[PairMap, ...]:
             quantity,
             nodes,
             _rows(several, sizes[quantity]),
-            tuple(told),
+            tuple(sentences),
         )
         for quantity, several in values.items()
         if several
@@ -182,7 +182,7 @@ def of_rounds(rounds: PairRounds) -> tuple[PairMap, ...]:
 
 
 def ordered(rounds: PairRounds) -> tuple[str, ...]:
-    """The nodes in the order of the topology, leaves of one switch together; else as in the job."""
+    """Return the nodes in the topology's order, by leaf switch; else as in the job."""
 
     def above(leaf: str) -> list[str]:
         line = [leaf]

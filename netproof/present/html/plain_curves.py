@@ -1,4 +1,4 @@
-"""Charts of curves that belong to no case of a matrix: by a name, on no switch that is known."""
+"""Charts of curves that belong to no case of a matrix: named, and without a known switch."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from netproof.present.html.html import file_name
 from netproof.present.html.looks import Looks
 
 NOWHERE = "as given"
-"""Stands for the switch, where nobody says what it is."""
+"""Stands for the switch, where it is not named."""
 
 
 def looks(names: Sequence[str], legend: str = Looks.legend) -> Looks:
-    """How curves of these names look in every chart; ``legend``: what a legend calls them."""
+    """Return the look of curves of these names in every chart; ``legend``: the legend's title."""
     return Looks((NOWHERE,), tuple(names), legend=legend)
 
 
 def rows(name: str, curve: Curve, launches: Sequence[Curve]) -> list[dict[str, Any]]:
-    """A row for each size of a curve: its times in µs with their MAD over launches, its rates.
+    """Return a row for each size of a curve: times in µs with their MAD over launches, rates.
 
     Sizes of 0 bytes and times of 0 µs are left out: a logarithmic axis has no place for them.
     """
@@ -64,7 +64,7 @@ def figure(
     several: Mapping[str, tuple[Curve, Sequence[Curve]]],
     flags: Sequence[dict[str, Any]] = (),
 ) -> ChartFigure:
-    """Time over size of curves by their names, each with its launches."""
+    """Return time over size of curves by their names, each with its launches."""
     found = [
         row for name, (curve, launches) in several.items() for row in rows(name, curve, launches)
     ]
@@ -75,6 +75,6 @@ def figure(
         kind="time",
         rows=found,
         flags=list(flags),
-        told=(*([] if crowded else [BAND]), *([MARKS] if flags else [])),
+        sentences=(*([] if crowded else [BAND]), *([MARKS] if flags else [])),
         hint=CROWDED_BAND if crowded else None,
     )

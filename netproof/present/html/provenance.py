@@ -1,4 +1,4 @@
-"""The last part of a report: how to repeat the run, and where it ran."""
+"""Last part of a report: how to repeat the run, and where it ran."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FOLDERS = {
     KIND_CONFIGURATION: ("RFM_CONFIG_PATH", "site-config"),
     KIND_REFERENCES: ("RFM_REFERENCE_PREFIX", "reference-values"),
 }
-"""Where a kind of file is looked for: the variable, and its value after ``. ci/activate``."""
+"""Folders of each kind of file: the variable, and its value after ``. ci/activate``."""
 
 _OF_PARTITION = {
     "switch": "switch",
@@ -42,9 +42,9 @@ Facts = Mapping[str, object]
 class ProvenanceView:
     """The commands that repeat the run, and all that is known of where it ran.
 
-    ``cautions``: in what it would not be the same; ``command``: makes this report again;
-    ``changed``: what a site's file says otherwise now; ``not_available``: why nothing is known of
-    software and nodes, or nothing; ``in_full``: settings of each node.
+    ``cautions``: in what a repeat would differ; ``command``: that makes this report again;
+    ``changed``: changes of a site's file since; ``not_available``: why nothing is known of software
+    and nodes, or empty; ``in_full``: settings of each node.
     """
 
     commands: tuple[str, ...]
@@ -64,7 +64,7 @@ class ProvenanceView:
 
 
 def view(report: Report) -> ProvenanceView:
-    """All that the part shows."""
+    """Return all that the part shows."""
     session, found = report.judged.session, report.provenance
     info = session.info
     commands, cautions = _repeat(report)
@@ -100,14 +100,14 @@ def view(report: Report) -> ProvenanceView:
 
 
 def _repeat(report: Report) -> tuple[list[str], list[str]]:
-    """What to type in a clone to run the same again, and in what it would not be the same."""
+    """Return the commands to repeat the run in a clone, and in what it would differ."""
     info, found = report.judged.session.info, report.provenance
     software = None if found is None else found.software
-    lines, told = [], []
+    lines, cautions = [], []
     if software is not None and software.git_revision:
         lines.append(f"git checkout {shlex.quote(software.git_revision)}")
     else:
-        told.append("The revision is not known: check out the one that was used yourself.")
+        cautions.append("The revision is not known: check out the one that was used yourself.")
     if report.system == TESTBED:
         lines += ["ci/setup", "ci/testbed/testbed up", ". ci/testbed/activate"]
     else:
@@ -119,8 +119,8 @@ def _repeat(report: Report) -> tuple[list[str], list[str]]:
             own = str(Path(str(info.get("workdir", ""))) / folder)
             lines += [f"export {variable}={shlex.quote(one)}" for one in used - {own}]
         if software.git_changed:
-            told.append("The checkout held changes that are in no revision.")
-        told.append(
+            cautions.append("The checkout held changes that are in no revision.")
+        cautions.append(
             "The run is the same where the files of configuration and references have the"
             " SHA-256 that stand below."
         )
@@ -128,17 +128,17 @@ def _repeat(report: Report) -> tuple[list[str], list[str]]:
     if command:
         lines.append(_in_any_clone(command, report.system))
     else:
-        told.append("The session does not state its command.")
+        cautions.append("The session does not state its command.")
     left = len(report.judged.verdict.left)
     if left:
-        told.append(
+        cautions.append(
             f"{counted(left)} deferred or not measured, see the verdict; the command runs them all."
         )
-    return lines, told
+    return lines, cautions
 
 
 def _in_any_clone(command: str, system: str) -> str:
-    """ReFrame's command line with the clone's own ``reframe``, and the system in words."""
+    """Return ReFrame's command line with the clone's own ``reframe``, and the system in words."""
     try:
         words = shlex.split(command)
     except ValueError:
@@ -150,7 +150,7 @@ def _in_any_clone(command: str, system: str) -> str:
 
 
 def _partitions(report: Report) -> tuple[DataTable, list[str]]:
-    """What the session recorded of each partition; of one not measured, what the site says."""
+    """Return the session's record of each partition; the site's keys of one not measured."""
     recorded = _recorded(report, "partition")
     rows, changed = [], []
     for name, one in report.judged.matrix.partitions.items():
@@ -169,7 +169,7 @@ def _partitions(report: Report) -> tuple[DataTable, list[str]]:
 
 
 def _environments(report: Report) -> DataTable | None:
-    """The MPI library of each environment that was measured, and what Spack built of it."""
+    """Return the MPI library of each measured environment, and Spack's build of it."""
     several = _recorded(report, "environment")
     if not several:
         return None
@@ -182,7 +182,7 @@ def _environments(report: Report) -> DataTable | None:
 
 
 def _recorded(report: Report, what: str) -> dict[str, dict[str, Any]]:
-    """What the session kept of each ``partition`` or ``environment`` that it measured."""
+    """Return the session's record of each measured ``partition`` or ``environment``."""
     found: dict[str, dict[str, Any]] = {}
     for result in report.judged.session.results:
         if result.measured is not None:
@@ -197,7 +197,7 @@ def _said(value: Any) -> str:
 
 
 def _software(found: OfSession) -> tuple[Facts, DataTable | None]:
-    """Versions, and the files of configuration and references; nothing where none is known."""
+    """Return versions, and files of configuration and references; nothing where none is known."""
     one = found.software
     if one is None:
         return {}, None
@@ -216,7 +216,7 @@ _NODE_HEAD = ("node", "partition", "CPU", "kernel", "NIC", "driver", "firmware",
 
 
 def _nodes(nodes: Sequence[NodeInJob]) -> tuple[DataTable | None, dict[str, Facts]]:
-    """Each node of a partition once; where jobs found it changed, the differences say so."""
+    """Return each node of a partition once; where jobs found changes, the differences say so."""
     if not nodes:
         return None, {}
     once = {(one.partition, one.node.node): one for one in nodes}

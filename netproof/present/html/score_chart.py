@@ -20,14 +20,14 @@ SCORES = "scores"
 """Name of the chart's data."""
 
 SMOOTH, RED = "no size is red", "red at some size"
-"""What a configuration's mark says: a score alone hides what a few sizes do."""
+"""Meanings of a configuration's mark: a score alone hides what a few sizes do."""
 
 ROW = 22
 """Height of a row."""
 
 
 def of_groups(function: str, groups: Sequence[Group], looks: Looks) -> FigureView:
-    """The scores of a function at each count of ranks; empty where there are none.
+    """Return the scores of a function at each count of ranks; empty without scores.
 
     A score is the geometric mean over the sizes of the baseline's time over the configuration's,
     with its 95 % interval; after the GigE synthetic-benchmark report.
@@ -86,7 +86,7 @@ def _chart(rows: Sequence[dict[str, Any]], title: str, looks: Looks, ink: Ink) -
     )
     shapes = alt.Scale(domain=[SMOOTH, RED], range=["circle", MARKS["failed"]])
     shape = alt.Shape("state:N", title="criteria", scale=shapes)
-    told = [
+    tips = [
         alt.Tooltip("configuration:N", title="configuration"),
         alt.Tooltip("score:Q", title="score", format=",.3~r"),
         alt.Tooltip("low:Q", title="from", format=",.3~r"),
@@ -101,7 +101,7 @@ def _chart(rows: Sequence[dict[str, Any]], title: str, looks: Looks, ink: Ink) -
         base.mark_rule(strokeWidth=2).encode(
             alt.X("low:Q", scale=scale), alt.X2("high:Q"), y, colour
         ),
-        base.mark_point(filled=False, size=90, strokeWidth=2.4).encode(x, y, colour, shape, told),
+        base.mark_point(filled=False, size=90, strokeWidth=2.4).encode(x, y, colour, shape, tips),
     ]
     sized = alt.layer(*drawn).properties(height=max(ROW * len(rows), 3 * ROW), description=title)
     return looking(sized.properties(background="transparent"), ink)

@@ -1,4 +1,4 @@
-"""Two sides that were compared, as parts of a page: in a sentence, as ratios, as plots."""
+"""A comparison of two sides, as parts of a page: in a sentence, as ratios, as plots."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from netproof.comparison.compared_case import ComparedCase, Outcome
 from netproof.comparison.comparison import Comparison
-from netproof.present.compared import MARKS, differences, named, nodes_told, summary, whence
+from netproof.present.compared import MARKS, differences, named, node_diffs, summary, whence
 from netproof.present.html import content, curves
 from netproof.present.html.charts import BANDS_AT_ONCE, ChartFigure
 from netproof.present.html.figures import BAND, CROWDED_BAND
@@ -62,7 +62,7 @@ class ComparisonView:
 
 
 def view(compared: Comparison) -> ComparisonView:
-    """All that a page shows of a comparison."""
+    """Return all that a page shows of a comparison."""
     faster, slower = compared.count(Outcome.FASTER), compared.count(Outcome.SLOWER)
     outcome = Outcome.ALIKE
     if faster != slower:
@@ -77,7 +77,7 @@ def view(compared: Comparison) -> ComparisonView:
         sign=MARKS[outcome],
         word={Outcome.FASTER: "Faster", Outcome.SLOWER: "Slower"}.get(outcome, "Neither"),
         summary=summary(compared),
-        differences=(*differences(compared), *nodes_told(compared)),
+        differences=(*differences(compared), *node_diffs(compared)),
         faster_sign=MARKS[Outcome.FASTER],
         slower_sign=MARKS[Outcome.SLOWER],
         head=head,
@@ -93,10 +93,10 @@ def view(compared: Comparison) -> ComparisonView:
 def page(
     title: str, comparisons: Sequence[Comparison], scripts: Sequence[str], *, every: bool = False
 ) -> str:
-    """A page on sides that were compared with one first side, with plots of all of them together.
+    """Return a page on sides compared with one first side, with plots of all of them together.
 
-    ``scripts``: files of ``assets`` that it loads; ``every``: functions are plotted in which no
-    side is slower, too.
+    ``scripts``: files of ``assets`` that it loads; ``every``: plot also functions in which no side
+    is slower.
     """
     looks, charts = figures(comparisons, every=every)
     shown = [comparisons[0].first, *(one.second for one in comparisons)]
@@ -117,7 +117,7 @@ def page(
 def figures(
     comparisons: Sequence[Comparison], *, every: bool = False
 ) -> tuple[Looks, list[ChartFigure]]:
-    """Time against size of all sides, for each function in which one is slower, or for every."""
+    """Return time against size of all sides, for functions in which one is slower, or all."""
     cases = [one for compared in comparisons for one in compared.cases]
     environments = dict.fromkeys(
         measured.case.environment for one in cases for measured in (one.first, one.second)
@@ -155,13 +155,13 @@ def _figure(members: Sequence[tuple[Comparison, ComparedCase]]) -> ChartFigure:
         kind="time",
         rows=list(rows.values()),
         flags=[],
-        told=() if crowded else (BAND,),
+        sentences=() if crowded else (BAND,),
         hint=CROWDED_BAND if crowded else None,
     )
 
 
 def _points(compared: Comparison, one: ComparedCase) -> list[dict[str, Any]]:
-    """The points of both sides, the side's name standing for the switch."""
+    """Return the points of both sides; the side's name stands for the switch."""
     place = _place(compared, one)
     return [
         {
@@ -175,7 +175,7 @@ def _points(compared: Comparison, one: ComparedCase) -> list[dict[str, Any]]:
 
 
 def _ratios(compared: Comparison) -> tuple[tuple[str, ...], tuple[RatioRow, ...]]:
-    """Ratios by function and ranks against the configurations that both sides have in common."""
+    """Return ratios by function and ranks against the configurations of both sides."""
     places: dict[str, dict[tuple, ComparedCase]] = {}
     for one in compared.cases:
         places.setdefault(_place(compared, one), {})[group(one.first.case)] = one
@@ -194,7 +194,7 @@ def _ratios(compared: Comparison) -> tuple[tuple[str, ...], tuple[RatioRow, ...]
 
 
 def _place(compared: Comparison, one: ComparedCase) -> str:
-    """The part of the configuration that both sides have in common."""
+    """Return the part of the configuration that both sides have in common."""
     case = one.first.case
     parts = (
         None if compared.first.partition else case.partition,
@@ -216,7 +216,7 @@ def _cell(one: ComparedCase | None) -> RatioCell | None:
 
 
 def _worth_saying(compared: Comparison) -> list[ComparedCase]:
-    """The cases that are better or worse, overall or at some sizes, the slowest first."""
+    """Return the cases that are better or worse, overall or at some sizes, slowest first."""
     return sorted(
         (one for one in compared.cases if one.outcome in _LOOKS or one.ranges),
         key=lambda one: one.score.value or 1,

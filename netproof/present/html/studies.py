@@ -1,4 +1,4 @@
-"""The fifth part of a report: the session alongside earlier studies."""
+"""Fifth part of a report: the session alongside earlier studies."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class StudyView:
 
 @dataclass(frozen=True)
 class StudiesView:
-    """Every study; ``not_available``: why there is none, or nothing."""
+    """Every study; ``not_available``: why studies are missing, or empty."""
 
     studies: tuple[StudyView, ...] = ()
     not_available: str = ""
 
 
 def view(report: Report) -> StudiesView:
-    """All that the part shows."""
+    """Return all that the part shows."""
     why = report.not_there.get("studies")
     if why is not None:
         return StudiesView(not_available=why)
@@ -43,13 +43,13 @@ def view(report: Report) -> StudiesView:
 
 
 def of_study(study: Study, alongside: SessionAlongsideStudy) -> StudyView:
-    """One study: the session in its columns, and its own tables."""
+    """Return one study: the session in its columns, and its own tables."""
     of_session = tuple(map(_of_rich, tables_of_studies.tables_alongside(study, alongside)))
     return StudyView(
         title=study.title,
         source=study.source,
         of_session=of_session,
-        # Of what was asked for by the tables above.
+        # Only of the figures that the tables above requested.
         reasons=tuple(alongside.reasons()),
         own=tuple(map(_of_rich, tables_of_studies.study_tables(study))),
         notes=tuple(tables_of_studies.study_notes(study)),
@@ -57,7 +57,7 @@ def of_study(study: Study, alongside: SessionAlongsideStudy) -> StudyView:
 
 
 def _of_rich(made: Table) -> DataTable:
-    """A table for the terminal as one of a page."""
+    """Return a table for the terminal as one of a page."""
     columns = made.columns
     cells = zip(*(list(column.cells) for column in columns), strict=True)
     return DataTable(

@@ -1,4 +1,4 @@
-"""The page on a study redone: what it measured, in its order, on the system at hand."""
+"""The page on a study redone: its measurements, in its order, on the system at hand."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from netproof.tuning.sweep import Sweep
 
 @dataclass(frozen=True)
 class StudyPartView:
-    """A part of the page; ``missing``: what of it is not there, and why, a sentence each."""
+    """A part of the page; ``missing``: what is not there, and why, a sentence each."""
 
     name: str
     title: str
@@ -39,10 +39,10 @@ def page(
     not_swept: Mapping[str, str],
     scripts: Sequence[str],
 ) -> str:
-    """The page on a study that has one, with a session's figures alongside its own.
+    """Return the page on a study that has one, with a session's figures alongside its own.
 
-    ``sweeps``: of the settings that the study turned; ``not_swept``: why there is none of a
-    setting, by its name.
+    ``sweeps``: of the settings that the study varied; ``not_swept``: why a setting has none, by its
+    name.
     """
     return render(
         "study.html",
@@ -108,7 +108,7 @@ def _netpipe(asked: NetpipeCharts, report: Report, missing: list[str]) -> list[F
 
 
 def _drawn(figures: Sequence[ChartFigure], report: Report, missing: list[str]) -> list[FigureView]:
-    """Charts that have a curve; of those without the first is told, since all lack the same."""
+    """Return the charts with a curve; name only the first without, since all lack the same."""
     found = [curves.figure(one, report.looks, ()) for one in figures if one.rows]
     if figures and not found:
         missing.append(f"{figures[0].title}: the session has no curve of it")

@@ -1,4 +1,4 @@
-"""The page that answers a buyer: one switch against each of those that are there."""
+"""The page for a buyer: one switch against each of the others."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class BreakdownRow:
 
 
 def page(report: Report, against: Against) -> str:
-    """The switch's page: in a sentence for each other one, where it breaks down, ratios, plots."""
+    """Return the switch's page: a sentence for each other one, breakdowns, ratios, plots."""
     name = against.partition
     functions = [one for one in crossovers(report.judged.verdict) if one.case.partition == name]
     environments = list(dict.fromkeys(one.case.environment for one in functions))
@@ -59,7 +59,7 @@ def page(report: Report, against: Against) -> str:
 
 
 def _red_or_worse(report: Report, against: Against, functions: Sequence[Crossover]) -> list[Group]:
-    """The groups in which the switch is red, or slower than another one."""
+    """Return the groups in which the switch is red, or slower than another one."""
     keys = against.worse() | {one.case.key() for several in functions for one in several.red}
     return [
         group
@@ -72,7 +72,7 @@ def _red_or_worse(report: Report, against: Against, functions: Sequence[Crossove
 def _breakdown(
     report: Report, functions: Sequence[Crossover], environments: Sequence[str]
 ) -> list[BreakdownRow]:
-    """Functions against environments: at which rank counts and sizes it is red, and by what."""
+    """Return functions against environments: rank counts and sizes that are red, and why."""
     links = {one.case.key(): group.link for group in report.groups for one in group.members}
     by_function: dict[str, dict[str, Crossover]] = {}
     for one in functions:

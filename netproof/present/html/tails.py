@@ -42,7 +42,7 @@ class TailView:
 
 
 def page(several: Sequence[tuple[Tail, TailFigures]], scripts: Sequence[str]) -> str:
-    """The page on all that a report has of it."""
+    """Return the page on all tails of a report."""
     return render(
         "tails.html",
         title="Single calls: " + ", ".join(dict.fromkeys(shown.name_of(one) for one, _ in several)),
@@ -64,7 +64,7 @@ def _view(tail: Tail, found: TailFigures) -> TailView:
 
 
 def histogram(times_us: Sequence[float]) -> Rows:
-    """Calls by time, in bins of equal width in the logarithm, each with both ends in µs."""
+    """Return calls by time, in bins of equal logarithmic width, each with both ends in µs."""
     bins = Counter(math.floor(_BINS_A_DOUBLING * math.log2(time)) for time in times_us)
     return [
         {
@@ -79,7 +79,7 @@ def histogram(times_us: Sequence[float]) -> Rows:
 
 
 def longest_over_time(tail: Tail) -> Rows:
-    """The longest call of each part of the time: seconds since the first, and µs."""
+    """Return the longest call of each part of the time: seconds since the first, and µs."""
     times, began = tail.times_us, tail.watched[0][0]
     size = math.ceil(len(times) / _LONGEST_SHOWN)
     found = []
@@ -124,8 +124,8 @@ def _over_time(tail: Tail) -> FigureView:
             ],
         )
     )
-    told = ("Each dot is the longest of the calls next to it.",)
-    return _figure("The longest calls over time", chart, {MOMENTS: rows}, told)
+    caption = ("Each dot is the longest of the calls around it.",)
+    return _figure("The longest calls over time", chart, {MOMENTS: rows}, caption)
 
 
 def _figure(

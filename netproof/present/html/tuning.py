@@ -29,7 +29,7 @@ DEFAULT = "default"
 
 @dataclass(frozen=True)
 class SweepView:
-    """One sweep; ``setting``: how to set what is recommended, empty where nothing is."""
+    """One sweep; ``setting``: how to set the recommended value, empty without one."""
 
     name: str
     title: str
@@ -42,7 +42,7 @@ class SweepView:
 
 
 def page(several: Sequence[tuple[Sweep, Tuned]], scripts: Sequence[str]) -> str:
-    """The page on all sweeps of a report."""
+    """Return the page on all sweeps of a report."""
     return render(
         "tuning.html",
         title="Tuning: " + ", ".join(dict.fromkeys(sweep.title for sweep, _ in several)),
@@ -52,7 +52,7 @@ def page(several: Sequence[tuple[Sweep, Tuned]], scripts: Sequence[str]) -> str:
 
 
 def view(sweep: Sweep, tuned: Tuned) -> SweepView:
-    """One sweep as pages show it."""
+    """Return one sweep as pages show it."""
     names = {None: DEFAULT, **{one.value: value_in_words(sweep, one.value) for one in tuned.gains}}
     launches = sweep.curves()
     together = {

@@ -1,4 +1,4 @@
-"""The first part of a report: the verdict and all its reasons."""
+"""First part of a report: the verdict and all its reasons."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from netproof.verdict.power import CasePower, Degradation
 
 @dataclass(frozen=True)
 class CaseEntry:
-    """A case of a list, with the way to its curves and the reasons why it is in the list."""
+    """A case of a list, with a link to its curves and the reasons why it is in the list."""
 
     name: str
     link: str
@@ -33,7 +33,7 @@ class CaseEntry:
 
 @dataclass(frozen=True)
 class NotRun:
-    """What did not run of a configuration for one reason."""
+    """Cases of a configuration that did not run, for one reason."""
 
     configuration: str
     why: str
@@ -41,13 +41,13 @@ class NotRun:
 
     @property
     def count(self) -> int:
-        """How many cases it is."""
+        """Number of these cases."""
         return len(self.cases)
 
 
 @dataclass(frozen=True)
 class CulpritView:
-    """What is wrong at a place: the headline, and what is told of it, each with its label."""
+    """A culprit: the headline, and the findings on it, each with its label."""
 
     headline: str
     rows: tuple[tuple[str, str], ...]
@@ -55,7 +55,7 @@ class CulpritView:
 
 @dataclass(frozen=True)
 class DiagnosisView:
-    """What is wrong with a partition, what was ruled out, and what is not known."""
+    """Diagnosis of a partition: culprits, what was ruled out, and what is not known."""
 
     headline: str
     culprits: tuple[CulpritView, ...]
@@ -65,7 +65,7 @@ class DiagnosisView:
 
 @dataclass(frozen=True)
 class PowerEntry:
-    """A case that passed, and of each kind of change the mildest that fails it, and by what."""
+    """A case that passed, and the mildest change of each kind that fails it, and by what."""
 
     name: str
     link: str
@@ -74,7 +74,7 @@ class PowerEntry:
 
 @dataclass(frozen=True)
 class VerdictView:
-    """The verdict, failures with their reasons, what did not run, and what else is to be said.
+    """The verdict, failures with their reasons, what did not run, and remarks.
 
     ``more_differences``: of nodes, beyond those among the ``notes``; ``diagnoses``: by partition.
     """
@@ -99,20 +99,20 @@ class VerdictView:
 def _diagnosis(one: Diagnosis) -> DiagnosisView:
     return DiagnosisView(
         headline(one),
-        tuple(CulpritView(culprit.headline, _told(culprit)) for culprit in one.culprits),
+        tuple(CulpritView(culprit.headline, _findings(culprit)) for culprit in one.culprits),
         one.ruled_out,
         one.not_known,
     )
 
 
-def _told(culprit: Culprit) -> tuple[tuple[str, str], ...]:
-    """What is told of a culprit; of since when only where earlier sessions were looked into."""
-    told = rows(culprit)
-    return tuple(one for one in told if culprit.since is not NO_EARLIER or one[0] != "since")
+def _findings(culprit: Culprit) -> tuple[tuple[str, str], ...]:
+    """Return the findings on a culprit; since when only where earlier sessions were read."""
+    several = rows(culprit)
+    return tuple(one for one in several if culprit.since is not NO_EARLIER or one[0] != "since")
 
 
 def view(report: Report) -> VerdictView:
-    """All that the part shows."""
+    """Return all that the part shows."""
     verdict = report.judged.verdict
     warned = any(state_of(one) is CaseState.WARNED for one in verdict.cases)
     state, word = {

@@ -1,4 +1,4 @@
-"""Help, and what is wrong with the arguments, come at once: nothing heavy is imported for them."""
+"""Help and faults of arguments come at once: nothing heavy is imported for them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SAYS = (
 
 
 def called(*arguments: str) -> tuple[int, set[str]]:
-    """The exit status, and the packages that were imported."""
+    """Return the exit status, and the imported packages."""
     ran = subprocess.run(
         [sys.executable, "-c", SAYS, *arguments], capture_output=True, text=True, check=False
     )

@@ -1,4 +1,4 @@
-"""``netproof compare``: exit 0 shown, 2 cannot be; nothing that one side lacks is left out."""
+"""``netproof compare``: exit 0 shown, 2 not possible; nothing that one side lacks is left out."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_a_label_that_nothing_has_is_told_with_those_there_are(labelled, argumen
 
 
 def with_nodes(folder: Path, kernel: str) -> str:
-    """A report whose job has the nodes of a recorded one, with this kernel."""
+    """Return a report whose job has the nodes of a recorded one, with this kernel."""
     software = Software("0.1.0", "4.10.4", "slurm 22.05.8", "abc", False, (), {})
     nodes = [f"gige-{number}" for number in range(1, 5)]
     recorded = json.dumps(of_job(RECORDED.parent / "nodes" / "same", nodes, software))

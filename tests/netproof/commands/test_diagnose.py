@@ -47,7 +47,7 @@ def test_what_is_wrong_is_1_and_fits_on_a_screen(call):
 def test_what_cannot_be_told_is_2_with_what_is_missing(call):
     status, out, _ = call("gige", "--session", str(SESSIONS / "healthy.json"))
     assert status == 2
-    assert "gige: it cannot be told whether anything is wrong" in out
+    assert "gige: inconclusive" in out
     assert "no rounds of pairs were measured" in out
     assert "fast-ethernet" not in out
 
@@ -109,7 +109,7 @@ def test_what_cannot_be_done_is_2_with_the_remedy(call, arguments, said):
 
 @pytest.fixture
 def reframe(tmp_path, monkeypatch):
-    """``reframe(script)``: what stands in the place of ReFrame."""
+    """Install a script in place of ReFrame: ``reframe(script)``."""
 
     def made(script: str | None) -> None:
         program = tmp_path / "bin" / "reframe"

@@ -19,7 +19,7 @@ PASSED = ROOT / "tests" / "data" / "sessions" / "passed.json"
 
 BAD = "{bad}"
 STORE = "{store}"
-"""A file of no kind that is read here, and a folder that is no store."""
+"""A file of no known kind, and a folder that is no store."""
 
 FAULTY = {
     "parse": [[BAD], ["/nowhere"], ["{pipe}"], []],
@@ -119,7 +119,7 @@ FAULTY = {
 
 
 def verbs(group=None, before: str = "") -> dict[str, list[str]]:
-    """All commands that there are, those of groups with the group's name, and their options."""
+    """Return all commands, those of groups with the group's name, and their options."""
     found = {}
     for name, command in (group or typer.main.get_command(app)).commands.items():
         if hasattr(command, "commands"):
@@ -176,7 +176,7 @@ def test_faulty_input_is_2_and_said(place, tmp_path, monkeypatch, verb, argument
         arguments = ["example" if one == "{wrong site}" else one for one in arguments]
     words = [str(place.get(one, one)) for one in arguments]
     ran = CliRunner().invoke(app, [*verb.split(), *words])
-    # What entry.run makes of it: typer's word for arguments, and 2.
+    # As entry.run reports it: typer's message on arguments, and 2.
     foreseen = isinstance(ran.exception, SystemExit | NetproofError)
     assert foreseen, repr(ran.exception)
     assert (2 if isinstance(ran.exception, NetproofError) else ran.exit_code) == 2, ran.output

@@ -65,7 +65,7 @@ SAYS = """#!/bin/bash
 
 @pytest.fixture
 def job(tmp_path, monkeypatch):
-    """``job(text, nodes, address)`` runs a job's script where Slurm's programs only say how.
+    """Run a job's script where Slurm's programs only print: ``job(text, nodes, address)``.
 
     Returns each call as the list of its words.
     """
@@ -181,8 +181,8 @@ def test_a_rank_tells_its_node_whatever_that_is_called(tmp_path, name):
         text=True,
         check=True,
     )
-    told = re.escape(f"netproof rank 0 on {name}: ") + r"[\d.]+ s wall, [\d.]+ u|"
-    assert re.match(told.replace(" u|", " s user, "), ran.stderr), ran.stderr
+    cost = re.escape(f"netproof rank 0 on {name}: ") + r"[\d.]+ s wall, [\d.]+ u|"
+    assert re.match(cost.replace(" u|", " s user, "), ran.stderr), ran.stderr
     assert not (tmp_path / "pwned").exists()
 
 
@@ -235,7 +235,7 @@ CONFIGURATION = {
 
 
 class TestSite:
-    """What becomes part of a path, an option or an expression is refused with file and key."""
+    """Hostile parts of a path, an option or an expression are refused with file and key."""
 
     def refusal(self, folder: Path, configuration: dict) -> str:
         path = folder / "cluster.py"
@@ -333,16 +333,16 @@ class TestTelling:
     @pytest.mark.parametrize("text", HOSTILE)
     def test_the_hook_reads_text_and_runs_none_of_it(self, tmp_path, monkeypatch, text):
         monkeypatch.chdir(tmp_path)
-        told = summary.text(night(text))
-        assert _tell(f"cat >{shlex.quote(str(tmp_path / 'told'))}", told) is None
-        assert _tell('read -r subject && printf %s "$subject" >subject', told) is None
-        assert (tmp_path / "told").read_text() == told
-        assert (tmp_path / "subject").read_text() == told.splitlines()[0]
-        assert sorted(path.name for path in tmp_path.iterdir()) == ["subject", "told"]
+        mail = summary.text(night(text))
+        assert _tell(f"cat >{shlex.quote(str(tmp_path / 'mail'))}", mail) is None
+        assert _tell('read -r subject && printf %s "$subject" >subject', mail) is None
+        assert (tmp_path / "mail").read_text() == mail
+        assert (tmp_path / "subject").read_text() == mail.splitlines()[0]
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["mail", "subject"]
 
     def test_a_name_cannot_add_a_line_that_looks_like_the_night_s_own(self):
-        told = summary.text(night("x\nnetproof x: PASSED\nexit status 0\n"))
-        assert [line for line in told.splitlines() if line.startswith(("netproof", "exit"))] == [
+        mail = summary.text(night("x\nnetproof x: PASSED\nexit status 0\n"))
+        assert [line for line in mail.splitlines() if line.startswith(("netproof", "exit"))] == [
             "netproof x",
             "exit status 2",
         ]

@@ -1,4 +1,4 @@
-"""``netproof init``: a new site's files, ready for ReFrame; nothing that is there is touched."""
+"""``netproof init``: a new site's files, ready for ReFrame; existing files are not touched."""
 
 from __future__ import annotations
 

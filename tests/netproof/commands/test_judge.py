@@ -1,4 +1,4 @@
-"""``netproof judge``: files that somebody has, from any harness, with an exit status that holds."""
+"""``netproof judge``: existing files, from any harness, with a reliable exit status."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def document(*arguments: str | Path) -> tuple[int, dict]:
 
 
 def row(size: int, seconds: float) -> str:
-    """A row of the file that NetPIPE 3.7.2 writes: bytes, Mbps of 2^20 bit/s, seconds."""
-    told = float(f"{seconds:.8f}")
-    return f"{size:8d} {8 * size / told / 2**20:f} {told:12.8f}\n"
+    """Return a row of the file that NetPIPE 3.7.2 writes: bytes, Mbps of 2^20 bit/s, seconds."""
+    printed_s = float(f"{seconds:.8f}")
+    return f"{size:8d} {8 * size / printed_s / 2**20:f} {printed_s:12.8f}\n"
 
 
 def slowed(text: str, factor: float, size: int | None = None) -> str:
-    """A NetPIPE file, one size or all of them ``factor`` times as slow."""
+    """Return a NetPIPE file, one size or all of them ``factor`` times as slow."""
     rows = [(int(line.split()[0]), float(line.split()[2])) for line in text.splitlines()]
     return "".join(
         row(there, seconds * (factor if size in (None, there) else 1)) for there, seconds in rows
@@ -119,7 +119,7 @@ def test_public_files_are_read_and_the_sick_ones_fail(name, status, said):
 
 
 class TestARateThatWasRoundedToZero:
-    """Its time is at least what the rounding allows, and how long it is nobody knows."""
+    """Its time is at least what the rounding allows, and otherwise unknown."""
 
     def judged(self, tmp_path, *launches):
         """Judge launches of osu_bw from 1 byte on, from their MB/s."""
@@ -184,7 +184,7 @@ def test_configurations_are_compared_where_a_pattern_says_what_is_one(tree):
 
 
 def test_what_is_named_otherwise_was_measured_otherwise(tree):
-    """NetPIPE's file tells TCP from MPI no more than its name does."""
+    """NetPIPE's file shows TCP or MPI no more than its name does."""
     paths = sorted(tree.rglob("*.out"))
     status, found = document(*paths, "--as", "{system}-{mpi}/{benchmark}")
     # With the launch taken for a part of the benchmark, each is a kind of its own.
@@ -249,9 +249,9 @@ def test_a_list_names_configurations_as_a_pattern_does(tree):
     ],
 )
 def test_what_cannot_be_meant_is_refused_with_the_remedy(arguments, said):
-    status, told = judge(TCP, *arguments)
+    status, text = judge(TCP, *arguments)
     assert status == 2
-    assert said in told
+    assert said in text
 
 
 def test_a_file_that_does_not_fit_or_is_no_output_counts_and_is_named(tmp_path):

@@ -17,7 +17,7 @@ DATA = ROOT / "tests" / "data"
 
 
 def report(folder: Path, **settings: float) -> Path:
-    """A recorded report with a job under load, on a partition of these settings, for its tests."""
+    """Return a recorded report with a job under load, on a partition with these settings."""
     one = loaded.of_job(DATA / "jobs" / "load", "1")
     extras = {**one.partition_extras, "load": settings}
     kept = dataclasses.replace(one, partition_extras=extras).as_json()

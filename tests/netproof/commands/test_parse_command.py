@@ -1,4 +1,4 @@
-"""`netproof parse` prints what was read as JSON, or the fault with its place and exit 2."""
+"""`netproof parse` prints the curves as JSON, or the fault with its place and exit 2."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What takes its time says on the terminal what it does, and nothing where there is none."""
+"""Slow commands show on a terminal what they do, and nothing elsewhere."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def begun(arguments: list[str], tmp_path: Path, store: Path, stderr: int) -> sub
 
 
 def all_of(terminal: int) -> str:
-    """What is written to a terminal until nobody has its other end."""
+    """Return what is written to a terminal until its other end closes."""
     read = b""
     while True:
         try:
@@ -62,10 +62,10 @@ def test_on_a_terminal_it_says_what_it_does(arguments, said, tmp_path, store):
     terminal, theirs = pty.openpty()
     with begun(arguments, tmp_path, store, theirs) as command:
         os.close(theirs)
-        told = all_of(terminal)
+        output = all_of(terminal)
         os.close(terminal)
-    assert command.returncode == 0, told
-    assert said in " ".join(told.split())
+    assert command.returncode == 0, output
+    assert said in " ".join(output.split())
 
 
 @pytest.mark.slow

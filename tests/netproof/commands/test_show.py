@@ -175,9 +175,9 @@ def test_a_session_whose_nodes_differ_says_so_in_words_as_json_and_from_a_store(
     line = "coverage: gige: 4 nodes measured of 4 that the site states; what Slurm has is not known"
     assert line in judged.stdout
     said = json.loads(shown(str(path), "--json")[1])
-    (told,) = said["nodes_differ"]
-    assert told.startswith("gige: mtu: 1500 (")
-    assert "9000" in told
+    (sentence,) = said["nodes_differ"]
+    assert sentence.startswith("gige: mtu: 1500 (")
+    assert "9000" in sentence
     (found,) = said["nodes"]
     assert (found["fact"], found["nodes"], found["level"]) == ("mtu", [named], "fail")
     assert not any(one["failed"] or one["known"] for one in said["coverage"])
@@ -232,10 +232,10 @@ def test_scores_against_a_disturbed_baseline_are_marked(tmp_path):
     assert not [cell for cell in two if cell.startswith("~")]
     assert "~ of disturbed launches" in text
     _, out, _ = shown(str(path), "--system", "testbed", "--json")
-    told = {
+    scores = {
         (case["function"], case["ranks"], case["partition"], case["environment"]): case["score"]
         for case in json.loads(out)["cases"]
     }
     noise = ["gige-1: others used 40 % of the CPUs"]
-    assert told["Sendrecv", 4, "fast-ethernet", "mpich"]["disturbed"] == noise
-    assert told["Sendrecv", 2, "fast-ethernet", "mpich"]["disturbed"] == []
+    assert scores["Sendrecv", 4, "fast-ethernet", "mpich"]["disturbed"] == noise
+    assert scores["Sendrecv", 2, "fast-ethernet", "mpich"]["disturbed"] == []

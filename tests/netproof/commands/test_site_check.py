@@ -1,4 +1,4 @@
-"""What a new partition lacks is told in words, all of it at once, before anything is measured."""
+"""All that a new partition lacks is reported at once, before anything is measured."""
 
 from __future__ import annotations
 
@@ -49,20 +49,20 @@ def folders(tmp_path, monkeypatch) -> Path:
 
 @pytest.fixture
 def reframe(monkeypatch) -> None:
-    """ReFrame is asked too, which takes a second."""
+    """Let ReFrame check the site too, which takes a second."""
     monkeypatch.setenv("PATH", str(ROOT / ".venv" / "bin"))
 
 
 @pytest.fixture(params=[False, pytest.param(True, marks=pytest.mark.slow)])
 def with_reframe(request, folders) -> bool:
-    """Whether ReFrame is asked too."""
+    """Whether ReFrame checks the site too."""
     if request.param:
         request.getfixturevalue("reframe")
     return request.param
 
 
 def insist_on_reframes_word(said: str, system: str, *, asked: bool) -> None:
-    """ReFrame takes the site; of one with Lmod it cannot say where there is no Lmod."""
+    """Check that ReFrame takes the site; without Lmod it cannot say for one with Lmod."""
     not_asked = "not checked: whether ReFrame takes the file: reframe is not in PATH"
     assert (not_asked in said) is not asked
     if asked and system == "testbed":
@@ -118,7 +118,7 @@ def test_modules_that_this_shell_cannot_load_are_a_fault_where_slurm_is(folders,
 
 
 def third_of_testbed(folders: Path, monkeypatch) -> None:
-    """One switch more in the topology."""
+    """Add one switch to the topology."""
     path = folders / "topology.yaml"
     path.write_text((ROOT / "ci/testbed/topology.yaml").read_text() + THIRD_OF_TESTBED)
     monkeypatch.setenv("NETPROOF_TOPOLOGY", str(path))

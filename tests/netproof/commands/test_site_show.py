@@ -1,4 +1,4 @@
-"""What will run and how long it should take, with what is not known of it."""
+"""The jobs that will run and how long they should take, or why that is not known."""
 
 from __future__ import annotations
 
@@ -128,10 +128,10 @@ def test_a_job_that_would_outlast_its_limit_is_named(store, tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"), [(0, "0 s"), (89, "89 s"), (91, "2 min"), (5400, "1 h 30 min")]
+    ("seconds", "words"), [(0, "0 s"), (89, "89 s"), (91, "2 min"), (5400, "1 h 30 min")]
 )
-def test_a_time_is_told_as_people_say_it(seconds, told):
-    assert duration(seconds) == told
+def test_a_time_is_shown_as_people_write_it(seconds, words):
+    assert duration(seconds) == words
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""``netproof study``: the page is written, and what cannot be said names its remedy."""
+"""``netproof study``: the page is written, and missing parts name their remedy."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ DATA = ROOT / "tests" / "data"
 
 
 def report(folder: Path, times: list[float] | None = None, **settings: float) -> Path:
-    """A recorded report with a long launch, on a partition of these settings, for its tests."""
+    """Return a recorded report with a long launch, on a partition with these settings."""
     one = tails.of_job(DATA / "jobs" / "tails", "1")
     criteria = {"disturbance": {"others": 1, "steal": 1}}
     extras = {**one.partition_extras, "load": settings, "criteria": criteria}
@@ -50,9 +50,9 @@ def test_the_status_says_what_came_of_the_bound(tmp_path, settings, status, said
     ended = CliRunner().invoke(app, ["tails", "--report", str(path)])
     assert ended.exit_code == status, ended.output
     assert said in " ".join(ended.output.split())
-    told = CliRunner().invoke(app, ["tails", "--report", str(path), "--json"])
-    assert told.exit_code == status
-    (one,) = json.loads(told.stdout)["tails"]
+    ran = CliRunner().invoke(app, ["tails", "--report", str(path), "--json"])
+    assert ran.exit_code == status
+    (one,) = json.loads(ran.stdout)["tails"]
     assert one["beyond"] is (status == 1)
     assert one["percentiles"][0]["value_us"] == 30
 

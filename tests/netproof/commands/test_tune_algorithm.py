@@ -20,7 +20,7 @@ def on_the_testbed(monkeypatch, tmp_path):
 
 
 def refused(*arguments: str) -> str:
-    """What the command says, which measures nothing."""
+    """Return the output of the command, which measures nothing."""
     ran = CliRunner().invoke(app, ["tune", "algorithm", *WHERE, *arguments])
     assert ran.exit_code == 2
     return " ".join(ran.output.split())

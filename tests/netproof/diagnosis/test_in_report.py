@@ -87,4 +87,4 @@ def test_maps_are_among_the_charts_files(tmp_path):
 def test_a_session_without_rounds_and_findings_has_no_part_on_nodes(judge):
     made = pages(command.assemble(judge("two-switches.json")))["index.html"]
     assert 'id="nodes"' not in made
-    assert "gige: it cannot be told whether anything is wrong" in text(made)
+    assert "gige: inconclusive" in text(made)

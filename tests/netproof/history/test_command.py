@@ -167,7 +167,7 @@ def test_without_a_baseline_it_says_so(nights):
         (("--label", "rack"), "'rack' is no label: KEY=VALUE"),
         (("--label", "rack=b"), "is labelled rack=b; the labels there are: none"),
         (("--quantity", "speed"), "'speed' is not one of"),
-        (("--plot", "series.gif"), "series.gif: is none of .html, .svg, .png, .pdf"),
+        (("--plot", "series.gif"), "series.gif: unknown format; choose .html, .svg, .png, .pdf"),
         (("--plot", "series.svg"), "series are too many for one plot, 24 fit"),
         (("pingpong", "--plot", "/nowhere/x.svg"), "/nowhere/x.svg: cannot be written"),
     ],

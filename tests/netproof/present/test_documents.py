@@ -1,4 +1,4 @@
-"""The documents of ``--json``: every key is told in docs/operation.md."""
+"""The documents of ``--json``: docs/operation.md describes every key."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HEALTHY, SICK = str(RECORDED / "healthy.json"), str(RECORDED / "sick.json")
 LANDMARK_KEYS = {"size_below", "time_below_us", "rate_below_mb_s"} | {
     *("size_above", "time_above_us", "rate_above_mb_s", "step_us", *LANDMARK_NAMES)
 }
-"""Told by docs/method.md, and by name in the document itself."""
+"""Described by docs/method.md, and by name in the document itself."""
 
 
 def keys_of(value) -> set[str]:
@@ -51,8 +51,8 @@ def test_every_key_is_documented(arguments, monkeypatch, tmp_path):
     ran = CliRunner().invoke(app, [*arguments, "--json"])
     page = (ROOT / "docs" / "operation.md").read_text()
     section = page.split("\n## As JSON\n", 1)[1].split("\n## ", 1)[0]
-    told = set(re.findall(r"`(\w+)`", section))
+    described = set(re.findall(r"`(\w+)`", section))
     found = keys_of(json.loads(ran.stdout)) - LANDMARK_KEYS - set(PARTITION_KEYS)
     found -= set(PairSettings.model_fields)
     assert found
-    assert found <= told
+    assert found <= described

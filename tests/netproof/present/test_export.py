@@ -1,4 +1,4 @@
-"""A stored session leaves as CSV, JSON, and files that NetPIPE's readers and gnuplot take."""
+"""A stored session is exported as CSV, JSON, and files for NetPIPE's readers and gnuplot."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def stored(tmp_path_factory) -> tuple[Store, StoredSession]:
 
 
 def cases() -> dict[str, dict]:
-    """What the report has of each case, by function and direction."""
+    """The report's cases, by function and direction."""
     return {
         f"{result.case.function} {result.case.direction}": result.measured
         for result in session.load(PASSED).results

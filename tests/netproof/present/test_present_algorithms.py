@@ -1,4 +1,4 @@
-"""Which algorithm wins: the sentence, the table, plain values and the page."""
+"""The fastest algorithms: the sentence, the table, plain values and the page."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_the_terminal_has_a_row_for_each_size_and_what_was_not_taken():
     assert "testbed:gige openmpi5 IMB Allreduce, 4 ranks" in text
     (longest,) = [line for line in text.splitlines() if line.strip().startswith("512 KiB")]
     assert longest.split()[2:5] == ["4", "ring", "+60"]
-    # Slower for sure is not the same as not told.
+    # Certainly slower is not a tie.
     (shortest,) = [line for line in text.splitlines() if line.strip().startswith("4 B")]
     assert "the library's own" in shortest
     flat = " ".join(text.split())
@@ -93,10 +93,10 @@ def test_others_that_are_as_good_are_named_in_the_row():
 def test_plain_values_have_every_gain_with_its_interval():
     one = swept()
     document = json.loads(json.dumps(shown.document([(one, one.winners())])))
-    (told,) = document["sweeps"]
-    assert told["ranks"] == 4
-    assert told["refused"] == [{"value": "17", "said": "tuning-3.1 ended with status 1"}]
-    last = told["sizes"][-1]
+    (made,) = document["sweeps"]
+    assert made["ranks"] == 4
+    assert made["refused"] == [{"value": "17", "said": "tuning-3.1 ended with status 1"}]
+    last = made["sizes"][-1]
     assert (last["bytes"], last["winner"]) == (524288, "4")
     assert last["gains"]["4"]["factor"] == pytest.approx(1.6, rel=0.01)
     assert last["gains"]["4"]["interval"][0] < 1.6 < last["gains"]["4"]["interval"][1]

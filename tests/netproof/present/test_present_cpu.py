@@ -1,4 +1,4 @@
-"""The table of what cases cost the CPUs: every figure, and what is not known."""
+"""The table of CPU costs of cases: every figure, and what is not known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A diagnosis fits a screen however much is wrong, and its document has every key."""
+"""A diagnosis fits a screen however many faults it has, and its document has every key."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from netproof.present import diagnosis as shown
 
 
 def culprit(number: int = 1, words: int = 60) -> Culprit:
-    """A slow port about which much is to be said."""
+    """Return a slow port with long sentences."""
     name = f"node{number}"
     place = Place(PlaceKind.NODE, name, (name,), "eth1")
-    told = " ".join(["slower than others"] * words)
-    seen = Evidence(EvidenceSource.PAIRS, Sign.SLOW, place, told, Sure.STATISTICAL, "by its error")
+    text = " ".join(["slower than others"] * words)
+    seen = Evidence(EvidenceSource.PAIRS, Sign.SLOW, place, text, Sure.STATISTICAL, "by its error")
     return Culprit(
         CauseName.SLOW_PORT,
         place,
@@ -27,7 +27,7 @@ def culprit(number: int = 1, words: int = 60) -> Culprit:
         Sure.STATISTICAL,
         "at most 1 in 1,000 healthy runs accuse anyone",
         (seen, seen, seen, seen),
-        (f"the cable {told}",),
+        (f"the cable {text}",),
         "a swap",
         f"look at {name}",
         "a swap of ports",
@@ -37,8 +37,8 @@ def culprit(number: int = 1, words: int = 60) -> Culprit:
 
 
 def diagnosis(*culprits: Culprit, sentences: int = 3) -> Diagnosis:
-    told = tuple(f"sentence {number} of many words" for number in range(sentences))
-    return Diagnosis("gige", culprits, 10, 3, 7, frozenset({EvidenceSource.PAIRS}), told, told, ())
+    many = tuple(f"sentence {number} of many words" for number in range(sentences))
+    return Diagnosis("gige", culprits, 10, 3, 7, frozenset({EvidenceSource.PAIRS}), many, many, ())
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 5, 40])
@@ -55,11 +55,11 @@ def test_however_much_is_wrong_it_is_one_screen(count, words, sentences):
 
 
 def test_what_cannot_be_told_has_a_next_step_where_nothing_else_was_found():
-    told = dataclasses.replace(diagnosis(), incomplete=("a reason",), to_tell=("measure again",))
-    lines = [line for line, _ in shown.lines(told)]
+    other = dataclasses.replace(diagnosis(), incomplete=("a reason",), to_tell=("measure again",))
+    lines = [line for line, _ in shown.lines(other)]
     assert "do          measure again" in lines
-    assert shown.of_diagnosis(told)["to_tell"] == ["measure again"]
-    found = dataclasses.replace(told, culprits=(culprit(),))
+    assert shown.of_diagnosis(other)["to_tell"] == ["measure again"]
+    found = dataclasses.replace(other, culprits=(culprit(),))
     assert not any("measure again" in line for line, _ in shown.lines(found))
 
 
@@ -68,7 +68,7 @@ def test_one_culprit_has_all_that_is_to_be_told_of_it():
     assert text.splitlines()[0] == (
         "gige: something is wrong at 1 place; 3 of 10 measured cases passed, 7 failed"
     )
-    for told in (
+    for line in (
         "  seen      slower than others",
         "  how sure  by statistics: at most 1 in 1,000",
         "  since     not known: there is no store",
@@ -80,7 +80,7 @@ def test_one_culprit_has_all_that_is_to_be_told_of_it():
         "ruled out   sentence 0",
         "not known   sentence 0",
     ):
-        assert told in text
+        assert line in text
 
 
 def test_the_document_is_json_and_has_every_key_of_its_page():

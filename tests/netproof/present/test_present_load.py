@@ -1,4 +1,4 @@
-"""What load does, as people read it: the conclusion, the table, plain values and the page."""
+"""The effects of load: the conclusion, the table, plain values and the page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ JOB = Path(__file__).resolve().parents[2] / "data" / "jobs" / "load"
 
 
 def bounded(recorded: Loaded, **settings: float) -> Loaded:
-    """The same on a partition that has these settings of load."""
+    """Return the same on a partition with these settings of load."""
     extras = {**recorded.partition_extras, "load": settings}
     return dataclasses.replace(recorded, partition_extras=extras)
 
@@ -59,7 +59,7 @@ def test_the_terminal_has_a_line_for_each_and_says_what_is_not_known(recorded):
     assert "14.3 ms → 13.5 ms" in within
     assert "99 → 100 %" in within
     assert "not known" in within
-    assert "3 rounds on 8 nodes, each alone and alongside next to each other" in text
+    assert "3 rounds on 8 nodes, each alone and alongside back to back" in text
     assert "Not known: a launch has 16 repetitions, and a 99th percentile takes 100." in text
 
 
@@ -125,7 +125,7 @@ def test_a_cause_says_what_where_and_how_it_shows(recorded, cause, words):
     assert shown.cause_in_words(cause).startswith(words)
     found = LoadFindings(factors.impacts(recorded), (cause,), ("slow ports: why",))
     assert shown.conclusion(found)[1].startswith(words)
-    assert "Not told: slow ports: why." in shown.sentences(recorded, found)
+    assert "Inconclusive: slow ports: why." in shown.sentences(recorded, found)
     assert words in html.unescape(pages.page([(recorded, found)], ("vega.js",)))
 
 

@@ -1,4 +1,4 @@
-"""The smallest changes that fail a case, as they are told."""
+"""The smallest changes that fail a case, in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sweep says: the sentence, the table, plain values and the page."""
+"""A sweep's result: the sentence, the table, plain values and the page."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SIZES = (1, 1024, 131072)
 
 @pytest.fixture
 def sweep() -> Sweep:
-    """Two values, of which one is a third faster for long messages."""
+    """Two values; one is a third faster for long messages."""
     several = turns(("65536", "131072"), 3, 1)
     launches = tuple(
         Launch(
@@ -44,8 +44,8 @@ def sweep() -> Sweep:
         )
         for order, turn in enumerate(several, 1)
     )
-    told = parameters.found("socket-buffer", ()).told("tcp", "MPICH")
-    return Sweep(CASE, "socket-buffer", "socket buffer", told, "7", 1, EXTRAS, several, launches)
+    how = parameters.found("socket-buffer", ()).told("tcp", "MPICH")
+    return Sweep(CASE, "socket-buffer", "socket buffer", how, "7", 1, EXTRAS, several, launches)
 
 
 NONE = Gain(1.0, (0.99, 1.01))
@@ -72,7 +72,7 @@ BEST = Recommendation("131072", MessageRange.LONG, FASTER, {}, {"65536": 0.03})
 def test_the_sentence_has_gain_interval_and_what_is_as_good(sweep):
     assert shown.recommendation(sweep, said(BEST)) == (
         "socket buffer 128 KiB: +31 % (+24 to +38) for long messages, no change for short ones;"
-        " not told apart from it: 64 KiB (at most 3 % behind)"
+        " statistically tied with it: 64 KiB (at most 3 % behind)"
     )
     assert shown.setting(sweep, "131072") == "NPtcp -b 131072"
 
@@ -84,8 +84,8 @@ def test_costs_are_said(sweep):
 
 
 def test_without_a_gain_that_is_sure_nothing_is_recommended(sweep):
-    told = shown.recommendation(sweep, said(None))
-    assert told == "socket buffer: leave it as it is: no value is faster for sure"
+    text = shown.recommendation(sweep, said(None))
+    assert text == "socket buffer: leave it as it is: no value is faster for sure"
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_the_page_has_the_recommendation_on_top_and_all_curves(sweep):
 
 @pytest.mark.parametrize("name", ["eager-limit", *parameters.EAGER_VARIABLES])
 def test_where_an_eager_limit_was_taken_the_curve_steps_there(name):
-    """Latency 25 µs and 100 MB/s; from 8 KiB on a message asks first, and that is a round trip."""
+    """Latency 25 µs and 100 MB/s; from 8 KiB on rendezvous adds a round trip."""
     sizes = tuple(1 << power for power in range(18))
     case = Case("testbed", "gige", "openmpi5", "netpipe", "mpi", 2, 1, "between", "oneway")
     several = turns(("4096", "65536"), 3, 1)
@@ -165,8 +165,8 @@ def test_where_an_eager_limit_was_taken_the_curve_steps_there(name):
         )
         for order, turn in enumerate(several, 1)
     )
-    told = parameters.found(name, ("4096", "65536")).told("mpi", "Open MPI")
-    where = (name, "eager limit", told, "7", 1, EXTRAS)
+    how = parameters.found(name, ("4096", "65536")).told("mpi", "Open MPI")
+    where = (name, "eager limit", how, "7", 1, EXTRAS)
     swept = Sweep(case, *where, several, launches)
     found = swept.tuned()
     out = io.StringIO()

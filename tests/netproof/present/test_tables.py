@@ -94,13 +94,13 @@ def test_on_a_terminal_what_is_being_done_is_said_on_standard_error(capsys, monk
 
 
 class TestVerdict:
-    """Of a case that was not measured."""
+    """Verdicts on a case that was not measured."""
 
     @pytest.fixture
     def said(self):
         case = Case("testbed", "fast-ethernet", "intelmpi", "imb", "Reduce_scatter", 4, 1)
         missing = Judged(case, None, ("did not run",))
-        # The widest benchmark that there is.
+        # The widest benchmark.
         widest = dataclasses.replace(case, benchmark="netpipe", function="mpi", ranks=2)
         other = Judged(dataclasses.replace(widest, direction="bidirectional"), None, ())
 

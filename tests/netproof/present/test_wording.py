@@ -1,4 +1,4 @@
-"""What a session came to, in one sentence, the same wherever it stands."""
+"""The result of a session in one sentence, the same in all places."""
 
 from __future__ import annotations
 

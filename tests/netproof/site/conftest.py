@@ -10,5 +10,5 @@ from made_sites import CONFIGURATION
 
 @pytest.fixture
 def configuration() -> dict:
-    """What a small site's file has, to be changed."""
+    """The content of a small site's file, to be changed."""
     return copy.deepcopy(CONFIGURATION)

@@ -1,4 +1,4 @@
-"""What a site may set of a network under load."""
+"""Settings of a site for a network under load."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a site may set of rounds of pairs."""
+"""Settings of a site for rounds of pairs."""
 
 from __future__ import annotations
 

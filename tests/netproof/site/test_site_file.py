@@ -165,7 +165,7 @@ def test_the_documentation_names_every_key():
 @pytest.mark.parametrize(
     ("extras", "reason"),
     [
-        ({"baseline": "openmpi"}, "extras['baseline']: 'openmpi' is none of its environs, mpich"),
+        ({"baseline": "openmpi"}, "extras['baseline']: 'openmpi' is not among its environs: mpich"),
         ({"baseline": ""}, "one partition names the environment that scores are relative to"),
         ({"criteria": {"jumps": {}}}, "extras['criteria']: 'jumps' is no criterion; those are"),
         ({"retired": {"lam": " "}}, "extras['retired']: say why 'lam' is gone, in a sentence"),
@@ -267,7 +267,7 @@ def test_a_site_names_the_environments_that_measure_pairs(tmp_path, configuratio
 @pytest.mark.parametrize(
     ("name", "remedy"),
     [
-        ("openmpi", "'openmpi' is none of its environs, mpich, one"),
+        ("openmpi", "'openmpi' is not among its environs: mpich, one"),
         ("mpich", "'mpich' has no IMB, which measures pairs; name one"),
     ],
 )

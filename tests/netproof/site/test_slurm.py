@@ -1,4 +1,4 @@
-"""What Slurm prints is read, or refused."""
+"""Slurm's output is read, or refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What spack-envs/ says becomes ReFrame environments, and what is not built stays and says so."""
+"""The files of spack-envs/ become ReFrame environments; one that is not built stays and says so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the criteria make of the figures of the studies."""
+"""The criteria applied to the figures of the studies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-// Draws every chart from the specification next to it: those near the screen as they come there, the
+// Draws every chart from the specification beside it: those near the screen as they come there, the
 // others when nothing else is to be done, and all that are left before the page is printed.
 "use strict";
 (() => {

@@ -1,4 +1,4 @@
-"""What fits into a night is what waited longest, and nothing waits for ever."""
+"""A night measures the jobs that waited longest, and no job waits forever."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def expected() -> Matrix:
 
 
 def after(order: list[PlannedJob]) -> Past:
-    """Jobs that ran on days of their own, in this order."""
+    """Return jobs that ran on days of their own, in this order."""
     days = {job: FIRST + timedelta(days=day) for day, job in enumerate(order)}
     return Past(tried=days, measured=days)
 

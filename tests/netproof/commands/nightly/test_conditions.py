@@ -1,4 +1,4 @@
-"""What cannot be measured is known before the night begins."""
+"""Jobs that cannot be measured are known before the night begins."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from netproof.site.slurm import SlurmNode, SlurmPartition
 
 ROOT = Path(__file__).resolve().parents[4]
 SESSIONS = ROOT / "tests" / "data" / "sessions"
-# What sinfo of Slurm 22.05 lists in --format="%R|%N|%T|%E".
+# Output of sinfo of Slurm 22.05 with --format="%R|%N|%T|%E".
 LISTED = """\
 fast-ethernet|fast-ethernet-1|idle|none
 gige|gige-1|mixed|none
@@ -60,7 +60,7 @@ def test_a_node_in_maintenance_or_that_does_not_answer_is_not_usable(state):
     assert not SlurmNode("gige-1", state, "").usable
 
 
-# What it lists at once after `scontrol update NodeName=gige-[2-4] State=RESUME`.
+# Its list right after `scontrol update NodeName=gige-[2-4] State=RESUME`.
 RESUMED = """\
 fast-ethernet|fast-ethernet-1|idle|none
 gige|gige-1|idle|none
@@ -73,7 +73,7 @@ gige|gige-4|idle*|none
 class TestNodesThatDoNotAnswer:
     @pytest.fixture
     def cannot_run(self, monkeypatch):
-        """What cannot run on gige, Slurm listing one text after the other, the last for good."""
+        """The jobs that cannot run on gige; Slurm lists one text after the other, then the last."""
         configuration = site.gather(ROOT / "site-config")
         expected = matrix(configuration, "testbed", ["gige"])
         monkeypatch.setattr(conditions, "_LOOK_AGAIN_S", 0)

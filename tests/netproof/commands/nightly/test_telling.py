@@ -1,4 +1,4 @@
-"""JUnit and the summary tell what the verdict knows, and nothing in them breaks their readers."""
+"""JUnit and the summary report what the verdict knows, and nothing in them breaks their readers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TURN = {"why": "NetPIPE, never measured; takes about 60 s, and 0 s were left", "
 
 
 def judged(stored: Session) -> judging.JudgedSession:
-    """The session, compared with just what it has."""
+    """Return the session, judged against exactly its own cases."""
     whole = matrix(site.gather(ROOT / "site-config"), "testbed", ["gige"])
     there = {result.case.key() for result in stored.results if result.case}
     expected = dataclasses.replace(
@@ -103,9 +103,9 @@ def test_a_failure_has_its_reasons(faulty):
 def test_a_criterion_that_fails_is_a_failure():
     sick = session.load(RECORDED / "sick.json")
     failing = [why for one in judged(sick).verdict.cases for why in one.said(Level.FAIL)]
-    told = "\n".join(failure.text for failure in suite_of(night_of(sick)).iter("failure"))
+    text = "\n".join(failure.text for failure in suite_of(night_of(sick)).iter("failure"))
     assert failing
-    assert all(why in told for why in failing)
+    assert all(why in text for why in failing)
 
 
 def test_another_night_s_turn_is_skipped_and_what_could_not_be_measured_is_an_error(passed):
@@ -183,17 +183,17 @@ def test_a_failure_counts_before_what_could_not_be_judged(passed, faulty):
 
 @pytest.mark.slow
 def test_the_summary_has_failures_what_was_left_and_where_to_read_on(faulty, passed):
-    told = summary.text(night_of(faulty, stored="20261121T020000-00000000"))
-    assert "FAIL testbed:gige mpich IMB Barrier 2 ranks: fail in sanity" in told
-    assert told.endswith("session 20261121T020000-00000000\nexit status 1\n")
+    text = summary.text(night_of(faulty, stored="20261121T020000-00000000"))
+    assert "FAIL testbed:gige mpich IMB Barrier 2 ranks: fail in sanity" in text
+    assert text.endswith("session 20261121T020000-00000000\nexit status 1\n")
     left = changed(passed, "PingPong", result="skip", measured=None, left=TURN)
     assert f"1 case of gige intelmpi deferred: {TURN['why']}" in summary.text(night_of(left))
 
 
 def test_of_very_many_sentences_the_first_are_told_and_the_others_counted(passed):
-    told = summary.text(night_of(passed, worse=tuple(f"change {n}" for n in range(50))))
-    assert told.count("WORSE change") == summary.SENTENCES
-    assert "WORSE and 30 more, in the report" in told
+    text = summary.text(night_of(passed, worse=tuple(f"change {n}" for n in range(50))))
+    assert text.count("WORSE change") == summary.SENTENCES
+    assert "WORSE and 30 more, in the report" in text
 
 
 @pytest.mark.slow
@@ -216,8 +216,8 @@ def test_a_hook_need_not_read_what_it_is_told():
 @pytest.mark.slow
 def test_a_change_for_the_worse_says_how_it_ends_where_it_is_intended(passed):
     worse = "gige mpich is worse since 2026-11-18: latency +20 %"
-    told = summary.text(night_of(passed, worse=(worse,)))
-    assert f"WORSE {worse}\nwhat of this is intended ends by 'netproof history accept'\n" in told
+    text = summary.text(night_of(passed, worse=(worse,)))
+    assert f"WORSE {worse}\nwhat of this is intended ends by 'netproof history accept'\n" in text
     assert "accept" not in summary.text(night_of(passed))
 
 
@@ -230,11 +230,11 @@ def test_in_what_jobs_differ_and_what_is_found_of_nodes_is_told(passed):
     verdict = dataclasses.replace(of.verdict, nodes=(finding,), coverage=(covered,))
     with_it = dataclasses.replace(of, verdict=verdict, beyond_nodes=("job 8 ran with other files",))
     night = Night("testbed", STARTED, ENDED, judged=with_it)
-    told = summary.text(night)
-    assert "\nnodes differ: job 8 ran with other files\n" in told
-    assert "\nWARN gige: gige-2: driver not known\n" in told
+    text = summary.text(night)
+    assert "\nnodes differ: job 8 ran with other files\n" in text
+    assert "\nWARN gige: gige-2: driver not known\n" in text
     line = "gige: 1 of 2 usable nodes measured; not measured gige-2"
-    assert f"\ncoverage: {line}\n" in told
+    assert f"\ncoverage: {line}\n" in text
     suite = suite_of(night)
     assert [
         test.findtext("system-out") for test in suite.findall("testcase[@name='coverage']")
@@ -288,8 +288,8 @@ def test_what_failed_for_one_reason_is_told_once_and_the_worst_first(faulty):
                 result, result="fail_deps", measured=None, failed_job="ImbJob"
             )
         results.append(result)
-    told = summary.text(night_of(dataclasses.replace(faulty, results=tuple(results))))
-    first, second = (line for line in told.splitlines() if line.startswith("FAIL"))
+    text = summary.text(night_of(dataclasses.replace(faulty, results=tuple(results))))
+    first, second = (line for line in text.splitlines() if line.startswith("FAIL"))
     assert first == (
         "FAIL testbed:gige mpich ImbJob: fail in run: sbatch: error; 7 cases did not run for it"
         " (IMB PingPong 2 ranks, IMB Sendrecv 2 ranks, IMB Bcast 2 ranks and 4 more)"

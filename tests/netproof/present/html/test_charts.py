@@ -1,4 +1,4 @@
-"""What a chart shows: few or many configurations, on a page and in a file, flags by marks."""
+"""Charts: few or many configurations, on a page and in a file, flags by marks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_bands_that_would_hide_each_other_are_shown_one_at_a_time(judge):
     ]
     many = dataclasses.replace(few, rows=rows)
     assert (few.crowded, many.crowded) == (False, True)
-    assert figures.BAND in few.told
+    assert figures.BAND in few.sentences
 
 
 @pytest.mark.slow
@@ -38,7 +38,7 @@ def test_a_file_says_what_its_page_says_below_the_chart(judge):
     )
     looks = Looks(("gige", "fast-ethernet"), ("mpich", "intelmpi"))
     below = " ".join(figure.for_file(looks)["title"]["subtitle"])
-    assert all(sentence in below for sentence in figure.told)
+    assert all(sentence in below for sentence in figure.sentences)
     assert "Not drawn: gige openmpi4; gige openmpi5; fast-ethernet openmpi4;" in below
 
 
@@ -48,8 +48,8 @@ def test_what_is_inconclusive_has_a_mark_and_a_word_of_its_own(judge):
     group = _group(sick, "netpipe-tcp-between-one-way")
     marks = {row["mark"] for row in content.flags(group)}
     assert "inconclusive" in marks
-    told = next(row for row in content.flags(group) if row["mark"] == "inconclusive")
-    assert told["criterion"] == "envelope"
+    flag = next(row for row in content.flags(group) if row["mark"] == "inconclusive")
+    assert flag["criterion"] == "envelope"
     assert set(MARKS) >= marks
     assert len(set(MARKS.values())) == len(MARKS)
     assert len({(state.sign, state.word) for state in CaseState}) == len(CaseState)

@@ -1,4 +1,4 @@
-"""What a report says is what was measured, judged and found, and nothing else."""
+"""A report shows what was measured, judged and found, and nothing else."""
 
 from __future__ import annotations
 
@@ -131,18 +131,18 @@ def test_a_configuration_alone_has_no_envelope_and_is_told_so(judge):
     judged = judge("passed.json", "testbed:gige")
     figure = figures.of_time(_group(judged, "imb-pingpong-2-ranks"), judged.matrix)
     assert figure.envelope == ()
-    assert figures.ALONE in figure.told
+    assert figures.ALONE in figure.sentences
 
 
 @pytest.mark.slow
 def test_where_links_differ_the_chart_says_what_a_time_is_compared_with(two_switches, judge):
-    def told(judged, name):
-        return figures.of_time(_group(judged, name), judged.matrix).told
+    def sentences(judged, name):
+        return figures.of_time(_group(judged, name), judged.matrix).sentences
 
-    assert figures.LINKS in told(two_switches, "imb-sendrecv-2-ranks")
+    assert figures.LINKS in sentences(two_switches, "imb-sendrecv-2-ranks")
     alone = judge("two-switches.json", "testbed:gige")
-    assert figures.ENVELOPE in told(alone, "imb-sendrecv-2-ranks")
-    assert figures.LINKS not in told(alone, "imb-sendrecv-2-ranks")
+    assert figures.ENVELOPE in sentences(alone, "imb-sendrecv-2-ranks")
+    assert figures.LINKS not in sentences(alone, "imb-sendrecv-2-ranks")
 
 
 def test_flagged_sizes_are_marked_as_they_were_ruled(sick):

@@ -1,4 +1,4 @@
-"""The page on output files: what was found, and a chart of each kind."""
+"""The page on output files: the findings, and a chart of each kind."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def test_what_failed_is_said_below_its_chart(tmp_path):
     broken = tmp_path / "slow.np"
 
     def row(size: str, seconds: float) -> str:
-        told = float(f"{seconds:.8f}")
-        return f"{int(size):8d} {8 * int(size) / told / 2**20:f} {told:12.8f}\n"
+        printed_s = float(f"{seconds:.8f}")
+        return f"{int(size):8d} {8 * int(size) / printed_s / 2**20:f} {printed_s:12.8f}\n"
 
     broken.write_text(
         "".join(

@@ -70,7 +70,7 @@ class Outline(HTMLParser):
 
 @pytest.fixture(scope="session")
 def report(judge):
-    """``report(session, system)``: the pages of a session, by file."""
+    """Return the pages of a session, by file: ``report(session, system)``."""
 
     @functools.cache
     def pages(session: str | Path, system: str | None = None) -> dict[str, Outline]:
@@ -81,7 +81,7 @@ def report(judge):
 
 
 def hostile(tmp_path: Path, name: str = "two-switches.json") -> Path:
-    """A session in which a partition, hosts, nodes and a failure's reason are hostile text."""
+    """Return a session in which partition, hosts, nodes and a failure reason are hostile."""
     text = (DATA / "sessions" / name).read_text()
     document = json.loads(text.replace("fast-ethernet", json.dumps(HOSTILE)[1:-1]))
     document["session_info"] |= {"hostname": HOSTILE, "cmdline": HOSTILE, "user": HOSTILE}
@@ -96,7 +96,7 @@ def hostile(tmp_path: Path, name: str = "two-switches.json") -> Path:
 
 
 def recorded_provenance(revision: str) -> dict:
-    """What a job keeps of four nodes of the testbed that differ, with a revision."""
+    """Return a job's record of four differing nodes of the testbed, with a revision."""
     software = Software(
         netproof="0.1.0",
         reframe="4.10.4",
@@ -421,9 +421,9 @@ def test_what_was_measured_again_is_in_its_chart_and_in_a_csv_of_its_own(judge, 
     } == measured
     assert all(re.fullmatch(r"job \d+ on gige-1, gige-2", row["where"]) for row in rows)
     assert figure.for_page(made.looks)["datasets"]["measured again"] == list(figure.again)
-    assert "Thin lines with +: measured again" in " ".join(figure.told)
+    assert "Thin lines with +: measured again" in " ".join(figure.sentences)
     healthy = command.assemble(judge("passed.json", "testbed:gige"))
-    assert not any("measured again" in " ".join(one.told) for one in healthy.all_figures())
+    assert not any("measured again" in " ".join(one.sentences) for one in healthy.all_figures())
 
 
 @pytest.mark.slow
@@ -486,7 +486,7 @@ def test_an_unknown_format_is_refused(netproof, tmp_path):
         DATA / "sessions" / "passed.json", "--out", tmp_path, "--format", "html,gif"
     )
     assert status == 2
-    assert "'gif' is none; there are html, png, svg, pdf, csv" in said
+    assert "unknown format 'gif'; choose html, png, svg, pdf, csv" in said
 
 
 def test_a_session_that_cannot_be_judged_has_no_report(netproof, tmp_path):

@@ -26,7 +26,7 @@ CASE = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1, "between", "onew
 
 @pytest.fixture(scope="module")
 def gathered(judge):
-    """What a report on the session of two switches is made of."""
+    """The material of a report on the session of two switches."""
     return command.assemble(judge("two-switches.json"))
 
 
@@ -36,8 +36,8 @@ def swept() -> tuple[Sweep, object]:
         Launch(turn.launch, order, 0.0, 1.0, (), Curve((1, 1024, 131072), (25.0, 40.0, 1200.0)))
         for order, turn in enumerate(several, 1)
     )
-    told = parameters.found("socket-buffer", ()).told("tcp", "MPICH")
-    made = Sweep(CASE, "socket-buffer", "socket buffer", told, "7", 1, EXTRAS, several, launches)
+    how = parameters.found("socket-buffer", ()).told("tcp", "MPICH")
+    made = Sweep(CASE, "socket-buffer", "socket buffer", how, "7", 1, EXTRAS, several, launches)
     return made, made.tuned()
 
 
