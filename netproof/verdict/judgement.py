@@ -179,7 +179,7 @@ def _curves(subject: Subject) -> CaseCurves:
         over_tcp=registry.of(case).compared_over_tcp(case.function) is not None,
         cpu_seconds=used,
         seconds=seconds,
-        cpu_told={cost.node: cost_in_words(cost) for cost in measured.cpu_costs},
+        cpu_notes={cost.node: cost_in_words(cost) for cost in measured.cpu_costs},
         counted=tuple(
             CountedLaunch(
                 launch.number,
@@ -202,7 +202,9 @@ def _curves(subject: Subject) -> CaseCurves:
             if peer.counters is not None
         )
         + tuple(
-            CountedLaunch(crash.launch, crash.counters, Payload(None, "it crashed"), calm=False)
+            CountedLaunch(
+                crash.launch, crash.counters, Payload(None, "it crashed"), undisturbed=False
+            )
             for crash in measured.all_crashes()
             if crash.counters is not None
         ),

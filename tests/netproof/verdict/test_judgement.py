@@ -274,7 +274,7 @@ class TestAcross:
         (open_,) = (r for r in rulings[bad.case.key()] if r.level is Level.INCONCLUSIVE)
         sizes = tuple(s for s in bad.measured.curve.sizes if s >= 4096)
         assert tuple(sorted((*red.sizes(), *open_.sizes()))) == sizes
-        assert f"; so it is at {len(red.sizes())} sizes: 4096, 6144, 12288, " in red.why
+        assert f"; likewise at {len(red.sizes())} sizes in all: 4096, 6144, 12288, " in red.why
         # Where the launches of the sick switch are far apart, more of them have to tell.
         assert open_.sizes() == (8192, 24576, 65536, 524288)
 
