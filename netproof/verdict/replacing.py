@@ -1,4 +1,4 @@
-"""Shows what is new in the text of a file, and puts the text in the place of the file."""
+"""Show the changes of a file's text, and replace the file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from netproof.errors import NetproofError
 
 
 def diff(path: Path, before: str, after: str) -> list[str]:
-    """Lines of a unified diff without their line ends; none where the texts are equal."""
+    """Return the lines of a unified diff, without line ends; none where the texts are equal."""
     old, new = before.splitlines(), after.splitlines()
     shown = os.path.relpath(path)
     # unified_diff would take lines that are frequent, as they are here, for junk.
@@ -52,6 +52,6 @@ def write(path: Path, text: str) -> None:
 
 
 def _range(start: int, end: int) -> str:
-    """Lines from ``start`` (from 0) to before ``end`` as a hunk's head has them."""
+    """Return the lines from ``start`` (from 0) to before ``end`` for a hunk's head."""
     length = end - start
     return f"{start + bool(length)},{length}"

@@ -98,8 +98,8 @@ def test_a_configuration_of_which_nothing_was_measured_is_left_out(verdict):
 
 def unsure(judged: Judged) -> Judged:
     """The case, with one ruling that is inconclusive."""
-    finding = Finding("envelope", Level.INCONCLUSIVE, "there", "astride", value=9.0, size=1024)
-    ruling = Ruling(finding, Level.INCONCLUSIVE, "astride")
+    finding = Finding("envelope", Level.INCONCLUSIVE, "there", "undecided", value=9.0, size=1024)
+    ruling = Ruling(finding, Level.INCONCLUSIVE, "undecided")
     return Judged(judged.case, judged.result, (), rulings=(ruling,), measured=judged.measured)
 
 

@@ -1,4 +1,4 @@
-"""What the criteria make of recorded cases: along a curve, across configurations, in the end."""
+"""The criteria on recorded cases: along a curve, across configurations, and the rulings."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def sick() -> dict[str, Subject]:
 
 @pytest.fixture(scope="module")
 def measured_again() -> dict[tuple, MeasuredAgain]:
-    """What was measured again of them in the same run."""
+    """Return their repeats at single sizes in the same run."""
     stored = session.load(SESSIONS / "sick.json")
     return again.by_case(
         MeasuredAgain.from_json(values)
@@ -255,15 +255,15 @@ class TestAcross:
             baseline, measured=baseline.measured.with_launches(launches)
         )
         other = sick["intelmpi tcp"]
-        calm, noisy = (
+        quiet, noisy = (
             comparing.across([it, other], MPICH)[other.case.key()][-1]
             for it in (baseline, disturbed)
         )
-        assert calm.finding.disturbed == ()
+        assert quiet.finding.disturbed == ()
         assert noisy.finding.disturbed == (noise,)
-        assert noisy.finding.value == calm.finding.value
-        assert noisy.why == f"{calm.why}; the machine was disturbed: {noise}"
-        assert noisy.level is calm.level
+        assert noisy.finding.value == quiet.finding.value
+        assert noisy.why == f"{quiet.why}; the machine was disturbed: {noise}"
+        assert noisy.level is quiet.level
 
     def test_a_configuration_far_above_the_envelope_is_red_with_every_size(self, sick):
         bad = slower(sick["mpich tcp"], 25, "openmpi4")
@@ -470,9 +470,9 @@ class TestGrowth:
         assert found[few].value > 10
         assert found[many].value == pytest.approx(0.5)
         rulings = comparing.across([few, many], None)[few.case.key()]
-        (told,) = (one for one in rulings if one.finding.criterion == "monotony")
+        (shrunk,) = (one for one in rulings if one.finding.criterion == "monotony")
         enough = len(few.measured.launches) >= few.settings.monotony.launches
-        assert told.level is (Level.FAIL if enough else Level.SHOWN)
+        assert shrunk.level is (Level.FAIL if enough else Level.SHOWN)
 
     def test_other_configurations_and_functions_have_no_growth(self, sick):
         assert comparing.growths(sick.values()) == {}
