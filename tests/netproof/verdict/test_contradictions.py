@@ -199,7 +199,7 @@ def judged(*, of: str = NAME, report: Path = BOTH):
 
 
 @pytest.mark.slow
-def test_references_are_judged_anew_and_a_difference_is_said(references):
+def test_references_are_rejudged_and_a_difference_is_reported(references):
     references("[0, null, null, us]")
     verdict, case = judged()
     assert case.level is not Level.FAIL

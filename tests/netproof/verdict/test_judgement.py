@@ -457,7 +457,7 @@ class TestGrowth:
         enough = len(many.measured.launches) >= many.settings.growth.launches
         assert growth.level is (Level.FAIL if enough else Level.SHOWN)
 
-    def test_what_takes_longer_on_fewer_ranks_is_told_of_them(self, sick):
+    def test_what_takes_longer_on_fewer_ranks_is_reported_for_them(self, sick):
         mpi = sick["mpich mpi"]
         few, many, more = (
             on_ranks(mpi, ranks, factor) for ranks, factor in ((4, 300), (8, 1), (16, 2))

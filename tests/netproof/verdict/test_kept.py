@@ -349,7 +349,7 @@ def test_who_asks_for_more_than_was_to_run_has_it_judged_now(store):
         assert judging.judge_session(read, **asked).kept is None
 
 
-def test_a_bound_that_changes_is_told_and_the_kept_verdict_stands(store, site):
+def test_a_bound_that_changes_is_reported_and_the_stored_verdict_stands(store, site):
     read = questions.opened(store, stored(store, "passed"))
     before = judging.judge_session(read)
     bound_the_latency(site)
@@ -400,7 +400,7 @@ def test_what_the_site_says_otherwise_is_named(store, monkeypatch, extras, named
     assert judging.judge_session(read).kept.differs == (f"{named} of gige",)
 
 
-def test_another_netproof_is_told(store, monkeypatch):
+def test_another_netproof_is_reported(store, monkeypatch):
     read = questions.opened(store, stored(store))
     monkeypatch.setattr(kept, "JUDGED_BY", kept.JUDGED_BY + 1)
     (difference,) = judging.judge_session(read).kept.differs
