@@ -36,8 +36,8 @@ _ADVICE = "look at what else ran during that job, and at the arguments of both b
 class AgreementSettings(Bounds):
     """``warn`` and ``fail`` above this multiple of another benchmark's time.
 
-    ``launches``: of either side, below which nothing fails: they are of different jobs, and no
-    further launches are made of them.
+    ``launches``: the fewest of either side with which anything fails. They are of different jobs,
+    and are not repeated.
     """
 
     warn: float | None = None
@@ -53,13 +53,13 @@ def agreement(
     where: str,
     settings: AgreementSettings = AgreementSettings(),
 ) -> Finding | None:
-    """How many times as long as others a benchmark takes for the same message, the most of all.
+    """Return the largest ratio of a benchmark's time to another's for the same message.
 
-    A pure number, 1 where all take the same. ``others``: of the same configuration, by the labels
-    of their cases. A size fails where the whole interval of its ratio is above the bound, and is
-    shown where only a part of it is; all sizes together fail by the median of their ratios. Where
-    there are too few launches, that median is inconclusive if its interval over the sizes is above
-    the bound. None without another benchmark.
+    A pure number, 1 where all take the same. ``others``: by the labels of their cases, of the same
+    configuration. A size fails where the whole interval of its ratio is above the bound, and is
+    shown where only a part of it is. All sizes together fail by the median of their ratios. With
+    too few launches, that median is inconclusive if its interval over the sizes is above the bound.
+    None without another benchmark.
     """
     if not others:
         return None
@@ -102,10 +102,10 @@ def agreement(
 
 @dataclass(frozen=True)
 class _Together:
-    """All sizes of a benchmark next to those of another, ``label``: the median of their ratios.
+    """Median ratio of a benchmark's times to those of another, ``label``, over all sizes.
 
-    ``interval``: over launches; over sizes where a side has ``few``, which tells nothing of how
-    launches differ, and None of few sizes.
+    ``interval``: over launches; over sizes where a side has ``few`` launches, which does not show
+    how launches differ; None with few sizes.
     """
 
     label: str
@@ -116,7 +116,7 @@ class _Together:
     level: Level
 
     def finding(self, where: str, settings: AgreementSettings) -> Finding:
-        """What is said of one that fails or is inconclusive."""
+        """Return the finding for a ratio that fails or is inconclusive."""
         low, high = self.interval or (self.ratio, self.ratio)
         over, then = ("launches", _ADVICE)
         if self.few:
@@ -144,10 +144,10 @@ def _together(
     times_us: Mapping[int, tuple[float, float]],
     settings: AgreementSettings,
 ) -> _Together:
-    """All sizes of two sides; ``times_us``: of each size, those of their median curves."""
+    """Compare two sides over all sizes; ``times_us``: by size, the times of their medians."""
 
     def middles(launches: Sequence[Curve]) -> list[float]:
-        """Of each launch, how many times as long as the other side's median curve it took."""
+        """Return each launch's median ratio to the other side's median curve."""
         return [
             median(
                 time / times_us[size][1]

@@ -1,4 +1,4 @@
-"""A case compared with another one of other launches, size by size, as ratios with intervals."""
+"""Two cases compared size by size, as ratios with intervals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from netproof.measurement import interval as intervals
 
 
 class LaunchedBounds(Protocol):
-    """Bounds that assert nothing of fewer ``launches`` of either side."""
+    """Bounds that assert nothing with fewer than ``launches`` of either side."""
 
     launches: int
 
@@ -25,7 +25,7 @@ class LaunchedBounds(Protocol):
 
 @dataclass(frozen=True)
 class AlongsideAnother:
-    """A size of a case and that of another, ``label``: the ratio of their times, and both in µs.
+    """Ratio of a case's time to that of another, ``label``, at a size, and both times in µs.
 
     ``interval``: of the ratio, None where a side has too few launches.
     """
@@ -38,7 +38,7 @@ class AlongsideAnother:
     bound: float | None
 
     def interval_in_words(self, launches: int) -> str:
-        """The interval, or why there is none; ``launches``: how many it takes of both."""
+        """Return the interval, or why it is missing; ``launches``: how many it takes of both."""
         if self.interval is None:
             return f"no interval, which takes {launches} launches of both"
         return f"95% interval {self.interval[0]:.3g} to {self.interval[1]:.3g}"
@@ -51,10 +51,10 @@ def alongside(
     settings: LaunchedBounds,
     explained: float = 1.0,
 ) -> list[AlongsideAnother]:
-    """Each size that both have, with the ratio of their times over what is ``explained`` of it.
+    """Return the ratio of times at each common size, divided by what is ``explained`` of it.
 
-    ``own``, ``other``: a case with its times. Nobody makes launches that would decide what
-    lies astride a bound: that is shown.
+    ``own``, ``other``: a case with its times. An interval that contains a bound is shown, since no
+    further launches would decide it.
     """
     found = []
     mine, theirs = own[1].at, other[1].at
@@ -73,7 +73,7 @@ def alongside(
 
 
 def worst_of(compared: Sequence[AlongsideAnother]) -> AlongsideAnother:
-    """That with the largest ratio, of those that fail where some do."""
+    """Return the largest ratio, among those that fail where some do."""
     failing = [one for one in compared if one.level is Level.FAIL]
     return max(failing or compared, key=lambda one: one.ratio.value)
 

@@ -17,13 +17,12 @@ from netproof.measurement.curve import Curve
 class ConfirmSettings:
     """How a flagged size, and what is beyond a bound, is measured again.
 
-    ``launches``: at least so many more; ``most_launches``: of a case at most that count, the first
+    ``launches``: at least so many repeats; ``most_launches``: at most so many of a case, the first
     ones included; ``sizes``: at least so many between half and twice the flagged size;
-    ``element_bytes``: what a size is a multiple of, 4 for the reductions of IMB,
-    which rounds 1023 up to 1024; ``least_bytes``: the smallest message to measure;
-    ``most_bytes``: the largest one, but for the neighbour of a flagged size, None for no limit.
-    Raises NetproofError for less than 3 launches, as many at most, 8 sizes, elements of 1 byte and
-    messages of 8 bytes.
+    ``element_bytes``: the unit of a size, 4 for the reductions of IMB, which rounds 1023 up to
+    1024; ``least_bytes``: the smallest message to measure; ``most_bytes``: the largest one, but for
+    the neighbour of a flagged size, None for no limit. Raises NetproofError for fewer than 3
+    launches, fewer at most, fewer than 8 sizes, elements below 1 byte and messages below 8 bytes.
     """
 
     launches: int = 3
@@ -34,7 +33,7 @@ class ConfirmSettings:
     most_bytes: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what the class says it refuses."""
+        """Check the values as the class describes."""
         if self.launches < 3 or self.sizes < 8 or self.element_bytes < 1:
             raise NetproofError(
                 f"{self}: confirming takes at least 3 launches, 8 sizes and elements of 1 byte"
@@ -50,9 +49,9 @@ class ConfirmSettings:
 
 @dataclass(frozen=True)
 class Confirmation:
-    """What measuring a flagged size again said.
+    """Result of measuring a flagged size again.
 
-    ``level`` is what most launches reached again; ``SHOWN`` where the flag is unconfirmed and
+    ``level``: what most launches reached again; ``SHOWN`` where the flag is unconfirmed,
     ``UNDEFINED`` where too few launches could be used. ``flagged`` of ``launches`` usable ones
     were flagged again; ``reason``: one sentence.
     """
@@ -65,7 +64,7 @@ class Confirmation:
 
     @property
     def why(self) -> str:
-        """Where it was flagged, and what came of it."""
+        """Flagged configuration, and the reason."""
         return f"{self.finding.where}: {self.reason}"
 
     @property
@@ -75,7 +74,7 @@ class Confirmation:
 
 
 def dense_sizes(flagged: Finding, settings: ConfirmSettings = ConfirmSettings()) -> tuple[int, ...]:
-    """The sizes in bytes at which a flagged size is measured again (criterion 7).
+    """Return the sizes in bytes at which a flagged size is measured again (criterion 7).
 
     From half to twice the flagged size s, evenly spaced in log s, with s and its neighbours
     s ± 1 (± ``element_bytes``) among them, and the sizes that it was compared with, wherever
@@ -101,11 +100,11 @@ def dense_sizes(flagged: Finding, settings: ConfirmSettings = ConfirmSettings())
 def needed_sizes(
     flagged: Finding, settings: ConfirmSettings = ConfirmSettings()
 ) -> tuple[range, frozenset[int]]:
-    """What any measuring again of a flagged size has to have, if it cannot take ``dense_sizes``.
+    """Return the window and the sizes that a repeat needs where it cannot take ``dense_sizes``.
 
-    The window from half to twice the flagged size, of which ``settings.sizes`` have to be there,
-    and the sizes that all have to be: the flagged one, its neighbours and what it was compared
-    with. Raises NetproofError for a finding without a size.
+    The window is from half to twice the flagged size, and ``settings.sizes`` of it are needed. All
+    of the sizes are: the flagged one, its neighbours and those that it was compared with. Raises
+    NetproofError for a finding without a size.
     """
     size = _flagged_size(flagged)
     window = _window(size, settings)
@@ -119,7 +118,7 @@ def confirm(
     bounds: Bounds,
     settings: ConfirmSettings = ConfirmSettings(),
 ) -> Confirmation:
-    """Whether launches measured again around a flagged size show it again (criterion 7).
+    """Check whether launches measured again around a flagged size show it again (criterion 7).
 
     ``flagged``: a finding of inversion, jump or dropout; ``launches``: curves over
     ``dense_sizes`` or more; ``bounds``: the settings that the finding was made with. A launch
@@ -146,13 +145,13 @@ def confirm(
     unused = "".join(f"; {fault}" for fault in faults)
     counted = f"{again} of {len(levels)} launches around {size} bytes show it again"
     if len(levels) < settings.launches:
-        level, told = Level.UNDEFINED, f"not judged, which takes {settings.launches}: {counted}"
+        level, verdict = Level.UNDEFINED, f"not judged, which takes {settings.launches}: {counted}"
     elif 2 * again <= len(levels):
-        level, told = Level.SHOWN, f"unconfirmed: {counted}"
+        level, verdict = Level.SHOWN, f"unconfirmed: {counted}"
     else:
         level = Level.FAIL if 2 * failed > len(levels) else Level.WARN
-        told = f"confirmed: {counted}"
-    reason = f"{flagged.criterion} at {size} bytes {told}{unused}"
+        verdict = f"confirmed: {counted}"
+    reason = f"{flagged.criterion} at {size} bytes {verdict}{unused}"
     return Confirmation(flagged, level, again, len(levels), reason)
 
 
@@ -163,7 +162,7 @@ def _level_again(
     settings: ConfirmSettings,
     how: AgainAtSizes,
 ) -> tuple[Level, str | None]:
-    """The level that a launch measured again reaches near the flagged size, and its fault."""
+    """Return the level that a repeated launch reaches near the flagged size, and its fault."""
     window, needed = needed_sizes(flagged, settings)
     measured = [s for s in curve.sizes if s in window]
     missing = needed - set(curve.sizes)
@@ -195,14 +194,14 @@ def _flagged_size(flagged: Finding) -> int:
 
 
 def _window(size: int, settings: ConfirmSettings) -> range:
-    """The multiples of an element from half to twice a size, and from the least."""
+    """Return the multiples of an element from half to twice a size, and from the least."""
     element = settings.element_bytes
     if size % element:
         raise NetproofError(f"{size} bytes is no multiple of an element of {element} bytes")
     last = 2 * size
     if settings.most_bytes is not None:
         last = min(last, max(settings.most_bytes, size + element))
-    # A session of before there was a least may have flagged a smaller one.
+    # A session from before this setting may have flagged a smaller one.
     least = max(min(settings.least_bytes, size), size / 2)
     return range(max(1, math.ceil(least / element)) * element, last + 1, element)
 

@@ -1,4 +1,4 @@
-"""Criterion 15: what the network's counters say: carriers, errors, drops, what was sent again."""
+"""Criterion 15: counters of the network: carrier changes, errors, drops and retransmissions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _DRIVER_DOWN = ("link_down_events_phy",)
 class CountedSettings(Bounds):
     """Bounds of a share of packets; ``least``: fewer of them are no share.
 
-    ``not_known``: 1 lets a case fail of which it is not known. Raises NetproofError for another
+    ``not_known``: 1 fails a case whose counters are not known. Raises NetproofError for another
     number than 0 or 1.
     """
 
@@ -47,7 +47,7 @@ class CountedSettings(Bounds):
     reached: ClassVar[Callable[[float, float], bool]] = operator.gt
 
     def __post_init__(self) -> None:
-        """Refuse what the class says it refuses."""
+        """Check the values as the class describes."""
         super().__post_init__()
         if self.not_known not in (0, 1):
             raise NetproofError(f"{type(self).__name__}: not_known={self.not_known}: it is 0 or 1")
@@ -55,16 +55,17 @@ class CountedSettings(Bounds):
 
 @dataclass(frozen=True)
 class CarrierChangeSettings(CountedSettings):
-    """Any change fails on an interface under test, and warns on another one."""
+    """Bounds of carrier changes: any fails on an interface under test, and warns elsewhere."""
 
     fail: float | None = 0.0
 
 
 @dataclass(frozen=True)
 class InterfaceErrorSettings(CountedSettings):
-    """Any error warns; a link within its specification has one bit in 10¹² wrong.
+    """Bounds of the share of damaged packets: any error warns.
 
-    That is one frame of 1,500 bytes in 80 million: one in 100,000 fails, from the third on.
+    A link within its specification has one bit in 10¹² wrong, one frame of 1,500 bytes in 80
+    million. One in 100,000 fails, from the third on.
     """
 
     warn: float | None = 0.0
@@ -74,7 +75,7 @@ class InterfaceErrorSettings(CountedSettings):
 
 @dataclass(frozen=True)
 class DropSettings(CountedSettings):
-    """Packets that a node, its card or its port threw away."""
+    """Bounds of the share of packets that a node, its card or its port dropped."""
 
     warn: float | None = 1e-4
     fail: float | None = 1e-2
@@ -83,11 +84,11 @@ class DropSettings(CountedSettings):
 
 @dataclass(frozen=True)
 class RetransmissionSettings(CountedSettings):
-    """Segments that had to be sent again.
+    """Bounds of the share of segments that were sent again: one in 1,000 warns, one in 100 fails.
 
-    What TCP reaches goes with one over the root of the share (Mathis et al. 1997): one in 1,000
-    warns, one in 100 fails. A node stands out from the others of its partition where what its port
-    loses in a session is ``beyond`` more than the median of theirs, and ``times`` as much.
+    TCP's bandwidth goes with one over the root of the share (Mathis et al. 1997). A node stands out
+    where its port loses ``beyond`` more in a session than the median of the other nodes of its
+    partition, and ``times`` as much.
     """
 
     warn: float | None = 1e-3
@@ -101,16 +102,16 @@ def finding_of(
     criterion: str,
     level: Level,
     where: str,
-    told: str,
+    reason: str,
     *,
     value: float,
     bound: float | None = None,
     node: str | None = None,
     interface: str | None = None,
 ) -> Finding:
-    """A finding on counters; ``told``: what was found, without where."""
+    """Return a finding on counters; ``reason``: what was found, without where."""
     return Finding(
-        criterion, level, where, told, value=value, bound=bound, node=node, interface=interface
+        criterion, level, where, reason, value=value, bound=bound, node=node, interface=interface
     )
 
 
@@ -119,19 +120,19 @@ def _of_shares(
     case: CaseCurves,
     settings: CountedSettings,
     read: Reader,
-    told: str,
+    counted_as: str,
     advice: str,
 ) -> list[Finding]:
-    """A finding for each node and interface that is flagged; else one of the largest share."""
-    calm = [launch for launch in case.counted if launch.calm]
-    found = shares(calm or case.counted, case.rails, read)
+    """Return a finding for each flagged node and interface, or one of the largest share."""
+    undisturbed = [launch for launch in case.counted if launch.undisturbed]
+    found = shares(undisturbed or case.counted, case.rails, read)
     findings, unknown = [], {}
     for one in found.values():
         if one.count is None or one.of is None:
             unknown.setdefault(one.why, one)
             continue
         level, bound = settings.level(one.value)
-        if level is Level.FAIL and (one.count < settings.least or not calm):
+        if level is Level.FAIL and (one.count < settings.least or not undisturbed):
             level, bound = (Level.PASS, settings.fail) if not one.count else (Level.WARN, bound)
         if level is Level.WARN and one.count < settings.least and settings.warn:
             level, bound = Level.PASS, settings.warn
@@ -142,7 +143,7 @@ def _of_shares(
                 criterion,
                 level,
                 case.where,
-                f"{one.node} {one.interface}: {one.count:,} of {one.of:,} {told}"
+                f"{one.node} {one.interface}: {one.count:,} of {one.of:,} {counted_as}"
                 f" ({_percent(one.value)}){held}",
                 value=one.value,
                 bound=bound,
@@ -150,10 +151,10 @@ def _of_shares(
                 interface=one.interface,
             )
         )
-    told_of = [one for one in findings if one.level in (Level.WARN, Level.FAIL)]
-    if not told_of and findings:
-        told_of = [max(findings, key=lambda one: one.value or 0)]
-    return told_of + [
+    reported = [one for one in findings if one.level in (Level.WARN, Level.FAIL)]
+    if not reported and findings:
+        reported = [max(findings, key=lambda one: one.value or 0)]
+    return reported + [
         replace(
             undefined(criterion, case.where, f"{one.interface or TCP}: {why}"),
             node=one.node,
@@ -169,7 +170,7 @@ def carrier_changes(
     where: str,
     settings: CarrierChangeSettings,
 ) -> list[Finding]:
-    """Each interface whose carrier came or went while a launch ran, over all launches.
+    """Return a finding for each interface whose carrier came or went while launches ran.
 
     Ports of rails that went down are among them.
     """
@@ -252,7 +253,7 @@ def _percent(share: float) -> str:
 def _judge(case: CaseCurves, settings: Any) -> list[Finding]:
     if not case.counted:
         return []
-    # What broke while the launch next to it ran is the link's as well.
+    # Errors during the paired launch are the link's as well.
     case = replace(case, counted=(*case.counted, *case.counted_alongside))
     return [
         *carrier_changes(case.counted, case.rails, case.where, settings.carrier_change),

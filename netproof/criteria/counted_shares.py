@@ -1,4 +1,4 @@
-"""How many of how many packets or segments on a node were damaged, dropped or sent again."""
+"""Shares of a node's packets or segments that were damaged, dropped or sent again."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _INTERFACE_PACKETS = ("rx_packets", "tx_packets")
 
 @dataclass(frozen=True)
 class Share:
-    """So many of so many on a node; None where not known, and ``why`` has the reason."""
+    """Packets counted on a node, of all; None where not known, and ``why`` has the reason."""
 
     node: str
     interface: str
@@ -47,7 +47,7 @@ class Share:
     why: str = ""
 
     def __add__(self, other: Share) -> Share:
-        """Both together; what is not known of one is not known."""
+        """Return the sum; unknown where either is."""
         if self.count is None or self.of is None:
             return self
         if other.count is None or other.of is None:
@@ -56,15 +56,15 @@ class Share:
 
     @property
     def value(self) -> float:
-        """The share, 0 of nothing."""
+        """Share, 0 where nothing was sent."""
         return (self.count or 0) / self.of if self.of else 0.0
 
 
 def sent_again(counters: Counters, node: str) -> Share:
-    """The TCP segments that a node had to send again, of all that it sent.
+    """Return the TCP segments that a node had to send again, of all that it sent.
 
-    Those that their receivers said they had twice (D-SACK, RFC 2883) were late and not lost, as
-    where frames overtake each other, and are taken off.
+    Segments that receivers reported as duplicates (D-SACK, RFC 2883) were late and not lost, as
+    where frames overtake each other, and are subtracted.
     """
 
     def value(counter: str) -> int | None:
@@ -84,7 +84,7 @@ def sent_again(counters: Counters, node: str) -> Share:
 
 
 def ports_of(node: NodeCounters, rails: Sequence[str]) -> tuple[CounterSource, ...]:
-    """The ports of InfiniBand and RoCE devices that are the rails, or whose interfaces are."""
+    """Return the ports of InfiniBand and RoCE devices that are rails, or whose interfaces are."""
     return tuple(
         port
         for port in node.of_kind(INFINIBAND)
@@ -95,7 +95,7 @@ def ports_of(node: NodeCounters, rails: Sequence[str]) -> tuple[CounterSource, .
 def sum_of(
     counters: Counters, source: CounterSource, names: Iterable[str]
 ) -> tuple[int | None, str]:
-    """What was added to several counters; None, and why, where one of them is not known.
+    """Return the sum of several counters' increases; None, and why, where one is not known.
 
     A counter that the card does not have counts nothing.
     """
@@ -121,7 +121,7 @@ def _share(
 
 
 def errors_of(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> Iterator[Share]:
-    """What arrived or left damaged at each of the rails, and at their ports."""
+    """Yield the packets with errors at each of the rails, and at their ports."""
     names = ("rx_errs", "tx_errs", "tx_colls")
     yield from _on_interfaces(counters, node, rails, names)
     for port in ports_of(node, rails):
@@ -129,7 +129,7 @@ def errors_of(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> I
 
 
 def drops_of(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> Iterator[Share]:
-    """What each of the rails, its card, its ports and the node's kernel dropped."""
+    """Yield the packets dropped by each rail, its card, its ports and the node's kernel."""
     yield from _on_interfaces(counters, node, rails, ("rx_drop", "tx_drop"))
     for source in node.of_kind(DRIVER):
         interface = node.source(INTERFACE, source.name)
@@ -160,7 +160,7 @@ def _on_interfaces(
 
 
 def again_of(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> Iterator[Share]:
-    """What TCP, and each port that counts it, had to send again."""
+    """Yield the retransmissions of TCP, and of each port that counts them."""
     yield replace(sent_again(counters, node.node), interface=", ".join(rails))
     for port in ports_of(node, rails):
         if any(counters.of_source(port, name) is not None for name in _PORT_AGAIN):
@@ -173,7 +173,7 @@ Reader = Callable[[Counters, NodeCounters, Sequence[str]], Iterator[Share]]
 def shares(
     launches: Sequence[CountedLaunch], rails: Sequence[str], read: Reader
 ) -> dict[tuple[str, str], Share]:
-    """Node and interface to the sum over the launches."""
+    """Return the sum over the launches, by node and interface."""
     found: dict[tuple[str, str], Share] = {}
     for launch in launches:
         for node in launch.counters.nodes:

@@ -25,14 +25,14 @@ def cpu_cost(
     *,
     where: str,
     settings: CpuCostSettings = CpuCostSettings(),
-    told: Mapping[str, str] = MappingProxyType({}),
+    notes: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Finding, ...]:
-    """CPU seconds on each node for each second of benchmark (criterion 11).
+    """Return the CPU seconds per second of benchmark, a finding for each node (criterion 11).
 
     ``cpu_seconds``: used by the job on each node; ``benchmark_seconds``: how long the benchmark
-    ran; ``told``: what else is known of a node, by its name. 1 is one core all the time, as one
-    busy-polling rank shows. One finding for each node. After the network-adapter page. Raises
-    NetproofError for seconds that are negative or no number.
+    ran; ``notes``: what else is known of a node, by its name. 1 is one core all the time, as one
+    busy-polling rank shows. After the network-adapter page. Raises NetproofError for seconds that
+    are negative or no number.
     """
     for label, seconds in [*cpu_seconds.items(), (where, benchmark_seconds)]:
         if not math.isfinite(seconds) or seconds < 0:
@@ -45,7 +45,7 @@ def cpu_cost(
     for node, seconds in cpu_seconds.items():
         value = seconds / benchmark_seconds
         level, bound = settings.level(value)
-        more = f"; {told[node]}" if told.get(node) else ""
+        more = f"; {notes[node]}" if notes.get(node) else ""
         findings.append(
             Finding(
                 "CPU cost",
@@ -68,7 +68,7 @@ def _judge(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
         case.seconds,
         where=case.where,
         settings=settings.cpu_cost,
-        told=case.cpu_told,
+        notes=case.cpu_notes,
     )
 
 

@@ -16,7 +16,7 @@ from netproof.errors import NetproofError
 class CrashSettings(Bounds):
     """``warn`` and ``fail`` above this share of a configuration's launches that crashed.
 
-    ``least``: crashes below which no share is flagged; one of 40 is no rate.
+    ``least``: the fewest crashes that are flagged; one of 40 is no rate.
     """
 
     fail: float | None = 0.02
@@ -27,10 +27,10 @@ class CrashSettings(Bounds):
 def crash_share(
     crashed: int, launches: int, *, where: str, settings: CrashSettings = CrashSettings()
 ) -> Finding:
-    """Launches of a configuration that crashed before their first figure, over those made.
+    """Return the share of a configuration's launches that crashed before their first figure.
 
-    ``launches``: with those that crashed, each attempt being one. Raises NetproofError where
-    more crashed than were made.
+    ``launches``: all attempts, with those that crashed. Raises NetproofError where more crashed
+    than were made.
     """
     if not 0 <= crashed <= launches:
         raise NetproofError(f"{where}: {crashed} of {launches} launches cannot have crashed")

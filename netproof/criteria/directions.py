@@ -1,7 +1,7 @@
 """Criterion 21: whether one way between two nodes loses more than the other.
 
-A message there and back is timed as a whole: no benchmark here tells the two ways apart, since no
-two nodes have one clock. What each node had to send again does: it was lost on the way from it.
+A message there and back is timed as a whole: no benchmark here separates the two ways, since no
+two nodes share a clock. Retransmissions do: what a node sent again was lost on the way from it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from netproof.errors import NetproofError
 from netproof.measurement.counters import INTERFACE
 
 ALIKE = 2.0
-"""Times as many bytes as the other node that a node may send: of acknowledgements few are lost."""
+"""Largest ratio of the bytes that both nodes send: of acknowledgements few are lost."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class DirectionSettings(CountedSettings):
     """``warn`` and ``fail`` above this difference of the shares that both ways lose.
 
     It is flagged where the worse way lost ``least`` segments and ``times`` the other's share. By
-    default nothing fails: how much may be lost at all is for the retransmissions to say. Raises
-    NetproofError for less than once.
+    default nothing fails: retransmissions have bounds of their own. Raises NetproofError for
+    ``times`` below 1.
     """
 
     warn: float | None = 1e-3
@@ -35,7 +35,7 @@ class DirectionSettings(CountedSettings):
     times: float = 3.0
 
     def __post_init__(self) -> None:
-        """Refuse what the class says it refuses."""
+        """Check the values as the class describes."""
         super().__post_init__()
         if not self.times >= 1:
             raise NetproofError(f"DirectionSettings: times={self.times}: it is 1 or more")
@@ -48,18 +48,17 @@ def directions(
     where: str,
     settings: DirectionSettings = DirectionSettings(),
 ) -> Finding | None:
-    """How much more one way between two nodes loses than the other (criterion 21).
+    """Return how much more one way between two nodes loses than the other (criterion 21).
 
     The difference of the shares of segments that both nodes sent again, over the undisturbed
-    launches if there are any; its ``node`` is the sender on the worse way. None for other than two
-    nodes, where one of them sent more than twice as many bytes over the ``rails`` as the other, and
-    where RDMA has a port there, which sends again by itself. Undefined where something was not
-    counted.
+    launches if any; its ``node`` is the sender on the worse way. None for other than two nodes,
+    where one sent more than twice as many bytes over the ``rails`` as the other, and where a port
+    of RDMA retransmits by itself. Undefined where something was not counted.
     """
-    counted = [launch for launch in launches if launch.calm] or list(launches)
-    told = [one for launch in counted for one in launch.counters.nodes]
-    nodes = sorted({one.node for one in told})
-    if len(nodes) != 2 or any(ports_of(one, rails) for one in told):
+    counted = [launch for launch in launches if launch.undisturbed] or list(launches)
+    seen = [one for launch in counted for one in launch.counters.nodes]
+    nodes = sorted({one.node for one in seen})
+    if len(nodes) != 2 or any(ports_of(one, rails) for one in seen):
         return None
     ways, sent = [], []
     for node in nodes:
@@ -78,7 +77,7 @@ def directions(
     apart = (worse.count or 0) >= settings.least and worse.value >= settings.times * better.value
     if flagged and not apart:
         level, flagged = Level.PASS, False
-    elif level is Level.FAIL and not any(launch.calm for launch in launches):
+    elif level is Level.FAIL and not any(launch.undisturbed for launch in launches):
         level = Level.WARN
     advice = ""
     if flagged:
@@ -102,7 +101,7 @@ def directions(
 def _of_node(
     launches: Sequence[CountedLaunch], node: str, rails: Sequence[str]
 ) -> tuple[Share, int | None]:
-    """What a node sent again, and the bytes that it sent over the rails, over all launches."""
+    """Return a node's retransmissions and the bytes that it sent over the rails."""
     total, bytes_sent = Share(node, "", 0, 0), 0
     for launch in launches:
         total += sent_again(launch.counters, node)

@@ -33,11 +33,11 @@ class DropoutSettings(Bounds):
 def dropout(
     curve: Curve, *, where: str, settings: DropoutSettings = DropoutSettings()
 ) -> tuple[Finding, ...]:
-    """Sizes whose bandwidth is below half of what both sides reach (criterion 6).
+    """Return the sizes whose bandwidth is far below what both sides reach (criterion 6).
 
     bw(s) / min(best at smaller sizes, best at larger sizes), a pure number. One finding for
-    each size flagged, or one for the size that comes nearest; ``compared_sizes`` are where
-    the two sides are at their best. After the dips of the e325 Opteron NetPIPE report.
+    each size flagged, or one for the size that comes nearest; ``compared_sizes``: where the two
+    sides are at their best. After the dips of the e325 Opteron NetPIPE report.
     """
     points = bandwidths_of(curve, settings, at_least=3)
     if points.fault is not None:
@@ -66,7 +66,7 @@ def dropout(
 
 
 def dropout_at_sizes(points: Points) -> list[AtSize]:
-    """At each size between two, its bandwidth over the lesser of the best on either side."""
+    """Return each inner size's bandwidth over the lesser of the best on either side."""
     rates = list(points.at.items())
     found = []
     for i, (size, rate) in enumerate(rates[1:-1], 1):

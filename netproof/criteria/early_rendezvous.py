@@ -1,9 +1,9 @@
-"""Criterion 22: whether a library asks before it sends messages that are short.
+"""Criterion 22: whether a library uses a rendezvous for short messages.
 
 A message up to the eager limit is sent at once. A longer one is announced, and sent when the
 receiver has answered: two latencies more, so three instead of one. All libraries in common use send
-some KiB at once. Where the limit is set far too low, nothing else shows it: such a curve is smooth,
-and its long messages have the rate that they always had.
+some KiB at once. A limit that is far too low shows nowhere else: such a curve is smooth, and its
+long messages have their usual rate.
 """
 
 from __future__ import annotations
@@ -21,25 +21,26 @@ from netproof.measurement import interval as intervals
 from netproof.measurement.curve import Curve
 
 NEAR = 8
-"""Sizes up to this factor below and above a step are looked at, and at least so many of each."""
+"""Largest factor between a step and the sizes that are compared below and above it."""
 FEWEST = 3
+"""Fewest sizes that are compared on either side."""
 
 ADVICE = "look at the library's eager limit: up to it a message is sent without asking first"
 
 
 @dataclass(frozen=True)
 class EarlyRendezvousSettings(Bounds):
-    """``warn`` and ``fail`` from so many latencies on.
+    """``warn`` and ``fail`` from so many latencies on; a rendezvous takes three instead of one.
 
-    In latencies, of which a rendezvous takes three for one. ``below``: from this size in bytes on a
-    library may have them. Raises NetproofError where no size is left below.
+    ``below``: size in bytes from which on a rendezvous is expected. Raises NetproofError where no
+    size is left below it.
     """
 
     fail: float | None = 2.5
     below: int = 2048
 
     def __post_init__(self) -> None:
-        """Refuse what the class says it refuses."""
+        """Check the values as the class describes."""
         super().__post_init__()
         if self.below <= FEWEST * self.least_size:
             raise NetproofError(
@@ -49,10 +50,10 @@ class EarlyRendezvousSettings(Bounds):
 
 
 class _Step(NamedTuple):
-    """Between two neighbouring sizes.
+    """Step between two neighbouring sizes.
 
-    ``shorter`` and ``longer``: the sizes near it on either side; ``shortest``: those whose time is
-    the latency.
+    ``shorter`` and ``longer``: the sizes near it on either side; ``shortest``: the sizes whose time
+    is the latency.
     """
 
     below: int
@@ -69,33 +70,32 @@ def early_rendezvous(
     where: str,
     settings: EarlyRendezvousSettings = EarlyRendezvousSettings(),
 ) -> Finding:
-    """The largest step up in the time of short messages, in latencies, with the latency itself.
+    """Return the largest step up in the time of short messages, as 1 plus its latencies.
 
-    A pure number, 1 where there is none, 3 of a rendezvous. The step is from a size, or the median
-    time of those from an eighth of it on if that is longer, to the least time of all sizes up to
-    eight times as long: no message that is asked for can be faster. What bytes take by the chord of
-    the whole curve is subtracted; sizes whose bytes take longer than a latency are left out. The
-    latency is the median time of the shortest messages. ``launches``: over the same sizes;
-    ``curve``: their median, in which the step is found. The interval is that of the median over the
-    launches.
+    A pure number, 1 without a step, 3 for a rendezvous. The step starts at the time of a size, or
+    the median time from an eighth of that size on if this is longer. It ends at the least time of
+    all sizes up to eight times as long, since no rendezvous can be faster. The time that bytes take
+    by the chord of the whole curve is subtracted; sizes whose bytes take longer than a latency are
+    skipped. The latency is the median time of the shortest messages. ``launches``: over the same
+    sizes; ``curve``: their median, in which the step is found. The interval is that of the median.
     """
     points = times_of(curve, settings)
     if points.fault is not None:
         return undefined("early rendezvous", where, points.fault)
     steps = {step: _height(curve, step) for step in _steps(curve, tuple(points.at), settings)}
     if not steps:
-        told = (
+        reason = (
             f"not judged, which takes {FEWEST} sizes up to one below {settings.below} bytes and"
             f" {FEWEST} longer ones whose bytes take less than a latency"
         )
-        return Finding("early rendezvous", Level.SHOWN, where, told)
+        return Finding("early rendezvous", Level.SHOWN, where, reason)
     step = max(steps, key=lambda one: steps[one])
     for number, launch in enumerate(launches, 1):
         if (fault := times_of(launch, settings).fault) is not None:
             return undefined("early rendezvous", where, f"in launch {number}, {fault}")
     within = intervals.of_median([_height(launch, step) for launch in launches])
     level, bound = settings.level(steps[step], within)
-    told = "" if within is None else f" (95% interval {within[0]:.3g} to {within[1]:.3g})"
+    spoken = "" if within is None else f" (95% interval {within[0]:.3g} to {within[1]:.3g})"
     found = finding_at(
         "early rendezvous",
         level,
@@ -103,7 +103,7 @@ def early_rendezvous(
         where,
         AtSize(step.above, steps[step], (step.below,)),
         f"from {step.below} to {step.above} bytes the time of a message goes from one latency to"
-        f" {steps[step]:.3g}{told}, without what its bytes take, and stays; the largest such step"
+        f" {steps[step]:.3g}{spoken}, without what its bytes take, and stays; the largest such step"
         f" below {settings.below} bytes",
         ADVICE,
     )
@@ -113,7 +113,7 @@ def early_rendezvous(
 def _steps(
     curve: Curve, sizes: Sequence[int], settings: EarlyRendezvousSettings
 ) -> Iterator[_Step]:
-    """Those that can be judged; ``sizes``: the curve's, without those left out."""
+    """Yield the steps that can be judged; ``sizes``: those of the curve that are not skipped."""
     for place, below in enumerate(sizes[:-1]):
         if below >= settings.below:
             return
@@ -130,7 +130,7 @@ def _steps(
 
 
 def _height(curve: Curve, step: _Step) -> float:
-    """How many latencies a longer message took where a shorter one took one; 1 at least."""
+    """Return the latencies that a longer message took where a shorter took one; 1 at least."""
     shorter = _times(curve, step.shorter, step.below)
     before = max(median(shorter), shorter[-1])
     after = min(_times(curve, step.longer, step.below))
@@ -138,13 +138,13 @@ def _height(curve: Curve, step: _Step) -> float:
 
 
 def _times(curve: Curve, sizes: Sequence[int], as_of: int | None = None) -> list[float]:
-    """The times of some sizes in µs, as if all had so many bytes where that is asked for."""
+    """Return the times of some sizes in µs, as if all had ``as_of`` bytes if that is given."""
     at, per_byte = dict(zip(curve.sizes, curve.time_us, strict=True)), _per_byte(curve)
     return [at[one] - (0 if as_of is None else per_byte * (one - as_of)) for one in sizes]
 
 
 def _per_byte(curve: Curve) -> float:
-    """µs that a byte more takes along the whole curve, 0 at least."""
+    """Return the µs per further byte along the whole curve, 0 at least."""
     if len(curve.sizes) < 2:
         return 0.0
     chord = (curve.time_us[-1] - curve.time_us[0]) / (curve.sizes[-1] - curve.sizes[0])

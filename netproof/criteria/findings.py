@@ -1,4 +1,4 @@
-"""What a criterion finds, the bounds that it is compared with, and how it is told."""
+"""Findings of criteria, the bounds that they are compared with, and their sentences."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ from netproof.measurement.units import mbit_s
 
 
 class Level(StrEnum):
-    """What a finding means for the verdict.
+    """Meaning of a finding for the verdict.
 
-    ``SHOWN`` was measured but nothing is asserted; ``INCONCLUSIVE`` was measured again and again,
-    and its interval still lies astride a bound, or its launches were disturbed: it has neither
-    passed nor failed.
+    ``SHOWN``: measured, but nothing is asserted. ``INCONCLUSIVE``: neither passed nor failed, since
+    the interval still contains a bound after all repeats, or the launches were disturbed.
     """
 
     PASS = "pass"
@@ -38,7 +37,7 @@ class CommonSizes:
     largest: int
 
     def __str__(self) -> str:
-        """As it stands in a sentence."""
+        """Return the words for a sentence."""
         if self.count == 1:
             return f"at the one common size of {self.least} bytes"
         return f"over {self.count} common sizes, {self.least} to {self.largest} bytes"
@@ -46,7 +45,7 @@ class CommonSizes:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a criterion found, where and why.
+    """Result of a criterion for a configuration, with its reason.
 
     ``where``: the label of the configuration as the caller gave it; ``size``: bytes, None for
     a finding about the whole curve; ``value`` and the ``bound`` it was compared with, in the
@@ -55,8 +54,8 @@ class Finding:
     ``interval``: low and high end of the confidence interval of the value; ``against``: the label
     of the configuration that it was compared with; ``disturbed``: what else the nodes did in
     launches that the value rests on; ``node`` and ``interface``: whose counters it is about;
-    ``why_undefined``: the reason alone where it is, since that is told of many cases at once;
-    ``variable``: of a reference, which it is of.
+    ``why_undefined``: the reason alone, as it is reported for many cases at once; ``variable``: of
+    a reference, which it is of.
     """
 
     criterion: str
@@ -78,41 +77,39 @@ class Finding:
 
     @property
     def why(self) -> str:
-        """Where it was found, and what."""
+        """Configuration and reason."""
         return f"{self.where}: {self.reason}"
 
 
 def at_sizes(findings: Sequence[Finding]) -> str:
-    """What the sentence on one of several findings goes on with: where else it is so.
-
-    Empty for a single one.
-    """
+    """Return the end of a sentence that lists the sizes of several findings; empty for one."""
     if len(findings) < 2:
         return ""
     sizes = ", ".join(str(finding.size) for finding in findings)
-    return f"; so it is at {len(findings)} sizes: {sizes} bytes"
+    return f"; likewise at {len(findings)} sizes in all: {sizes} bytes"
 
 
 def folded(findings: Sequence[Finding]) -> list[Finding]:
-    """One finding of each criterion and level: the one furthest from its bound, with all sizes.
+    """Return one finding for each criterion and level: the one furthest from its bound.
 
-    In the order of the first of each; a finding about a whole curve stands for itself.
+    Its sentence lists all sizes. In the order of the first of each; a finding about a whole curve
+    stands for itself.
     """
     kinds: dict[tuple[str, Level, int | None], list[Finding]] = {}
     for place, one in enumerate(findings):
-        # What is of no size is not told together with anything.
+        # A finding about a whole curve is not folded.
         kinds.setdefault(
             (one.criterion, one.level, place if one.size is None else None), []
         ).append(one)
-    told = []
+    worst_of_each = []
     for several in kinds.values():
         worst = max(several, key=_from_its_bound)
-        told.append(replace(worst, reason=worst.reason + at_sizes(several)))
-    return told
+        worst_of_each.append(replace(worst, reason=worst.reason + at_sizes(several)))
+    return worst_of_each
 
 
 def _from_its_bound(finding: Finding) -> float:
-    """How many times above or below its bound a value is, as a logarithm; 0 where none is known."""
+    """Return the absolute logarithm of value over bound; 0 where one of them is not known."""
     if not finding.value or not finding.bound or finding.value < 0 or finding.bound < 0:
         return 0.0
     return abs(math.log(finding.value / finding.bound))
@@ -120,7 +117,7 @@ def _from_its_bound(finding: Finding) -> float:
 
 @dataclass(frozen=True)
 class Bounds:
-    """From where on a value is a warning and a failure; None asserts nothing.
+    """Bounds from which on a value is a warning and a failure; None asserts nothing.
 
     ``least_size``: smaller messages in bytes are left out of every ratio, since benchmarks
     print 0 µs there (4 bytes, after the GigE synthetic-benchmark report). Raises NetproofError
@@ -133,7 +130,7 @@ class Bounds:
     reached: ClassVar[Callable[[float, float], bool]] = operator.ge
 
     def __post_init__(self) -> None:
-        """Refuse what the class says it refuses."""
+        """Check the values as the class describes."""
         name = type(self).__name__
         for bound in (self.warn, self.fail):
             if bound is not None and not math.isfinite(bound):
@@ -150,11 +147,11 @@ class Bounds:
     def level(
         self, value: float, interval: tuple[float, float] | None = None
     ) -> tuple[Level, float | None]:
-        """The level of a value, and the bound that decided it.
+        """Return the level of a value, and the bound that decided it.
 
-        ``interval``: of the value, which fails only where all of it is beyond the bound, and is
-        inconclusive where it lies astride it; None lets the value alone decide. Whether it warns
-        the value decides in any case, since a warning stops nothing.
+        ``interval``: of the value. It fails where all of the interval is beyond the bound, and is
+        inconclusive where the interval contains it; with None the value alone decides. The value
+        alone decides whether it warns, since a warning stops nothing.
         """
         if self.fail is not None:
             beyond = [self.reached(one, self.fail) for one in (value, *(interval or ()))]
@@ -168,7 +165,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class AtSize:
-    """A criterion's value at a size in bytes; ``compared``: the sizes that it was made with."""
+    """Value of a criterion at a size in bytes; ``compared``: the sizes that it was made with."""
 
     size: int
     value: float
@@ -176,12 +173,12 @@ class AtSize:
 
 
 def greatest(values: Sequence[AtSize]) -> AtSize:
-    """The first of the largest values."""
+    """Return the first of the largest values."""
     return max(values, key=lambda found: found.value)
 
 
 def common_sizes(sizes: Sequence[int]) -> CommonSizes:
-    """Increasing sizes in bytes, one at least, as a sentence has them."""
+    """Return the summary of increasing sizes in bytes, one at least."""
     return CommonSizes(len(sizes), sizes[0], sizes[-1])
 
 
@@ -191,23 +188,23 @@ def finding_at(
     bound: float | None,
     where: str,
     found: AtSize,
-    told: str,
+    reason: str,
     advice: str,
     *,
     below: bool = False,
 ) -> Finding:
-    """What a criterion found at a size: ``told``, with the bound that decided, and ``advice``.
+    """Return a finding at a size: ``reason``, with the bound that decided, and ``advice``.
 
-    ``below``: values under the bound are flagged. Only what is flagged is advised.
+    ``below``: values under the bound are flagged. The advice stands only where one is flagged.
     """
     advised = f"; {advice}" if level in (Level.WARN, Level.FAIL) else ""
     if level is Level.INCONCLUSIVE:
-        advised = "; the interval lies astride that bound, and more launches would make it shorter"
+        advised = "; the interval contains that bound, and more launches would make it shorter"
     return Finding(
         criterion,
         level,
         where,
-        f"{told}{bound_in_words(level, bound, below=below)}{advised}",
+        f"{reason}{bound_in_words(level, bound, below=below)}{advised}",
         size=found.size,
         value=found.value,
         bound=bound,
@@ -216,7 +213,7 @@ def finding_at(
 
 
 def bound_in_words(level: Level, bound: float | None, *, below: bool = False) -> str:
-    """The bound behind a value, empty where nothing was asserted."""
+    """Return the words for the bound of a value, empty where nothing was asserted."""
     if bound is None:
         return ""
     side = "below" if below else "above"
@@ -224,16 +221,16 @@ def bound_in_words(level: Level, bound: float | None, *, below: bool = False) ->
 
 
 def undefined(criterion: str, where: str, reason: str) -> Finding:
-    """A criterion that cannot judge, with the reason."""
-    told = f"{criterion} undefined: {reason}"
-    return Finding(criterion, Level.UNDEFINED, where, told, why_undefined=reason)
+    """Return the finding of a criterion that cannot judge, with the reason."""
+    sentence = f"{criterion} undefined: {reason}"
+    return Finding(criterion, Level.UNDEFINED, where, sentence, why_undefined=reason)
 
 
 def rate_in_words(bandwidth_mb_s: float) -> str:
-    """A bandwidth in both units."""
+    """Return a bandwidth in both units."""
     return f"{bandwidth_mb_s:.4g} MB/s ({mbit_s(bandwidth_mb_s):.4g} Mbit/s)"
 
 
 def sizes_in_words(sizes: Sequence[int]) -> str:
-    """Sizes in bytes, with commas."""
+    """Return sizes in bytes, with commas."""
     return f"{', '.join(map(str, sizes))} bytes"

@@ -2,7 +2,7 @@
 
 A score is relative to one configuration, and asserts nothing by itself: where that one is slow, all
 others look fast. Here each environment of a partition is scored against each other one. They send
-over one link, so that no rate of a link has to be explained, and no machine's number is needed.
+over one link, so that neither its rate nor any machine's number is needed.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class FloorSettings(Bounds):
 
 
 SHOWN_INSIDE = FloorSettings(warn=None, fail=None)
-"""Inside a node libraries copy once or twice, and nothing is asserted of how they compare."""
+"""Bounds within a node, where libraries copy once or twice: nothing is asserted."""
 
 
 def floor(
@@ -58,15 +58,14 @@ def floor(
     pairs: Mapping[str, Sequence[tuple[Curve, Curve]]] | None = None,
     weighed: Callable[[Finding], Finding] = lambda finding: finding,
 ) -> Finding | None:
-    """The lowest score of a case against other environments of its partition (criterion 20).
+    """Return the lowest score of a case against other environments of its partition (criterion 20).
 
-    A pure number as ``score`` has it: the geometric mean over the common sizes of t_other / t,
-    below 1 where the case is slower. ``others``: by the labels of their cases, their launches;
-    ``pairs``: launches of the case and of the other made next to each other, two or more, by which
-    alone the two are then compared. It fails where the whole interval against any other is below
-    the bound. ``weighed``: a finding against one other for what its launches are worth, before the
-    worst is chosen, so that one that shows nothing hides none that does. None without another
-    environment.
+    A pure number as in ``score``: the geometric mean over the common sizes of t_other / t, below 1
+    where the case is slower. ``others``: their launches, by the labels of their cases; ``pairs``:
+    interleaved launches of the case and of the other, which alone are compared if there are two or
+    more. It fails where the whole interval against any other is below the bound. ``weighed``:
+    adjusts a finding to what its launches are worth, before the worst is chosen. None without
+    another environment.
     """
     if not others:
         return None
@@ -96,7 +95,7 @@ def floor(
 
 @dataclass(frozen=True)
 class _Compared:
-    """A case against another one, ``label``; ``pairs``: of how many launches next to each other."""
+    """A case against another one, ``label``; ``pairs``: how many interleaved ones, 0 for none."""
 
     label: str
     score: float
@@ -112,12 +111,12 @@ class _Compared:
             low, high = self.interval
             spoken = f"{intervals.CONFIDENCE:.0%} interval {low:.3g} to {high:.3g}"
         if self.pairs:
-            spoken += f", in {self.pairs} pairs of launches next to each other"
+            spoken += f", in {self.pairs} interleaved pairs of launches"
         then = ""
         if self.level in (Level.WARN, Level.FAIL):
             then = f"; {_ADVICE}"
         elif self.level is Level.INCONCLUSIVE:
-            then = "; the interval lies astride that bound"
+            then = "; the interval contains that bound"
         return Finding(
             "floor",
             self.level,
@@ -140,7 +139,7 @@ def _compared(
     *,
     paired: bool = False,
 ) -> _Compared | None:
-    """A case against another one; None where that cannot be judged, or no size is common."""
+    """Compare a case with another one; None where one cannot be judged or no size is common."""
     sides = [[times_of(one, settings) for one in several] for several in (launches, others)]
     if not all(sides) or any(one.fault is not None for side in sides for one in side):
         return None

@@ -1,9 +1,9 @@
 """Criterion 19: whether a collective grows with the number of ranks, and as its work does.
 
-On twice the ranks an operation has at most so many times as many messages on a node's link, or one
-after the other from a rank, as the worst algorithm in use has. Where its time grows by far more
-than that, the network or the library meets on many ranks what it does not meet on few. Nor does it
-shrink: on fewer ranks there is less to do, after the guidelines of Träff, Gropp and Thakur.
+On twice the ranks the messages on a node's link, or in a row from a rank, grow at most as with the
+worst algorithm in use. Where the time grows by far more, the network or the library has a problem
+that only many ranks show. Nor may the time shrink: fewer ranks have less to do, after the
+guidelines of Träff, Gropp and Thakur.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from netproof.criteria.points import times_of
 class GrowthSettings(Bounds):
     """``warn`` and ``fail`` above this multiple of what the ranks explain.
 
-    ``launches``: of either side, below which nothing is asserted: they are of different jobs, and
-    no further launches are made of them.
+    ``launches``: the fewest of either side with which anything is asserted. They are of different
+    jobs, and are not repeated.
     """
 
     warn: float | None = 4.0
@@ -42,19 +42,19 @@ def growth(
     explained: float,
     settings: GrowthSettings = GrowthSettings(),
 ) -> Finding:
-    """How many times as much as its ranks explain a collective takes longer than on fewer ranks.
+    """Return how much a collective's time grows on more ranks, over what the ranks explain.
 
-    A pure number, at most 1 where it grows as its work. ``fewer``: the same on fewer ranks, by
+    A pure number, at most 1 where it grows as its work. ``fewer``: the same on fewer ranks, named
     ``against``; ``explained``: by how much its work grows, 1 or more. A size fails where the whole
     interval is above the bound, and is shown where only a part of it is.
     """
 
-    def told(worst: AlongsideAnother) -> str:
+    def words(worst: AlongsideAnother) -> str:
         times = worst.times_us
         return (
             f"{worst.ratio.size} bytes took {times[0]:.4g} µs, {times[0] / times[1]:.3g} times the"
-            f" {times[1]:.4g} µs of {against}, of which its ranks explain {explained:.3g} times;"
-            f" that is {worst.ratio.value:.3g} times as much"
+            f" {times[1]:.4g} µs of {against}; its ranks explain {explained:.3g} times, which"
+            f" leaves {worst.ratio.value:.3g} times"
             f" ({worst.interval_in_words(settings.launches)})"
         )
 
@@ -62,7 +62,7 @@ def growth(
         "look at congestion, at which algorithm the library takes on so many ranks, and at whether"
         " there are as many CPUs as ranks"
     )
-    return _finding("growth", own, fewer, where, against, explained, settings, told, advice)
+    return _finding("growth", own, fewer, where, against, explained, settings, words, advice)
 
 
 def monotony(
@@ -73,13 +73,13 @@ def monotony(
     against: str,
     settings: GrowthSettings = GrowthSettings(),
 ) -> Finding:
-    """How many times as long as on more ranks a collective takes, the most of all sizes.
+    """Return the largest ratio of a collective's time to that on more ranks, of all sizes.
 
     A pure number, at most 1 where time does not fall when ranks are added. ``more``: the same on
-    more ranks, by ``against``. A size fails as in ``growth``.
+    more ranks, named ``against``. A size fails as in ``growth``.
     """
 
-    def told(worst: AlongsideAnother) -> str:
+    def words(worst: AlongsideAnother) -> str:
         times = worst.times_us
         return (
             f"{worst.ratio.size} bytes took {times[0]:.4g} µs, {worst.ratio.value:.3g} times"
@@ -88,7 +88,7 @@ def monotony(
         )
 
     advice = "look at the nodes of that job, and at which algorithm the library takes on few ranks"
-    return _finding("monotony", own, more, where, against, 1.0, settings, told, advice)
+    return _finding("monotony", own, more, where, against, 1.0, settings, words, advice)
 
 
 def _finding(
@@ -99,10 +99,10 @@ def _finding(
     against: str,
     explained: float,
     settings: GrowthSettings,
-    told: Callable[[AlongsideAnother], str],
+    words: Callable[[AlongsideAnother], str],
     advice: str,
 ) -> Finding:
-    """A case compared with that on other ranks, at the size that decides; ``told``: of it."""
+    """Compare a case with that on other ranks; ``words``: the worst size in words."""
     mine, theirs = times_of(own.curve, settings), times_of(other.curve, settings)
     for label, points in (("", mine), (f"of {against}, ", theirs)):
         if points.fault is not None:
@@ -111,7 +111,9 @@ def _finding(
     if not compared:
         return undefined(criterion, where, f"it has no size in common with {against}")
     worst = worst_of(compared)
-    found = finding_at(criterion, worst.level, worst.bound, where, worst.ratio, told(worst), advice)
+    found = finding_at(
+        criterion, worst.level, worst.bound, where, worst.ratio, words(worst), advice
+    )
     sizes = sorted(one.ratio.size for one in compared)
     return replace(found, against=against, interval=worst.interval, common=common_sizes(sizes))
 

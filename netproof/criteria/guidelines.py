@@ -52,7 +52,7 @@ def _part(size: int, ranks: int) -> int | None:
 
 
 def _steps(ranks: int, _: int) -> int:
-    """Of an exchange that doubles what each rank has."""
+    """Return the steps of an exchange that doubles what each rank has."""
     return (ranks - 1).bit_length()
 
 
@@ -60,9 +60,9 @@ def _steps(ranks: int, _: int) -> int:
 class Call:
     """A call that does a part of the work.
 
-    ``size``: its message in bytes, of that of the operation that is judged and of the ranks; None
-    where there is no such message. ``times``: how many of them come one after the other, of the
-    ranks and the ranks on a node.
+    ``size``: its message in bytes, from the judged operation's message and the ranks; None where no
+    such message exists. ``times``: how many follow each other, from the ranks and the ranks on a
+    node.
     """
 
     operation: str
@@ -71,7 +71,7 @@ class Call:
 
 
 def _to_each(ranks: int, a_node: int) -> int:
-    """Messages of a rank to all others, or those that the ranks of a node send over its link.
+    """Return the messages of a rank to all others, or of a node's ranks over its link, if more.
 
     In Sendrecv one message leaves a node, however many ranks it has.
     """
@@ -106,15 +106,15 @@ GUIDELINES: dict[str, dict[str, tuple[Call, ...]]] = {
     },
     "Scatter": {"Bcast": (Call("Bcast", _of_all),)},
 }
-"""By operation, what does its work: a name for the other side, and its calls."""
+"""Calls that do an operation's work: by operation, a name for the other side, and its calls."""
 
 
 BY_CALLS, BY_MESSAGES = "guideline", "guideline of messages"
-"""What findings are called: of a collective compared with others, and with single messages."""
+"""Names of findings: a collective compared with others, and with single messages."""
 
 
 def others(function: str) -> tuple[str, ...]:
-    """The operations that a guideline on this one needs measured alongside it."""
+    """Return the operations that a guideline on this one needs measured in the same job."""
     sides = GUIDELINES.get(function, {}).values()
     return tuple(dict.fromkeys(call.operation for calls in sides for call in calls))
 
@@ -131,14 +131,14 @@ def guidelines(
     settings: GuidelineSettings = GuidelineSettings(),
     messages: bool = False,
 ) -> Finding | None:
-    """How many times as long as calls that do its work a collective takes, the most of all sizes.
+    """Return the largest ratio of a collective's time to that of calls that do its work.
 
-    A pure number; at most 1 where the library keeps the guideline. ``curve``, ``launches``: of the
-    ``operation`` on so many ``ranks``, ``ranks_per_node`` of which share a node's link;
-    ``alongside``: other operations of the same configuration and ranks, by name; ``messages``: look
-    at single messages, which no choice of algorithm slows down, and else at other collectives. A
-    size fails where the whole interval of its ratio is above the bound. None where no guideline on
-    it has all of its calls measured.
+    A pure number; at most 1 where the library meets the guideline. ``curve``, ``launches``: of the
+    ``operation`` on so many ``ranks``, of whom ``ranks_per_node`` share a node's link;
+    ``alongside``: other operations of the same configuration and ranks, by name; ``messages``:
+    compare with single messages, which no choice of algorithm slows down, and else with other
+    collectives. A size fails where the whole interval of its ratio is above the bound. None where
+    no guideline has all of its calls measured.
     """
     placed = (ranks, ranks_per_node)
     sides = {
@@ -203,7 +203,7 @@ def guidelines(
 
 @dataclass(frozen=True)
 class _Compared:
-    """A size of an operation compared with one side of a guideline, ``by``; times in µs."""
+    """An operation compared with one side of a guideline, ``by``, at a size; times in µs."""
 
     at: AtSize
     by: str
@@ -215,7 +215,7 @@ class _Compared:
 def _side_by_side(
     several: Mapping[str, Sequence[Mapping[int, float]]],
 ) -> list[dict[str, Mapping[int, float]]]:
-    """The first launches of all operations together, the second ones, and so on."""
+    """Return the first launches of all operations together, the second ones, and so on."""
     rows = zip(*several.values(), strict=False)
     return [dict(zip(several, row, strict=True)) for row in rows]
 
@@ -223,7 +223,7 @@ def _side_by_side(
 def _time(
     calls: Sequence[Call], at: Mapping[str, Mapping[int, float]], size: int, placed: tuple[int, int]
 ) -> float | None:
-    """What calls take together, for a message of the operation; None where a size is missing.
+    """Return the time of all calls, for a message of the operation; None where a size is missing.
 
     ``placed``: ranks, and ranks on a node.
     """

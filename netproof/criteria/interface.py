@@ -1,4 +1,4 @@
-"""What every criterion is: its number, its settings, the names of its findings, how it judges."""
+"""The interface of a criterion: number, settings, names of its findings, function."""
 
 from __future__ import annotations
 
@@ -16,15 +16,12 @@ from netproof.measurement.payload import Payload
 
 @dataclass(frozen=True)
 class CountedLaunch:
-    """What the network counted while a launch ran, and what the launch had to send.
-
-    ``calm``: whether nothing disturbed it.
-    """
+    """The network's counters of a launch, the payload, and whether it was undisturbed."""
 
     number: int
     counters: Counters
     payload: Payload
-    calm: bool = True
+    undisturbed: bool = True
 
 
 @dataclass(frozen=True)
@@ -37,19 +34,18 @@ class Companion:
 
 @dataclass(frozen=True)
 class CaseCurves:
-    """What a criterion on one case may look at.
+    """Data of a case that a criterion may use.
 
-    ``curve``: the median of ``launches``, that of the ``first`` ones apart; ``line_rate_mb_s``:
-    None where there is none; ``inside``: of two ranks of one node; ``over_tcp``: whether it is
-    compared with a case over TCP, which is among the ``others`` where that is complete;
-    ``cpu_seconds``: used by its ranks on each node in ``seconds`` of benchmark, None where
-    nobody counted them, and what else is known of a node, ``cpu_told``. ``counted``: all launches
-    whose counters were recorded, ``counted_alongside``: likewise those next to them in other
-    environments, and those that crashed; ``rails``: the interfaces, or RDMA devices, that are to
-    carry what is sent between nodes. ``operation``: what was called, on so many ``ranks``,
-    ``ranks_per_node`` of which share a node; ``others``: those of the operations that criteria ask
-    for next to it which the same job measured. ``ping_pong``: each time is that of one message of
-    MPI there and one back between two ranks.
+    ``curve``: the median of ``launches``, and ``first`` that of the first ones; ``line_rate_mb_s``:
+    None where not known; ``inside``: two ranks of one node; ``over_tcp``: compared with a case over
+    TCP, which is among the ``others`` where that is complete; ``cpu_seconds``: used by its ranks on
+    each node in ``seconds`` of benchmark, None where not counted; ``cpu_notes``: what else is known
+    of a node. ``counted``: all launches whose counters were recorded; ``counted_alongside``:
+    likewise paired launches in other environments, and those that crashed; ``rails``: the
+    interfaces, or RDMA devices, that should carry the traffic between nodes. ``operation``: what
+    was called, on so many ``ranks``, ``ranks_per_node`` on a node; ``others``: operations
+    of the same job that criteria compare it with. ``ping_pong``: each time is that of one message
+    of MPI there and one back between two ranks.
     """
 
     where: str
@@ -62,7 +58,7 @@ class CaseCurves:
     over_tcp: bool = False
     cpu_seconds: Mapping[str, float] | None = None
     seconds: float = 0.0
-    cpu_told: Mapping[str, str] = field(default_factory=dict)
+    cpu_notes: Mapping[str, str] = field(default_factory=dict)
     counted: tuple[CountedLaunch, ...] = ()
     counted_alongside: tuple[CountedLaunch, ...] = ()
     rails: tuple[str, ...] = ()
@@ -75,14 +71,14 @@ class CaseCurves:
 
 @dataclass(frozen=True)
 class AgainAtSizes:
-    """How a launch around a size is judged: what is read of it, the value at each size.
+    """How a launch around a size is judged: the points that are read, the value at each size.
 
-    ``told``: what a value means, ``{}`` being the value.
+    ``sentence``: the meaning of a value, ``{}`` being the value.
     """
 
     read: Callable[..., Points]
     at_sizes: Callable[[Points], list[AtSize]]
-    told: str
+    sentence: str
 
 
 def _no_others(operation: str) -> tuple[str, ...]:
@@ -95,18 +91,17 @@ def _rests_on_itself(operation: str, finding: Finding) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Criterion:
-    """A criterion, which a module of this room declares as ``CRITERION``.
+    """A criterion, which a module of this folder declares as ``CRITERION``.
 
     ``number``: its section in docs/criteria.md, by which criteria are ordered; ``settings``: the
-    default of each key that a site may change; ``findings``: the names of what it finds, each with
-    the key of its settings, None where nothing is ever asserted. ``judge``: of one case, with the
-    settings of its partition; None for a criterion that compares cases. ``of_launches``: whether
-    it judges all launches, with intervals, and is decided by more of them; one that does not flags
-    sizes of the first launches, and where it has ``again`` these are measured again.
-    ``of_counters``: it judges what nodes counted, whatever else ran on them, and no further launch
-    decides it; what is not known is told once a session, and fails where its settings say so.
-    ``others``: of an operation, those that it looks at alongside it; ``rests_on``: of an operation
-    and a finding on it, those whose launches the finding rests on.
+    default of each key that a site may change; ``findings``: their names, each with the key of its
+    settings, None where nothing is ever asserted. ``judge``: judges one case with the settings of
+    its partition; None for a criterion that compares cases. ``of_launches``: whether it judges all
+    launches, with intervals, and is decided by more of them. Otherwise it flags sizes of the first
+    launches, which are measured again if it has ``again``. ``of_counters``: it judges the nodes'
+    counters, whatever else ran there, and no repeat decides it; a missing counter is reported once
+    per session, and fails where its settings say so. ``others``: the operations that an operation
+    is compared with; ``rests_on``: the operations whose launches a finding on one rests on.
     """
 
     number: int

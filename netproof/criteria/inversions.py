@@ -38,7 +38,7 @@ class InversionSettings(Bounds):
 def inversion(
     curve: Curve, *, where: str, settings: InversionSettings = InversionSettings()
 ) -> Finding:
-    """The most that a message took over a larger one (criterion 3).
+    """Return the largest ratio of a message's time to a larger one's (criterion 3).
 
     max over s of t(s) / min over s' ≥ s of t(s'), a pure number, 1 for a curve that never
     falls. ``size`` is that of the slow message, ``compared_sizes`` that of the faster one.
@@ -62,7 +62,7 @@ def inversion(
 
 
 def inversion_at_sizes(points: Points) -> list[AtSize]:
-    """At each size, its time over the least of its own and all larger ones."""
+    """Return each size's time over the least of its own and all larger ones'."""
     found = []
     fastest = None
     for size, time in reversed(points.at.items()):
@@ -73,27 +73,27 @@ def inversion_at_sizes(points: Points) -> list[AtSize]:
 
 
 def rounded_to_zero(curve: Curve, size: int, *, where: str) -> Finding:
-    """Judge a size whose rate was printed as 0, so that ``curve`` has the least time it can have.
+    """Judge a size whose rate was printed as 0, where ``curve`` has the least possible time.
 
-    A larger message that took less fails it, by whatever factor: where sizes double, rounding
-    cannot do that, and the true time has no upper limit. Otherwise its time is not known.
+    It fails if a larger message took less, by whatever factor: where sizes double, rounding cannot
+    do that, and the true time has no upper limit. Otherwise its time is not known.
     """
     assert curve.bandwidth_mb_s is not None
     place = curve.sizes.index(size)
     least = curve.time_us[place]
-    told = (
+    reason = (
         f"at {size} bytes the rate, below {rate_in_words(curve.bandwidth_mb_s[place])}, was printed"
         f" as 0: a message took {least:.4g} µs or longer"
     )
     fastest = min(range(place, len(curve.sizes)), key=curve.time_us.__getitem__)
     factor = least / curve.time_us[fastest]
     if factor <= 1 + ROUNDING:
-        return replace(undefined("inversion", where, f"{told}; how long is not known"), size=size)
+        return replace(undefined("inversion", where, f"{reason}; how long is not known"), size=size)
     return Finding(
         "inversion",
         Level.FAIL,
         where,
-        f"{told}, at least {factor:.3g} times the {curve.time_us[fastest]:.4g} µs of one of "
+        f"{reason}, at least {factor:.3g} times the {curve.time_us[fastest]:.4g} µs of one of "
         f"{curve.sizes[fastest]} bytes; look for lost packets or a timer that small messages wait "
         "for",
         size=size,

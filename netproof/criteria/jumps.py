@@ -24,7 +24,7 @@ class JumpSettings(Bounds):
 
 
 def jump(curve: Curve, *, where: str, settings: JumpSettings = JumpSettings()) -> Finding:
-    """The most that time grew faster than linearly in one step (criterion 4).
+    """Return the most that time grew faster than the size in one step (criterion 4).
 
     max over neighbouring sizes of (t₂/t₁) / (s₂/s₁), a pure number, at least 1. ``size`` is
     the larger one of the step, ``compared_sizes`` the smaller.
@@ -48,7 +48,7 @@ def jump(curve: Curve, *, where: str, settings: JumpSettings = JumpSettings()) -
 
 
 def jump_at_sizes(points: Points) -> list[AtSize]:
-    """At each size but the first, how much faster time grew than the size; 1 at least."""
+    """Return, at each size but the first, how much faster time grew than the size; 1 at least."""
     steps = list(points.at.items())
     return [
         AtSize(size, max(1.0, time / time_before / (size / before)), (before,))

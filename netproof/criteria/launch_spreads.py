@@ -24,8 +24,8 @@ from netproof.measurement.curve import Curve
 class LaunchSpreadSettings(Bounds):
     """``warn`` and ``fail`` from this ratio on.
 
-    An order of magnitude warns, as it makes red between configurations; nothing fails by default:
-    which of the launches is the network is not told by their ratio.
+    An order of magnitude warns, as it fails between configurations. Nothing fails by default: the
+    ratio does not show which of the launches is the network.
     """
 
     warn: float | None = 10.0
@@ -37,7 +37,7 @@ def launch_spread(
     where: str,
     settings: LaunchSpreadSettings = LaunchSpreadSettings(),
 ) -> Finding:
-    """The largest over the least time of the launches at a size, the most of all sizes.
+    """Return the largest ratio, of all sizes, of the slowest launch to the fastest one.
 
     A pure number, 1 where all take the same. After the "erratic throughput" of the Myri-10G
     report. ``launches``: of one case, over the same sizes. Undefined for fewer than two.

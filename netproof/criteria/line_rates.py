@@ -27,8 +27,8 @@ from netproof.measurement.units import line_rate_share
 class LineRateSettings(Bounds):
     """``fail``: a share of the line rate above this is an error of measurement.
 
-    ``warn_below`` and ``fail_below``: from where on a share is too small; None, the default,
-    asserts nothing. Raises NetproofError where these leave nothing that passes.
+    ``warn_below`` and ``fail_below``: a share below this is too small; None, the default, asserts
+    nothing. Raises NetproofError where these leave nothing that passes.
     """
 
     fail: float | None = 1.02
@@ -37,7 +37,7 @@ class LineRateSettings(Bounds):
     reached: ClassVar[Callable[[float, float], bool]] = operator.gt
 
     def __post_init__(self) -> None:
-        """Refuse what the class says it refuses."""
+        """Check the values as the class describes."""
         super().__post_init__()
         # As in Bounds: both ends of what passes, from the mildest bound to the hardest.
         ordered = [
@@ -54,10 +54,10 @@ class LineRateSettings(Bounds):
     def of_interval(
         self, value: float, interval: Interval | None
     ) -> tuple[Level, float | None, bool]:
-        """The level of a share with its interval, the bound that decided it, and if from below.
+        """Return the level of a share, the bound that decided it, and whether it is a lower bound.
 
-        A bound is violated by the whole interval; where the value is beyond it and the interval
-        is not, or there is none, that is inconclusive.
+        A bound is violated by the whole interval. It is inconclusive where only the value is
+        beyond the bound, or the interval is missing.
         """
         low, high = interval or (-math.inf, math.inf)
         sides = ((Level.FAIL, self.fail, self.fail_below), (Level.WARN, self.warn, self.warn_below))
@@ -79,13 +79,12 @@ def line_rate(
     where: str,
     settings: LineRateSettings = LineRateSettings(),
 ) -> Finding:
-    """The share of the line rate that the asymptotic bandwidth is (criterion 8).
+    """Return the asymptotic bandwidth's share of the line rate (criterion 8).
 
     ``found``: the landmarks of a curve of TCP, or MPI over TCP; ``line_rate_mb_s``:
-    ``units.line_rate_mb_s`` of the link, None where none is known. A share above 1.02 is an error
-    of measurement. Only what the whole interval violates is flagged; a share beyond a bound whose
-    interval is not is ``inconclusive``. Undefined with its reason where r∞ is. Raises NetproofError
-    for a line rate that is not positive.
+    ``units.line_rate_mb_s`` of the link, None where not known. A share above 1.02 is an error of
+    measurement. A bound is violated by the whole interval, else ``inconclusive``. Undefined
+    with its reason where r∞ is. Raises NetproofError for a line rate that is not positive.
     """
     if line_rate_mb_s is None:
         return undefined("line rate", where, "no line rate is known: give link rate and MTU")

@@ -1,4 +1,4 @@
-"""Criterion 9: what MPI loses of TCP's bandwidth."""
+"""Criterion 9: MPI's loss of bandwidth over TCP."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ class MpiLossSettings(Bounds):
 
 
 SHOWN = MpiLossSettings(warn=None, fail=None)
-"""A loss that nothing is asserted of."""
+"""Bounds that assert nothing."""
 
 AT_A_SIZE = MpiLossSettings(warn=None, fail=0.75)
-"""At one size MPI may take four times as long as TCP: what copies and latency explain is less."""
+"""Bounds at one size: MPI may take four times as long as TCP; copies and latency explain less."""
 
 
 ADVICE = "look at the library's TCP buffers and at copies that it makes"
 
 
 def loss(mpi_mb_s: float, tcp_mb_s: float) -> float:
-    """1 - bw_MPI / bw_TCP: what MPI loses of the bandwidth of TCP; negative is a gain.
+    """Return 1 - bw_MPI / bw_TCP, the share of TCP's bandwidth that MPI loses; negative is a gain.
 
     Both in one unit. Raises NetproofError for a TCP bandwidth that is not positive and an MPI
     bandwidth that is negative. After the e325 Opteron NetPIPE report.
@@ -62,7 +62,7 @@ def loss(mpi_mb_s: float, tcp_mb_s: float) -> float:
 def losses(
     mpi: Curve, tcp: Curve, settings: MpiLossSettings = SHOWN
 ) -> tuple[tuple[int, float], ...]:
-    """The loss of MPI over TCP at each size that both have, as (bytes, loss).
+    """Return the loss of MPI over TCP at each common size, as (bytes, loss).
 
     Raises NetproofError where one of them has no bandwidth to compare.
     """
@@ -85,13 +85,13 @@ def mpi_loss(
     at_a_size: MpiLossSettings = SHOWN,
     launches: tuple[Sequence[Curve], Sequence[Curve]] = ((), ()),
 ) -> tuple[Finding, Finding]:
-    """What MPI loses of TCP's bandwidth, at the peaks and at the worst size (criterion 9).
+    """Return MPI's loss of TCP's bandwidth, at the peaks and at the worst size (criterion 9).
 
-    Both curves from the same two nodes in the same job, in the same direction. The first
-    finding holds the loss between the peaks, which may lie at different sizes, against
-    ``settings``; the second the largest loss at a common size against ``at_a_size``.
-    ``launches``: those that the curves are medians of, for intervals: a failure that only a part
-    of one reaches is inconclusive, and a size whose whole interval fails decides.
+    Both curves are from the same two nodes in the same job, in the same direction. The first
+    finding compares the loss between the peaks, which may lie at different sizes, with
+    ``settings``; the second the largest loss at a common size with ``at_a_size``. ``launches``:
+    whose medians the curves are. A failure that only a part of an interval reaches is inconclusive,
+    and a size whose whole interval fails decides.
     """
     try:
         at_sizes = losses(mpi, tcp, at_a_size)
@@ -110,14 +110,14 @@ def mpi_loss(
     worst, within = max(failing or compared, key=lambda one: one[0].value)
     common = common_sizes([size for size, _ in at_sizes])
     level, bound = at_a_size.level(worst.value, within)
-    told = "" if within is None else f" (95% interval {within[0]:.1%} to {within[1]:.1%})"
+    spoken = "" if within is None else f" (95% interval {within[0]:.1%} to {within[1]:.1%})"
     at_one = finding_at(
         "MPI loss at a size",
         level,
         bound,
         where,
         worst,
-        f"at {worst.size} bytes MPI loses {worst.value:.1%}{told} of TCP's bandwidth, the most"
+        f"at {worst.size} bytes MPI loses {worst.value:.1%}{spoken} of TCP's bandwidth, the most"
         f" {common}",
         ADVICE,
     )
@@ -142,9 +142,9 @@ def _at_the_peak(
     peaks = AtSize(mpi_size, loss(mpi_peak, tcp_peak), (tcp_size,))
     level, bound = settings.level(peaks.value)
     between = _loss_interval(*launches, settings)
-    told = ""
+    spoken = ""
     if between is not None:
-        told = f" (95% interval {between[0]:.1%} to {between[1]:.1%})"
+        spoken = f" (95% interval {between[0]:.1%} to {between[1]:.1%})"
         level, bound = settings.level(peaks.value, between)
     finding = finding_at(
         "MPI loss at the peak",
@@ -153,7 +153,7 @@ def _at_the_peak(
         where,
         peaks,
         f"MPI peaks at {rate_in_words(mpi_peak)} ({mpi_size} bytes), TCP at"
-        f" {rate_in_words(tcp_peak)} ({tcp_size} bytes), a loss of {peaks.value:.1%}{told}",
+        f" {rate_in_words(tcp_peak)} ({tcp_size} bytes), a loss of {peaks.value:.1%}{spoken}",
         ADVICE,
     )
     return replace(finding, interval=between)
@@ -162,15 +162,15 @@ def _at_the_peak(
 def _interval_at(
     size: int, mpi: Sequence[Curve], tcp: Sequence[Curve]
 ) -> tuple[float, float] | None:
-    """Of what MPI loses at a size in bytes."""
+    """Return the interval of MPI's loss at a size in bytes."""
     times = []
     for several in (tcp, mpi):
         places = [one.sizes.index(size) for one in several if size in one.sizes]
         if len(places) < len(several):
             return None
         times.append([one.time_us[place] for one, place in zip(several, places, strict=True)])
-    kept = intervals.of_ratio(*times)
-    return None if kept is None else (1 - kept[1], 1 - kept[0])
+    ratio = intervals.of_ratio(*times)
+    return None if ratio is None else (1 - ratio[1], 1 - ratio[0])
 
 
 def _loss_interval(
@@ -182,8 +182,8 @@ def _loss_interval(
         if any(one.fault is not None for one in points):
             return None
         peaks.append([max(one.at.values()) for one in points])
-    kept = intervals.of_ratio(*peaks)
-    return None if kept is None else (1 - kept[1], 1 - kept[0])
+    ratio = intervals.of_ratio(*peaks)
+    return None if ratio is None else (1 - ratio[1], 1 - ratio[0])
 
 
 def _judge(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
@@ -207,7 +207,7 @@ def _judge(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
 
 
 TCP, MPI = "tcp", "mpi"
-"""What NetPIPE calls the two."""
+"""NetPIPE's names of the two."""
 
 CRITERION = Criterion(
     9,

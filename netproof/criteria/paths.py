@@ -1,4 +1,4 @@
-"""Criterion 16: whether what a benchmark sent between nodes went over the interface under test."""
+"""Criterion 16: whether inter-node traffic of a benchmark went over the interface under test."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class PathSettings(CountedSettings):
 
 @dataclass(frozen=True)
 class Path:
-    """Which interfaces carried what a launch sent between its nodes.
+    """Bytes that interfaces carried between the nodes of a launch.
 
-    ``payload``: bytes that it had to send; ``on_rails``: what the interfaces under test sent, with
-    headers; ``elsewhere``: the others to what they sent, None where a node's are not all known.
+    ``payload``: bytes that it had to send; ``on_rails``: sent by the interfaces under test, with
+    headers; ``elsewhere``: sent by other interfaces, by name.
     """
 
     payload: int
@@ -43,10 +43,10 @@ class Path:
     elsewhere: dict[str, int]
 
     def share(self, bound: float) -> float:
-        """The share of the payload on the interfaces under test, 1 at most.
+        """Return the share of the payload on the interfaces under test, 1 at most.
 
-        A benchmark sends more than it has to. So where others sent as much as may be missing, it is
-        the share of all that was sent.
+        A benchmark sends more than its payload. Where other interfaces sent as much as may be
+        missing, it is the share of all bytes sent.
         """
         share = self.on_rails / self.payload
         others = sum(self.elsewhere.values())
@@ -56,10 +56,10 @@ class Path:
 
 
 def path_of(launch: CountedLaunch, rails: Sequence[str]) -> Path | str:
-    """The path of a launch, or why it is not known.
+    """Return the path of a launch, or why it is not known.
 
-    RDMA passes the kernel by: ports count it, in words of 4 bytes. What IPoIB sends a port of
-    InfiniBand counts as well as the interface; one of RoCE counts RDMA alone.
+    RDMA bypasses the kernel: ports count it, in words of 4 bytes. IPoIB is counted both by the
+    interface and by a port of InfiniBand; a port of RoCE counts RDMA alone.
     """
     if launch.payload.bytes is None:
         return launch.payload.why
@@ -106,7 +106,7 @@ def _sent(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> int |
 
 
 def _elsewhere(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> dict[str, int]:
-    """What other interfaces sent, without those above and below the rails, which count it too."""
+    """Return bytes sent by other interfaces, without those above and below the rails."""
     interfaces = {source.name: set(source.interfaces) for source in node.of_kind(INTERFACE)}
     same = {*rails, *(name for port in ports_of(node, rails) for name in port.interfaces)}
     while True:
@@ -131,9 +131,9 @@ def _elsewhere(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> 
 def path(
     launches: Sequence[CountedLaunch], rails: Sequence[str], where: str, settings: PathSettings
 ) -> Finding | None:
-    """Of the launch with the least share; None where none had anything to send between nodes.
+    """Return the finding for the launch with the least share; None without inter-node traffic.
 
-    ``rails``: the interfaces under test; ``where``: what the finding is of.
+    ``rails``: the interfaces under test; ``where``: the label of the case.
     """
     worst: tuple[float, int, Path] | None = None
     reasons: dict[str, None] = {}
@@ -161,9 +161,9 @@ def path(
     if level in (Level.PASS, Level.SHOWN):
         why = f"at least {least} were sent between nodes, and {named} carried {carried}"
     else:
-        interface, told = _culprit(found)
+        interface, words = _culprit(found)
         why = (
-            f"launch {number}: {told}; {named} carried {carried} of the {least} or more that were"
+            f"launch {number}: {words}; {named} carried {carried} of the {least} or more that were"
             f" sent between nodes (below {100 * held:.0f} % is flagged): look at the interface that"
             " the MPI library and the addresses choose"
         )
@@ -171,7 +171,7 @@ def path(
 
 
 def _culprit(found: Path) -> tuple[str | None, str]:
-    """The interface that carried the most apart from the rails, and that in words."""
+    """Return the interface that carried the most apart from the rails, and the words for it."""
     all_sent = max(found.payload, found.on_rails + sum(found.elsewhere.values()))
     if found.elsewhere:
         name = max(found.elsewhere, key=lambda one: found.elsewhere[one])

@@ -9,7 +9,7 @@ from netproof.criteria.findings import Bounds
 from netproof.measurement.curve import Curve
 
 READABLE = (1e-15, 1e24)
-"""Least and largest time in µs or bandwidth in MB/s that enters a ratio: no clock reads past."""
+"""Least and largest time in µs or bandwidth in MB/s that enters a ratio."""
 
 
 @dataclass(frozen=True)
@@ -21,12 +21,12 @@ class Points:
 
 
 def times_of(curve: Curve, settings: Bounds, at_least: int = 1) -> Points:
-    """Times in µs; a fault where fewer than ``at_least`` sizes can be judged."""
+    """Return times in µs; a fault where fewer than ``at_least`` sizes can be judged."""
     return _points(curve.sizes, curve.time_us, "µs", settings, at_least)
 
 
 def bandwidths_of(curve: Curve, settings: Bounds, at_least: int = 1) -> Points:
-    """Bandwidths in MB/s, as ``times_of``; a fault where the benchmark defines none."""
+    """Return bandwidths in MB/s, as ``times_of``; a fault where the benchmark defines none."""
     if curve.bandwidth_mb_s is None:
         return Points({}, "the benchmark defines no bandwidth")
     return _points(curve.sizes, curve.bandwidth_mb_s, "MB/s", settings, at_least)

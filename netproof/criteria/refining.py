@@ -1,4 +1,4 @@
-"""Criterion 7, between the sizes of a curve: where to look closer, and what that shows."""
+"""Criterion 7 between the sizes of a curve: where to measure at closer sizes, and the result."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from netproof.errors import NetproofError
 from netproof.measurement.curve import Curve
 
 TINY = 1e-12
-"""What a value or a bound of 0 is taken for in a ratio of the two."""
+"""Stands for a value or a bound of 0 in a ratio of the two."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class RefineSettings:
     least_size: int = 4
 
     def __post_init__(self) -> None:
-        """Refuse what the class says it refuses."""
+        """Check the values as the class describes."""
         if self.slopes is not None and not 0 < self.slopes < math.inf:
             raise NetproofError(f"{self}: slopes is above 0, or None to refine nothing")
         if self.most < 1 or self.sizes < 1 or self.least_size < 1:
@@ -55,8 +55,8 @@ class RefineSettings:
 class Bend:
     """A size in bytes where the slopes on its two sides disagree.
 
-    ``below`` and ``above``: the sizes next to it that the slopes were taken to; ``disagreement``:
-    by how much the slope changes there, a pure number.
+    ``below`` and ``above``: the neighbours that the slopes were taken to; ``disagreement``: how
+    much the slope changes there, a pure number.
     """
 
     below: int
@@ -66,17 +66,17 @@ class Bend:
 
     @property
     def why(self) -> str:
-        """What is to be looked at closer."""
+        """Reason to measure closer."""
         return f"the slopes next to {self.size} bytes differ by {self.disagreement:.2g}"
 
     def spans(self, size: float) -> bool:
-        """Whether a size is between its ends, or is one of them."""
+        """Check whether a size lies between its ends, or is one of them."""
         return self.below <= size <= self.above
 
 
 @dataclass(frozen=True)
 class Region:
-    """Places whose gaps are next to each other: from ``below`` to ``above`` bytes."""
+    """Places whose gaps overlap: from ``below`` to ``above`` bytes."""
 
     below: int
     above: int
@@ -84,13 +84,13 @@ class Region:
 
 
 def kinks(launches: Sequence[Curve], settings: RefineSettings) -> tuple[Bend, ...]:
-    """Where the slopes on both sides of a size disagree, the strongest first.
+    """Return the sizes where the slopes on both sides disagree, the strongest first.
 
-    d(ln t)/d(ln n) above − the same below, over sizes at least ``settings.step`` apart: what more
-    than half of the launches, which have the same sizes, reach with the same sign. At most
-    ``settings.most`` of those from ``settings.slopes`` on are returned. On t = t₀ + n/r it is 0.17
-    at most where sizes double, at n = t₀·r. Launches that cannot be judged have none. After
-    SKaMPI's refinement (Reussner and others, EuroPVM/MPI 1998).
+    d(ln t)/d(ln n) above − the same below, over sizes at least ``settings.step`` apart, as more
+    than half of the launches reach it with the same sign; all have the same sizes. At most
+    ``settings.most`` from ``settings.slopes`` on are returned, none if a launch cannot be judged.
+    On t = t₀ + n/r it is 0.17 at most where sizes double, at n = t₀·r. After SKaMPI's refinement
+    (Reussner and others, EuroPVM/MPI 1998).
     """
     bounds = Bounds(least_size=settings.least_size)
     several = [times_of(curve, bounds, at_least=3) for curve in launches]
@@ -109,7 +109,7 @@ def kinks(launches: Sequence[Curve], settings: RefineSettings) -> tuple[Bend, ..
 
 
 def _changes(points: Points, sizes: Sequence[int]) -> list[float]:
-    """At each size but the first and the last, how the slope changes there."""
+    """Return the change of the slope at each size but the first and the last."""
     slopes = [
         math.log(points.at[size] / points.at[before]) / math.log(size / before)
         for before, size in pairwise(sizes)
@@ -118,7 +118,7 @@ def _changes(points: Points, sizes: Sequence[int]) -> list[float]:
 
 
 def _apart(sizes: Sequence[int], step: float) -> list[int]:
-    """Increasing sizes, of which one in the middle stands for those within a factor."""
+    """Return increasing sizes, one in the middle for all within a factor."""
     groups: list[list[int]] = []
     for size in sizes:
         if groups and size < step * groups[-1][0]:
@@ -129,10 +129,10 @@ def _apart(sizes: Sequence[int], step: float) -> list[int]:
 
 
 def closer_sizes(place: Bend, settings: RefineSettings, element_bytes: int = 1) -> tuple[int, ...]:
-    """The sizes in bytes to measure for a place, increasing.
+    """Return the sizes in bytes to measure for a place, increasing.
 
     Its own three, and ``settings.sizes`` in the gap on either side, evenly spaced in their
-    logarithms: multiples of ``element_bytes``, fewer where there are no more.
+    logarithms: multiples of ``element_bytes``, fewer where the gap has fewer.
     """
     ends = {place.below, place.size, place.above}
     between = set()
@@ -144,7 +144,7 @@ def closer_sizes(place: Bend, settings: RefineSettings, element_bytes: int = 1) 
 
 
 def regions(places: Sequence[Bend]) -> tuple[Region, ...]:
-    """Places by where they are, those of which one's gap is another's together."""
+    """Group places whose gaps overlap, in increasing order."""
     found: list[Region] = []
     for place in sorted(places, key=lambda one: one.size):
         last = found[-1] if found else None
@@ -157,7 +157,7 @@ def regions(places: Sequence[Bend]) -> tuple[Region, ...]:
 
 
 def measured_closer(region: Region, grid: Sequence[int], launch: Curve) -> bool:
-    """Whether a launch has what a region takes: its places, and a size between two of ``grid``."""
+    """Check whether a launch has a region's places, and a size between two of ``grid``."""
     wanted = {size for one in region.places for size in (one.below, one.size, one.above)}
     here = {size for size in launch.sizes if region.below <= size <= region.above}
     return wanted <= here and bool(here - set(grid))
@@ -165,7 +165,7 @@ def measured_closer(region: Region, grid: Sequence[int], launch: Curve) -> bool:
 
 @dataclass(frozen=True)
 class ShownCloser:
-    """What most launches at closer sizes show.
+    """Finding of most launches at closer sizes.
 
     ``flagged`` of ``launches`` reach the bound of the finding at its size.
     """
@@ -183,13 +183,12 @@ def found_closer(
     *,
     where: str,
 ) -> ShownCloser | None:
-    """The worst that most launches show at one and the same size of a region; None for nothing.
+    """Return the worst finding that most launches show at the same size of a region, or None.
 
-    ``grid``: the sizes of the curve, whose neighbours of that size are named; ``bounds``: by the
-    name of the finding, of inversion, jump and dropout. A criterion sees no size beyond the region.
-    Its value at a size is that which more than half of ``launches`` reach or exceed there. All
-    launches have the same sizes, so what is between two of them shows again at the same size, and
-    what comes and goes does not.
+    ``grid``: the sizes of the curve, to name the neighbours of that size; ``bounds``: by the name
+    of the finding, of inversion, jump and dropout. A criterion sees no size outside the region. Its
+    value at a size is reached or exceeded by more than half of ``launches`` there. All have the
+    same sizes, so a lasting fault shows again at the same size, and a passing one does not.
     """
     worst: list[tuple[bool, float, ShownCloser]] = []
     for name, held in bounds.items():
@@ -207,7 +206,7 @@ def found_closer(
 def _by_majority(
     name: str, bounds: Bounds, region: Region, launches: Sequence[Curve]
 ) -> list[tuple[AtSize, int]]:
-    """A criterion's value at each size, and how many launches reach the level of that value."""
+    """Return a criterion's value at each size, and how many launches reach its level."""
     how = BY_FINDING[name].again
     if how is None:
         raise NetproofError(f"{name} is not judged at single sizes")
@@ -219,7 +218,7 @@ def _by_majority(
             for found in how.at_sizes(replace(points, at=inside)):
                 at.setdefault(found.size, []).append(found)
     least_is_worst = bounds.reached(0.0, 1.0)
-    told = []
+    by_size = []
     for several in at.values():
         if 2 * len(several) <= len(launches):
             continue
@@ -227,8 +226,8 @@ def _by_majority(
         found = by_worst[len(launches) // 2]
         _, bound = bounds.level(found.value)
         reached = [bound is not None and bounds.reached(one.value, bound) for one in several]
-        told.append((found, sum(reached)))
-    return told
+        by_size.append((found, sum(reached)))
+    return by_size
 
 
 def _finding(name: str, bounds: Bounds, found: AtSize, grid: Sequence[int], where: str) -> Finding:
@@ -241,14 +240,14 @@ def _finding(name: str, bounds: Bounds, found: AtSize, grid: Sequence[int], wher
     place = (
         f"{'between' if len(alongside) == 2 else 'next to'} the {' and '.join(map(str, alongside))}"
     )
-    value = how.told.format(f"{found.value:.3g}")
-    told = f"at {found.size} bytes, {place} bytes of its curve, {value}"
+    value = how.sentence.format(f"{found.value:.3g}")
+    reason = f"at {found.size} bytes, {place} bytes of its curve, {value}"
     below = bounds.reached(0.0, 1.0)
     return Finding(
         name,
         level,
         where,
-        f"{told}{bound_in_words(level, bound, below=below)}",
+        f"{reason}{bound_in_words(level, bound, below=below)}",
         size=found.size,
         value=found.value,
         bound=bound,

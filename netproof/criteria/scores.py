@@ -30,7 +30,7 @@ class ScoreSettings(Bounds):
     """A score below ``warn`` or ``fail`` is flagged; by default nothing is asserted.
 
     ``resamples`` bootstrap samples over the launches give the interval of ``confidence``;
-    ``random_seed`` makes it the same at every judging of the same launches.
+    ``random_seed`` makes it the same for the same launches.
     """
 
     resamples: int = 2000
@@ -39,7 +39,7 @@ class ScoreSettings(Bounds):
     reached: ClassVar[Callable[[float, float], bool]] = operator.lt
 
     def __post_init__(self) -> None:
-        """Refuse what the class says it refuses."""
+        """Check the values as the class describes."""
         super().__post_init__()
         if self.resamples < 100 or not 0 < self.confidence < 1:
             raise NetproofError(
@@ -57,13 +57,12 @@ def score(
     red_sizes: Sequence[int] = (),
     settings: ScoreSettings = ScoreSettings(),
 ) -> Finding:
-    """Geometric mean over the common sizes of t_baseline / t (criterion 2).
+    """Return the geometric mean over the common sizes of t_baseline / t (criterion 2).
 
-    Above 1 is faster than the baseline. Both cases are given as their launches; the curves
-    compared are their medians, the ``interval`` is the percentile bootstrap over the launches
-    of both, which needs two launches or more of each. No ``baseline_launches`` means that the
-    baseline did not run: undefined. ``red_sizes`` are those that ``above_envelope`` failed;
-    the score stands, and wears the mark. After the GigE synthetic-benchmark report.
+    Above 1 is faster than the baseline. The curves compared are the medians of the launches; the
+    ``interval`` is the percentile bootstrap over the launches of both, which needs two or more of
+    each. Undefined without ``baseline_launches``. ``red_sizes``: those that ``above_envelope``
+    failed, which are named with the score. After the GigE synthetic-benchmark report.
 
     Raises NetproofError where launches of one case differ in their sizes.
     """
@@ -92,7 +91,7 @@ def score(
     level, bound = settings.level(value, interval)
     mark = f"; red at {sizes_in_words(red_sizes)}" if red_sizes else ""
     held = f", where below {bound:g} is flagged" if bound is not None else ""
-    held += "; inconclusive: the interval lies astride it" if level is Level.INCONCLUSIVE else ""
+    held += "; inconclusive: the interval contains it" if level is Level.INCONCLUSIVE else ""
     return Finding(
         "score",
         level,
@@ -126,7 +125,7 @@ def _bootstrap(
 def resampled_medians(
     launches: np.ndarray, settings: ScoreSettings, random: np.random.Generator
 ) -> np.ndarray:
-    """What the median over the launches is in bootstrap samples of them.
+    """Return the medians over the launches in bootstrap samples of them.
 
     ``launches``: a row for each launch, a column for each size. Shape of the result: resamples,
     sizes; in the unit of the values.
@@ -136,7 +135,7 @@ def resampled_medians(
 
 
 def percentile_interval(values: np.ndarray, settings: ScoreSettings) -> tuple[float, float]:
-    """The interval of the settings' confidence by the percentiles of bootstrap samples' values."""
+    """Return the interval of the settings' confidence from the values of bootstrap samples."""
     outside = (1 - settings.confidence) / 2
     low, high = np.quantile(values, [outside, 1 - outside])
     return float(low), float(high)

@@ -1,4 +1,4 @@
-"""The settings of all criteria for one partition: the defaults, and what a site changes."""
+"""The settings of all criteria for one partition: the defaults, and a site's changes."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ _Fields = make_dataclass(
 class Settings(_Fields):
     """The settings of every criterion by its keys, as a site may change them for a partition.
 
-    ``mpi_loss_inside`` is for two ranks of one node, where MPI copies through shared memory and
-    TCP through the kernel: shown, and asserted only where a site asks for it. ``confirm``,
-    ``refine`` and ``disturbance`` are no criteria: how often is measured again, where at closer
-    sizes, and from where on a launch counts as disturbed.
+    ``mpi_loss_inside`` is for two ranks of one node, where MPI copies through shared memory and TCP
+    through the kernel: asserted only where a site asks for it. ``confirm``, ``refine`` and
+    ``disturbance`` are no criteria: they say how often to repeat, where to measure at closer sizes,
+    and from where on a launch counts as disturbed.
     """
 
     @classmethod
     def of_site(
         cls, changes: Mapping[str, Mapping[str, Any]], line_rate_from_bytes: int
     ) -> Settings:
-        """The defaults with a partition's ``changes``: criterion to setting to value.
+        """Return the defaults with a partition's ``changes``: criterion to setting to value.
 
         ``line_rate_from_bytes``: the least size for the loss of MPI where the changes give none.
         Raises NetproofError naming the criterion and the setting.
@@ -75,11 +75,11 @@ class Settings(_Fields):
 
 @cache
 def _model(settings: type) -> type[Written]:
-    """What a site may say of these settings: each, or none of them.
+    """Return the model of these settings in a site's file, all optional.
 
-    Nothing passes a bound of NaN or infinity; None is how a site says that it has none.
+    NaN and infinity are refused as bounds; None means no bound.
     """
     kinds = get_type_hints(settings)
     names = [field.name for field in dataclasses.fields(settings)]
-    said = {name: (kinds[name], getattr(settings, name)) for name in names}
-    return create_model(settings.__name__, __base__=Written, **said)
+    known = {name: (kinds[name], getattr(settings, name)) for name in names}
+    return create_model(settings.__name__, __base__=Written, **known)

@@ -21,7 +21,7 @@ class RoughnessSettings(Bounds):
 def roughness(
     curve: Curve, *, where: str, settings: RoughnessSettings = RoughnessSettings()
 ) -> Finding:
-    """Total variation of log₂ t less its net rise, in octaves (criterion 5).
+    """Return the total variation of log₂ t less its net rise, in octaves (criterion 5).
 
     0 for a curve that never falls; summed as twice all falls, which is the same and exact.
     ``size`` is the size of the deepest fall, None where there is none.
@@ -36,14 +36,14 @@ def roughness(
     value = 2 * math.fsum(fall for fall, _ in falls)
     level, bound = settings.level(value)
     deepest = max(falls, key=lambda fall: fall[0])[1] if falls else None
-    told = f"time falls by {value / 2:.3g} octaves in all along the curve, roughness {value:.3g}"
+    reason = f"time falls by {value / 2:.3g} octaves in all along the curve, roughness {value:.3g}"
     if deepest is not None:
-        told += f", most at {deepest} bytes"
+        reason += f", most at {deepest} bytes"
     return Finding(
         "roughness",
         level,
         where,
-        f"{told}{bound_in_words(level, bound)}",
+        f"{reason}{bound_in_words(level, bound)}",
         size=deepest,
         value=value,
         bound=bound,

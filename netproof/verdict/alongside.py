@@ -1,7 +1,7 @@
-"""What a store has to stand alongside a session: the newest good result of every other case.
+"""Stored results to compare a session with: the newest good result of every other case.
 
-A new switch is measured alone. Envelope, baseline and scores then take the configurations that
-were not measured with it from stored sessions, and say of which day each is.
+A new switch is measured alone. Envelope, baseline and scores then take other configurations from
+stored sessions, and name the day of each.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from netproof.verdict.options import AlongsideOptions
 from netproof.verdict.verdict import AGAINST, left_by, rulings_along, subject
 
 MOST_SESSIONS = 400
-"""How many sessions of a store are looked into, the newest first: a year of nights."""
+"""Sessions of a store that are searched, the newest first: a year of nights."""
 
 PARTITION_KEYS = (
     "switch",
@@ -44,7 +44,7 @@ PARTITION_KEYS = (
     *(one.arguments_key for one in registry.MPI_BENCHMARKS),
 )
 ENVIRONMENT_KEYS = ("mpi", "pmi", "mpi_over_tcp", "built")
-"""What a site says of a partition and of an environment without which figures are others."""
+"""Keys of a partition and of an environment in the site's file that change figures."""
 
 
 def alongside(
@@ -54,14 +54,14 @@ def alongside(
     configuration: dict[str, Any],
     made: OfSession | None,
 ) -> tuple[Alongside, tuple[str, ...]]:
-    """The newest good result of each case that was neither expected nor measured, or that was left.
+    """Return the newest good stored result of each other case, or of one that was skipped.
 
-    Good is what passed, was measured whole by undisturbed launches, has no failure along its
-    curve, and nothing inconclusive there or in its own session. Of the matrix of
-    the whole system in ``configuration``, which ``site.gather`` returns, those cases are taken
-    that something in the session can be compared with. ``made``: what the session was made with,
-    None where that is not known. Also returns what of the store was not looked into, a sentence
-    each. Raises NetproofError where the folder is no store, or the session has no uuid or start.
+    A good result passed, was measured whole by undisturbed launches, and has neither a failure nor
+    anything inconclusive along its curve or in its own session. Cases are from the matrix of the
+    whole system in ``configuration``, from ``site.gather``, if something in the session can be
+    compared with them. ``made``: the session's provenance, None where not known. Also returns which
+    parts of the store were not searched, a sentence each. Raises NetproofError where the folder is
+    no store, or the session has no uuid or start.
     """
     store, own = Store(asked.store), rows.place(session)
     site = matrix(configuration, own.system, all_functions=True)
@@ -113,7 +113,7 @@ def alongside(
 def _good(
     store: Store, stored: StoredSession, keys: Collection[tuple], site: Matrix, marks: _Marks
 ) -> Iterator[Borrowed]:
-    """Those of the cases that a stored session measured well, with what speaks against them."""
+    """Yield the cases that a stored session measured well, with their marks."""
     passed = questions.passed(store, stored) & set(keys)
     if not passed:
         return
@@ -150,7 +150,7 @@ def _good(
 
 @dataclass(frozen=True)
 class _Marks:
-    """What speaks against comparing a stored case with the session ``own``."""
+    """Reasons against comparing a stored case with the session ``own``."""
 
     max_age_days: float
     configuration: dict[str, Any]
@@ -177,7 +177,7 @@ class _Marks:
         )
 
     def _of_site(self, result: CheckResult) -> Iterator[str]:
-        """What the site says otherwise today of the partition and the environment."""
+        """Yield what the site's file has changed of the partition and the environment."""
         systems = {entry["name"]: entry for entry in self.configuration["systems"]}
         places = (
             (systems[self.own.system]["partitions"], result.partition, "partition"),
@@ -194,7 +194,7 @@ class _Marks:
 
 
 def _of_versions(case: Case, then: OfSession, now: OfSession) -> Iterator[str]:
-    """In what versions differ, as far as both sessions know them."""
+    """Yield the differences of versions, as far as both sessions know them."""
     if then.software and now.software and then.software.netproof != now.software.netproof:
         yield f"made with netproof {then.software.netproof}, and not {now.software.netproof}"
     there = [found for found in then.nodes if found.partition == case.partition]
@@ -222,7 +222,7 @@ def _kernels(nodes: Iterable[NodeInJob]) -> set[str]:
 
 
 def _drivers(nodes: Iterable[NodeInJob]) -> dict[str, set[str]]:
-    """Versions of each driver."""
+    """Return the versions of each driver."""
     versions: dict[str, set[str]] = {}
     for found in nodes:
         if found.node.driver and found.node.driver_version:
@@ -231,7 +231,7 @@ def _drivers(nodes: Iterable[NodeInJob]) -> dict[str, set[str]]:
 
 
 def _programs(case: Case, nodes: Iterable[NodeInJob]) -> dict[str, set[str]]:
-    """SHA-256 of the case's program and of what it loads, by their names."""
+    """Return the SHA-256 of the case's program and its libraries, by their names."""
     program = registry.of(case).program(case.function)
     sums: dict[str, set[str]] = {}
     for found in nodes:
@@ -244,7 +244,7 @@ def _programs(case: Case, nodes: Iterable[NodeInJob]) -> dict[str, set[str]]:
 
 
 def _plain(value: Any) -> Any:
-    """A value as it is once it was JSON."""
+    """Return a value as JSON returns it."""
     if isinstance(value, Mapping):
         return {key: _plain(one) for key, one in value.items()}
     return [_plain(one) for one in value] if isinstance(value, list | tuple) else value

@@ -1,4 +1,4 @@
-"""A case's references judged anew, by what their file says now, and what the run said of them."""
+"""A case rejudged by its references of today, and the result of the run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ JUDGED = "performance"
 """ReFrame's phase in which a check is compared with its references."""
 
 MISSED = "failed to meet reference"
-"""How ReFrame begins to say that references failed a check."""
+"""Beginning of ReFrame's message that a check failed its references."""
 
 AGAINST = (Level.FAIL.value, Level.UNDEFINED.value, Level.INCONCLUSIVE.value)
 """Levels of a reference's finding that keep a check from passing."""
@@ -34,8 +34,8 @@ PASSED, FAILED, FAILED_AS_EXPECTED, INCONCLUSIVE = ANSWERS
 
 
 @dataclass(frozen=True)
-class Anew:
-    """What references say of a case now: their rulings, other faults, and an expected failure."""
+class Rejudged:
+    """Result of today's references: rulings, other faults, and an expected failure."""
 
     rulings: tuple[Ruling, ...] = ()
     faults: tuple[str, ...] = ()
@@ -53,28 +53,28 @@ class Anew:
 
 
 def of_file(folder: Path, system: str) -> Entries:
-    """The entries of a system's file in ``folder``; NetproofError where it cannot be read."""
+    """Read the entries of a system's file in ``folder``; NetproofError where that fails."""
     file = ReferenceFile(folder / f"{system}.yaml")
     return lambda case: file.find(check_name(case.benchmark, case.function), case)
 
 
 def concerns(result: CheckResult) -> bool:
-    """Whether a run came to compare a case with its references, and nothing else failed it.
+    """Check whether a run compared a case with its references, and nothing else failed it.
 
-    An error in that phase that is no answer of the references stands, whatever they say now.
+    Another error in that phase stands, whatever the references say now.
     """
     if result.result in ("pass", "xfail", "xpass"):
         return True
     if result.result != "fail" or result.phase != JUDGED:
         return False
     if result.references is None:
-        # Before the run kept what references said, ReFrame's words are all that tells.
+        # Older reports do not have the findings, only ReFrame's message.
         return MISSED in result.reason
     return any(values.get("level") in AGAINST for values in result.references)
 
 
 def said(result: CheckResult) -> str:
-    """What the run's own references said of a case, as ``Anew.answer`` has it."""
+    """Return the answer of the run's own references, as ``Rejudged.answer``."""
     if result.result == "pass":
         return PASSED
     if result.result == "xfail":
@@ -84,18 +84,17 @@ def said(result: CheckResult) -> str:
     return INCONCLUSIVE if Level.INCONCLUSIVE.value in levels and not decided else FAILED
 
 
-def judge(subject: Subject, entries: Entries) -> Anew:
-    """A case compared with its references of now, as the run does it.
+def judge(subject: Subject, entries: Entries) -> Rejudged:
+    """Compare a case with its references of today, as the run does.
 
-    What has bounds is judged by its interval; a known fault by its value, as ReFrame does it:
-    within the bounds it is a failure, since the entry has to go. A case that the file does not
-    name fails, and so does a landmark that it does not. Raises NetproofError for an entry that is
-    none.
+    A variable with bounds is judged by its interval. A known fault is judged by its value, as in
+    ReFrame: within the bounds it fails, since the entry has to go. A case or a landmark without an
+    entry fails. Raises NetproofError for a malformed entry.
     """
     try:
         found = entries(subject.case)
     except NotThere as error:
-        return Anew(faults=(f"has no reference: {error}",))
+        return Rejudged(faults=(f"has no reference: {error}",))
     known = limits.variables(subject.measured)
     faults = [
         f"{name} has no reference, and is defined: an entry is needed, judged or not"
@@ -120,11 +119,11 @@ def judge(subject: Subject, entries: Entries) -> Anew:
         else:
             expected.append(entry[1])
     why = f"{EXPECTED}: {'; '.join(dict.fromkeys(expected))}" if expected else ""
-    return Anew(tuple(rulings), tuple(faults), "" if faults else why)
+    return Rejudged(tuple(rulings), tuple(faults), "" if faults else why)
 
 
-def differences(several: Sequence[tuple[CheckResult, Anew]]) -> list[str]:
-    """Where the answer of now is not the run's, a sentence for each pair of answers."""
+def differences(several: Sequence[tuple[CheckResult, Rejudged]]) -> list[str]:
+    """Return where today's answer is not the run's, a sentence for each pair of answers."""
     together: dict[tuple[str, str], list[str]] = {}
     for result, now in several:
         answers = (now.answer, said(result))

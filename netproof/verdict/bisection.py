@@ -1,9 +1,9 @@
-"""Effective bisection bandwidth: what pairs of nodes get while all of them send at once.
+"""Effective bisection bandwidth: the rate of pairs of nodes while all of them send at once.
 
-In a round of pairs half of the nodes send to the other half, each to one, at the same time. Whose
-partner is whose is drawn anew for each round. The mean over such bisections of what a pair gets is
-the effective bisection bandwidth (Hoefler, Schneider and Lumsdaine, "Multistage switches are not
-crossbars", CLUSTER 2008). A network that carries what its links promise has the line rate.
+In a round of pairs half of the nodes send to the other half, each to one, at the same time.
+Partners are drawn for each round. The mean rate of a pair over such bisections is the effective
+bisection bandwidth (Hoefler, Schneider and Lumsdaine, "Multistage switches are not crossbars",
+CLUSTER 2008). A non-blocking network has the line rate.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from netproof.measurement.interval import Interval
 from netproof.session.pair_rounds import PairLaunch, PairRounds
 
 LEAST_PAIRS = 2
-"""One pair alone cuts nothing in two."""
+"""One pair alone is no bisection."""
 
 
 @dataclass(frozen=True)
 class Bisection:
-    """What the rounds of a job say of the network's bisections.
+    """Bisection bandwidth in the rounds of a job.
 
-    ``mb_s``: mean rate of a pair, of the median round; ``share``: of the line rate, with its 95 %
-    ``interval`` over rounds, None of one; ``worst``: the share of the worst round; ``rounds`` that
+    ``mb_s``: mean rate per pair in the median round; ``share``: of the line rate, with its 95 %
+    ``interval`` over rounds, None for one; ``worst``: the share of the worst round; ``rounds`` that
     count, each of ``pairs`` at once; ``within`` and ``across``: the median share of pairs below one
-    leaf switch, and of those across leaves, None where there are none.
+    leaf switch, and of pairs across leaves, None without such pairs.
     """
 
     mb_s: float
@@ -41,7 +41,7 @@ class Bisection:
     across: float | None = None
 
     def __str__(self) -> str:
-        """In a sentence."""
+        """Return the sentence."""
         over = f"{self.rounds} round{'s' if self.rounds > 1 else ''} of {self.pairs} pairs at once"
         if self.interval is not None:
             over = f"95% interval {self.interval[0]:.1%} to {self.interval[1]:.1%} over {over}"
@@ -57,10 +57,10 @@ class Bisection:
 def of_rounds(
     rounds: PairRounds, line_rate_mb_s: float | None, settings: DisturbanceSettings
 ) -> Bisection | None:
-    """The bisection bandwidth of a job's rounds; None where none tells it.
+    """Return the bisection bandwidth of a job's rounds; None without a usable round.
 
-    Only rounds count in which all nodes but at most one were measured at once, and that nothing
-    disturbed. ``line_rate_mb_s``: of a node's link.
+    Only undisturbed rounds count in which all nodes but at most one were measured at once.
+    ``line_rate_mb_s``: of a node's link.
     """
     if not line_rate_mb_s:
         return None
@@ -94,7 +94,7 @@ def of_rounds(
 def _of_pairs(
     launches: Sequence[PairLaunch], leaf: Mapping[str, str], *, together: bool
 ) -> list[float]:
-    """Rates in MB/s of pairs below one leaf, or across two."""
+    """Return the rates in MB/s of pairs below one leaf, or across two."""
     return [
         pair.rate_mb_s
         for one in launches

@@ -1,4 +1,4 @@
-"""What measuring flagged sizes again confirms, and when it has said what it can (criterion 7)."""
+"""Confirmation of flagged sizes by measuring them again, and when it is settled (criterion 7)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ from netproof.verdict.subject import Ruling, Subject
 def settled(
     subject: Subject, flags: Sequence[Finding], again: MeasuredAgain | None, most: int
 ) -> bool:
-    """Whether launches around flagged sizes have said what they can, ``most`` at most.
+    """Check whether launches around flagged sizes have decided, ``most`` at most.
 
-    Each flag has been seen again by all of as many launches as confirming takes or more, by none
-    of them, or by so many that the launches to come cannot change which are the majority; or
-    something else has run alongside every one of them.
+    Each flag was seen again by all of enough launches, by none, or by so many that the launches to
+    come cannot change the majority. A flag is settled too if every launch was disturbed.
     """
     if again is None:
         return False
@@ -43,7 +42,7 @@ def _settled(subject: Subject, flag: Finding, again: MeasuredAgain, to_come: int
 def failed(
     subject: Subject, flags: Sequence[Finding], again: MeasuredAgain | None, most: int
 ) -> bool:
-    """Whether one of the flags is settled, as ``settled`` has it, and fails its case."""
+    """Check whether one of the flags is settled, as in ``settled``, and fails its case."""
     if again is None:
         return False
     to_come = max(most - len(again.launches) - len(again.faults), 0)
@@ -57,26 +56,25 @@ def failed(
 def confirmation(
     subject: Subject, finding: Finding, again: MeasuredAgain | None
 ) -> Confirmation | None:
-    """What measuring again says of a flag; None where nothing was measured again for it.
+    """Return the confirmation of a flag; None where nothing was measured again.
 
-    Launches that nothing disturbed decide where there are enough of them; else a failure that the
-    others confirm is inconclusive.
+    Undisturbed launches decide if they are enough; else a failure that all confirm is inconclusive.
     """
     if again is None:
         return None
     settings = subject.confirm_settings()
-    calm = again.calm(subject.settings.disturbance)
-    enough = len(calm) >= settings.launches
+    undisturbed = again.calm(subject.settings.disturbance)
+    enough = len(undisturbed) >= settings.launches
     confirmed = criteria.confirm(
         finding,
-        calm if enough else again.launches,
+        undisturbed if enough else again.launches,
         bounds=bounds_of(finding.criterion, subject.settings),
         settings=settings,
     )
     where = f" on {', '.join(again.nodes)}, job {again.jobid}"
     why = [confirmed.reason + where, *again.faults]
     level = confirmed.level
-    if not enough and len(calm) < len(again.launches):
+    if not enough and len(undisturbed) < len(again.launches):
         noise = worst_of(again.loads, subject.settings.disturbance)
         why.append(f"the machine was disturbed: {'; '.join(noise)}")
         if level in (Level.FAIL, Level.UNDEFINED):
@@ -87,9 +85,9 @@ def confirmation(
 def rule_all(
     subject: Subject, findings: Sequence[Finding], again: MeasuredAgain | None
 ) -> tuple[Ruling, ...]:
-    """What the verdict makes of the findings along a curve, with what was measured again.
+    """Return the rulings on findings along a curve, with what was measured again.
 
-    Behind them stands what sizes between those of the curve show, see ``refining``.
+    Rulings on sizes between those of the curve follow, see ``refining``.
     """
     flags = flagged(findings)
     rulings = tuple(

@@ -1,4 +1,4 @@
-"""How many cases of a verdict came to what."""
+"""Counts of a verdict's cases by result."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from netproof.verdict.judged import Verdict
 
 @dataclass(frozen=True)
 class Counts:
-    """Cases of a verdict; each is passed, inconclusive, failed or did not run.
+    """Numbers of cases of a verdict; each is passed, inconclusive, failed or did not run.
 
-    ``warned``, ``expected``: those of the passed ones that have a warning, and that fail as the
-    site's references expect; ``not_whole``: those of the failed ones that left no complete
-    measurement; ``deferred``, ``not_measured``: those that are not among the cases, by plan or
-    since they could not be; ``faults``: beyond single cases; ``undecided``: nodes that
-    rounds of pairs neither cleared nor accused; ``waited_for``: nodes that other jobs held for too
-    long, of partitions of which too few were measured for it.
+    ``warned``, ``expected``: passed cases with a warning, and those that fail as the site's
+    references expect; ``not_whole``: failed cases without a complete measurement; ``deferred``,
+    ``not_measured``: further cases, skipped by plan or since they could not be measured;
+    ``faults``: beyond single cases; ``undecided``: nodes that rounds of pairs neither cleared nor
+    accused; ``waited_for``: nodes that other jobs held for too long, where their partition was not
+    covered for it.
     """
 
     cases: int
@@ -36,7 +36,7 @@ class Counts:
 
 
 def counts(verdict: Verdict) -> Counts:
-    """The counts of a verdict."""
+    """Return the counts of a verdict."""
     cases = verdict.cases
     failed = [one for one in cases if one.failed and one.ran]
     return Counts(

@@ -1,4 +1,4 @@
-"""What each case of a session cost the CPUs, alongside the same over TCP."""
+"""CPU cost of each case of a session, compared with the same over TCP."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from netproof.verdict.judged import Verdict
 
 @dataclass(frozen=True)
 class CpuRow:
-    """A case, and what it cost the node that it cost most.
+    """CPU cost of a case on its costliest node.
 
-    ``of_tcp``: its CPU seconds a GB over those of the same case over TCP, None where it is not
+    ``of_tcp``: its CPU seconds per GB over those of the same case over TCP, None where it is not
     compared with TCP or either is not known.
     """
 
@@ -27,14 +27,14 @@ class CpuRow:
 
 @dataclass(frozen=True)
 class CpuRows:
-    """Those whose cost is known; ``unknown``: why that of others is not, to how many these are."""
+    """Rows of known costs; ``unknown``: number of other cases by the reason."""
 
     rows: tuple[CpuRow, ...]
     unknown: Mapping[str, int]
 
 
 def cpu_rows(verdict: Verdict) -> CpuRows:
-    """What the measured cases of a session cost, in its order."""
+    """Return the CPU costs of the measured cases of a session, in its order."""
     costs = {
         judged.case.key(): (judged.case, costliest(judged.measured.cpu_costs))
         for judged in verdict.cases

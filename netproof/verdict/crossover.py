@@ -1,4 +1,4 @@
-"""Where a function breaks down: the least rank count at which it turns red, and at which sizes."""
+"""Where a function breaks down: the least rank count at which it fails, and the sizes."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from netproof.verdict.judged import Judged, Verdict
 class Crossover:
     """A function in one configuration over its rank counts, which increase.
 
-    ``cases``: those that were measured or expected; at least one of the configuration was measured.
+    ``cases``: measured or expected; at least one of the configuration was measured.
     """
 
     cases: tuple[Judged, ...]
 
     @property
     def case(self) -> Case:
-        """Any of its cases, for what all have in common."""
+        """First case, for what all have in common."""
         return self.cases[0].case
 
     @property
     def red(self) -> tuple[Judged, ...]:
-        """Those that ran and failed."""
+        """Cases that ran and failed."""
         return tuple(one for one in self.cases if one.failed and one.ran)
 
     @property
     def inconclusive(self) -> tuple[int, ...]:
-        """Rank counts at which it has neither passed nor failed."""
+        """Rank counts at which it neither passed nor failed."""
         return tuple(one.case.ranks for one in self.cases if one.level is Level.INCONCLUSIVE)
 
     @property
@@ -44,11 +44,11 @@ class Crossover:
 
     @property
     def least(self) -> int | None:
-        """The least rank count at which it is red; None where it is at none."""
+        """Least rank count at which it is red, or None."""
         return self.red[0].case.ranks if self.red else None
 
     def sentence(self) -> str:
-        """At which rank counts it is red, at which sizes, by what; or up to which it is not."""
+        """Return at which ranks and sizes it is red, and by what; or up to which it is not."""
         fine = [str(one.case.ranks) for one in self.cases if one.passed]
         rest = [
             f"{word} at {' and '.join(map(str, ranks))} ranks"
@@ -56,7 +56,7 @@ class Crossover:
             if ranks
         ]
         if not self.red:
-            # Beyond what is inconclusive nobody knows that it is not red.
+            # Nothing is known from the first inconclusive count on.
             settled = [
                 one.case.ranks
                 for one in self.cases
@@ -74,7 +74,7 @@ class Crossover:
 
 
 def crossovers(verdict: Verdict) -> tuple[Crossover, ...]:
-    """Every function of every configuration of which something was measured, in its order."""
+    """Return every function of every configuration that was measured, in the verdict's order."""
     several: dict[tuple, list[Judged]] = defaultdict(list)
     measured = set()
     for one in verdict.cases:
@@ -92,19 +92,19 @@ def crossovers(verdict: Verdict) -> tuple[Crossover, ...]:
 
 
 def red_sizes(judged: Judged) -> tuple[int, ...]:
-    """Sizes in bytes at which a criterion fails the case, increasing."""
+    """Return the sizes in bytes at which a criterion fails the case, increasing."""
     failed = (ruling for ruling in judged.rulings if ruling.level is Level.FAIL)
     return tuple(sorted({size for ruling in failed for size in ruling.sizes()}))
 
 
 def red_criteria(judged: Judged) -> tuple[str, ...]:
-    """Names of the criteria that fail the case."""
+    """Return the names of the criteria that fail the case."""
     failed = (ruling for ruling in judged.rulings if ruling.level is Level.FAIL)
     return tuple(dict.fromkeys(ruling.finding.criterion for ruling in failed))
 
 
 def broken(judged: Judged) -> str:
-    """At which sizes a red case is red, and by what, as it follows its rank count."""
+    """Return the sizes and criteria of a red case, as words that follow its rank count."""
     if judged.measured is None:
         return ", not measured whole"
     sizes, criteria = red_sizes(judged), list(red_criteria(judged))
@@ -114,7 +114,7 @@ def broken(judged: Judged) -> str:
 
 
 def _spans(curve: Sequence[int], sizes: Sequence[int]) -> str:
-    """Sizes in words, neighbours on the curve as one span: ``32768 to 131072``."""
+    """Return sizes in words, neighbours on the curve as one span: ``32768 to 131072``."""
     neighbours = set(pairwise(curve))
     spans: list[list[int]] = []
     for size in sizes:

@@ -1,4 +1,4 @@
-"""What sessions have that references can be derived of, and why a case has none."""
+"""Values of sessions that references are derived from, and why a case has none."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from netproof.session.session import CheckResult, Session
 from netproof.verdict.limits import TIME_AT, variables
 
 LEAST_SESSIONS = 3
-"""Of fewer values a median absolute deviation says nothing."""
+"""Fewest values for a median absolute deviation."""
 
 TWIN_ITSELF = "twin_mb_s"
-"""What the healthy twin carries is the machine's own, and no reference."""
+"""Bandwidth of the healthy twin, which belongs to the machine and gets no reference."""
 
 
 def insist_on_sessions(sessions: Sequence[Session]) -> None:
-    """NetproofError for fewer than ``LEAST_SESSIONS`` sessions, or one that is there twice."""
+    """Raise NetproofError for fewer than ``LEAST_SESSIONS`` sessions, or one given twice."""
     seen: dict[Any, Path] = {}
     for stored in sessions:
         identity = stored.info.get("uuid", stored.path)
@@ -39,7 +39,7 @@ def insist_on_sessions(sessions: Sequence[Session]) -> None:
 
 
 def results_of(stored: Session, system: str, partition: str | None) -> dict[tuple, CheckResult]:
-    """A session's cases of a system, by key; one that ReFrame ran again stands as it ended."""
+    """Return a session's cases of a system, by key; the last run of each counts."""
     found = {
         result.case.key(): result
         for result in stored.results
@@ -54,7 +54,7 @@ def results_of(stored: Session, system: str, partition: str | None) -> dict[tupl
 
 
 def unfit(sessions: Sequence[Session], results: Sequence[CheckResult | None]) -> str:
-    """Why a case makes no references; empty where it does."""
+    """Return why a case makes no references; empty where it does."""
     for stored, result in zip(sessions, results, strict=True):
         if result is None:
             return f"{stored.path.name} does not have it"
@@ -77,7 +77,7 @@ def unfit(sessions: Sequence[Session], results: Sequence[CheckResult | None]) ->
 
 
 def unsettled_in(sessions: Sequence[Session], reasons: Sequence[Sequence[str]]) -> str:
-    """Which session has not settled a case, and the first of its ``reasons``; empty for none."""
+    """Return the session that has not settled a case, and its first reason; empty for none."""
     for stored, several in zip(sessions, reasons, strict=True):
         if several:
             more = f"; and {len(several) - 1} more" if len(several) > 1 else ""
@@ -88,7 +88,7 @@ def unsettled_in(sessions: Sequence[Session], reasons: Sequence[Sequence[str]]) 
 def values_of(
     measured: Sequence[Mapping[str, Any]], *, per_size: bool
 ) -> tuple[dict[str, list[float]], dict[str, str]]:
-    """Each variable's value in every session; a reason for one that only some of them define."""
+    """Return each variable's values by session; a reason for one that only some define."""
     several = [_of_session(one, per_size=per_size) for one in measured]
     values, left = {}, {}
     for variable in dict.fromkeys(name for one in several for name in one):
@@ -101,7 +101,7 @@ def values_of(
 
 
 def _of_session(measured: Mapping[str, Any], *, per_size: bool) -> dict[str, float]:
-    """A session's variables of a case; not the twin's bandwidth, which is the machine's own."""
+    """Return a session's variables of a case, without the twin's bandwidth."""
     landmarks, curve = measured["landmarks"], measured["curve"]
     values = {
         name: 100 * landmarks[name] if one.per_cent else landmarks[name]
@@ -120,7 +120,7 @@ def _of_session(measured: Mapping[str, Any], *, per_size: bool) -> dict[str, flo
 
 
 def system_of(sessions: Sequence[Session]) -> str:
-    """The one system that sessions are of; NetproofError where they are of several, or none."""
+    """Return the only system of sessions; NetproofError where there are several, or none."""
     systems = {result.system for stored in sessions for result in stored.results}
     if len(systems) != 1:
         found = ", ".join(sorted(systems)) or "none"

@@ -1,8 +1,8 @@
 """References from sessions: the median of each variable, with bounds from the sessions' spread.
 
-The bounds are a prediction interval: of the sessions of a network that stays as it was, a given
-share crosses one of all bounds together. A variable's variance over few sessions is drawn to those
-of the same variable in other cases (``measurement/variances.py``).
+The bounds are a prediction interval: in a network that does not change, a given share of sessions
+crosses one of all bounds together. A variable's variance over few sessions is drawn to those of the
+same variable in other cases (``measurement/variances.py``).
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from netproof.verdict.references import XFAIL, Entry, NotThere, ReferenceFile
 from netproof.verdict.risk import MEDIAN_TO_MEAN
 
 LEAST_VARIANCE = 1e-8
-"""Of logarithms: values that are equal in their four printed digits are equal."""
+"""Least variance of logarithms: values with the same four printed digits are equal."""
 FEW_LAUNCHES = 3
-"""With fewer in a session one slow launch is the session's value."""
+"""With fewer in a session one slow launch would be the session's value."""
 OCTAVE = (-0.5, 1.0)
-"""Floor of a size's tolerance, below and above: sizes move in steps of the grid measured."""
+"""Least tolerance of a size, below and above: sizes move in steps of the measured grid."""
 SHARE_LIMIT = 102.0
 """Per cent of the line rate above which a bandwidth is an error of measurement (criterion 8)."""
 VALUE_DIGITS = 5
 BOUND_DECIMALS = 4
 WIDEST = 2.0
-"""Bounds beyond half of the value and twice it are too wide to be references."""
+"""Bounds beyond half of the value or twice it are too wide for references."""
 
 DERIVED, NOT_ALL_DERIVED = 0, 2
 """Exit statuses of ``netproof references derive``, which judges no network."""
@@ -51,13 +51,12 @@ DERIVED, NOT_ALL_DERIVED = 0, 2
 
 @dataclass(frozen=True)
 class DerivingSettings:
-    """How wide derived bounds are, and what is refused.
+    """Width of derived bounds, and limits beyond which none are derived.
 
     ``risk``: the share of sessions of an unchanged network that may cross one of all bounds.
-    ``floor``: the least tolerance, but for sizes, whose floor is an octave. ``spread_limit``: the
-    largest spread that makes a reference: the MAD over the sessions, scaled to a standard
-    deviation, over their median. ``outside_limit``: the share of sessions that may lie outside the
-    bounds they make.
+    ``floor``: the least tolerance, an octave for sizes. ``spread_limit``: the largest relative
+    spread of a reference: the MAD over the sessions, scaled to a standard deviation, over their
+    median. ``outside_limit``: the share of sessions that may lie outside their own bounds.
 
     Raises NetproofError for settings that make no bounds.
     """
@@ -93,11 +92,11 @@ class Reference:
     unit: str
 
     def entry(self) -> Entry:
-        """As it stands in a file of references."""
+        """Return the entry for a file of references."""
         return [self.value, self.lower, self.upper, self.unit]
 
     def bounds(self) -> tuple[float, float]:
-        """The least and the largest value that pass, as ReFrame reckons them."""
+        """Return the least and the largest value that pass, as in ReFrame."""
         low = -math.inf if self.lower is None else self.lower
         high = math.inf if self.upper is None else self.upper
         if self.value == 0:
@@ -105,19 +104,19 @@ class Reference:
         return self.value * (1 + low), self.value * (1 + high)
 
     def __str__(self) -> str:
-        """As it stands in a sentence: what passes."""
+        """Return the range that passes, in words."""
         low, high = self.bounds()
         return f"{_shown(low)} to {_shown(high)} {self.unit}"
 
 
 @dataclass(frozen=True)
 class DerivedCase:
-    """A case's new entries by variable, and what is to be said of it.
+    """A case's new entries by variable, with remarks.
 
-    ``check`` is the class of its check. ``reason``: why the case makes no references, empty where
-    it does. ``left``: why a variable's entry stays as it is; ``kept``: which bounds stay though
-    the entry changes. ``outside``: a median lies beyond the bounds that stand, or there are none.
-    ``launches``: the fewest that one of the sessions made of it, 0 where a report does not say.
+    ``check``: the class of its check; ``reason``: why the case makes no references, empty where it
+    does; ``left``: why a variable's entry stays as it is; ``kept``: which bounds stay though the
+    entry changes; ``outside``: a median lies beyond the present bounds, or there are none;
+    ``launches``: the fewest of a session, 0 where a report does not say.
     """
 
     check: str
@@ -136,12 +135,12 @@ def derive(
     half_width: float,
     settings: DerivingSettings = DerivingSettings(),
 ) -> Reference:
-    """The reference that the sessions' values of a variable make.
+    """Return a variable's reference from the sessions' values.
 
-    ``values``: one for each session, in the variable's unit; the value is their median, rounded
+    ``values``: one for each session, in the variable's unit; the reference is their median, rounded
     to five digits, and a size's to whole bytes. ``half_width``: from there to each bound, in
-    logarithms, as ``half_widths`` has it. A share of the line rate gets no upper bound above 102 %.
-    Raises NetproofError with the reason where they make none.
+    logarithms, from ``half_widths``. A share of the line rate gets no upper bound above 102 %.
+    Raises NetproofError with the reason where no reference can be made.
     """
     unit = _unit(variable)
     middle = median(values)
@@ -184,12 +183,12 @@ def derive(
 def half_widths(
     several: Sequence[Mapping[str, Sequence[float]]], risk: float
 ) -> list[dict[str, float]]:
-    """How far bounds lie from the value of each variable of each case, in logarithms.
+    """Return the distance of bounds from each variable's value in each case, in logarithms.
 
-    ``several``: of each case, the values of its variables, one for each session. A further session
-    crosses one of all bounds with a probability of ``risk``, where logarithms are normally
-    distributed: Student's prediction intervals around a median, made wider for their number
-    (Bonferroni). A variable with a value that has no logarithm is left out.
+    ``several``: for each case, the values of its variables, one for each session. A further session
+    crosses one of all bounds with a probability of ``risk`` if logarithms are normally distributed:
+    Student's prediction intervals around a median, wider for their number (Bonferroni). A variable
+    with a value that has no logarithm is left out.
     """
     own: dict[str, dict[int, Variance]] = {}
     for place, case in enumerate(several):
@@ -200,10 +199,10 @@ def half_widths(
                 own.setdefault(variable, {})[place] = estimated
     made: list[dict[str, float]] = [{} for _ in several]
     bounds = sum(map(len, own.values()))
-    # How unlike cases are is known better from all variables than from the cases of one.
+    # Differences between cases are estimated better from all variables than from one.
     beyond = beyond_chance([*of.values()] for of in own.values())
     for variable, estimates in own.items():
-        # Cases of a session share its hour: together they count as all of them but one.
+        # Cases of a session share its conditions: together they count as all of them but one.
         freedom = [one.freedom for one in estimates.values()]
         shared = in_common([*estimates.values()], sum(freedom) - max(freedom), beyond)
         for place, estimated in estimates.items():
@@ -215,9 +214,9 @@ def half_widths(
 
 
 def tightened(derived: Reference, standing: Reference) -> tuple[Reference, str]:
-    """The derived reference with the tighter bound of the two on each side, and what was kept.
+    """Return the derived reference with the tighter bound on each side, and which were kept.
 
-    Raises NetproofError where the derived value lies outside the bounds that stand.
+    Raises NetproofError where the derived value lies outside the present bounds.
     """
     low, high = standing.bounds()
     if not low <= derived.value <= high:
@@ -247,11 +246,11 @@ def derived(
     allow_looser: bool = False,
     per_size: bool = False,
 ) -> list[DerivedCase]:
-    """What the sessions make of every case that one of them has, in the order they have them.
+    """Return new entries for every case of the sessions, in their order.
 
-    A case that did not pass in every session, or not in the same configuration, or that one of
-    them leaves open, makes nothing, and its remark says so. Raises NetproofError for too few
-    sessions, one given twice, and one without a case of the system, or of the partition.
+    A case gets none, with the reason, unless it passed and was settled in every session, in the
+    same configuration. Raises NetproofError for too few sessions, one given twice, and one without
+    a case of the system, or of the partition.
     """
     insist_on_sessions(sessions)
     results = [results_of(stored, system, partition) for stored in sessions]
@@ -298,7 +297,7 @@ def derived(
 
 @dataclass(frozen=True)
 class _Fit:
-    """A case that makes references: what stands for it, and its variables' values by session.
+    """A case that gets references: its present entries, and its variables' values by session.
 
     ``left``: variables that not all sessions define, with why; ``launches``: the fewest of one.
     """
@@ -317,7 +316,7 @@ def _made(
     settings: DerivingSettings,
     allow_looser: bool,
 ) -> DerivedCase:
-    """A case's entries from the sessions' values; ``widths``: as ``half_widths`` has them."""
+    """Return a case's entries from the sessions' values; ``widths``: from ``half_widths``."""
     entries, left, kept, outside = {}, dict(fit.left), {}, False
     for variable, several in fit.values.items():
         stands = fit.standing.get(variable)
@@ -345,14 +344,14 @@ def _made(
 
 
 def _unit(variable: str) -> str:
-    """The unit of a performance variable; those not named in a table are times at a size."""
+    """Return the unit of a variable; those that no table names are times at a size."""
     if variable in twin.VARIABLES:
         return "%"
     return LANDMARKS[variable].unit if variable in LANDMARKS else "us"
 
 
 def reference_folder() -> Path:
-    """Folder of the references, which RFM_REFERENCE_PREFIX names; NetproofError without."""
+    """Return the folder of references, RFM_REFERENCE_PREFIX; NetproofError where not set."""
     folder = os.environ.get("RFM_REFERENCE_PREFIX")
     if not folder:
         raise NetproofError("RFM_REFERENCE_PREFIX is not set; source the site's activate")
@@ -372,7 +371,7 @@ def _outward(distance: float) -> float:
 
 
 def _inward(distance: float) -> float:
-    """A bound's distance from the value, rounded so that it never lets more pass."""
+    """Round a bound's distance from the value down, so that no more passes."""
     scale = 10**BOUND_DECIMALS
     return math.floor(round(distance * scale, 5)) / scale
 

@@ -1,4 +1,4 @@
-"""The sessions before one that is judged: reports next to it, or those of its store."""
+"""The sessions before the judged one: reports in the same folder, or those of its store."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from netproof.verdict.usual import Earlier
 def earlier_reports(
     stored: session.Session, system: str
 ) -> tuple[list[session.Session], list[str]]:
-    """The newest other sessions of the system in the folder of reports, and what is unreadable."""
+    """Return the system's newest other sessions in the folder of reports, and reading errors."""
     found, unread = [], []
     folder = os.environ.get("RFM_REPORT_FILE") or None
     if folder is None:
@@ -43,21 +43,20 @@ def earlier_reports(
 def sessions_before(
     stored: session.Session, expected: Matrix, today: Matrix, earlier: Sequence[session.Session]
 ) -> list[Earlier]:
-    """The sessions of the system that began before this one, the newest first.
+    """Return the sessions of the system that began before this one, the newest first.
 
-    Those of ``earlier``, which are reports; of a session in a store, those that the store has: the
-    verdict that it keeps of one where that was judged by the criteria of ``expected``, which judged
-    this one, and of ``today``, else the session, to be judged anew. Raises NetproofError where one
-    of them cannot be read.
+    They are from ``earlier``, which are reports, or from the store of a stored session. A stored
+    verdict is returned if it was judged by the criteria of ``expected``, as this one, and of
+    ``today``; else the session, to be rejudged. Raises NetproofError where one cannot be read.
     """
     if stored.path.is_dir():
         store, this = Store.holding(stored.path)
         before = [one for one in store.sessions(this.system) if one.start < this.start]
         found: list[Earlier] = []
         for one in reversed(before[-EARLIER_SESSIONS:]):
-            told = _told(store, one)
-            alike = told is not None and told.judges_as(expected) and told.judges_as(today)
-            found.append(told.warnings() if alike else questions.load(store, one))
+            past = _stored_verdict(store, one)
+            alike = past is not None and past.judges_as(expected) and past.judges_as(today)
+            found.append(past.warnings() if alike else questions.load(store, one))
         return found
     began = stored.info.get("time_start_unix")
     if began is None:
@@ -65,8 +64,8 @@ def sessions_before(
     return [one for one in earlier if one.info.get("time_start_unix", began) < began]
 
 
-def _told(store: Store, stored: StoredSession) -> Kept | None:
-    """What is kept of the verdict on an earlier session, where this netproof can read it."""
+def _stored_verdict(store: Store, stored: StoredSession) -> Kept | None:
+    """Read the verdict on an earlier session, None where this netproof cannot."""
     try:
         return kept.read(store, stored)
     except LaterFormat:

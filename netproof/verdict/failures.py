@@ -1,7 +1,7 @@
-"""What failed, those that share a reason together, the worst last.
+"""Failures, grouped by their reason, the worst last.
 
-A person reads a screen from its last line up, so the worst stands there. What is read from the top,
-a mail for instance, turns the order round.
+A person reads a screen from its last line up, so the worst stands there. A text that is read from
+the top, a mail for instance, reverses the order.
 """
 
 from __future__ import annotations
@@ -17,15 +17,14 @@ from netproof.measurement.case import Case
 from netproof.verdict.judged import FailedTest, Judged, Verdict
 
 NAMED = 3
-"""How many cases or tests that share a reason are named; the others are counted."""
+"""Cases or tests of one reason that are named; the others are counted."""
 
 
 class FailureKind(IntEnum):
-    """What a failure is of, the worse the greater.
+    """Kind of a failure, the worst with the largest number.
 
-    ``BOUND``: a case that was measured is beyond a bound; ``CASE``: a case was not measured, so
-    that nothing is known of it; ``BEYOND_CASES``: a job failed, or a configuration is gone, and
-    with it all that it was to measure.
+    ``BOUND``: a measured case is beyond a bound; ``CASE``: a case was not measured;
+    ``BEYOND_CASES``: a job failed or a configuration is gone, with all of its cases.
     """
 
     BOUND = 0
@@ -35,13 +34,12 @@ class FailureKind(IntEnum):
 
 @dataclass(frozen=True)
 class Failure:
-    """What failed for one reason.
+    """Cases or tests that failed for one reason.
 
-    ``whole``: the sentence of the only one of it, as the verdict has it; ``why``: the reason
-    without what it befell; ``cases`` and ``tests``: what it befell; ``waiting``: the cases that
-    did not run since those tests failed; ``excess``: how many times beyond its bound, 1 where
-    that is not told, the most of several; ``judged``: the case of which more is to be shown,
-    where a criterion flagged it and it was measured again.
+    ``whole``: the verdict's sentence, for a single one; ``why``: the reason alone; ``cases`` and
+    ``tests``: what failed; ``waiting``: the cases that did not run since those tests failed;
+    ``excess``: how many times beyond its bound, 1 where not known, the most of several;
+    ``judged``: the case to show in detail, where flagged sizes were measured again.
     """
 
     kind: FailureKind
@@ -54,16 +52,16 @@ class Failure:
     judged: Judged | None = None
 
     def __str__(self) -> str:
-        """In one line: what failed, why, and what did not run for it."""
+        """Return one line: what failed, why, and what did not run for it."""
         if len(self.tests) > 1:
             places = [test.where for test in self.tests]
-            told = f"{len(places)} tests ({listed(places)}): {self.why}"
+            sentence = f"{len(places)} tests ({listed(places)}): {self.why}"
         elif len(self.cases) > 1:
-            told = f"{named(self.cases)}: {self.why}"
+            sentence = f"{named(self.cases)}: {self.why}"
         else:
-            told = self.whole
+            sentence = self.whole
         if not self.waiting:
-            return told
+            return sentence
         for_whom = "it" if len(self.tests) == 1 else "them"
         did = "case did" if len(self.waiting) == 1 else "cases did"
         places = {(case.partition, case.environment) for case in self.waiting}
@@ -72,11 +70,11 @@ class Failure:
             if len(places) == 1
             else _counted(self.waiting)
         )
-        return f"{told}; {len(self.waiting)} {did} not run for {for_whom} ({which})"
+        return f"{sentence}; {len(self.waiting)} {did} not run for {for_whom} ({which})"
 
 
 def failures(verdict: Verdict) -> list[Failure]:
-    """All that failed, in order of ``badness``; of what is equally bad, in the verdict's order."""
+    """Return all failures in order of ``badness``, and in the verdict's order among equals."""
     by_test = {(test.partition, test.environment, test.name): test for test in verdict.failed_tests}
     waiting: dict[FailedTest, list[Case]] = {}
     single = []
@@ -100,17 +98,16 @@ def failures(verdict: Verdict) -> list[Failure]:
 
 
 def badness(failure: Failure) -> tuple[FailureKind, float, int]:
-    """How bad a failure is compared with others: kind first, then how far beyond, then how many.
+    """Return the sort key of a failure: kind first, then how far beyond, then how many.
 
-    A fault beyond cases is worse than a case that was not measured, and that worse than one beyond
-    a bound. Of those, the one that is more times beyond its bound is worse, and of equal ones the
-    one that befell more cases.
+    A fault beyond cases is worse than a case that was not measured, and this worse than one beyond
+    a bound. Among these, more times beyond the bound is worse, and then more cases.
     """
     return failure.kind, failure.excess, len(failure.cases) + len(failure.waiting)
 
 
 def named(cases: Sequence[Case]) -> str:
-    """Cases that share a reason: the only one, some names, or counts by configuration."""
+    """Return cases of one reason in words: the only one, some names, or counts."""
     if len(cases) == 1:
         return str(cases[0])
     places = {(case.system, case.partition, case.environment) for case in cases}
@@ -122,7 +119,7 @@ def named(cases: Sequence[Case]) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """The first of many names, and how many more there are."""
+    """Return the first of many names, and the number of further ones."""
     more = len(names) - NAMED
     # The last one takes no more room than its count.
     shown = names if more <= 1 else names[:NAMED]
@@ -135,7 +132,7 @@ def _counted(cases: Sequence[Case]) -> str:
 
 
 def _failed_test_of(judged: Judged) -> tuple[str, str, str] | None:
-    """Which test's failing is all that is wrong with a case; None where there is more."""
+    """Return the failed test that alone failed a case; None where there is more."""
     result = judged.result
     if result is None or result.failed_job is None or len(judged.faults) != 1:
         return None
@@ -163,7 +160,7 @@ def _of_case(judged: Judged) -> list[Failure]:
 
 
 def excess(finding: Finding) -> float:
-    """How many times a flagged value is beyond its bound, on whichever side the bound lies."""
+    """Return how many times a flagged value is beyond its bound, on either side."""
     value, bound = finding.value, finding.bound
     if value is None or not bound or not math.isfinite(value):
         return 1.0
@@ -172,7 +169,7 @@ def excess(finding: Finding) -> float:
 
 
 def _alike(single: Sequence[Failure]) -> list[Failure]:
-    """One failure for each kind and reason."""
+    """Return one failure for each kind and reason."""
     together: dict[tuple[FailureKind, str], list[Failure]] = {}
     for one in single:
         together.setdefault((one.kind, one.why), []).append(one)

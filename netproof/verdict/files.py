@@ -1,4 +1,4 @@
-"""Outputs that somebody already has, from any harness, judged by what needs no reference."""
+"""Existing outputs, from any harness, judged by the criteria that need no reference."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
 
 BENCHMARK, LAUNCH = "benchmark", "launch"
 NO_CONFIGURATION = (BENCHMARK, LAUNCH)
-"""Names in a pattern that tell no configurations apart: what was run, and which time."""
+"""Names in a pattern that do not distinguish configurations: benchmark and launch."""
 
 FILE_COLUMN = "file"
 """The column of a list that names files."""
@@ -37,12 +37,12 @@ _RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([MG])?(?:bit/s|bps)?", re.IGNORECAS
 
 @dataclass(frozen=True)
 class CurveKind:
-    """What was measured: curves of the same kind can be compared.
+    """Kind of a curve: curves of the same kind can be compared.
 
-    ``named``: what the user calls the benchmark, where that is said: a file of NetPIPE does not
-    tell TCP from MPI. ``groups``: of IMB's ``-multi``, how many ran at once, and of which this is,
-    else 1 and None. ``ranks``: None where the benchmark does not print them; ``remark``: what else
-    tells its curves from others of the function.
+    ``named``: the user's name of the benchmark, if given, since a file of NetPIPE does not
+    distinguish TCP from MPI. ``groups`` and ``group``: how many ran at once with IMB's ``-multi``,
+    and which this is, else 1 and None. ``ranks``: None where the benchmark does not print them;
+    ``remark``: what else distinguishes it from other curves of the function.
     """
 
     benchmark: str
@@ -55,12 +55,12 @@ class CurveKind:
     remark: str = ""
 
     def __str__(self) -> str:
-        """As it stands in a sentence."""
+        """Return the words for a sentence."""
         return registry.named(self.benchmark).kind(self, self.named)
 
     @classmethod
     def of(cls, benchmark: str, printed: Printed) -> CurveKind:
-        """What a curve of an output is of."""
+        """Return the kind of a curve of an output."""
         return cls(
             benchmark,
             printed.function,
@@ -74,7 +74,7 @@ class CurveKind:
 
 @dataclass(frozen=True)
 class JudgedCurve:
-    """The launches of one kind in one configuration, and what the criteria say of them.
+    """The launches of one kind in one configuration, and their findings.
 
     ``curve``: the median of ``launches``, a curve of each of ``files``.
     """
@@ -88,12 +88,12 @@ class JudgedCurve:
     findings: tuple[Finding, ...] = ()
 
     def __str__(self) -> str:
-        """What the sentences on it begin with."""
+        """Return the beginning of its sentences."""
         return f"{self.configuration} {self.kind}"
 
     @property
     def level(self) -> Level:
-        """The worst of its findings."""
+        """Level of the worst finding."""
         found = {finding.level for finding in self.findings}
         order = (Level.FAIL, Level.INCONCLUSIVE, Level.UNDEFINED, Level.WARN)
         return next((level for level in order if level in found), Level.PASS)
@@ -103,7 +103,7 @@ class JudgedCurve:
 class JudgedFiles:
     """All curves of the files.
 
-    ``faults``: what could not be read or taken, ``notes``: what was left out, a sentence each.
+    ``faults``: what could not be read or used, ``notes``: what was left out, a sentence each.
     """
 
     curves: tuple[JudgedCurve, ...]
@@ -112,7 +112,7 @@ class JudgedFiles:
 
     @property
     def status(self) -> int:
-        """Exit status: a curve fails; else something could not be judged; else all passed."""
+        """Exit status: 1 if a curve fails, else 2 if something could not be judged, else 0."""
         levels = {one.level for one in self.curves}
         if Level.FAIL in levels:
             return FAILED
@@ -123,14 +123,14 @@ class JudgedFiles:
 
 @dataclass(frozen=True)
 class NodeLink:
-    """The link of a node to the switch: the most payload in MB/s, and what carries MPI over it."""
+    """Link of a node to the switch: the most payload in MB/s, and the transport of MPI."""
 
     line_rate_mb_s: float
     transport: Transport
 
 
 def link(rate: str, mtu: int | None, transport: Transport) -> NodeLink:
-    """A link of a rate as people write it, ``100G`` or ``40000M``.
+    """Return the link of a rate such as ``100G`` or ``40000M``.
 
     ``mtu``: None takes the usual one of the transport. Raises NetproofError for another form of
     rate, and for an MTU that the transport does not have.
@@ -147,7 +147,7 @@ def link(rate: str, mtu: int | None, transport: Transport) -> NodeLink:
 
 
 class Pattern:
-    """What the names in paths mean: ``{system}-{mpi}/{benchmark}``, compared with paths' ends.
+    """Pattern of names in paths: ``{system}-{mpi}/{benchmark}``, compared with paths' ends.
 
     A name stands for one or more characters but ``/``, ``*`` for any of them; an extension of the
     file may follow. Raises NetproofError for a pattern without a name or with one twice.
@@ -177,7 +177,7 @@ class Pattern:
         self._pattern = re.compile(rf"(?:.*/)?{''.join(parts)}(?:\.[A-Za-z][A-Za-z0-9]*)*")
 
     def of(self, path: Path) -> tuple[str, str]:
-        """The configuration of a file, and its benchmark; NetproofError where it does not fit."""
+        """Return a file's configuration and benchmark; NetproofError where it does not fit."""
         found = self._pattern.fullmatch(str(path))
         if not found:
             raise NetproofError(f"{path}: does not fit --as {self.text}")
@@ -188,7 +188,7 @@ class Pattern:
 class NameList:
     """A list of files as CSV: a column ``file``, the others being parts of the configuration.
 
-    Paths are relative to the list's folder. Raises NetproofError where it is none.
+    Paths are relative to the list's folder. Raises NetproofError for any other content.
     """
 
     def __init__(self, path: Path) -> None:
@@ -214,7 +214,7 @@ class NameList:
             raise NetproofError(f"{path}: names no file")
 
     def of(self, path: Path) -> tuple[str, str]:
-        """The configuration of a file, and its benchmark; NetproofError where it is not listed."""
+        """Return a file's configuration and benchmark; NetproofError where it is not listed."""
         try:
             return self._names[path.resolve()]
         except KeyError as error:
@@ -232,7 +232,7 @@ def judge(
 ) -> JudgedFiles:
     """Judge the curves of output files by the criteria that need no reference.
 
-    ``named``: what is one configuration; None takes each file as one, and compares none.
+    ``named``: names the configurations; None takes each file as one, and compares none.
     Several files of one configuration and kind are its launches. ``bidirectional``: how NetPIPE
     was run. ``link``: of each node; with it two ranks are compared with its line rate.
     ``baseline``: the configuration that scores are relative to.
@@ -275,7 +275,7 @@ def judge(
 def _curves(
     path: Path, *, bidirectional: bool
 ) -> list[tuple[CurveKind, Curve | NetproofError, tuple[int, ...]]]:
-    """The curves of a file, in the place of one that failed, why; and sizes without a time."""
+    """Return the curves of a file, an error in place of a bad one; and sizes without a time."""
     text = outputs.text_of(path)
     benchmark = outputs.recognised(text)
     both_ways = bidirectional and benchmark is not None and benchmark.by_protocol
@@ -291,12 +291,12 @@ def _curves(
 
 
 def _of_all_ranks(kind: CurveKind, curve: Curve) -> tuple[Curve, tuple[str, ...]]:
-    """The curve from where every rank has a part of a message on, and what is said of the rest."""
+    """Return the curve from where every rank has a part of a message on, and a note on the rest."""
     least = registry.least_for(kind.benchmark, kind.function, kind.ranks or 0)
     if not curve.sizes[0] < least <= curve.sizes[-1]:
         return curve, ()
-    told = f"{kind}: messages below {least} bytes were left out: not every rank has a part of them"
-    return curve.beginning_at(least), (told,)
+    note = f"{kind}: messages below {least} bytes were left out: not every rank has a part of them"
+    return curve.beginning_at(least), (note,)
 
 
 def _judged(
@@ -309,7 +309,7 @@ def _judged(
     launches = tuple(curve for _, curve, _ in several)
     curve = median_curve(launches)
     line_rate = None
-    # Of more ranks it is not known which messages crossed the link.
+    # With more ranks it is not known which messages crossed the link.
     if link is not None and kind.ranks == 2 and kind.groups == 1:
         line_rate = registry.link_factor(kind.benchmark, kind.function) * link.line_rate_mb_s
     marks = landmarks(curve, line_rate, launches=launches if len(launches) > 1 else ())
@@ -336,7 +336,7 @@ def _judged(
 def _rounded_to_zero(
     where: str, several: Sequence[tuple[str, Curve, tuple[int, ...]]]
 ) -> Iterable[Finding]:
-    """The worst finding on each size whose rate a launch has as 0."""
+    """Return the worst finding on each size whose rate is 0 in a launch."""
     found = [
         _not_again(criteria.rounded_to_zero(launch, size, where=where))
         for _, launch, sizes in several
@@ -348,7 +348,7 @@ def _rounded_to_zero(
 
 
 def _not_again(finding: Finding) -> Finding:
-    """A flag that would be measured again in a run: here nobody can."""
+    """Mark a flag that a run would have measured again."""
     flagged = finding.level in (Level.WARN, Level.FAIL)
     if not flagged or finding.criterion not in CONFIRMED_BY_MEASURING:
         return finding
@@ -356,7 +356,7 @@ def _not_again(finding: Finding) -> Finding:
 
 
 def _of_transport(finding: Finding, link: NodeLink | None) -> Finding:
-    """A share above what TCP can have: MPI often takes RDMA, whose packets have less overhead."""
+    """Add advice where a share is above TCP's: RDMA has less overhead per packet."""
     too_high = finding.level in (Level.WARN, Level.FAIL, Level.INCONCLUSIVE) and (
         finding.value is not None and finding.value > 1
     )
@@ -371,7 +371,7 @@ def _of_transport(finding: Finding, link: NodeLink | None) -> Finding:
 def _compared(
     curves: Sequence[JudgedCurve], baseline: str | None, settings: Settings
 ) -> list[JudgedCurve]:
-    """The curves with what comparing configurations finds, where there are several of a kind."""
+    """Return the curves with the findings from comparing configurations of a kind."""
     by_kind: dict[CurveKind, list[JudgedCurve]] = {}
     for one in curves:
         if one.curve.sizes != (0,):

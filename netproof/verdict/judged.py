@@ -1,4 +1,4 @@
-"""What a verdict consists of: judged cases, failed tests, what was left, what stands alongside."""
+"""Parts of a verdict: judged cases, failed tests, skipped cases, stored results."""
 
 from __future__ import annotations
 
@@ -23,20 +23,19 @@ from netproof.verdict.subject import Ruling, Subject
 from netproof.verdict.traffic import InterfaceTotals
 
 NOT_IN_SESSION = "did not run: the session does not have it"
-"""Why a case fails that was expected and that no test of the session was to measure."""
+"""Reason of a case that was expected and that no test of the session was to measure."""
 
 NEVER_RAN = ("skip", "fail_deps")
-"""ReFrame's results of a case that it did not come to."""
+"""ReFrame's results of a case that it did not run."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """One case.
+    """One judged case.
 
-    ``faults``: in a sentence each, why it was not measured or does not hold against its
-    references; ``expected``: why a failure of it was expected, or empty; ``rulings``: what became
-    of every finding of the criteria; ``measured``: None where it was not complete; ``again``: what
-    was measured again of it.
+    ``faults``: why it was not measured or does not meet its references, a sentence each;
+    ``expected``: why its failure was expected, or empty; ``rulings``: on every finding of the
+    criteria; ``measured``: None where it was not complete; ``again``: repeats at single sizes.
     """
 
     case: Case
@@ -48,27 +47,27 @@ class Judged:
     again: MeasuredAgain | None = None
 
     def said(self, level: Level) -> tuple[str, ...]:
-        """The sentences of the rulings of that level."""
+        """Return the sentences of the rulings of that level."""
         return tuple(ruling.why for ruling in self.rulings if ruling.level is level)
 
     @property
     def failed(self) -> bool:
-        """Whether it was not measured, or a criterion or reference is against it."""
+        """Whether it was not measured, or fails a criterion or a reference."""
         return bool(self.faults or self.said(Level.FAIL))
 
     @property
     def passed(self) -> bool:
-        """Whether nothing is against it, and nothing of it is inconclusive."""
+        """Whether nothing of it failed or is inconclusive."""
         return not self.failed and not self.said(Level.INCONCLUSIVE)
 
     @property
     def ran(self) -> bool:
-        """Whether ReFrame came to run it, whatever came of it."""
+        """Whether ReFrame ran it, with any result."""
         return self.result is not None and self.result.result not in NEVER_RAN
 
     @property
     def level(self) -> Level:
-        """What it is in a word: fail, inconclusive, warn or pass."""
+        """Result: fail, inconclusive, warn or pass."""
         if self.failed:
             return Level.FAIL
         if not self.passed:
@@ -76,11 +75,11 @@ class Judged:
         return Level.WARN if self.said(Level.WARN) else Level.PASS
 
     def flags(self) -> tuple[Ruling, ...]:
-        """The rulings on flags that were measured again, whatever came of it."""
+        """Return the rulings on flags that were measured again, with any result."""
         return tuple(ruling for ruling in self.rulings if ruling.confirmation is not None)
 
     def score(self) -> Finding | None:
-        """The score against the baseline; None where there is none."""
+        """Return the score against the baseline, or None."""
         return _score(self.rulings)
 
 
@@ -93,12 +92,12 @@ def _score(rulings: Sequence[Ruling]) -> Finding | None:
 
 @dataclass(frozen=True)
 class Borrowed:
-    """A case that another session of a store measured; it stands alongside, and is not judged.
+    """Stored result of a case from another session, which is compared with and not judged.
 
-    ``session``: the other one's name in the store, ``path`` its directory; ``started``: when that
-    began, UTC; ``days``: how long before the judged session, less than 0 for after it; ``marks``:
-    what speaks against comparing them, a sentence each; ``rulings``: what the criteria across
-    configurations find.
+    ``session``: the name of that session in the store, ``path``: its directory; ``started``: when
+    it began, UTC; ``days``: how long before the judged session, negative after it; ``marks``:
+    reasons against comparing them, a sentence each; ``rulings``: of the criteria across
+    configurations.
     """
 
     subject: Subject
@@ -112,22 +111,22 @@ class Borrowed:
 
     @property
     def case(self) -> Case:
-        """The case."""
+        """Case."""
         return self.subject.case
 
     @property
     def measured(self) -> Measured:
-        """What was measured of it."""
+        """Measurement."""
         return self.subject.measured
 
     @property
     def date(self) -> str:
-        """The day on which it was measured, UTC, ``2026-11-20``."""
+        """Day on which it was measured, UTC, ``2026-11-20``."""
         return f"{self.started:%Y-%m-%d}"
 
     @property
     def age(self) -> str:
-        """How long before or after the judged session it was measured, in words."""
+        """Time before or after the judged session, in words."""
         when = "before" if self.days >= 0 else "after"
         hours = round(24 * abs(self.days))
         if hours == 0:
@@ -137,17 +136,16 @@ class Borrowed:
         return f"{hours} hours {when}" if hours < 48 else f"{abs(self.days):.0f} days {when}"
 
     def score(self) -> Finding | None:
-        """The score against the baseline; None where there is none."""
+        """Return the score against the baseline, or None."""
         return _score(self.rulings)
 
 
 @dataclass(frozen=True)
 class Alongside:
-    """What a store has of the configurations that were neither expected of a session nor measured.
+    """Stored results of configurations that a session neither was to measure nor measured.
 
-    ``cases``: those that take part; ``left_out``: those that would, but for their marks;
-    ``not_found``: those that no session in it measured well. ``max_age_days``: beyond which a
-    session is marked.
+    ``cases``: compared with; ``left_out``: excluded for their marks; ``not_found``: not measured
+    well by any stored session. ``max_age_days``: age beyond which a session is marked.
     """
 
     store: Path
@@ -157,7 +155,7 @@ class Alongside:
     not_found: tuple[Case, ...]
 
     def together(self) -> tuple[Together, ...]:
-        """All of its cases, those that are alike together: first those that take part."""
+        """Return its cases in groups, first those that are compared with."""
         return tuple(
             Together(tuple(alike), left_out)
             for several, left_out in ((self.cases, False), (self.left_out, True))
@@ -173,7 +171,7 @@ class Together:
     left_out: bool
 
     def __str__(self) -> str:
-        """As it stands in a sentence: what, of when, from where, and what speaks against it."""
+        """Return the configuration, date, session and marks in words."""
         one, count = self.cases[0], len(self.cases)
         marked = f"; {'; '.join(one.marks)}" if one.marks else ""
         return (
@@ -192,7 +190,7 @@ def _alike(several: Sequence[Borrowed]) -> list[list[Borrowed]]:
 
 @dataclass(frozen=True)
 class FailedTest:
-    """A job, or a test that judges several cases, that did not come to its end, and why."""
+    """A job, or a test that judges several cases, that did not finish, and why."""
 
     name: str
     system: str
@@ -205,13 +203,13 @@ class FailedTest:
 
     @property
     def where(self) -> str:
-        """Which it is: its configuration and name."""
+        """Configuration and name."""
         return f"{self.system}:{self.partition} {self.environment} {self.name}"
 
 
 @dataclass(frozen=True)
 class LeftCase:
-    """A case that was expected and that the session left, with the reason."""
+    """An expected case that the session skipped, with the reason."""
 
     case: Case
     left: Left
@@ -219,17 +217,15 @@ class LeftCase:
 
 @dataclass(frozen=True)
 class Verdict:
-    """All cases in the matrix' order, what the site says is absent, and faults beyond a case.
+    """All cases in the matrix' order, declared absences, and faults beyond single cases.
 
-    ``notes``: what was not asserted, or could not be, in a sentence each; ``left``: what was
-    expected and is not among the cases, since the session left it; ``alongside``: what was taken
-    from a store, None where it was not asked for; ``failed_tests``: of whose failing a fault tells;
-    ``launched``: launches and crashes of each configuration, whose excess is among the faults;
-    ``nodes``: in what nodes are not as they should be, ``coverage``: what of each partition was
-    measured; sentences of those that fail are among the faults. ``pairs``: rounds of pairs, whose
-    accusations are among the faults. ``traffic``: what the interfaces of each node counted;
-    ``standing_out``: carriers that changed in rounds of pairs, and nodes that lose more than the
-    others of their partition, which faults and notes tell too.
+    ``notes``: what was not asserted, or could not be, a sentence each; ``left``: expected cases
+    that the session skipped; ``alongside``: stored results, None where not asked for;
+    ``launched``: launches and crashes of each configuration; ``nodes``: faults and warnings of
+    nodes; ``coverage``: measured nodes of each partition; ``pairs``: rounds of pairs; ``traffic``:
+    counters of each node's interfaces; ``standing_out``: carriers that changed in rounds of pairs,
+    and nodes that lose more than the others of their partition, which are notes too. The sentences
+    of whatever fails among ``failed_tests`` and these parts are among the faults.
     """
 
     cases: tuple[Judged, ...]
@@ -248,7 +244,7 @@ class Verdict:
 
     @property
     def node_warnings(self) -> tuple[str, ...]:
-        """What is to be said of nodes and fails nothing, a sentence each."""
+        """Warnings about nodes, a sentence each."""
         return tuple(str(one) for one in self.nodes if one.level is Level.WARN)
 
     @property
@@ -261,7 +257,7 @@ class Verdict:
 
     @property
     def crashes(self) -> str:
-        """The launches of the complete cases, and how many crashed, as a line; or nothing."""
+        """Line with the launches of complete cases, and how many crashed; empty without any."""
         made = sum(one.launches for one in self.launched)
         crashed = sum(one.crashed for one in self.launched)
         return f"launches: {made}, crashed: {crashed}" if made else ""
@@ -289,7 +285,7 @@ def faults_of_parts(
     coverage: Sequence[Coverage],
     nodes: Sequence[NodeFinding],
 ) -> tuple[str, ...]:
-    """The faults beyond a case that these parts of a verdict make, a sentence each."""
+    """Return the faults beyond single cases in these parts of a verdict, a sentence each."""
     return (
         *(one.finding.why for one in launched if one.finding.level is Level.FAIL),
         *(why for one in pairs for why in (*one.accusations(), *one.faults())),
@@ -300,7 +296,7 @@ def faults_of_parts(
 
 
 def together(left: Sequence[LeftCase]) -> dict[tuple[str, str, Left], tuple[Case, ...]]:
-    """What was left for one reason in one configuration: (partition, environment, why) to cases."""
+    """Return the skipped cases by partition, environment and reason."""
     found: dict[tuple[str, str, Left], list[Case]] = {}
     for one in left:
         place = (one.case.partition, one.case.environment, one.left)
@@ -309,7 +305,7 @@ def together(left: Sequence[LeftCase]) -> dict[tuple[str, str, Left], tuple[Case
 
 
 def sentences_of_left(left: Sequence[LeftCase]) -> list[str]:
-    """What was left, a sentence for each configuration and reason."""
+    """Return a sentence on skipped cases for each configuration and reason."""
     return [
         f"{'1 case' if len(cases) == 1 else f'{len(cases)} cases'} of {partition} {environment}"
         f" {'deferred' if reason.planned else 'NOT MEASURED'}: {reason.why}"

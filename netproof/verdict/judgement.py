@@ -1,9 +1,8 @@
-"""What the criteria say of measured cases along each curve.
+"""Findings of the criteria along each measured case's curve.
 
-The same functions judge inside a run and over a stored session. ``along`` needs one case, and
-those of the same job that it is compared with; ``comparing.across`` needs every configuration that
-ran a function. ``rule`` turns a finding, and what measuring again said of it, into what the verdict
-makes of it.
+The same functions judge inside a run and over a stored session. ``along`` needs one case, and those
+of the same job that it is compared with; ``comparing.across`` needs every configuration that ran a
+function. ``rule`` turns a finding, with its confirmation, into a ruling of the verdict.
 """
 
 from __future__ import annotations
@@ -35,49 +34,46 @@ Job = Mapping[tuple, Subject]
 
 
 def along(subject: Subject, job: Job | None = None) -> tuple[Finding, ...]:
-    """What the criteria on one case find, 3 to 6, 8, 9, 11, 13 and 17, and crashes.
+    """Return the findings of the criteria on one case and on its nodes' counters, and crashes.
 
-    And what those on the counters of its nodes find, 15 and 16.
-
-    ``job``: the cases among which those are looked for that it is compared with: for NetPIPE over
-    MPI that over TCP, for a collective other functions. A function without message sizes has no
-    curve to follow, and a path inside a node no line rate.
+    ``job``: the cases that it may be compared with: for NetPIPE over MPI that over TCP, for a
+    collective other functions. A function without message sizes has no curve, and an intra-node
+    path no line rate.
     """
     return (*smoothness(subject), *rates(subject, job), *counted(subject))
 
 
 def smoothness(subject: Subject) -> tuple[Finding, ...]:
-    """What flags single sizes of a curve: 3 to 6 of docs/criteria.md, over its first launches.
+    """Return findings on single sizes of a curve's first launches: 3 to 6 of docs/criteria.md.
 
-    What it flags is measured again around those sizes, so later launches of the whole curve
-    have no part in it.
+    Flagged sizes are measured again, so later launches of the whole curve do not count.
     """
     case = dataclasses.replace(_curves(subject), first=subject.measured.first().curve)
     return _judged(case, subject, of_launches=False)
 
 
 def rates(subject: Subject, job: Job | None = None) -> tuple[Finding, ...]:
-    """What is judged of a case as a whole, by its intervals: 8, 9, 11, 13 and 17.
+    """Return the findings on a case as a whole, by its intervals: 8, 9, 11, 13 and 17.
 
-    ``job`` as ``along`` has it. Disturbed launches have no part in it where enough others are
-    there; else what fails is inconclusive.
+    ``job``: as in ``along``. Disturbed launches do not count if enough others are left; else a
+    failure is inconclusive.
     """
     alongside = companions(subject, job or {})
-    calm = {operation: undisturbed(other) for operation, other in alongside.items()}
-    findings = _rates(undisturbed(subject), calm)
-    told = []
+    others = {operation: undisturbed(other) for operation, other in alongside.items()}
+    findings = _rates(undisturbed(subject), others)
+    weighed = []
     for finding in findings:
         sides = (
             subject,
             *(alongside[one] for one in _rests_on(subject, finding) if one in alongside),
         )
         noise = dict.fromkeys(text for side in sides for text in disturbances(side))
-        told.append(without_noise(finding, tuple(noise)))
-    return tuple(told)
+        weighed.append(without_noise(finding, tuple(noise)))
+    return tuple(weighed)
 
 
 def companion_keys(case: Case) -> dict[tuple, str]:
-    """The keys of the cases of a job that criteria compare this one with, each its operation."""
+    """Return the operations that criteria compare a case with, by the keys of their cases."""
     own = registry.function_of(case).operation
     wanted = {one for criterion in CRITERIA for one in criterion.others(own)}
     functions = registry.of(case).functions if wanted else ()
@@ -89,13 +85,13 @@ def companion_keys(case: Case) -> dict[tuple, str]:
 
 
 def companions(subject: Subject, job: Job) -> dict[str, Subject]:
-    """Those of them that a job has, by operation."""
+    """Return the cases of a job that criteria compare this one with, by operation."""
     keys = companion_keys(subject.case)
     return {operation: job[key] for key, operation in keys.items() if key in job}
 
 
 def rests_on(subject: Subject, finding: Finding, job: Job) -> tuple[Subject, ...]:
-    """The other cases of a job that a finding on this one rests on."""
+    """Return the other cases of a job that a finding on this one rests on."""
     alongside = companions(subject, job)
     return tuple(alongside[one] for one in _rests_on(subject, finding) if one in alongside)
 
@@ -108,21 +104,21 @@ def _rests_on(subject: Subject, finding: Finding) -> tuple[str, ...]:
 
 
 def counted(subject: Subject) -> tuple[Finding, ...]:
-    """What the nodes' own counters say of a case: 15 and 16 of docs/criteria.md.
+    """Return the findings on the nodes' counters in all launches: 15 and 16 of docs/criteria.md.
 
-    Over all of its launches: a carrier that went is no noise.
+    Disturbed launches count too: a lost carrier is no noise.
     """
     return _judged(_curves(subject), subject, of_counters=True)
 
 
 def references(subject: Subject, bounds: Mapping[str, Limits]) -> dict[str, Finding]:
-    """A finding for each variable that has a reference, with disturbed launches as in ``rates``."""
+    """Return a finding for each variable with a reference, with noise treated as in ``rates``."""
     findings = limits.judge(undisturbed(subject).measured, bounds, str(subject))
     noise = disturbances(subject)
     found = {}
     for name, finding in findings.items():
         if noise and finding.level is Level.UNDEFINED:
-            # What noise bent may be a line without it.
+            # Without the noise the curve may have an r∞.
             finding = dataclasses.replace(finding, level=Level.INCONCLUSIVE)
         found[name] = without_noise(finding, noise)
     return found
@@ -134,7 +130,7 @@ def _rates(subject: Subject, alongside: Mapping[str, Subject]) -> tuple[Finding,
     findings = _judged(case, subject, of_launches=True)
     crashes = [str(crash) for crash in subject.measured.crashes]
     crashes += [
-        f"{peer.environment}, next to it: {crash}"
+        f"{peer.environment}, interleaved: {crash}"
         for launch in subject.measured.launches
         for peer in launch.peers
         for crash in peer.crashes
@@ -146,7 +142,7 @@ def _rates(subject: Subject, alongside: Mapping[str, Subject]) -> tuple[Finding,
 
 
 def companion(subject: Subject) -> Companion:
-    """A case as others of its job are compared with it."""
+    """Return a case in the form that others of its job are compared with."""
     launches = tuple(launch.curve for launch in subject.measured.launches)
     return Companion(subject.measured.curve, launches)
 
@@ -154,7 +150,7 @@ def companion(subject: Subject) -> Companion:
 def _judged(
     case: CaseCurves, subject: Subject, *, of_launches: bool = False, of_counters: bool = False
 ) -> tuple[Finding, ...]:
-    """What the criteria on one case find: of all launches, of the first ones, or of counters."""
+    """Return the findings on one case: of all launches, of the first ones, or of counters."""
     return tuple(
         finding
         for criterion in CRITERIA
@@ -165,7 +161,7 @@ def _judged(
 
 
 def _curves(subject: Subject) -> CaseCurves:
-    """What the criteria may look at of a case, all its launches taken for the first ones."""
+    """Return the data of a case for the criteria, all its launches taken as first ones."""
     measured, case = subject.measured, subject.case
     used, seconds = _cpu_seconds(measured)
     return CaseCurves(
@@ -179,7 +175,7 @@ def _curves(subject: Subject) -> CaseCurves:
         over_tcp=subject.over_tcp,
         cpu_seconds=used,
         seconds=seconds,
-        cpu_told={cost.node: cost_in_words(cost) for cost in measured.cpu_costs},
+        cpu_notes={cost.node: cost_in_words(cost) for cost in measured.cpu_costs},
         counted=tuple(
             CountedLaunch(
                 launch.number,
@@ -202,7 +198,9 @@ def _curves(subject: Subject) -> CaseCurves:
             if peer.counters is not None
         )
         + tuple(
-            CountedLaunch(crash.launch, crash.counters, Payload(None, "it crashed"), calm=False)
+            CountedLaunch(
+                crash.launch, crash.counters, Payload(None, "it crashed"), undisturbed=False
+            )
             for crash in measured.all_crashes()
             if crash.counters is not None
         ),
@@ -215,7 +213,7 @@ def _curves(subject: Subject) -> CaseCurves:
 
 
 def _cpu_seconds(measured: Measured) -> tuple[dict[str, float], float]:
-    """By node and in so many seconds: less starting and ending, where that is known."""
+    """Return CPU seconds by node, and in how many seconds; without startup where known."""
     costs = measured.cpu_costs
     if costs and all(cost.cpu_s is not None for cost in costs):
         return {cost.node: cost.cpu_s for cost in costs}, max(cost.seconds for cost in costs)
@@ -228,7 +226,7 @@ def _cpu_seconds(measured: Measured) -> tuple[dict[str, float], float]:
 
 
 def along_all(subjects: Sequence[Subject]) -> dict[Subject, tuple[Finding, ...]]:
-    """What ``along`` finds of each case, each being compared with others of these."""
+    """Return the findings of ``along`` on each case, compared with the other ones."""
     job = {subject.case.key(): subject for subject in subjects}
     return {subject: along(subject, job) for subject in subjects}
 
@@ -237,8 +235,8 @@ def along_all(subjects: Sequence[Subject]) -> dict[Subject, tuple[Finding, ...]]
 class LaunchCount:
     """Launches of a configuration's complete cases, and how many of them crashed.
 
-    ``launches``: with those that crashed, those around flagged sizes, and those next to another
-    configuration's; ``finding``: of their share, see ``criteria.crash_share``.
+    ``launches``: with crashed launches, those around flagged sizes, and those paired with another
+    configuration; ``finding``: on their share, see ``criteria.crash_share``.
     """
 
     partition: str
@@ -251,9 +249,9 @@ class LaunchCount:
 def launched(
     subjects: Iterable[Subject], around: Mapping[tuple, tuple[int, tuple[Crash, ...]]]
 ) -> tuple[LaunchCount, ...]:
-    """For each configuration of ``subjects``, in their order, how many launches crashed.
+    """Count launches and crashes for each configuration of ``subjects``, in their order.
 
-    ``around``: by the case's key, as ``again.starts`` has them, those around flagged sizes.
+    ``around``: launches around flagged sizes by the case's key, from ``again.starts``.
     """
     by_place: dict[tuple[str, str], list[Subject]] = defaultdict(list)
     peers: dict[tuple[str, str], list[Peer]] = defaultdict(list)
@@ -268,9 +266,9 @@ def launched(
         count = len(crashes) + sum(len(one.measured.launches) for one in several)
         count += sum(made for made, _ in again)
         crashes += [crash for _, these in again for crash in these]
-        next_to = [crash for peer in peers[partition, environment] for crash in peer.crashes]
-        count += len(peers[partition, environment]) + len(next_to)
-        crashes += next_to
+        paired = [crash for peer in peers[partition, environment] for crash in peer.crashes]
+        count += len(peers[partition, environment]) + len(paired)
+        crashes += paired
         crashed = len(crashes)
         settings, where = several[0].settings.crash, f"{partition} {environment}"
         finding = criteria.crash_share(crashed, count, where=where, settings=settings)
@@ -282,7 +280,7 @@ def launched(
 
 
 def flagged(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Those findings whose sizes are to be measured again."""
+    """Return the findings whose sizes are to be measured again."""
     return tuple(
         finding
         for finding in findings
@@ -291,14 +289,14 @@ def flagged(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def dense_sizes(subject: Subject, findings: Sequence[Finding]) -> tuple[int, ...]:
-    """The sizes in bytes to measure again for several flags of one case, increasing."""
+    """Return the sizes in bytes to measure again for several flags of one case, increasing."""
     settings = subject.confirm_settings()
     sizes = {size for finding in findings for size in criteria.dense_sizes(finding, settings)}
     return tuple(sorted(sizes))
 
 
 def bounds_of(criterion: str, settings: Settings, *, inside: bool = False) -> Bounds:
-    """The bounds that a finding of that criterion was compared with; none that assert nothing."""
+    """Return the bounds that a finding of that criterion was compared with."""
     key = BY_FINDING[criterion].findings[criterion]
     if key is None:
         return Bounds()
@@ -308,12 +306,12 @@ def bounds_of(criterion: str, settings: Settings, *, inside: bool = False) -> Bo
 
 
 def rule(subject: Subject, finding: Finding, confirmation: Confirmation | None) -> Ruling:
-    """What a finding means once it is known whether measuring again showed it too.
+    """Return the ruling on a finding, with its confirmation by measuring again.
 
-    A flag that was to be measured again and was not counts as it stands: it is not forgiven.
-    What could not be judged fails where a bound was to be held, but for the share of the line
-    rate: that is shown with the reason, and a reference that asks for it fails. A flaw that the
-    site knows of is shown with the site's reason, unless it is an error of measurement.
+    A flag that should have been measured again and was not counts as it is. An undefined finding
+    fails where a bound is asserted. The share of the line rate is then shown with the reason, and
+    a reference that asks for it fails. A flaw that the site knows of is shown with the site's
+    reason, unless it is an error of measurement.
     """
     ruling = _rule(subject, finding, confirmation)
     flaw = subject.known_flaw()
@@ -335,8 +333,8 @@ def _rule(subject: Subject, finding: Finding, confirmation: Confirmation | None)
         )
         asserted = bounds.warn is not None or bounds.fail is not None
         if finding.criterion == "line rate":
-            # The top of a healthy network's curve may be no line, where a library changes its
-            # protocol; whoever needs the share asks for it by a reference.
+            # The end of a healthy network's curve may be no line, where a library changes its
+            # protocol; a site that needs the share asks for it by a reference.
             asserted = False
         if BY_FINDING[finding.criterion].of_counters:
             asserted = bool(bounds.not_known)
@@ -352,7 +350,7 @@ def _rule(subject: Subject, finding: Finding, confirmation: Confirmation | None)
     if confirmation.level is Level.INCONCLUSIVE:
         level = Level.INCONCLUSIVE if finding.level is Level.FAIL else Level.SHOWN
         return Ruling(finding, level, reason, confirmation)
-    # Closer steps may show worse than what was flagged; that is not what was to be confirmed.
+    # Closer steps may show worse than the flag; only the flag was to be confirmed.
     milder = Level.WARN if Level.WARN in (finding.level, confirmation.level) else finding.level
     level = milder if confirmation.confirmed else Level.SHOWN
     return Ruling(finding, level, reason, confirmation)

@@ -1,4 +1,4 @@
-"""A session, its configuration and references found, and judged."""
+"""Find a session with its configuration and references, and judge it."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from netproof.verdict.verdict import judge
 
 @dataclass(frozen=True)
 class JudgedSession:
-    """A session with the matrix that was expected of it and the verdict on it.
+    """A session with its expected matrix and its verdict.
 
-    ``unread``: why an earlier session could not be looked into, a sentence each;
-    ``differences``: in what nodes or jobs differ, or why that cannot be told, a sentence each,
-    ``beyond_nodes``: those of them that the verdict on nodes does not tell; ``usual``: the
-    warnings that the sessions before it had too; ``provenance``: None where it cannot be read;
-    ``kept``: when and by what it was judged, None where it was judged just now; ``changed``: what
-    is said otherwise than by the verdict that was kept, None where it was not compared with one.
+    ``unread``: why an earlier session could not be read, a sentence each; ``differences``: between
+    nodes or jobs, or why they are not known, a sentence each; ``beyond_nodes``: differences that
+    the verdict on nodes does not have; ``usual``: warnings that the sessions before it had too;
+    ``provenance``: None where it cannot be read; ``kept``: when and by what it was judged, None
+    where it was judged just now; ``changed``: differences from the stored verdict, None where it
+    was not compared with one.
     """
 
     session: session.Session
@@ -57,9 +57,9 @@ class JudgedSession:
 
 @dataclass(frozen=True)
 class KeptVerdict:
-    """That a verdict was kept: when it was judged, UTC, by which netproof, and what is otherwise.
+    """When a stored verdict was judged, UTC, by which netproof, and what has changed since.
 
-    ``differs``: in what today's bounds are not those that it was judged by, a few words each.
+    ``differs``: differences of today's bounds, a few words each.
     """
 
     at: str
@@ -67,7 +67,7 @@ class KeptVerdict:
     differs: tuple[str, ...]
 
     def sentence(self) -> str:
-        """That today's bounds are others."""
+        """Return the sentence that today's bounds differ."""
         return (
             f"judged {self.at}, and today's bounds differ: {'; '.join(self.differs)};"
             " 'netproof verdict --again' judges by them"
@@ -76,9 +76,9 @@ class KeptVerdict:
 
 @dataclass(frozen=True)
 class ChangedVerdict:
-    """What a verdict of now says otherwise than the one that was kept.
+    """Differences of today's verdict from the stored one.
 
-    ``gone``, ``new``: faults beyond cases that only the one or the other has.
+    ``gone``, ``new``: faults beyond cases that only the stored one or only today's has.
     """
 
     kept: KeptVerdict
@@ -91,11 +91,12 @@ class ChangedVerdict:
 
 
 def find(name: Path | None, store: Path | None = None) -> session.Session:
-    """The session that a command was given: a report's path, its folder, or its name in a store.
+    """Load the session that a command was given: a report, a session's folder, a name in a store.
 
-    ``name`` None takes the newest one of the folder that RFM_REPORT_FILE names. A file, or what
-    ends in ``.json``, is a report; a folder with a session's header is that session, anything else
-    is looked up in ``store``, as ``Store.find`` does. Raises NetproofError where there is none.
+    ``name`` None takes the newest one of the folder that RFM_REPORT_FILE names. A file, or a name
+    that ends in ``.json``, is a report; a folder with a session's header is that session; anything
+    else is looked up in ``store``, as in ``Store.find``. Raises NetproofError where no session is
+    found.
     """
     if name is None:
         return session.load(session.newest(reports_folder()))
@@ -116,18 +117,18 @@ def judge_session(
     store: Path | None = None,
     again: bool = False,
 ) -> JudgedSession:
-    """The verdict on a session: the one that its store keeps, or else judged now.
+    """Return the verdict on a session: the stored one, or else judge it now.
 
-    Judged now is by the configuration and references of now, whose folders RFM_CONFIG_PATH and
-    RFM_REFERENCE_PREFIX name. So is what asks for more than is kept: another ``system`` or
-    ``full``, or ``asked``. Where today's bounds are not those of a kept verdict, a note says so.
+    It is judged by today's configuration and references, whose folders RFM_CONFIG_PATH and
+    RFM_REFERENCE_PREFIX name. It is also judged now for another ``system`` or ``full``, or with
+    ``asked``. Where today's bounds are not those of a stored verdict, a note says so.
 
-    ``system`` None takes the session's own, or that of the kept verdict; or ``SYSTEM:PARTITION``
-    for what was to run on one partition; ``full``: with the tests of ``checks/full``; ``asked``:
-    what of a store is to stand alongside, None for nothing; ``fold``: how many earlier sessions
-    have to have had a warning for it to be folded; ``store``: where the session of a report may be;
-    ``again``: judge now whatever is kept, and tell what differs from that. Raises NetproofError
-    where it cannot be judged, and where the verdict that a stored session has is damaged.
+    ``system``: None takes the session's own, or that of the stored verdict; or ``SYSTEM:PARTITION``
+    for the cases of one partition; ``full``: with the tests of ``checks/full``; ``asked``: stored
+    results to compare with, None for none; ``fold``: how many earlier sessions need to have had a
+    warning for it to be folded; ``store``: where the session of a report may be; ``again``: judge
+    now in any case, and report differences from the stored verdict. Raises NetproofError where it
+    cannot be judged, and where its stored verdict is damaged.
     """
     found, fault = _kept(stored, store) if asked is None else (None, "")
     if found is not None and system is None and not full:
@@ -160,7 +161,7 @@ def judge_session(
 
 
 def power_of(judged: JudgedSession) -> list[power.CasePower]:
-    """What the session would have called a failure, by today's references, case by case.
+    """Return the smallest change that would have failed each case, by today's references.
 
     Raises NetproofError where the references cannot be read.
     """
@@ -169,14 +170,14 @@ def power_of(judged: JudgedSession) -> list[power.CasePower]:
 
 
 def references_of(expected: Matrix) -> anew.Entries:
-    """Today's references of the system of a matrix; NetproofError where they cannot be read."""
+    """Read today's references of a matrix' system; NetproofError where that fails."""
     return anew.of_file(Path(_setting("RFM_REFERENCE_PREFIX")), expected.cases[0].system)
 
 
 def to_keep(
     stored: session.Session, report_sha256: str, *, system: str | None = None, full: bool = False
 ) -> bytes:
-    """The verdict on a session as its store is to keep it; ``system`` and ``full`` as above.
+    """Return the verdict on a session in its stored form; ``system`` and ``full`` as above.
 
     Raises NetproofError where it cannot be judged.
     """
@@ -184,7 +185,7 @@ def to_keep(
     configuration = site.gather(site_folder())
     expected = matrix(configuration, name, [partition] if partition else [], all_functions=full)
     folder = Path(_setting("RFM_REFERENCE_PREFIX"))
-    # What folds warnings is other sessions, and they are looked at by whoever reads it.
+    # Warnings are folded when it is read, since that depends on other sessions.
     judged = _judged(stored, name, expected, configuration, folder, None, fold=0)
     return kept.made(
         judged.verdict,
@@ -202,9 +203,9 @@ def _asked(system: str, partition: str) -> str:
 
 
 def _kept(stored: session.Session, store: Path | None) -> tuple[tuple[Kept, Verdict] | None, str]:
-    """The verdict that is kept of a session, None where none is; and why one is not read.
+    """Return the stored verdict on a session, or None; and why one is not read.
 
-    Of a session in a store a damaged one is an error; of a report it is a reason to judge now.
+    A damaged one is an error for a session in a store; for a report it is a reason to judge now.
     """
     if stored.path.is_dir():
         try:
@@ -243,7 +244,7 @@ def _as_kept(
     today: Matrix,
     fold: int,
 ) -> JudgedSession:
-    """What the store keeps, with the warnings folded that the sessions before it had too."""
+    """Return a stored verdict, with warnings folded that the sessions before it had too."""
     if when.differs:
         verdict = dataclasses.replace(verdict, notes=(*verdict.notes, when.sentence()))
     expected = found.bounds.matrix
@@ -251,14 +252,14 @@ def _as_kept(
     warned = any(one.said(Level.WARN) for one in verdict.cases)
     if warned and fold and not stored.path.is_dir():
         earlier, unread = earlier_reports(stored, found.system)
-    had, not_told = _usual(stored, verdict, expected, today, earlier, unread, fold)
+    had, errors = _usual(stored, verdict, expected, today, earlier, unread, fold)
     origin = _origin(stored)
     verdict = _with(verdict, origin)
     return JudgedSession(
         stored,
         expected,
         verdict,
-        (*unread, *not_told),
+        (*unread, *errors),
         origin.differences,
         had,
         origin.beyond_nodes,
@@ -276,26 +277,26 @@ def _judged(
     asked: AlongsideOptions | None,
     fold: int,
 ) -> JudgedSession:
-    """A session judged now, by what was expected of it on the system ``name``."""
+    """Judge a session by today's matrix of the system ``name``."""
     earlier, unread = earlier_reports(stored, name)
     origin = _origin(stored)
-    untold: Sequence[str] = ()
+    unknown: Sequence[str] = ()
     others = None
     if asked is not None:
         # The baseline may be in the store.
         expected = dataclasses.replace(expected, baseline=matrix(configuration, name).baseline)
         if origin.made is None:
-            untold = [f"versions cannot be compared: {origin.untold[0]}"]
+            unknown = [f"versions cannot be compared: {origin.unknown[0]}"]
         others, not_found = alongside(asked, stored, expected, configuration, origin.made)
-        untold = [*untold, *not_found]
+        unknown = [*unknown, *not_found]
     entries = anew.of_file(references, name)
     verdict = _with(judge(expected, stored, earlier, others, entries, origin.made), origin)
-    had, not_told = _usual(stored, verdict, expected, expected, earlier, unread, fold)
+    had, errors = _usual(stored, verdict, expected, expected, earlier, unread, fold)
     return JudgedSession(
         stored,
         expected,
         verdict,
-        (*unread, *not_told, *untold),
+        (*unread, *errors, *unknown),
         origin.differences,
         had,
         origin.beyond_nodes,
@@ -305,15 +306,15 @@ def _judged(
 
 @dataclass(frozen=True)
 class _Origin:
-    """What a session was made with, and in what nodes or jobs differ, as ``JudgedSession`` has it.
+    """Provenance of a session, with the differences as in ``JudgedSession``.
 
-    ``made``: None where that cannot be read; ``untold``: then why, a sentence.
+    ``made``: None where it cannot be read; ``unknown``: then the reason, a sentence.
     """
 
     made: OfSession | None
     differences: tuple[str, ...]
     beyond_nodes: tuple[str, ...] = ()
-    untold: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
 
 
 def _origin(stored: session.Session) -> _Origin:
@@ -321,14 +322,14 @@ def _origin(stored: session.Session) -> _Origin:
         made = provenance_of(stored)
         return _Origin(made, made.differences, made.beyond_nodes())
     except NetproofError as error:
-        untold = (f"whether nodes differ cannot be told: {error}",)
-        return _Origin(None, untold, untold=untold)
+        unknown = (f"whether nodes differ is not known: {error}",)
+        return _Origin(None, unknown, unknown=unknown)
 
 
 def _with(verdict: Verdict, origin: _Origin) -> Verdict:
-    """A verdict that also fails where the nodes cannot be compared."""
-    untold = tuple(one for one in origin.untold if one not in verdict.faults)
-    return dataclasses.replace(verdict, faults=(*verdict.faults, *untold))
+    """Return a verdict that also fails where the nodes cannot be compared."""
+    unknown = tuple(one for one in origin.unknown if one not in verdict.faults)
+    return dataclasses.replace(verdict, faults=(*verdict.faults, *unknown))
 
 
 def _usual(
@@ -340,7 +341,7 @@ def _usual(
     unread: Sequence[str],
     fold: int,
 ) -> tuple[Usual, list[str]]:
-    """Which warnings the sessions before it had too, and why that cannot be told."""
+    """Return warnings that the sessions before it had too, and why they are not known."""
     if not fold or not any(one.said(Level.WARN) for one in verdict.cases):
         return NOTHING, []
     # A session that cannot be read is not known to have warned, so that nothing is folded then.
@@ -352,7 +353,7 @@ def _usual(
 
 
 def provenance_of(stored: session.Session) -> OfSession:
-    """Where a session came from, by its report or by its tables in a store.
+    """Read a session's provenance from its report or from its tables in a store.
 
     Raises NetproofError where either cannot be read.
     """
@@ -362,12 +363,12 @@ def provenance_of(stored: session.Session) -> OfSession:
 
 
 def reports_folder() -> Path:
-    """Folder of the reports, which RFM_REPORT_FILE names; NetproofError without."""
+    """Return the folder of reports, from RFM_REPORT_FILE; NetproofError where not set."""
     return Path(_setting("RFM_REPORT_FILE")).parent
 
 
 def site_folder() -> Path:
-    """Folder of the site's files, which RFM_CONFIG_PATH names; NetproofError without."""
+    """Return the folder of the site's files, RFM_CONFIG_PATH; NetproofError where not set."""
     return Path(_setting("RFM_CONFIG_PATH"))
 
 

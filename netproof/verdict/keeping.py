@@ -1,4 +1,4 @@
-"""Keeping a session in a store, with what the verdict leaves open of it."""
+"""Store a session with its verdict, and with the figures that it leaves open."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from netproof.verdict import judging, unsettled
 
 @dataclass(frozen=True)
 class KeptSession(Ingested):
-    """What came of a report; ``not_judged``: why the store keeps no verdict on a new session."""
+    """Result of storing a report; ``not_judged``: why a new session has no stored verdict."""
 
     not_judged: str = ""
 
@@ -24,13 +24,12 @@ class KeptSession(Ingested):
 def ingest(
     store: Store, report: Path, *, system: str | None = None, full: bool = False
 ) -> KeptSession:
-    """Put a session's report into the store, with the verdict on it; again changes nothing.
+    """Put a session's report into the store, with its verdict; a second time changes nothing.
 
-    ``system``, ``full``: what was to run, as ``judging.judge_session`` has it. A session that
-    cannot be judged, for want of its site's configuration for instance, is stored without a
-    verdict: whoever reads it judges it. Raises NetproofError, with the store as it was, where the
-    report is damaged, is still being written, or is another than the one that the store has of
-    this session.
+    ``system``, ``full``: as in ``judging.judge_session``. A session that cannot be judged, without
+    its site's configuration for instance, is stored without a verdict and judged when it is read.
+    Raises NetproofError, with the store unchanged, where the report is damaged, is still being
+    written, or differs from the stored one of this session.
     """
     why = ""
 
@@ -47,10 +46,9 @@ def ingest(
 
 
 def left_open(session: Session) -> LeftOpen:
-    """Why the figures of each case tell nothing, by its key; nothing where that is not known.
+    """Return why the figures of cases are not usable, by case; nothing where not known.
 
-    What a session kept of its site's settings may be of a netproof that had others: its figures
-    are stored all the same.
+    A session may have settings of another netproof: its figures are stored all the same.
     """
     try:
         found = unsettled.of_session(session)

@@ -1,9 +1,8 @@
-"""The verdict as a store keeps it with its session: what was said, and by which bounds.
+"""The verdict as it is stored with its session, and the bounds that it was judged by.
 
-It is judged once, when the session comes into the store, and read from then on. What it depends on
-is kept with it: what was to run, the settings of the criteria, the file of references and the
-entries of each case in it, the version of netproof. A reader thereby knows whether today's bounds
-are still those.
+It is judged once, when the session comes into the store, and read from then on. Its bounds are
+stored with it: the matrix, the settings of the criteria, a digest of the references and of each
+case's entries, the version of netproof. They show whether today's bounds are still the same.
 """
 
 from __future__ import annotations
@@ -53,30 +52,30 @@ from netproof.verdict.subject import Ruling
 from netproof.verdict.verdict import cases_of, complete, measured_again
 
 FORMAT = 1
-"""Of what is kept; raised when a key changes its meaning or goes."""
+"""Version of the stored form; raised when a key changes its meaning or goes."""
 
 JUDGED_BY = 9
 """Raised when the same session and bounds can get another verdict than before."""
 
 MOST_BYTES = 400_000_000
-"""Of what is kept, unpacked: 100,000 cases with all their findings."""
+"""Size limit of the stored form, unpacked: 100,000 cases with all their findings."""
 
 NAMED = 3
 """Cases that a sentence names."""
 
 _APART = ("cases", "pairs", "alongside")
-"""What of a verdict is kept in a form of its own, and what is never kept."""
+"""Parts of a verdict that are stored in their own form, or never."""
 
 
 class LaterFormat(NetproofError):
-    """A kept verdict that only a later netproof can read."""
+    """A stored verdict that only a later netproof can read."""
 
 
 @dataclass(frozen=True)
 class KeptPairs:
-    """What was said of the rounds of pairs of one job, as ``JudgedPairs`` has it.
+    """Verdict on the rounds of pairs of one job, as in ``JudgedPairs``.
 
-    ``beside`` is its ``alongside``, by the key that stores have.
+    ``beside`` is its ``alongside``, by the key in stores.
     """
 
     partition: str
@@ -92,11 +91,11 @@ class KeptPairs:
 
 @dataclass(frozen=True)
 class Kept:
-    """A verdict as it was kept with its session.
+    """A verdict as it is stored with its session.
 
-    ``report_sha256``: of the report of the session; ``at``: when it was judged, UTC, to the
-    second; ``unread``: why an earlier session could not be looked into, a sentence each;
-    ``others``: all of the verdict that is not of single cases and not of rounds of pairs.
+    ``report_sha256``: of the session's report; ``at``: when it was judged, UTC, to the second;
+    ``unread``: why an earlier session could not be read, a sentence each; ``others``: all parts of
+    the verdict but ``cases`` and ``pairs``.
     """
 
     format: int
@@ -110,24 +109,23 @@ class Kept:
 
     @property
     def system(self) -> str:
-        """The system that was judged."""
+        """Judged system."""
         return self.bounds.matrix.cases[0].system
 
     def is_of(self, system: str, partition: str, full: bool) -> bool:
-        """Whether it is on what was to run on the system, on that partition alone if one is given.
+        """Check whether it is on this system, or on this partition alone if one is given.
 
-        ``full`` as ``Bounds`` has it.
+        ``full``: as in ``KeptBounds``.
         """
         asked = (system, partition, full)
         return asked == (self.system, self.bounds.partition, self.bounds.full)
 
     def verdict(self, session: Session) -> Verdict:
-        """The verdict on the session that it was kept with; Contradiction where it is on another.
+        """Return the verdict on its session; KeptContradiction where it is on another.
 
-        What was measured is taken from the session, of cases and of rounds of pairs, which is
-        never kept twice. So is what can be had of it at once, tests that failed and cases that were
-        left, and has to be what is kept. Whatever fails in a part has to be among the faults, and
-        no part may be missing.
+        Measurements of cases and of rounds of pairs are taken from the session, and not stored
+        twice. Failed tests and skipped cases are compared with the session's. Whatever fails in a
+        part has to be among the faults, and no part may be missing.
         """
         ran, cases = cases_of(session, self.bounds.matrix)
         if tuple(one.case for one in self.cases) != tuple(cases):
@@ -165,10 +163,10 @@ class Kept:
         }
 
     def _judged_pairs(self, session: Session) -> Iterator[JudgedPairs]:
-        """What was said of the rounds of pairs, with the rounds that the session has."""
+        """Yield the verdicts on rounds of pairs, with the session's rounds."""
         measured = [rounds for rounds, _ in pairs.rounds_of(session)]
-        told = [(one.partition, one.environment, set(one.judgement.nodes)) for one in self.pairs]
-        if told != [(one.partition, one.environment, set(one.nodes)) for one in measured]:
+        stored = [(one.partition, one.environment, set(one.judgement.nodes)) for one in self.pairs]
+        if stored != [(one.partition, one.environment, set(one.nodes)) for one in measured]:
             raise KeptContradiction("its rounds of pairs are not those of the session")
         for one, rounds in zip(self.pairs, measured, strict=True):
             yield JudgedPairs(
@@ -183,7 +181,7 @@ class Kept:
             )
 
     def warnings(self) -> dict[tuple[Any, ...], tuple[Ruling, ...]]:
-        """The warnings along the curve of each case, by its key; none of a comparison."""
+        """Return the warnings along the curve of each case, by its key, without comparisons."""
         return {
             one.case.key(): tuple(
                 ruling
@@ -194,7 +192,7 @@ class Kept:
         }
 
     def judges_as(self, matrix: Matrix) -> bool:
-        """Whether the criteria of one case say the same by a matrix of today's."""
+        """Check whether today's matrix has the same criteria and settings for single cases."""
         today = of_matrix(matrix)
         here = matrix.partitions.keys()
         return (
@@ -205,17 +203,17 @@ class Kept:
         )
 
     def settings_by_partition(self) -> Mapping[str, Any]:
-        """The settings of the criteria, and the name of the switch, by partition."""
+        """Return the settings of the criteria, and the name of the switch, by partition."""
         return self.bounds.settings
 
     def _made_by_this(self) -> bool:
         return (self.bounds.netproof, self.bounds.judged_by) == (_version(), JUDGED_BY)
 
     def differences(self, matrix: Matrix, references: Path) -> tuple[str, ...]:
-        """In what today's bounds are not those that it was judged by, a few words each.
+        """Return the differences of today's bounds from its own, a few words each.
 
-        ``matrix``: what was to run, by today's configuration; ``references``: the folder of the
-        files. Raises NetproofError where the system's file cannot be used.
+        ``matrix``: by today's configuration; ``references``: the folder of the files. Raises
+        NetproofError where the system's file cannot be used.
         """
         return (
             *self._other_version(),
@@ -278,10 +276,10 @@ def made(
     unread: Sequence[str],
     report_sha256: str,
 ) -> bytes:
-    """What is kept of a verdict that was judged just now.
+    """Return the stored form of a verdict that was judged just now.
 
-    ``references``: the folder of the files; the rest as ``KeptBounds`` and ``Kept`` have it. Raises
-    NetproofError where the system's file changed meanwhile, so that it cannot be used.
+    ``references``: the folder of the files; the rest as in ``KeptBounds`` and ``Kept``. Raises
+    NetproofError where the system's file changed meanwhile and cannot be used.
     """
     system = matrix.cases[0].system
     path = references / f"{system}.yaml"
@@ -339,10 +337,10 @@ def made(
 def of_session(
     session: Session, store: Store, stored: StoredSession
 ) -> tuple[Kept, Verdict] | None:
-    """What a store keeps of the verdict on a session that it has, and that verdict.
+    """Read the stored verdict on a session, in both forms; None where it has none.
 
-    None where it keeps none. Raises NetproofError, which names the file, where it is damaged or
-    contradicts the session, and LaterFormat.
+    Raises NetproofError, which names the file, where it is damaged or contradicts the session, and
+    LaterFormat.
     """
     kept = read(store, stored)
     if kept is None:
@@ -352,7 +350,7 @@ def of_session(
 
 
 def read(store: Store, stored: StoredSession) -> Kept | None:
-    """What a store keeps of the verdict on a session; as ``of_session``, but for the session."""
+    """Read the stored verdict on a session, as ``of_session`` without the session."""
     content = store.verdict(stored)
     if content is None:
         return None
@@ -379,7 +377,7 @@ _LIMITS = dataclasses.replace(
 
 
 class _naming:
-    """Within it, what is wrong with a kept verdict is told with its file."""
+    """Context in which errors name the file of a stored verdict."""
 
     def __init__(self, store: Store, stored: StoredSession) -> None:
         self.path = store.path(stored) / VERDICT
@@ -407,7 +405,7 @@ def _unpacked(content: bytes) -> str:
 
 
 def moment() -> str:
-    """The time, UTC, to the second."""
+    """Return the time, UTC, to the second."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

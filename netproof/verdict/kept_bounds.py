@@ -1,4 +1,4 @@
-"""What a kept verdict was judged by, and how today's bounds differ from that."""
+"""Bounds of a stored verdict, in the form that is compared with today's."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from netproof.verdict.subject import Ruling
 
 @dataclass(frozen=True)
 class KeptCase:
-    """What was said of one case; ``entries``: a hash of its entries in the file of references."""
+    """Verdict on one case; ``entries``: a hash of its entries in the file of references."""
 
     case: Case
     level: Level
@@ -33,12 +33,12 @@ class KeptCase:
 
 @dataclass(frozen=True)
 class KeptBounds:
-    """What a verdict was judged by.
+    """Bounds that a verdict was judged by.
 
     ``partition``: the only one that was to run, empty for all of the system; ``full``: with the
-    tests of ``checks/full``; ``matrix``: what was to run; ``settings``: of the criteria, all of
-    them, by partition; ``references``: the file, and ``references_sha256`` of what it held;
-    ``netproof``: its version; ``judged_by``: the ``JUDGED_BY`` of that version.
+    tests of ``checks/full``; ``settings``: of all criteria, by partition; ``references``: the file,
+    with its ``references_sha256``; ``netproof``: its version; ``judged_by``: the ``JUDGED_BY`` of
+    that version.
     """
 
     netproof: str
@@ -55,17 +55,17 @@ _OF_SITE = (
     *("switch", "interface", "link_mbit_s", "mtu", "nodes"),
     *("may_differ", "clock_offset_ms", "coverage_percent"),
 )
-"""What else of a partition a verdict is judged by, apart from its rails and rounds of pairs."""
+"""Keys of a partition that a verdict depends on, besides its rails and rounds of pairs."""
 
 
 def of_matrix(matrix: Matrix) -> dict[str, Any]:
-    """What each partition is judged by, plain: the settings of its criteria, and ``_OF_SITE``."""
+    """Return the bounds of each partition as plain values: its criteria and ``_OF_SITE``."""
     return {
         name: plain(
             {
                 **{key: getattr(one, key) for key in _OF_SITE},
                 "rails": one.rails_or_interface(),
-                # Where they are measured is nothing that they are judged by.
+                # Environments say where they are measured, which is no bound.
                 "pairs": one.pair_settings().model_dump(mode="json", exclude={"environments"}),
                 **dataclasses.asdict(one.settings()),
             }
@@ -75,13 +75,13 @@ def of_matrix(matrix: Matrix) -> dict[str, Any]:
 
 
 def known_flaws(matrix: Matrix) -> dict[str, dict[str, str]]:
-    """The known flaws of the environments that were to run."""
+    """Return the known flaws of the environments that were to run."""
     here = {case.environment for case in matrix.cases}
     return {name: flaws for name, flaws in matrix.known.items() if name in here and flaws}
 
 
 def digest_of_entries(entries: Callable[[Case], Mapping[str, Any]], case: Case) -> str:
-    """A digest of a case's entries in a file of references."""
+    """Return a digest of a case's entries in a file of references."""
     try:
         found = json.dumps(plain(entries(case)), sort_keys=True)
     except NotThere:
@@ -90,7 +90,7 @@ def digest_of_entries(entries: Callable[[Case], Mapping[str, Any]], case: Case) 
 
 
 def sha256_of(path: Path) -> str:
-    """Of what a file holds. Raises NetproofError where it cannot be read."""
+    """Return the SHA-256 of a file. Raises NetproofError where it cannot be read."""
     try:
         return hashlib.sha256(loading.read_bytes(path)).hexdigest()
     except OSError as error:
@@ -98,5 +98,5 @@ def sha256_of(path: Path) -> str:
 
 
 def plain(value: Any) -> Any:
-    """The value as JSON gives it back."""
+    """Return the value as JSON returns it."""
     return json.loads(json.dumps(value, default=str))

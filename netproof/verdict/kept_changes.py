@@ -1,4 +1,4 @@
-"""What of a kept verdict is another today."""
+"""Changes of today's verdict from a stored one."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from netproof.verdict.judged import Judged, Verdict
 
 @dataclass(frozen=True)
 class ChangedCase:
-    """A case of which two verdicts do not say the same.
+    """A case on which two verdicts differ.
 
-    ``was``, ``now``: its levels, None where a verdict does not have it; ``gone``, ``new``: what
-    only the earlier one says against it, and only the later one, a sentence each.
+    ``was``, ``now``: its levels, None where a verdict does not have it; ``gone``, ``new``:
+    objections of the earlier one alone, and of the later one alone, a sentence each.
     """
 
     case: Case
@@ -24,16 +24,16 @@ class ChangedCase:
     new: tuple[str, ...]
 
     def __str__(self) -> str:
-        """In a line: what it was, what it is, and why."""
+        """Return one line: both levels, and the reasons."""
         levels = f"{self.was or 'not judged'}, now {self.now or 'not judged'}"
-        told = [*(f"now: {why}" for why in self.new), *(f"no more: {why}" for why in self.gone)]
-        return f"{self.case}: {levels}{''.join(f'; {one}' for one in told)}"
+        reasons = [*(f"now: {why}" for why in self.new), *(f"no more: {why}" for why in self.gone)]
+        return f"{self.case}: {levels}{''.join(f'; {one}' for one in reasons)}"
 
 
 def changed(then: Verdict, now: Verdict) -> tuple[ChangedCase, ...]:
-    """The cases of which two verdicts on one session do not say the same, in order.
+    """Return the cases on which two verdicts on one session differ, in order.
 
-    What neither fails nor warns nor is inconclusive in either is the same.
+    Only failures, warnings and inconclusive results count.
     """
     before = {one.case.key(): one for one in then.cases}
     after = {one.case.key(): one for one in now.cases}
@@ -51,12 +51,12 @@ def changed(then: Verdict, now: Verdict) -> tuple[ChangedCase, ...]:
 
 
 def _against(judged: Judged | None) -> tuple[str, ...]:
-    """What is said against a case."""
+    """Return the objections to a case."""
     if judged is None:
         return ()
-    told = (Level.FAIL, Level.INCONCLUSIVE, Level.WARN)
+    reported = (Level.FAIL, Level.INCONCLUSIVE, Level.WARN)
     return (
         *judged.faults,
         *([judged.expected] if judged.expected else []),
-        *(ruling.why for ruling in judged.rulings if ruling.level in told),
+        *(ruling.why for ruling in judged.rulings if ruling.level in reported),
     )

@@ -1,4 +1,4 @@
-"""Whether a kept verdict fits the session that it is kept with."""
+"""Checks that a stored verdict fits its session."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from netproof.verdict.verdict import left_of
 
 
 class KeptContradiction(NetproofError):
-    """A kept verdict that is not whole, or is not on the session that it is kept with."""
+    """A stored verdict that is not whole, or is not on its session."""
 
 
 def insist_on_fit(one: KeptCase, result: CheckResult | None, measured: bool) -> None:
-    """What a kept verdict can say of a case with such a result."""
+    """Raise KeptContradiction where a stored verdict on a case cannot have this result."""
     if not measured and not one.faults:
-        raise KeptContradiction(f"{one.case}: it was not measured, and no fault is told")
+        raise KeptContradiction(f"{one.case}: it was not measured, and no fault is reported")
     if not measured and one.rulings:
-        # What a run said of its references stands without launches too.
+        # The run's findings on references count without launches too.
         along = [ruling for ruling in one.rulings if along_curve(ruling.finding.criterion)]
         if along:
             raise KeptContradiction(f"{one.case}: it was not measured, and criteria judged it")
@@ -41,7 +41,7 @@ def insist_on_fit(one: KeptCase, result: CheckResult | None, measured: bool) -> 
 
 
 def insist_on_faults(verdict: Verdict, session: Session, matrix: Matrix) -> None:
-    """What failed has to be told, in the verdict's parts and in the session."""
+    """Raise KeptContradiction where a failure is not among the faults, or parts do not fit."""
     if verdict.failed_tests != tuple(beyond_cases(session)):
         raise KeptContradiction("the failed tests in it are not those of the session")
     if verdict.left != left_of(session, matrix):
@@ -58,6 +58,6 @@ def insist_on_faults(verdict: Verdict, session: Session, matrix: Matrix) -> None
 
 
 def along_curve(criterion: str) -> bool:
-    """Whether a finding is of a case's own curve, and not of a comparison."""
+    """Check whether a finding is on a case's own curve, and not on a comparison."""
     found = BY_FINDING.get(criterion)
     return found is None or found.judge is not None or criterion == "crashes"

@@ -20,19 +20,19 @@ from netproof.session.reference_findings import CRITERION
 from netproof.verdict.references import XFAIL, NotThere, ReferenceFile
 
 TIME_AT = "time_us_"
-"""What the name of the time at a size begins with; its size in bytes follows."""
+"""Prefix of the name of the time at a size; the size in bytes follows."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What passes of a variable, ``low`` to ``high`` in its unit; infinite for no bound."""
+    """Range of a variable that passes, ``low`` to ``high`` in its unit; infinite for no bound."""
 
     low: float
     high: float
 
     @classmethod
     def of_entry(cls, entry: Sequence[Any]) -> Limits:
-        """Of a reference ``(value, lower, upper, …)``, reckoned as ReFrame does.
+        """Return the limits of a reference ``(value, lower, upper, …)``, as in ReFrame.
 
         The bounds are relative to the value, or absolute where that is 0.
         """
@@ -47,20 +47,20 @@ class Limits:
 
     @property
     def asserted(self) -> bool:
-        """Whether anything can be beyond them."""
+        """Whether a value can be outside."""
         return math.isfinite(self.low) or math.isfinite(self.high)
 
     def __str__(self) -> str:
-        """What passes, in a sentence."""
+        """Return the range in words."""
         if math.isfinite(self.low) and math.isfinite(self.high):
             return f"{self.low:.6g} to {self.high:.6g}"
         return f"at least {self.low:.6g}" if math.isfinite(self.low) else f"at most {self.high:.6g}"
 
 
 def of_references(entries: Mapping[str, Any]) -> dict[str, Limits]:
-    """The limits of variables that assert something, from their entries in a file of references.
+    """Return the limits of variables with bounds, from their entries in a file of references.
 
-    An entry that marks a known fault has none: that it fails is what is expected.
+    An entry that marks a known fault has none, since its failure is expected.
     """
     found = {
         name: Limits.of_entry(entry)
@@ -71,7 +71,7 @@ def of_references(entries: Mapping[str, Any]) -> dict[str, Limits]:
 
 
 def of_case(references: ReferenceFile, case: Case) -> dict[str, Limits]:
-    """The limits that a file of references has for a case; none where it does not name it."""
+    """Return the limits that a file of references has for a case; empty without an entry."""
     try:
         entries = references.find(check_name(case.benchmark, case.function), case)
     except NotThere:
@@ -80,7 +80,7 @@ def of_case(references: ReferenceFile, case: Case) -> dict[str, Limits]:
 
 
 def variables(measured: Measured) -> dict[str, tuple[float | None, str]]:
-    """Every performance variable of a case: value (None where it is undefined) and unit."""
+    """Return every performance variable of a case: value (None where undefined) and unit."""
     found: dict[str, tuple[float | None, str]] = {}
     for name, landmark in LANDMARKS.items():
         value = getattr(measured.landmarks, name)
@@ -95,11 +95,11 @@ def variables(measured: Measured) -> dict[str, tuple[float | None, str]]:
 
 
 def of_twin(measured: Measured) -> dict[str, list[float]]:
-    """Each launch's landmarks over those of the healthy twin next to it, by the variable's name.
+    """Return each launch's landmarks over those of its healthy twin, by the variable's name.
 
-    Those only that all launches and twins define; none of a case without twins, nor of sessions in
-    which these had large messages alone. A rate at a size counts up to the line rate: NetPIPE sends
-    so few short messages that a token bucket's fill lets all of them pass, IMB sends a thousand.
+    Only landmarks that all launches and twins define; none without twins, nor where these measured
+    large messages alone. A rate at a size counts up to the line rate: NetPIPE sends so few short
+    messages that a token bucket's fill lets all of them pass, IMB sends a thousand.
     """
     settings = LandmarkSettings(peak_from=measured.peak_from)
     most = measured.line_rate_mb_s or math.inf
@@ -119,7 +119,7 @@ def of_twin(measured: Measured) -> dict[str, list[float]]:
 
 
 def interval_of(measured: Measured, variable: str) -> Interval | None:
-    """The 95 % interval of a variable over the case's launches, in its unit; None without one."""
+    """Return a variable's 95 % interval over the launches, in its unit; None without one."""
     if variable.startswith(TIME_AT):
         place = measured.curve.sizes.index(int(variable.removeprefix(TIME_AT)))
         return interval.of_median([one.curve.time_us[place] for one in measured.launches])
@@ -133,13 +133,13 @@ def interval_of(measured: Measured, variable: str) -> Interval | None:
 
 
 def judge(measured: Measured, limits: Mapping[str, Limits], where: str) -> dict[str, Finding]:
-    """A finding for each variable that has limits: all of its interval within them passes.
+    """Return a finding for each variable with limits: an interval within them passes.
 
-    All of it beyond fails; astride, it is inconclusive. One launch has no interval, and the value
-    decides. A variable that the curve does not define fails, with the reason; what no benchmark of
-    its kind has, and a time at a size that was not measured, have no finding. A share of a healthy
-    twin that is too slow itself to tell anything is inconclusive. ``where``: what the sentences
-    begin with.
+    An interval outside fails; one that contains a limit is inconclusive. One launch has no
+    interval, and the value decides. A variable that the curve does not define fails, with the
+    reason. A variable that the benchmark never has, and a time at a size that was not measured,
+    have no finding. A share of a healthy twin that is too slow itself is inconclusive. ``where``:
+    the beginning of the sentences.
     """
     known = variables(measured)
     findings = {}
@@ -151,15 +151,15 @@ def judge(measured: Measured, limits: Mapping[str, Limits], where: str) -> dict[
             findings[name] = _compared(measured, name, value, unit, limit, where)
         elif not _asked_in_vain(measured, name):
             why = measured.landmarks.why(name)
-            told = f"{name} has a reference ({limit} {unit}) and is undefined: {why}"
-            findings[name] = Finding(CRITERION, Level.UNDEFINED, where, told, variable=name)
+            reason = f"{name} has a reference ({limit} {unit}) and is undefined: {why}"
+            findings[name] = Finding(CRITERION, Level.UNDEFINED, where, reason, variable=name)
     return findings
 
 
 def _compared(
     measured: Measured, name: str, value: float, unit: str, limit: Limits, where: str
 ) -> Finding:
-    """A value compared with its limits by its interval."""
+    """Compare a value with its limits by its interval."""
     ends = interval_of(measured, name)
     level = {
         Side.WITHIN: Level.PASS,
@@ -169,8 +169,8 @@ def _compared(
     more = ""
     if name == "twin_share":
         more, enough = _of_the_twin(measured)
-        # A link that surely carries that much itself is not at half rate, however slow its twin.
-        itself = level is Level.PASS and _surely_carries(measured, ends)
+        # A link that itself carries that much is not at half rate, however slow its twin.
+        itself = level is Level.PASS and _itself_carries(measured, ends)
         level = level if enough or itself else Level.INCONCLUSIVE
     elif name in twin.VARIABLES:
         more = (
@@ -209,7 +209,7 @@ def size_of(variable: str) -> int | None:
 
 
 def _of_sizes(measured: Measured, name: str) -> str:
-    """Of which messages a variable is; empty where its name says so, and of what has no size."""
+    """Return the sizes behind a variable in words; empty where its name has them or it has none."""
     settings, sizes = LandmarkSettings(), measured.curve.sizes
     variable = twin.VARIABLES.get(name, name)
     of: Sequence[int] = ()
@@ -227,17 +227,17 @@ def _of_sizes(measured: Measured, name: str) -> str:
 
 
 def twin_too_slow(measured: Measured) -> bool:
-    """Whether all of the interval of what the healthy twin carries is too little to tell by."""
+    """Check whether the whole interval of the healthy twin's bandwidth is too low to compare."""
     ends = measured.landmarks.interval("twin_mb_s")
     if ends is None or measured.line_rate_mb_s is None:
         return False
     return ends[1] < twin.HALF_RATE_SEEN * measured.line_rate_mb_s
 
 
-def _surely_carries(measured: Measured, share: Interval | None) -> bool:
-    """Whether a link carries as much of its rate itself as its healthy twin has to.
+def _itself_carries(measured: Measured, share: Interval | None) -> bool:
+    """Check whether a link carries as much of its rate itself as its healthy twin has to.
 
-    ``share``: the interval of what it carries of its twin, in %.
+    ``share``: the interval of its bandwidth over its twin's, in %.
     """
     if share is None or measured.line_rate_mb_s is None:
         return False
@@ -246,7 +246,7 @@ def _surely_carries(measured: Measured, share: Interval | None) -> bool:
 
 
 def _of_the_twin(measured: Measured) -> tuple[str, bool]:
-    """What a share of the healthy twin is a share of, and whether it carries enough to tell."""
+    """Return the twin's bandwidth in words, and whether it is enough to compare with."""
     carried = measured.landmarks.twin_mb_s
     said = f"; at the same time the healthy twin of this link carried {carried:.4g} MB/s"
     if measured.line_rate_mb_s is None:
@@ -262,7 +262,7 @@ def _of_the_twin(measured: Measured) -> tuple[str, bool]:
 
 
 def _asked_in_vain(measured: Measured, name: str) -> bool:
-    """Whether nobody can ask for a landmark: a rate of what has none, a share without a link."""
+    """Check whether a landmark cannot exist: a rate without bandwidths, a share without a link."""
     if name in twin.NAMES and all(launch.twin is None for launch in measured.launches):
         return True
     if name == "line_rate_share" and measured.line_rate_mb_s is None:
@@ -271,11 +271,11 @@ def _asked_in_vain(measured: Measured, name: str) -> bool:
 
 
 def not_defined(bounds: Mapping[str, Any], measured: Measured) -> str:
-    """Why a case fails of which a reference asks for r∞, n½ or a share, and it has none.
+    """Return why a case fails whose references ask for r∞, n½ or a share that it does not have.
 
-    ``bounds``: the case's references by variable, as ReFrame has them, which wraps what is expected
-    to fail. Empty where all of them are there, where no bound asks, and of what nobody can ask
-    for: a benchmark without bandwidth, a path without a line rate.
+    ``bounds``: the case's references by variable, as in ReFrame, which wraps expected failures.
+    Empty where all are defined, where no bound asks, and where none can exist: a benchmark without
+    bandwidth, a path without a line rate.
     """
     for name in (*ASYMPTOTIC, *twin.NAMES):
         entry = bounds.get(name)

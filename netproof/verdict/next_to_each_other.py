@@ -1,4 +1,4 @@
-"""Launches of two configurations next to each other, by which alone the two are then compared."""
+"""Interleaved launches of two configurations, which alone are then compared."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from netproof.measurement.pace import Pace, unlike
 from netproof.verdict.subject import Subject
 
 MOST_REASONS = 2
-"""That a sentence gives of why launches do not count."""
+"""Reasons in a sentence on launches that do not count."""
 
 
-NOT_TOGETHER = "they were not made next to each other"
+NOT_TOGETHER = "they were not interleaved"
 
 
 @dataclass(frozen=True)
 class OneOfTwo:
     """A launch of one of two configurations.
 
-    ``paces``: how far its node's CPUs were apart in both halves, empty where its site does not ask;
+    ``paces``: how far its node's CPUs were apart in both halves, empty where the site does not ask;
     ``noise``: what else the nodes did meanwhile.
     """
 
@@ -33,7 +33,7 @@ class OneOfTwo:
 
 @dataclass(frozen=True)
 class Pair:
-    """A launch of each of two configurations; ``why`` they do not show how the two differ."""
+    """A launch of each of two configurations; ``why`` they cannot be compared, or empty."""
 
     own: Curve
     other: Curve
@@ -42,17 +42,17 @@ class Pair:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Those by which two configurations are compared; ``short``: why they show no failure."""
+    """Pairs that compare two configurations; ``short``: why they show no failure, or empty."""
 
     launches: tuple[tuple[Curve, Curve], ...]
     short: str = ""
 
 
 def pairs_needed(subject: Subject) -> int:
-    """How many it takes to fail.
+    """Return how many pairs a failure takes.
 
     Where a machine has two paces, two or three ratios can agree by chance and lie far off. From six
-    on an interval holds whatever they scatter like. A site that allows fewer launches has those.
+    on an interval holds for any distribution. A site that allows fewer launches has fewer.
     """
     confirm = subject.settings.confirm
     apart = sum(not launch.peers for launch in subject.measured.launches)
@@ -61,7 +61,7 @@ def pairs_needed(subject: Subject) -> int:
 
 
 def pairs_with(subject: Subject, environment: str) -> tuple[Pair, ...]:
-    """Launches of a case with those in ``environment`` that were made next to them."""
+    """Return a case's launches with those in ``environment`` that were interleaved with them."""
     settings, rounds = subject.settings.disturbance, []
     for launch in subject.measured.launches:
         noise = disturbed(launch.loads, settings)
@@ -77,11 +77,11 @@ def _one(environment: str, curve: Curve, paces: Sequence[Pace], noise: tuple[str
 
 
 def paired(rounds: Sequence[Sequence[OneOfTwo]], most: float) -> tuple[Pair, ...]:
-    """As many pairs as rounds, each of which made a launch of both; first those that count.
+    """Return one pair per round, first those that count; each round has a launch of both.
 
-    A launch is paired with that of its round, for both had one pace of the machine. Where it is
-    known how far the CPUs were apart it need not be that round: if they were moved in between, a
-    launch is paired with the nearest that had them as far apart. ``most``: as ``unlike`` has it.
+    A launch is paired with that of its round, since both had one pace of the machine. If the CPUs
+    were moved in between, and their distance is known, it is paired with the nearest launch with
+    the same distance. ``most``: as in ``unlike``.
     """
     own, others = list(range(len(rounds))), list(range(len(rounds)))
     found: list[tuple[int, int]] = []
@@ -103,24 +103,24 @@ def paired(rounds: Sequence[Sequence[OneOfTwo]], most: float) -> tuple[Pair, ...
 def _why(
     rounds: Sequence[Sequence[OneOfTwo]], number: int, other: int, most: float
 ) -> tuple[str, ...]:
-    """Why a launch of one round and one of another, or the same, do not count as a pair."""
+    """Return why launches of two rounds, or of the same, do not count as a pair."""
     one, two = rounds[number][0], rounds[other][1]
-    told = unlike(one.paces, two.paces, most)
-    if not told and number != other and not (one.paces and two.paces):
-        told = NOT_TOGETHER
-    return (*dict.fromkeys((*one.noise, *two.noise)), *([told] if told else []))
+    reason = unlike(one.paces, two.paces, most)
+    if not reason and number != other and not (one.paces and two.paces):
+        reason = NOT_TOGETHER
+    return (*dict.fromkeys((*one.noise, *two.noise)), *([reason] if reason else []))
 
 
 def chosen(pairs: Sequence[Pair], needed: int) -> Pairs:
-    """Those that nothing was in the way of, if they are ``needed`` or more; else all of them."""
+    """Choose the undisturbed pairs if they are ``needed`` or more; else all of them."""
     good = [pair for pair in pairs if not pair.why]
     if len(good) >= needed:
         return Pairs(tuple((pair.own, pair.other) for pair in good))
     reasons = list(dict.fromkeys(text for pair in pairs for text in pair.why))
-    told = "; ".join(reasons[:MOST_REASONS])
+    shown = "; ".join(reasons[:MOST_REASONS])
     more = f", and {len(reasons) - MOST_REASONS} more reasons" if reasons[MOST_REASONS:] else ""
     short = (
-        f"nothing was in the way of {len(good)} of {len(pairs)} pairs, and a failure takes {needed}"
-        f"{': ' if told else ''}{told}{more}"
+        f"{len(good)} of {len(pairs)} pairs were undisturbed, and a failure takes {needed}"
+        f"{': ' if shown else ''}{shown}{more}"
     )
     return Pairs(tuple((pair.own, pair.other) for pair in pairs), short)

@@ -1,4 +1,4 @@
-"""What a verdict notes besides its findings, and what failed that is no case."""
+"""Notes of a verdict besides its findings, and failed tests that are no cases."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from netproof.verdict.judgement import LaunchCount
 
 
 def crash_notes(launched: Sequence[LaunchCount]) -> list[str]:
-    """Shares of launches that crashed which are a warning to the site, and no failure."""
+    """Return the shares of crashed launches that are a warning and no failure."""
     return [one.finding.why for one in launched if one.finding.level is Level.WARN]
 
 
 def fabric_notes(session: Session) -> list[str]:
-    """Fabrics that were declared absent from MPI libraries when they measured, with the reasons."""
+    """Return the fabrics that the MPI libraries were declared to lack, with the reasons."""
     return list(
         dict.fromkeys(
             f"{result.environment} has no {fabric}: {reason}"
@@ -37,7 +37,7 @@ def fabric_notes(session: Session) -> list[str]:
 
 
 def of_cases(matrix: Matrix, cases: Sequence[Judged], alongside: Alongside | None) -> list[str]:
-    """What the criteria across configurations could not say."""
+    """Return what the criteria across configurations could not judge."""
     notes = []
     alone = [
         str(judged.case)
@@ -78,7 +78,7 @@ def of_cases(matrix: Matrix, cases: Sequence[Judged], alongside: Alongside | Non
         for one in (() if alongside is None else alongside.cases)
         if (one.case.partition, one.case.environment) == where
     }
-    # What the store was looked through for is told by what it could not give.
+    # Cases that were looked up in the store have notes of their own.
     looked_for = {
         comparing.group(case)
         for case in (() if alongside is None else _absent(alongside))
@@ -95,7 +95,7 @@ def of_cases(matrix: Matrix, cases: Sequence[Judged], alongside: Alongside | Non
 
 
 def _not_counted(cases: Sequence[Judged]) -> list[str]:
-    """What the criteria on counters could not say, and did not have to, each reason once."""
+    """Return what the criteria on counters could not judge and did not assert, by reason."""
     found: dict[tuple[str, str], dict[str, None]] = {}
     for judged in cases:
         for ruling in judged.rulings:
@@ -125,7 +125,7 @@ def _without_tcp(matrix: Matrix, cases: Sequence[Judged]) -> list[str]:
 
 
 def _without_share(cases: Sequence[Judged]) -> dict[str, list[str]]:
-    """The cases over a link whose share of the line rate is not defined, by the reason."""
+    """Return the cases whose share of the line rate is not defined, by the reason."""
     found: dict[str, list[str]] = {}
     for judged in cases:
         for ruling in judged.rulings:
@@ -143,7 +143,7 @@ def _absent(alongside: Alongside) -> tuple[Case, ...]:
 
 
 def _not_found(alongside: Alongside, baseline: ScoreBaseline) -> list[str]:
-    """What the store could not give: cases of the baseline, and of other configurations."""
+    """Return the cases that the store lacks: of the baseline, and of other configurations."""
     taken = "" if not alongside.left_out else " that may take part"
     of_baseline, others = [], []
     for case in _absent(alongside):
@@ -173,9 +173,9 @@ def _first(names: Sequence[str]) -> str:
 
 
 def beyond_cases(session: Session) -> list[FailedTest]:
-    """Why jobs, and tests that judge several cases, did not come to their end.
+    """Return the jobs, and tests that judge several cases, that did not finish.
 
-    What the latter found is not among it: the criteria are judged here again.
+    Findings of such tests are not among them, since the criteria judge here again.
     """
     failed = []
     for result in session.results:
@@ -194,7 +194,7 @@ def beyond_cases(session: Session) -> list[FailedTest]:
 
 
 def reason_of(result: CheckResult) -> str:
-    """Why a test did not pass, or was left, in the words of ReFrame or of the run."""
+    """Return why a test did not pass or was skipped, in the words of ReFrame or of the run."""
     if result.result == "skip" and result.left:
         return f"was left: {result.left['why']}"
     if result.result == "skip":

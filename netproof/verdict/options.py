@@ -1,4 +1,4 @@
-"""What a command may ask of a verdict, with its defaults; importing it costs nothing."""
+"""Options of a verdict with their defaults; importing this module costs nothing."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 EARLIER_SESSIONS = 10
-"""How many earlier sessions a configuration is remembered for once it is gone."""
+"""Earlier sessions that a missing configuration is looked for in."""
 
 SESSIONS = 10
-"""How many earlier sessions have to have had a warning, fewer where there are fewer."""
+"""Earlier sessions that need to have had a warning, or as many as there are."""
 
 MAX_AGE_DAYS = 30.0
-"""Days between two sessions beyond which the stored one is marked, unless told otherwise."""
+"""Default of the days between two sessions beyond which the stored one is marked."""
 
 
 @dataclass(frozen=True)
 class AlongsideOptions:
-    """Which sessions of a store may stand alongside.
+    """Sessions of a store that may be compared with.
 
-    ``max_age_days``: beyond which one is marked; ``leave_out_marked``: whether what is marked,
-    for its age or its versions, stays out. Then an older result without a mark takes its place,
-    where there is one.
+    ``max_age_days``: age beyond which one is marked; ``leave_out_marked``: whether results that are
+    marked, for their age or versions, are left out. An older result without a mark then replaces
+    one, if available.
     """
 
     store: Path

@@ -1,8 +1,8 @@
-"""What a session would have called a failure: the smallest change of each case that fails it.
+"""Power of a session: the smallest change of each case that would have failed it.
 
-A change is planted into every launch of a case, and the case is judged again by all that judged it:
-references, criteria along and across, those it is compared with being as they were. Sought is the
-mildest one that fails. How sure that is says the case's own noise.
+A change is planted into every launch of a case, and the case is judged again by its references and
+all criteria, with the other cases unchanged. The result is the mildest change that fails. The
+case's own noise gives the change that is found with a stated probability.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SURE = 0.95
 """Probability with which the stated change is found."""
 
 _QUANTILE = 1.6448536269514722
-"""Of the normal distribution, one-sided, for ``SURE``."""
+"""Quantile of the normal distribution, one-sided, for ``SURE``."""
 
 _INTERVAL = 1.959963984540054
 """Standard errors from the middle of a 95 % interval to its end."""
@@ -39,11 +39,11 @@ FACTORS = (
     *(1.01, 1.02, 1.03, 1.05, 1.07, 1.1, 1.15, 1.2, 1.25, 1.3, 1.4, 1.5, 1.75),
     *(2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 15.0, 20.0, 30.0, 50.0, 100.0),
 )
-"""How many times as long what is changed takes, tried in turn."""
+"""Factors on the time of a changed quantity, in the order in which they are tried."""
 
 
 class Degradation(StrEnum):
-    """What is changed of a case."""
+    """Changed quantity of a case."""
 
     BANDWIDTH = "bandwidth"
     LATENCY = "latency"
@@ -54,11 +54,10 @@ class Degradation(StrEnum):
 class Smallest:
     """The mildest change of one kind that fails a case.
 
-    ``factor``: how many times as long it makes what it changes: a byte on the link, a message
-    without one, the messages of one size. None where even the last of ``FACTORS`` passes.
-    ``by``: the criterion that fails; ``size``: bytes, of a spike, where it is hardest to find;
-    ``sure``: the factor that is found with the probability ``SURE``, None where the case's noise is
-    not known, that is of a single launch.
+    ``factor``: on the time per byte, on the latency, or on the messages of one size; None where
+    even the last of ``FACTORS`` passes. ``by``: the criterion that fails; ``size``: bytes, of a
+    spike, where it is hardest to find; ``sure``: the factor that is found with the probability
+    ``SURE``, None where the noise is not known, with a single launch.
     """
 
     change: Degradation
@@ -70,9 +69,9 @@ class Smallest:
 
 @dataclass(frozen=True)
 class CasePower:
-    """Of one case, for each kind of change the mildest that fails; empty where it failed as it is.
+    """Mildest failing change of each kind for one case; empty where it failed unchanged.
 
-    ``launches``: how many of the whole curve there are.
+    ``launches``: number of launches of the whole curve.
     """
 
     case: Case
@@ -84,7 +83,7 @@ class Examined:
     """A session whose cases are changed one at a time, and judged."""
 
     def __init__(self, session: Session, matrix: Matrix, references: anew.Entries) -> None:
-        """Of a session, what it had to measure, and today's references."""
+        """Take a session, its expected matrix, and today's references."""
         ran, self.cases = cases_of(session, matrix)
         self._references = references
         self._subjects = {
@@ -98,14 +97,14 @@ class Examined:
                 self._groups[comparing.group(one.case)].append(one)
 
     def powers(self) -> Iterator[CasePower]:
-        """Of each complete case, in the matrix' order; NetproofError for broken references."""
+        """Yield the power for complete cases, in order; NetproofError for broken references."""
         for case in self.cases:
             found = self.power(case)
             if found is not None:
                 yield found
 
     def power(self, case: Case) -> CasePower | None:
-        """Of one case; None where it was not complete."""
+        """Return the power for one case; None where it was not complete."""
         one = self._subjects.get(case.key())
         if one is None:
             return None
@@ -127,14 +126,14 @@ class Examined:
     def fails_with(
         self, case: Case, change: Degradation, factor: float, size: int | None
     ) -> str | None:
-        """The criterion that fails a case which has this change, or nothing; None as ``power``."""
+        """Return the criterion that fails a case with this change, or empty; None as ``power``."""
         one = self._subjects.get(case.key())
         if one is None:
             return None
         return self._failing(_changed(one, _changing(one.measured, change, size)(factor)))
 
     def _mildest(self, one: Subject, change: Degradation, size: int | None = None) -> Smallest:
-        """The first factor that fails, by halving: what fails by one fails by every larger one."""
+        """Return the first factor that fails, by bisection, as every larger one fails too."""
         changing = _changing(one.measured, change, size)
         low, high, by = 0, len(FACTORS), ""
         while low < high:
@@ -151,7 +150,7 @@ class Examined:
         return Smallest(change, FACTORS[low], by, sure, size)
 
     def _failing(self, one: Subject) -> str:
-        """The first criterion that fails a case, or nothing."""
+        """Return the first criterion that fails a case, or empty."""
         key = one.case.key()
         findings = [
             *judgement.references(one, self._bounds(one.case)).values(),
@@ -159,7 +158,7 @@ class Examined:
             *judgement.rates(one, self._subjects),
         ]
         for finding in findings:
-            # What is flagged at a size would be seen again, since every launch has it.
+            # A flag at a size would be confirmed, since every launch has the change.
             if judgement.rule(one, finding, None).level is Level.FAIL:
                 return finding.criterion
         others = [
@@ -181,10 +180,10 @@ class Examined:
 
 
 Changed = Callable[[Curve], Curve]
-"""What a change makes of each launch's curve."""
+"""Function from each launch's curve to its changed curve."""
 
 Changing = Callable[[float], Changed]
-"""What a factor makes of each launch's curve."""
+"""Function from a factor to the change."""
 
 
 def _changing(measured: Measured, change: Degradation, size: int | None) -> Changing:
@@ -196,14 +195,14 @@ def _changing(measured: Measured, change: Degradation, size: int | None) -> Chan
 
 
 def _standard_error(measured: Measured, change: Degradation, size: int | None) -> float | None:
-    """Of the logarithm of what is changed, by its interval over the launches; None without one."""
+    """Return the standard error of a changed quantity's logarithm; None without an interval."""
     if size is not None:
         ends = limits.interval_of(measured, f"{limits.TIME_AT}{size}")
     elif change is Degradation.LATENCY:
         ends = measured.landmarks.interval("latency_us")
     else:
-        # What a link carries has no interval where times lie on no line; that of the largest
-        # message is as good.
+        # The asymptotic bandwidth has no interval where times lie on no line; that of the
+        # largest message serves as well.
         ends = measured.landmarks.interval("asymptotic_mb_s") or limits.interval_of(
             measured, f"{limits.TIME_AT}{measured.curve.sizes[-1]}"
         )
@@ -213,7 +212,7 @@ def _standard_error(measured: Measured, change: Degradation, size: int | None) -
 
 
 def _changed(one: Subject, curves: Changed) -> Subject:
-    """A case with another curve for each launch; what was launched next to it stays."""
+    """Return a case with another curve for each launch; interleaved launches stay."""
     launches = [
         dataclasses.replace(launch, curve=curves(launch.curve)) for launch in one.measured.launches
     ]
@@ -221,7 +220,7 @@ def _changed(one: Subject, curves: Changed) -> Subject:
 
 
 def slower_by_the_byte(measured: Measured) -> Changing:
-    """Each byte takes longer: as much as the largest message needs to take so much longer."""
+    """Make each byte slower, so that the largest message takes the factor longer."""
     sizes, times = measured.curve.sizes, measured.curve.time_us
 
     def changing(factor: float) -> Changed:
@@ -235,7 +234,7 @@ def slower_by_the_byte(measured: Measured) -> Changing:
 
 
 def _slower_by_a_constant(measured: Measured) -> Changing:
-    """Each message takes longer, by a share of what a short one takes."""
+    """Make each message slower, by a share of the latency."""
     latency = measured.landmarks.latency_us or measured.curve.time_us[0]
 
     def changing(factor: float) -> Changed:
@@ -246,7 +245,7 @@ def _slower_by_a_constant(measured: Measured) -> Changing:
 
 
 def _slower_at(size: int) -> Changing:
-    """The messages of one size take longer."""
+    """Make the messages of one size slower."""
 
     def changing(factor: float) -> Changed:
         return lambda curve: with_times(
@@ -261,7 +260,7 @@ def _slower_at(size: int) -> Changing:
 
 
 def with_times(curve: Curve, times: Sequence[float]) -> Curve:
-    """The same messages in other times: bandwidths and the ranks' own times follow."""
+    """Return a curve with other times, and with bandwidths and the ranks' own times adapted."""
     factors = [new / old if old else 1.0 for new, old in zip(times, curve.time_us, strict=True)]
 
     def scaled(values: tuple[float, ...] | None, exponent: int) -> tuple[float, ...] | None:

@@ -1,7 +1,7 @@
-"""Edits a file of references without reflowing it.
+"""Edit a file of references without reflowing it.
 
 Entries are changed at their place in the text, so that comments, anchors, order and layout of
-everything else stay byte for byte; what came out is read again and compared with what was meant.
+everything else stay byte for byte. The result is read and compared with the intended values.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _INDENT = "  "
 
 @dataclass
 class _Edit:
-    """Text that takes the place of ``start`` to ``end``, offsets into the file."""
+    """Text that replaces ``start`` to ``end``, offsets into the file."""
 
     start: int
     end: int
@@ -50,11 +50,11 @@ class _Update:
 def edited(
     references: ReferenceFile, changes: Mapping[tuple[str, Case], Mapping[str, Entry]]
 ) -> str:
-    """The file's text with new entries for the cases named by check's class and case.
+    """Return the file's text with new entries for cases, by check's class and case.
 
-    A case that found its entries by a regular expression, an alias or a merge gets keys of
-    its own, with what it found there behind them. Raises NotThere as ``ReferenceFile.find`` does,
-    and NetproofError where a place cannot be edited without changing another.
+    A case that found its entries by a regular expression, an alias or a merge gets keys of its
+    own, with the entries from there behind them. Raises NotThere as ``ReferenceFile.find``, and
+    NetproofError where a place cannot be edited without changing another.
     """
     wanted: dict[str, _Update] = {}
     for (check, case), variables in changes.items():
@@ -67,7 +67,7 @@ def edited(
 
 
 class _Editor:
-    """The edits of one file, on their way."""
+    """Collects and applies the edits of one file."""
 
     def __init__(self, references: ReferenceFile) -> None:
         self._references = references
@@ -75,10 +75,10 @@ class _Editor:
         self._shared = aliased(references.root)
 
     def edited(self, wanted: Mapping[str, _Update]) -> str:
-        """The new text, by check."""
+        """Return the new text; ``wanted``: by check."""
         edits: list[_Edit] = []
         for check, update in wanted.items():
-            # Of a key that is there twice, YAML takes the last.
+            # YAML takes the last of equal keys.
             found = [item for item in self._references.root.value if item[0].value == check]
             if not found:
                 raise NetproofError(
@@ -94,7 +94,7 @@ class _Editor:
         return text
 
     def _edit(self, key: Any, node: Any, update: _Update, edits: list[_Edit]) -> None:
-        """Change a mapping where it stands."""
+        """Change a mapping at its place."""
         if node.anchor in self._shared:
             raise NetproofError(
                 f"{self._path}:{node.start_mark.line + 1}: &{node.anchor} is defined here and used"
@@ -137,10 +137,10 @@ class _Editor:
         edits += late
 
     def _inserted(self, node: Any, name: str | int, text: str) -> _Edit:
-        """A further key at the end of a block mapping.
+        """Insert a further key at the end of a block mapping.
 
-        ReFrame takes the first expression that fits, and a name with a dot in it is one too: at
-        the end it takes nothing from those that were there.
+        ReFrame takes the first expression that fits, and a name with a dot is one too: at the end
+        it does not hide earlier keys.
         """
         at = self._line_end(end_of(node))
         separator = "" if text.startswith("\n") else " "
@@ -166,7 +166,7 @@ class _Editor:
     def _block(
         self, node: Any, update: _Update, indent: str, *, in_place: bool = False
     ) -> list[str]:
-        """Lines of a mapping with new entries: what has a name by that name, the rest copied.
+        """Return the lines of a mapping with new entries: anchors by name, the rest copied.
 
         ``in_place``: the lines take the place of the node, so that its own anchor stays there.
         """
@@ -205,7 +205,7 @@ class _Editor:
         return [f"{head} {self._source(value)}"]
 
     def _source(self, node: Any) -> str:
-        """A value as it is written, on one line."""
+        """Return a value as it is written, on one line."""
         self._insist_on_no_comments(node)
         for below in descendants(node):
             self._insist_on_no_anchor(below)
@@ -234,7 +234,7 @@ class _Editor:
         return end - 1 if self._text[end - 1 : end] == "\r" else end
 
     def _verify(self, text: str, wanted: Mapping[str, _Update]) -> None:
-        """The new text says what was meant and, of everything else, what the old one says."""
+        """Raise NetproofError unless the text has the new entries and is otherwise unchanged."""
         after = loaded(text, self._path)
         expected = {
             check: _with(level, wanted[check]) if check in wanted else level
@@ -248,7 +248,7 @@ class _Editor:
 
 
 def _with(level: dict[Any, Any], update: _Update) -> dict[Any, Any]:
-    """What a level has to say after an update."""
+    """Return a level after an update."""
     after = {**level, **update.variables}
     for key, below in update.below.items():
         after[key] = _with(level[matching(level, key)], below)
@@ -256,7 +256,7 @@ def _with(level: dict[Any, Any], update: _Update) -> dict[Any, Any]:
 
 
 def _ordered(level: Any) -> Any:
-    """A level for comparing: the order of keys counts, since some of them are expressions."""
+    """Return a level for comparing: the order of keys counts, since some are expressions."""
     if not isinstance(level, dict):
         return level
     return [(key, _ordered(value)) for key, value in level.items()]

@@ -1,4 +1,4 @@
-"""What buyer and seller risk by the references of a system, from how its sessions scatter."""
+"""Risks of buyer and seller by a system's references, from the scatter of its sessions."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from netproof.verdict.references import XFAIL, NotThere, ReferenceFile
 from netproof.verdict.risk import AcceptancePlan, OperatingCurve, Rule, Scatter
 
 MARGINS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
-"""By how much worse networks are on an operating-characteristic curve, next to the margin asked."""
+"""Margins of an operating-characteristic curve, besides the one that is asked for."""
 
 
 @dataclass(frozen=True)
 class ReferenceRisk:
-    """One bound of a case, or a landmark that has none.
+    """Risk by a bound of a case, or by a landmark that has none.
 
-    ``agreed``: the reference's value, or the sessions' median where it has none, in ``unit``;
-    ``curve``: of the bound on the worse side, None without one; ``plan``: by which both risk
-    little, None where ``why`` tells why there is none.
+    ``agreed``: the reference's value, or else the sessions' median, in ``unit``; ``curve``: of the
+    bound on the worse side, None without one; ``plan``: with small risks for both, None for the
+    reason ``why``.
     """
 
     case: Case
@@ -44,7 +44,7 @@ class ReferenceRisk:
 
 @dataclass(frozen=True)
 class NoRisk:
-    """A case of which nothing can be said, and why."""
+    """A case without risks, and why."""
 
     case: Case
     reason: str
@@ -59,7 +59,7 @@ def of_sessions(
     *,
     tries: int = 1000,
 ) -> tuple[list[ReferenceRisk], list[NoRisk]]:
-    """The risks of each landmark that is better at one end, of each case that all sessions have.
+    """Return the risks of each landmark with a better side, in each case of all sessions.
 
     ``margin``: the share by which a network is worse that must not pass. Raises NetproofError for
     fewer than ``derivable.LEAST_SESSIONS`` sessions, and as ``derivable.results_of`` does.
@@ -133,7 +133,7 @@ def _risk(
 
 
 def _of_launches(measured: Measured, variable: str) -> list[float]:
-    """A landmark of each launch, in the reference's unit; empty where one does not define it."""
+    """Return a landmark of each launch, in the reference's unit; empty where one lacks it."""
     scale = 100 if LANDMARKS[variable].per_cent else 1
     values = []
     for launch in measured.launches:

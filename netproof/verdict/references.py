@@ -27,8 +27,8 @@ Entry = list[Any]
 class NotThere(NetproofError):
     """The file has no entry for a case.
 
-    ``keys``: what was looked up one below the other, the check first, to what is not there;
-    ``alongside``: the keys that are there in its place.
+    ``keys``: looked up one below the other, from the check to the missing one; ``alongside``: the
+    keys at its level.
     """
 
     def __init__(self, path: Path, keys: Keys, alongside: Sequence[str | int]) -> None:
@@ -39,16 +39,15 @@ class NotThere(NetproofError):
 class ReferenceFile:
     """The references of one system.
 
-    ``text``: as it is written; ``data``: as ReFrame has it; ``root``: the node that all others
-    are below, with their places in the text.
-    Raises NetproofError where the file is missing, no YAML, or has no checks in it.
+    ``text``: as it is written; ``data``: as in ReFrame; ``root``: the top node, with the places of
+    all nodes in the text. Raises NetproofError where the file is missing, no YAML, or empty.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         trust.insist(path, "references")
         try:
-            # Line ends stay what they are.
+            # Line ends are not changed.
             self.text = loading.read_text(path)
         except FileNotFoundError as error:
             raise NetproofError(
@@ -62,10 +61,9 @@ class ReferenceFile:
         self._insist_on_patterns()
 
     def find(self, check: str, case: Case) -> dict[str, Entry]:
-        """The entries of a case by variable, as ReFrame finds them for the check's class.
+        """Return the entries of a case by variable, as ReFrame finds them for the check's class.
 
-        Raises NotThere where there is none, and NetproofError for an entry or an index that is
-        no reference's.
+        Raises NotThere without an entry, and NetproofError for a malformed entry or index.
         """
         level, place = self.data.get(check), check
         if not isinstance(level, dict):
@@ -95,7 +93,7 @@ class ReferenceFile:
         return level
 
     def keys_to(self, check: str, case: Case) -> Keys:
-        """What is looked up of a case below its check; NetproofError for no index of ReFrame's."""
+        """Return the keys of a case below its check; NetproofError for a malformed index."""
         index = self.data[check].get(INDEX)
         known = {
             "$system": case.system,
@@ -116,18 +114,18 @@ class ReferenceFile:
         return tuple(known[one] for one in index)
 
     def _insist_on_patterns(self) -> None:
-        """Raises NetproofError for a key that ReFrame could match for ever."""
+        """Raise NetproofError for a key that ReFrame could match for ever."""
         for check, level in self.data.items():
             for key in _keys_of(level, set()):
                 try:
                     expression(f"^{key}$")
                 except NetproofError as error:
-                    # What is no expression at all is told where it is looked up.
+                    # Invalid expressions are reported when they are looked up.
                     if not isinstance(error.__cause__, re.error):
                         raise self.fault(check, str(error), key) from error
 
     def fault(self, check: str, reason: str, variable: str | None = None) -> NetproofError:
-        """An error at the line of a check's variable, or of the check."""
+        """Return an error at the line of a check's variable, or of the check."""
         reason = shortened(reason)
         for key, node in self.root.value:
             if key.value == check:
@@ -140,12 +138,12 @@ class ReferenceFile:
 
 @cache
 def readable(path: Path) -> None:
-    """Raises NetproofError where a file is none of references; asked once for each path."""
+    """Raise NetproofError where a file has no references; checked once per path."""
     ReferenceFile(path)
 
 
 def loaded(text: str, path: Path) -> dict[str, Any]:
-    """The levels below each check; NetproofError for what is no file of references."""
+    """Return the levels below each check; NetproofError for another kind of file."""
     data = yaml_reading.yaml_value(text, path)
     if not isinstance(data, dict):
         found = shortened(repr(data), 80)
@@ -158,7 +156,7 @@ def loaded(text: str, path: Path) -> dict[str, Any]:
 
 
 def _keys_of(level: Any, seen: set[int]) -> Iterator[str]:
-    """The keys below a level that ReFrame may take for expressions."""
+    """Yield the keys below a level that ReFrame may take for expressions."""
     if isinstance(level, dict) and id(level) not in seen:
         seen.add(id(level))
         for key, below in level.items():
@@ -168,15 +166,15 @@ def _keys_of(level: Any, seen: set[int]) -> Iterator[str]:
 
 
 def matching(level: Mapping[Any, Any], key: str | int) -> str | int:
-    """The key that ReFrame takes for another: the equal one, or the first expression that fits.
+    """Return the key that ReFrame matches: the equal one, or the first expression that fits.
 
-    KeyError where there is none, NetproofError for a key that is no expression.
+    KeyError where none matches, NetproofError for a key that is no expression.
     """
     if key in level:
         return key
     if isinstance(key, str):
         for pattern in level:
-            # Written as ReFrame writes it, for which ^a|b$ is two expressions.
+            # As in ReFrame, for which ^a|b$ is two expressions.
             if isinstance(pattern, str) and expression(f"^{pattern}$").match(key):
                 return pattern
     raise KeyError(key)

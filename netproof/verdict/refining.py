@@ -1,4 +1,4 @@
-"""What measuring at closer sizes shows, between the sizes of a curve (criterion 7)."""
+"""Rulings on measurements at closer sizes, between the sizes of a curve (criterion 7)."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from netproof.verdict.disturbing import worst_of
 from netproof.verdict.subject import Ruling, Subject
 
 CRITERION = "refinement"
-"""The name of the finding that closer sizes could not be judged."""
+"""Name of the finding that closer sizes could not be judged."""
 
 
 def places(subject: Subject) -> tuple[Bend, ...]:
-    """Where neighbouring slopes of a case's first launches disagree, and nothing is flagged.
+    """Return where neighbouring slopes of a case's first launches disagree and nothing is flagged.
 
-    None where the site refines nothing, below the sizes that a criterion would judge, and from half
-    to twice a flagged size: there it is measured closer anyway.
+    None where the site refines nothing, below the sizes that criteria judge, and from half to twice
+    a flagged size, where it is measured closer anyway.
     """
     settings = subject.settings.refine
     if settings.slopes is None or subject.measured.curve.sizes == (0,):
@@ -41,7 +41,7 @@ def places(subject: Subject) -> tuple[Bend, ...]:
 
 
 def closer_sizes(subject: Subject) -> tuple[tuple[int, ...], ...]:
-    """The sizes in bytes that a launch at closer sizes measures, increasing, region by region."""
+    """Return the sizes in bytes of a launch at closer sizes, increasing, by region."""
     element, settings = subject.confirm_settings().element_bytes, subject.settings.refine
     found = []
     for region in criteria.regions(places(subject)):
@@ -51,20 +51,20 @@ def closer_sizes(subject: Subject) -> tuple[tuple[int, ...], ...]:
 
 
 def rulings(subject: Subject, again: MeasuredAgain | None) -> tuple[Ruling, ...]:
-    """What the verdict makes of what closer sizes show, one ruling for places next to each other.
+    """Return the rulings on closer sizes, one for each region with a finding.
 
-    A place where they show nothing has none. One that was not measured at closer sizes is shown;
-    one of which too few launches are complete is inconclusive.
+    A region that was not measured at closer sizes is shown; one with too few complete launches is
+    inconclusive.
     """
     found = (_ruling(subject, region, again) for region in criteria.regions(places(subject)))
     return tuple(ruling for ruling in found if ruling is not None)
 
 
 def settled(subject: Subject, again: MeasuredAgain | None, most: int) -> bool:
-    """Whether launches at closer sizes have said what they can, ``most`` at most.
+    """Check whether launches at closer sizes have decided, ``most`` at most.
 
-    As many as confirming takes are enough. Where some of them are not complete, or only those that
-    were disturbed show a failure, more are waited for.
+    As many as confirming takes are enough. More are needed where some are not complete, or only
+    disturbed ones show a failure.
     """
     if not places(subject):
         return True
@@ -75,21 +75,21 @@ def settled(subject: Subject, again: MeasuredAgain | None, most: int) -> bool:
         return True
     if made < subject.settings.confirm.launches:
         return False
-    calm = again.calm(subject.settings.disturbance)
-    return not calm or all(
+    undisturbed = again.calm(subject.settings.disturbance)
+    return not undisturbed or all(
         ruling.level is not Level.INCONCLUSIVE for ruling in rulings(subject, again)
     )
 
 
 def failed(subject: Subject, again: MeasuredAgain | None, most: int) -> bool:
-    """Whether what closer sizes show is settled, and fails the case."""
+    """Check whether the rulings on closer sizes are settled, and fail the case."""
     return settled(subject, again, most) and any(
         ruling.level is Level.FAIL for ruling in rulings(subject, again)
     )
 
 
 def _held(subject: Subject) -> dict[str, criteria.Bounds]:
-    """The bounds that are asserted of what is judged at single sizes."""
+    """Return the bounds that criteria on single sizes assert."""
     several = {name: judgement.bounds_of(name, subject.settings) for name in CONFIRMED_BY_MEASURING}
     return {
         name: bounds
@@ -106,7 +106,7 @@ def _ruling(subject: Subject, region: Region, again: MeasuredAgain | None) -> Ru
     grid = subject.measured.first().curve.sizes
     launches, loads = _measured(region, grid, again)
     if again is None or (not launches and (again.launches or not again.faults)):
-        # Nothing asked for it, as in a session of before the site refined anything.
+        # The session is from before the site refined anything.
         return _open(subject, region, Level.SHOWN, ("it was not measured at closer sizes",))
     settings = subject.settings
     where = f" on {', '.join(again.nodes)}, job {again.jobid}"
@@ -114,14 +114,14 @@ def _ruling(subject: Subject, region: Region, again: MeasuredAgain | None) -> Ru
     if len(launches) < wanted:
         counted = f"{len(launches)} launches at closer sizes{where}, and this takes {wanted}"
         return _open(subject, region, Level.INCONCLUSIVE, (counted, *again.faults))
-    calm = [
+    undisturbed = [
         curve
         for curve, load in zip(launches, loads, strict=True)
         if not disturbed(load, settings.disturbance)
     ]
-    enough = len(calm) >= wanted
+    enough = len(undisturbed) >= wanted
     shown = criteria.found_closer(
-        region, grid, calm if enough else launches, _held(subject), where=str(subject)
+        region, grid, undisturbed if enough else launches, _held(subject), where=str(subject)
     )
     if shown is None:
         return None
@@ -131,7 +131,7 @@ def _ruling(subject: Subject, region: Region, again: MeasuredAgain | None) -> Ru
         _kink(region),
         *again.faults,
     ]
-    if not enough and len(calm) < len(launches):
+    if not enough and len(undisturbed) < len(launches):
         noise = worst_of(loads, settings.disturbance)
         why.append(f"the machine was disturbed: {'; '.join(noise)}")
         if level is Level.FAIL:
@@ -143,7 +143,7 @@ def _ruling(subject: Subject, region: Region, again: MeasuredAgain | None) -> Ru
 def _measured(
     region: Region, grid: Sequence[int], again: MeasuredAgain | None
 ) -> tuple[list[Curve], list[tuple]]:
-    """The launches that have a region's sizes, and what else their nodes did."""
+    """Return the launches with a region's sizes, and the load of their nodes."""
     if again is None:
         return [], []
     loads = again.loads or ((),) * len(again.launches)
@@ -161,7 +161,7 @@ def _kink(region: Region) -> str:
 
 
 def _open(subject: Subject, region: Region, level: Level, why: Sequence[str]) -> Ruling:
-    """A ruling on a region that closer sizes say nothing of."""
+    """Return a ruling on a region without a result from closer sizes."""
     reason = "; ".join(
         (f"from {region.below} to {region.above} bytes {why[0]}", _kink(region), *why[1:])
     )

@@ -1,4 +1,4 @@
-"""Shows what is new in the text of a file."""
+"""Show the changes of a file's text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def diff(path: Path, before: str, after: str) -> list[str]:
-    """Lines of a unified diff without their line ends; none where the texts are equal."""
+    """Return the lines of a unified diff, without line ends; none where the texts are equal."""
     old, new = before.splitlines(), after.splitlines()
     shown = os.path.relpath(path)
     # unified_diff would take lines that are frequent, as they are here, for junk.
@@ -27,6 +27,6 @@ def diff(path: Path, before: str, after: str) -> list[str]:
 
 
 def _range(start: int, end: int) -> str:
-    """Lines from ``start`` (from 0) to before ``end`` as a hunk's head has them."""
+    """Return the lines from ``start`` (from 0) to before ``end`` for a hunk's head."""
     length = end - start
     return f"{start + bool(length)},{length}"

@@ -1,10 +1,10 @@
-"""What buyer and seller risk by a bound, and what makes both risks small.
+"""Risks of buyer and seller by a bound, and plans that make both small.
 
-A reference has a ``value``, which a network as agreed has, and a bound on one side of it. Launches
-of a session scatter around the session's own level, and sessions around the network's: both by
-factors that are normally distributed in their logarithms. The seller risks that a network as agreed
-does not pass; the buyer, that one which is worse by a margin does. After the statistical acceptance
-of supercomputers by two parties (FTXS at SC21), with the verdict's own rule in the place of a test.
+A reference has a ``value``, that of a network as agreed, and a bound on one side of it. Launches
+scatter around their session's level, and sessions around the network's, both by factors whose
+logarithms are normally distributed. The seller risks that a network as agreed fails; the buyer,
+that one which is worse by a margin passes. After the statistical acceptance of supercomputers by
+two parties (FTXS at SC21), with the verdict's own rule instead of a test.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from netproof.measurement import interval
 from netproof.measurement.interval import Side
 
 RISK = 0.05
-"""The most that each of the two shall risk."""
+"""Largest risk of each of the two."""
 
 MEDIAN_TO_MEAN = math.pi / 2
 """Variance of a median of normal values over that of their mean."""
 
 MOST_SESSIONS = 1000
-"""More are no plan."""
+"""Most sessions of a plan."""
 
 
 @dataclass(frozen=True)
 class Scatter:
-    """Standard deviations of logarithms: of launches around their session, of sessions around all.
+    """Standard deviations of logarithms: launches ``within`` sessions, and ``between`` sessions.
 
-    ``sessions``, ``launches``: of how many of each they are estimates.
+    ``sessions``, ``launches``: numbers of each that they are estimated from.
     """
 
     within: float
@@ -44,16 +44,16 @@ class Scatter:
     launches: int
 
     def of_median(self, launches: int) -> float:
-        """The standard deviation of a session's logarithm, of the median of so many launches."""
+        """Return the standard deviation of a session's log median of so many launches."""
         factor = MEDIAN_TO_MEAN if launches > 2 else 1.0
         return math.hypot(self.between, self.within * math.sqrt(factor / launches))
 
 
 def scatter(sessions: Sequence[Sequence[float]]) -> Scatter:
-    """How values scatter, from those of each launch of each session, all above 0.
+    """Estimate the scatter from the values of each launch of each session, all above 0.
 
-    Between sessions only what the launches do not explain counts. Raises NetproofError for fewer
-    than two sessions, and for values that have no logarithm.
+    The scatter of launches is subtracted between sessions. Raises NetproofError for fewer than two
+    sessions, and for values that have no logarithm.
     """
     if len(sessions) < 2:
         raise NetproofError("one session does not tell how far sessions lie apart")
@@ -73,9 +73,9 @@ def scatter(sessions: Sequence[Sequence[float]]) -> Scatter:
 
 @dataclass(frozen=True)
 class Rule:
-    """How a session is judged: so many launches first, and up to ``most`` until it is decided.
+    """Rule for launches of a session: so many first, and up to ``most`` until it is decided.
 
-    ``least``: further launches that are made at least, once the first ones do not pass.
+    ``least``: fewest further launches once the first ones do not pass.
     """
 
     launches: int = 3
@@ -101,11 +101,11 @@ def outcomes(
     tries: int = 1000,
     seed: int = 0,
 ) -> Outcomes:
-    """What becomes of sessions on a network whose value is ``ratio`` of the agreed one.
+    """Simulate sessions on a network whose value is ``ratio`` of the agreed one.
 
-    ``bound``: of what passes, over the agreed value: below 1 for what is to be large, above 1 for
-    what is to be small. By simulation of the verdict's rule: the interval of the median over the
-    launches has to lie on one side of the bound, and launches are added until it does.
+    ``bound``: over the agreed value, below 1 where larger is better, above 1 where smaller is. By
+    the verdict's rule the interval of the median over the launches has to lie on one side of the
+    bound, and launches are added until it does.
     """
     random = np.random.default_rng(seed)
     counts = dict.fromkeys(Side, 0)
@@ -137,18 +137,18 @@ def _side(values: Sequence[float], ends: tuple[float, float]) -> Side:
 
 @dataclass(frozen=True)
 class OperatingCurve:
-    """An operating-characteristic curve: ratios to the agreed value, and what becomes of each."""
+    """An operating-characteristic curve: ratios to the agreed value, and their outcomes."""
 
     bound: float
     ratios: tuple[float, ...]
     shares: tuple[Outcomes, ...]
 
     def seller(self) -> float:
-        """The share of sessions in which a network as agreed does not pass."""
+        """Return the share of sessions in which a network as agreed does not pass."""
         return 1 - self._at(1.0).passed
 
     def buyer(self, margin: float) -> float:
-        """The share in which one passes that is worse by ``margin``, one of the ratios."""
+        """Return the share in which a network passes that is worse by ``margin``."""
         worse = 1 - margin if self.bound < 1 else 1 / (1 - margin)
         return self._at(worse).passed
 
@@ -168,7 +168,7 @@ def characteristic(
     tries: int = 1000,
     seed: int = 0,
 ) -> OperatingCurve:
-    """The curve of a bound, at the agreed value and at each margin below or above it.
+    """Return the curve of a bound, at the agreed value and at each margin below or above it.
 
     ``margins``: shares by which the network is worse, 0.1 for a tenth.
     """
@@ -185,7 +185,7 @@ class AcceptancePlan:
     """An acceptance of several sessions: the mean of their logarithms against a bound.
 
     ``bound``: over the agreed value; ``sessions`` of ``launches`` each; ``seller`` and ``buyer``:
-    what each risks by it.
+    their risks.
     """
 
     bound: float
@@ -195,7 +195,7 @@ class AcceptancePlan:
     buyer: float
 
     def accepts(self, sessions: Sequence[Sequence[float]]) -> bool:
-        """Whether sessions pass, each of its launches' values over the agreed one."""
+        """Check whether sessions pass, given their launches' values over the agreed one."""
         level = sum(math.log(median(launches)) for launches in sessions) / len(sessions)
         return level >= math.log(self.bound) if self.bound < 1 else level <= math.log(self.bound)
 
@@ -208,14 +208,14 @@ def plan(
     larger: bool = True,
     risk: float = RISK,
 ) -> AcceptancePlan:
-    """The fewest sessions by which neither risks more than ``risk``, and the bound for them.
+    """Return the fewest sessions with which neither risks more than ``risk``, and their bound.
 
-    ``margin``: the share by which a network is worse that must not pass; ``larger``: whether the
-    larger value is the better one. In the middle between the two networks, in logarithms, both
-    risk the same. Raises NetproofError for a margin that is no share, and where no plan is found.
+    ``margin``: the share by which a network is worse that must not pass; ``larger``: whether larger
+    is better. Halfway between the two networks, in logarithms, both risks are equal. Raises
+    NetproofError for a margin that is no share, and where no plan is found.
     """
     if not 0 < margin < 1:
-        raise NetproofError(f"a margin of {margin:g} is none: give a share, 0.05 for a twentieth")
+        raise NetproofError(f"a margin of {margin:g} is no share: give 0.05 for a twentieth")
     distance = -math.log(1 - margin)
     error = scattering.of_median(launches)
     sessions = 1
@@ -242,7 +242,7 @@ def simulated(
     acceptances: int = 1000,
     seed: int = 0,
 ) -> float:
-    """The share of simulated acceptances that a network of ``ratio`` passes."""
+    """Return the share of simulated acceptances that a network of ``ratio`` passes."""
     random = np.random.default_rng(seed)
     passed = 0
     for _ in range(acceptances):
@@ -253,7 +253,7 @@ def simulated(
 
 
 def shared_scatter(several: Mapping[str, Sequence[Sequence[float]]]) -> dict[str, Scatter]:
-    """The scatter of each variable; those that have none are left out."""
+    """Return the scatter of each variable; those without one are left out."""
     found = {}
     for name, sessions in several.items():
         try:

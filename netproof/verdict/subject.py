@@ -1,4 +1,4 @@
-"""A complete case with what its site says of it, and what a finding on it means for the verdict."""
+"""A complete case with its site's settings, and a ruling of the verdict on one of its findings."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ FLAGS = (Level.WARN, Level.FAIL)
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A complete case with what its site says of it.
+    """A complete case with its site's settings.
 
     ``switch``: its name; ``settings``: of the criteria; ``known``: flaws of the environment, from
-    an expression for whole cases as ``what`` has them to the reason; ``absent``: benchmarks that
-    the environment lacks, each with the reason; ``measured_on``: the day, of
-    a case that another session measured; ``link``: of each of its nodes, None where it is not
-    known; ``rails``: the interfaces that are to carry what is sent. Compared by identity.
+    an expression for the words of ``what`` to the reason; ``absent``: benchmarks that the
+    environment lacks, each with the reason; ``measured_on``: the day, if another session measured
+    it; ``link``: of each of its nodes, None where not known; ``rails``: the interfaces that should
+    carry its traffic. Compared by identity.
     """
 
     measured: Measured
@@ -46,9 +46,9 @@ class Subject:
         environment: Mapping[str, Any],
         measured_on: str = "",
     ) -> Subject:
-        """A case with what a report keeps of its partition, ``extras``, and of its environment."""
+        """Return a case with the ``extras`` of its partition and of its environment in a report."""
         settings = Settings.of_site(extras.get("criteria", {}), extras["line_rate_from_bytes"])
-        # Extras of before there were rails may be of before interfaces were named.
+        # Older extras have no rails, and even older ones no interface.
         rails = tuple(extras.get("rails") or filter(None, [extras.get("interface")]))
         # A stream of TCP has one of them.
         stream = measured.case.function == "tcp"
@@ -68,23 +68,23 @@ class Subject:
 
     @property
     def case(self) -> Case:
-        """The case that was measured."""
+        """Measured case."""
         return self.measured.case
 
     def __str__(self) -> str:
-        """The case and the switch, as they stand at the head of every sentence."""
+        """Return the case and the switch, the beginning of every sentence."""
         day = f", of {self.measured_on}" if self.measured_on else ""
         return f"{self.case} (switch {self.switch}{day})"
 
     def known_flaw(self) -> str | None:
-        """The reason why flags of this case are expected, None where they are not."""
+        """Return why flags of this case are expected, None where they are not."""
         what = self.case.what()
         return next(
             (why for text, why in self.known.items() if expression(text).fullmatch(what)), None
         )
 
     def crossing(self) -> Crossing | None:
-        """What its messages cross: None inside a node, and where its link is not known."""
+        """Return the link and messages on it: None intra-node, and where the link is not known."""
         case = self.case
         if self.link is None or case.path == "inside":
             return None
@@ -93,7 +93,7 @@ class Subject:
         return Crossing(self.link, least, most)
 
     def confirm_settings(self) -> ConfirmSettings:
-        """How its flagged sizes are measured again; reductions go by elements of 4 bytes."""
+        """Return how its flagged sizes are measured again; reductions have elements of 4 bytes."""
         most = max(self.measured.curve.sizes)
         settings = dataclasses.replace(self.settings.confirm, most_bytes=max(most, 8))
         function = registry.function_of(self.case)
@@ -106,11 +106,11 @@ class Subject:
 
 @dataclass(frozen=True)
 class Ruling:
-    """What the verdict makes of one finding.
+    """Ruling of the verdict on one finding.
 
     ``level``: fail makes the case red, warn orange; shown and pass leave it as it is. ``reason``:
-    the sentence without the case. ``others``: the sizes in bytes at which the like was found and
-    that have no ruling of their own. ``known``: why the site expects it, or empty.
+    the sentence without the case. ``others``: further sizes in bytes with the same finding and no
+    ruling of their own. ``known``: why the site expects it, or empty.
     """
 
     finding: Finding
@@ -122,15 +122,15 @@ class Ruling:
 
     @property
     def why(self) -> str:
-        """The sentence to print."""
+        """Sentence to print."""
         return f"{self.finding.where}: {self.reason}"
 
     @property
     def forgiven(self) -> bool:
-        """Whether it was flagged and does not count: it was not confirmed, or is known of."""
+        """Whether a flag does not count, since it was not confirmed or is known."""
         return self.level is Level.SHOWN and bool(self.confirmation or self.known)
 
     def sizes(self) -> tuple[int, ...]:
-        """All sizes in bytes that it speaks of, increasing."""
+        """Return all its sizes in bytes, increasing."""
         own = () if self.finding.size is None else (self.finding.size,)
         return tuple(sorted({*own, *self.others}))

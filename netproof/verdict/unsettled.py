@@ -1,7 +1,7 @@
-"""Which cases of a session settle nothing: those inconclusive, and those measured while disturbed.
+"""Unsettled cases of a session: inconclusive ones, and those measured while disturbed.
 
-Nothing of them becomes a reference, a baseline or a change in the history. A session is judged for
-this by itself, with its site's settings as it kept them.
+They become no reference, no baseline and no change in the history. For this a session is judged by
+itself, with its own site's settings.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from netproof.verdict.verdict import AGAINST, faults_of, of_references, rulings_
 
 @dataclass(frozen=True)
 class Unsettled:
-    """What a measured case leaves open.
+    """Open questions of a measured case.
 
-    ``inconclusive``: what has neither passed nor failed, a sentence each, without the case;
-    ``disturbed``: what else the nodes did in launches that had to count, since too few were free
-    of it; ``failed``: whether something of the case failed all the same.
+    ``inconclusive``: a sentence each, without the case; ``disturbed``: what else the nodes did in
+    launches that had to count, since too few were undisturbed; ``failed``: whether a part of the
+    case failed all the same.
     """
 
     inconclusive: tuple[str, ...]
@@ -34,27 +34,27 @@ class Unsettled:
 
     @property
     def all(self) -> tuple[str, ...]:
-        """All that is open, a sentence each; nothing of a case that is settled."""
+        """All open questions, a sentence each; empty where the case is settled."""
         if not self.disturbed:
             return self.inconclusive
         return (*self.inconclusive, f"the machine was disturbed: {'; '.join(self.disturbed)}")
 
     @property
     def why_no_value(self) -> tuple[str, ...]:
-        """Why its figures tell nothing of the network; empty where they do.
+        """Why its figures are not usable; empty where they are.
 
-        A failure is one whatever else is inconclusive.
+        A failure counts whatever else is inconclusive.
         """
         return self.all if self.disturbed or not self.failed else ()
 
 
 def of_session(session: Session) -> dict[tuple, Unsettled]:
-    """What each measured case of a session leaves open, by its key.
+    """Return the open questions of each measured case of a session, by its key.
 
-    A case is not in it whose report was cut to medians, without its launches. Raises NetproofError
-    where what the session kept of its site cannot be judged with.
+    Cases are left out whose report was cut to medians, without launches. Raises NetproofError where
+    the session's settings cannot be used.
     """
-    # A case that ReFrame ran again stands as it ended.
+    # The last run of each case counts.
     ended = {r.case.key(): r for r in session.results if r.case is not None}
     ran = {key: r for key, r in ended.items() if r.measured and "launches" in r.measured}
     subjects = {key: _subject(session, result) for key, result in ran.items()}

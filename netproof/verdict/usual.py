@@ -1,9 +1,9 @@
-"""Which warnings of a session every recent session of the system had too.
+"""Warnings that every recent session of the system had too.
 
-A warning that comes with every session is no news, and hides one that is. It counts as had before
-where the same criterion warned of the same case at the same size in each of the last sessions that
-ran the case, and there were ``LEAST`` of them at least. What an earlier session says is judged
-anew from its curves, by the settings that the site has now, unless a verdict by these is kept.
+A warning that comes with every session hides a new one. It is usual if the same criterion warned of
+the same case at the same size in each of the last sessions that ran the case, ``LEAST`` at least.
+An earlier session is rejudged from its curves by today's settings, unless a verdict by these is
+stored.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from netproof.verdict.subject import Ruling
 from netproof.verdict.verdict import rulings_along, subject
 
 LEAST = 3
-"""The fewest that will do."""
+"""Fewest sessions that make a warning usual."""
 NEAR = 2.0
-"""Sizes within this factor are the same: a finding moves by a step of its grid between sessions."""
+"""Sizes within this factor are the same: a finding can move by a step of the grid."""
 OF_PEAKS = ("MPI loss at the peak",)
-"""Criteria on peaks, wherever these lie: on the plateau of a curve chance decides at which size."""
+"""Criteria on peaks, at any size: on a curve's plateau the size of the peak is random."""
 
 
 @dataclass(frozen=True)
@@ -39,33 +39,33 @@ class UsualWarning:
 
 @dataclass(frozen=True)
 class Usual:
-    """All such warnings of a session; ``sessions``: how many had them, the least of any."""
+    """Usual warnings of a session; ``sessions``: how many had them, the least of any."""
 
     sessions: int
     warnings: tuple[UsualWarning, ...]
 
     def has(self, ruling: Ruling) -> bool:
-        """Whether the ruling is one of them."""
+        """Check whether the ruling is one of them."""
         return any(one.ruling is ruling for one in self.warnings)
 
 
 NOTHING = Usual(0, ())
 
 Warnings = Mapping[tuple, Sequence[Ruling]]
-"""The warnings along the curves of a session's cases, by their keys."""
+"""Warnings along the curves of a session's cases, by their keys."""
 
 Earlier = Session | Warnings
-"""An earlier session, to be judged anew, or what a kept verdict on it says."""
+"""An earlier session to be rejudged, or the warnings of its stored verdict."""
 
 
 def usual(
     cases: Sequence[Judged], matrix: Matrix, earlier: Sequence[Earlier], most: int = SESSIONS
 ) -> Usual:
-    """Those warnings that each of the earlier sessions which ran the case had too.
+    """Return the warnings that each of the earlier sessions which ran the case had too.
 
-    ``earlier``: the newest first, of the same system; of them the ``most`` newest are looked into,
-    and only where there is a warning. A session that does not have the case says nothing of it. One
-    in which the case was not complete, or in which the criterion could not judge, did not warn.
+    ``earlier``: of the same system, the newest first; the ``most`` newest are read, and only if
+    something warns. A session without the case does not count. One in which the case was not
+    complete, or the criterion could not judge, did not warn.
     """
     warned = [
         (judged, ruling)
@@ -77,13 +77,13 @@ def usual(
         return NOTHING
     keys = {judged.case.key() for judged, _ in warned}
     alongside = {key for judged, _ in warned for key in companion_keys(judged.case)}
-    told = [
+    before = [
         _warnings(one, matrix, keys, keys | alongside) if isinstance(one, Session) else one
         for one in earlier[:most]
     ]
     found, fewest = [], most
     for judged, ruling in warned:
-        having = [several[key] for several in told if (key := judged.case.key()) in several]
+        having = [several[key] for several in before if (key := judged.case.key()) in several]
         if len(having) < LEAST:
             continue
         if all(any(_same(ruling, other) for other in several) for several in having):
@@ -93,8 +93,8 @@ def usual(
 
 
 def _warnings(session: Session, matrix: Matrix, keys: set[tuple], needed: set[tuple]) -> Warnings:
-    """The warnings along the curves of those cases that the session has, by their keys."""
-    # A case that ReFrame ran again stands as it ended.
+    """Return the warnings along the curves of the session's cases, by their keys."""
+    # The last run of each case counts.
     ran = {r.case.key(): r for r in session.results if r.case is not None}
     subjects = [subject(ran[key], matrix) for key in needed if key in ran and ran[key].measured]
     rulings = rulings_along(subjects, session)
@@ -118,7 +118,7 @@ def _same(ruling: Ruling, other: Ruling) -> bool:
 
 
 def sentence(found: Usual) -> str:
-    """All of them in a line: how many, of which criteria, where, and how far."""
+    """Return one line: how many warnings, of which criteria, where, and their values."""
     together: dict[tuple[str, str], list[UsualWarning]] = {}
     for one in found.warnings:
         key = (one.ruling.finding.criterion, one.judged.case.what())
@@ -136,7 +136,7 @@ def sentence(found: Usual) -> str:
 
 
 def _places(cases: Sequence[Case]) -> str:
-    """Partitions and environments: each once where all go with all, else each pair."""
+    """Return partitions and environments: each once if all are combined, else each pair."""
     partitions = list(dict.fromkeys(case.partition for case in cases))
     environments = list(dict.fromkeys(case.environment for case in cases))
     pairs = dict.fromkeys(f"{case.partition} {case.environment}" for case in cases)
@@ -150,7 +150,7 @@ def _and(names: Sequence[str]) -> str:
 
 
 def _values(rulings: Sequence[Ruling]) -> str:
-    """From the least to the largest value, and the bound where all have one."""
+    """Return the least and largest value, and the bound if all have one."""
     values = sorted(r.finding.value for r in rulings if r.finding.value is not None)
     bounds = {r.finding.bound for r in rulings}
     if not values:

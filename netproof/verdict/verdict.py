@@ -1,4 +1,4 @@
-"""The verdict on a session: what was expected, what ran, what criteria and references say of it."""
+"""The verdict on a session: expected cases, results, criteria and references."""
 
 from __future__ import annotations
 
@@ -44,14 +44,13 @@ def judge(
     references: anew.Entries | None = None,
     made: OfSession | None = None,
 ) -> Verdict:
-    """Judge a session by the matrix that is expected of it, and by all criteria.
+    """Judge a session by its expected matrix, and by all criteria.
 
     ``earlier``: sessions of the same system, whose configurations must not have vanished;
-    ``alongside``: cases that take part in envelope and score as the session's own do;
-    ``references``: by which every complete case is judged anew, None for what the run found;
-    ``made``: where the session came from, None where that cannot be read.
-    Raises NetproofError where it cannot be judged: an empty matrix, or results of another system
-    than the matrix asks for.
+    ``alongside``: stored results for envelope and score; ``references``: by which every complete
+    case is rejudged, None for the findings of the run; ``made``: the session's provenance, None
+    where it cannot be read. Raises NetproofError for an empty matrix, and for results of another
+    system than the matrix asks for.
     """
     if not matrix.cases:
         raise NetproofError("nothing was to be measured, so there is nothing to pass")
@@ -89,7 +88,7 @@ def judge(
             faults, expected = today[key].faults, today[key].expected
             of_values = today[key].rulings
         if key not in today and any(ruling.level in AGAINST for ruling in of_values):
-            # ReFrame's own words for it have no interval.
+            # ReFrame's own message has no interval.
             faults = ()
         complete = subjects[key].measured if key in subjects else None
         if complete is not None:
@@ -156,7 +155,7 @@ def judge(
 
 
 def _declared(matrix: Matrix, ran: Mapping[tuple, CheckResult]) -> dict[str, Declared]:
-    """What the site said of each partition's links: when it was measured, or else as it is now."""
+    """Return each partition's declared links: when it was measured, or else as of now."""
     stated = {
         name: Declared(one.interface, one.link_mbit_s, one.mtu)
         for name, one in matrix.partitions.items()
@@ -171,14 +170,14 @@ def _declared(matrix: Matrix, ran: Mapping[tuple, CheckResult]) -> dict[str, Dec
 
 
 def cases_of(session: Session, matrix: Matrix) -> tuple[dict[tuple, CheckResult], list[Case]]:
-    """What became of each case of a session, by its key, and the cases to judge, in order.
+    """Return the result of each case of a session, by its key, and the cases to judge, in order.
 
-    Those of the matrix that were not left come first, then what ran without being expected.
+    Cases of the matrix that were not skipped come first, then unexpected ones.
     """
     ran: dict[tuple, CheckResult] = {}
     for result in session.results:
         if result.case is not None:
-            # A case that ReFrame ran again stands as it ended.
+            # The last run of each case counts.
             ran[result.case.key()] = result
     expected = {case.key() for case in matrix.cases}
     left = left_by(session)
@@ -189,20 +188,20 @@ def cases_of(session: Session, matrix: Matrix) -> tuple[dict[tuple, CheckResult]
 
 
 def complete(result: CheckResult) -> Measured | None:
-    """What was measured of a case; None where it was not complete."""
+    """Return the measurement of a case; None where it was not complete."""
     if not result.measured or result.contradiction is not None:
         return None
     return Measured.from_json(result.measured)
 
 
 def left_of(session: Session, matrix: Matrix) -> tuple[LeftCase, ...]:
-    """What was to run and the session left, in the matrix' order."""
+    """Return the expected cases that the session skipped, in the matrix' order."""
     left = left_by(session)
     return tuple(LeftCase(case, left[case.key()]) for case in matrix.cases if case.key() in left)
 
 
 def left_by(session: Session) -> dict[tuple, Left]:
-    """What a session left unmeasured, and why, by the case's key."""
+    """Return why a session skipped cases, by the case's key."""
     ended = {r.case.key(): r for r in session.results if r.case is not None}
     return {
         key: Left.from_json(result.left)
@@ -212,17 +211,17 @@ def left_by(session: Session) -> dict[tuple, Left]:
 
 
 def _nodes(measured: Measured) -> str:
-    """Where to look first: the nodes that a case was measured on, the first of many."""
+    """Return the nodes that a case was measured on, the first of many."""
     names = list(dict.fromkeys(node for one in measured.launches for node in one.nodes()))
     more = len(names) - MOST_NODES
     return f"{', '.join(names[:MOST_NODES])}{f' and {more} more' if more > 0 else ''}"
 
 
 def subject(result: CheckResult, matrix: Matrix, measured_on: str = "") -> Subject:
-    """A measured case with the site's settings as they are now, or as they were if it has none.
+    """Return a measured case with today's settings, or with its own without any for it.
 
-    The link is the one that it was measured over. ``measured_on``: the day, where another session
-    than the judged one measured it.
+    The link is the one that it was measured over. ``measured_on``: the day, if another session than
+    the judged one measured it.
     """
     measured = Measured.from_json(result.measured)
     extras, environment = result.measured["partition_extras"], result.measured["environment_extras"]
@@ -235,7 +234,7 @@ def subject(result: CheckResult, matrix: Matrix, measured_on: str = "") -> Subje
 
 
 def rulings_along(subjects: Sequence[Subject], session: Session) -> dict[tuple, tuple[Ruling, ...]]:
-    """What becomes of the findings along the curves of a session's cases, by their keys."""
+    """Return the rulings on findings along the curves of a session's cases, by their keys."""
     around = measured_again(session)
     return {
         one.case.key(): confirming.rule_all(one, findings, around.get(one.case.key()))
@@ -244,7 +243,7 @@ def rulings_along(subjects: Sequence[Subject], session: Session) -> dict[tuple, 
 
 
 def measured_again(session: Session) -> Mapping[tuple, MeasuredAgain]:
-    """What was measured again of a session's cases, by their keys."""
+    """Return the repeats at single sizes of a session's cases, by their keys."""
     return again.by_case(
         MeasuredAgain.from_json(values)
         for result in session.results
@@ -270,7 +269,7 @@ def _vanished(matrix: Matrix, earlier: Sequence[Session]) -> list[str]:
 
 
 def faults_of(result: CheckResult | None) -> tuple[tuple[str, ...], str]:
-    """Why a case was not measured or is beyond its references, and why that was expected."""
+    """Return why a case was not measured or fails its references, and why that was expected."""
     if result is None:
         return (NOT_IN_SESSION,), ""
     if result.contradiction is not None:
@@ -283,7 +282,7 @@ def faults_of(result: CheckResult | None) -> tuple[tuple[str, ...], str]:
 
 
 def of_references(result: CheckResult) -> tuple[Ruling, ...]:
-    """What the run found of a case's references; nothing where a report is older than that."""
+    """Return the run's rulings on a case's references; empty for older reports."""
     rulings = []
     for values in result.references or ():
         finding = reference_findings.from_json(values)

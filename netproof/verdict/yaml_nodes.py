@@ -1,4 +1,4 @@
-"""A YAML text as nodes that know where they stand, with aliases where they are written."""
+"""A YAML text as nodes with their places, and with aliases where they are written."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MERGE = "tag:yaml.org,2002:merge"
 
 @dataclass
 class Alias:
-    """``*name`` where it stands."""
+    """``*name`` at its place."""
 
     name: str
     target: yaml.Node
@@ -22,7 +22,7 @@ class Alias:
 
 
 class _Reader(yaml.SafeLoader):
-    """PyYAML, which ReFrame reads references with, keeping where aliases stand."""
+    """PyYAML, with which ReFrame reads references, with the places of aliases."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         event = self.peek_event()
@@ -35,7 +35,7 @@ class _Reader(yaml.SafeLoader):
 
 
 def compose(text: str) -> Any:
-    """The node of the whole text."""
+    """Return the node of the whole text."""
     reader = _Reader(text)
     try:
         return reader.get_single_node()
@@ -44,7 +44,7 @@ def compose(text: str) -> Any:
 
 
 def plain(node: Any) -> Any:
-    """A scalar's value as ReFrame sees it."""
+    """Return a scalar's value as ReFrame sees it."""
     reader = _Reader("")
     try:
         return reader.construct_object(node.target if isinstance(node, Alias) else node)
@@ -53,12 +53,12 @@ def plain(node: Any) -> Any:
 
 
 def start_of(node: Any) -> int:
-    """Offset of a node's first character."""
+    """Return the offset of a node's first character."""
     return node.start_mark.index
 
 
 def end_of(node: Any) -> int:
-    """Offset behind a node's last character: a block's own end mark lies behind comments too."""
+    """Return the offset behind a node's last character; a block's end mark is behind comments."""
     if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
         last = node.value[-1]
         return end_of(last[1] if isinstance(last, tuple) else last)
@@ -66,7 +66,7 @@ def end_of(node: Any) -> int:
 
 
 def descendants(node: Any) -> list[Any]:
-    """A node and all below it, aliases not followed."""
+    """Return a node and all below it, aliases not followed."""
     if not isinstance(node, yaml.CollectionNode):
         return [node]
     below = [
@@ -76,7 +76,7 @@ def descendants(node: Any) -> list[Any]:
 
 
 def keys_below(node: Any, name: str) -> list[Any]:
-    """The nodes of the keys of that name in a node and below it."""
+    """Return the nodes of the keys of that name in a node and below it."""
     nodes = descendants(node.target if isinstance(node, Alias) else node)
     return [
         key
@@ -88,7 +88,7 @@ def keys_below(node: Any, name: str) -> list[Any]:
 
 
 def aliased(root: Any) -> set[str]:
-    """The anchors that are used below a node."""
+    """Return the anchors that are used below a node."""
     return {node.name for node in descendants(root) if isinstance(node, Alias)}
 
 
@@ -109,7 +109,7 @@ def effective(node: Any) -> dict[Any, Any]:
 
 
 def scalar(value: Any) -> str:
-    """A scalar as PyYAML reads it back, quoted where it has to be."""
+    """Return a scalar as PyYAML reads it back, quoted where it has to be."""
     if value is None:
         return "null"
     text = yaml.safe_dump(value, default_flow_style=True, width=float("inf"), allow_unicode=True)

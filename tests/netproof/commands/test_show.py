@@ -183,7 +183,7 @@ def test_a_session_whose_nodes_differ_says_so_in_words_as_json_and_from_a_store(
     assert not any(one["failed"] or one["known"] for one in said["coverage"])
     recorded["format"] = 99
     path.write_text(json.dumps(document))
-    assert "\nFAIL whether nodes differ cannot be told: " in shown(str(path))[1]
+    assert "\nFAIL whether nodes differ is not known: " in shown(str(path))[1]
 
 
 def test_labels_of_a_session_stand_on_top(tmp_path):

@@ -53,7 +53,7 @@ def curves(*factors: float, of: tuple[int, ...] = MANY) -> Companion:
 
 
 def scattered(*factors: float) -> Companion:
-    """Launches of which at each size another one is slow."""
+    """Return launches, one of which is slow at each size, never the same."""
     several = tuple(
         Curve(
             MANY,
@@ -108,7 +108,7 @@ def test_few_launches_assert_nothing():
     assert again.level is Level.FAIL
 
 
-def test_an_interval_astride_the_bound_asserts_nothing():
+def test_an_interval_that_contains_the_bound_asserts_nothing():
     found = agreement(launches(1, 2.2, 5), {"other": launches(1, 1, 1)}, where="x")
     assert found.level is Level.SHOWN
     found = agreement(launches(1, 1.8, 5), {"other": launches(1, 1, 1)}, where="x")

@@ -1,4 +1,4 @@
-"""What counters say: which node and interface, how many of how many, against which bound."""
+"""Findings on counters: the node and interface, the share, and the bound."""
 
 from __future__ import annotations
 
@@ -53,12 +53,15 @@ SOFTNET = CounterSource("softnet", "", {"processed": 9000}, 2)
 
 
 def launch(
-    *nodes: tuple[CounterSource, ...], payload: int | None = 0, why: str = "", calm: bool = True
+    *nodes: tuple[CounterSource, ...],
+    payload: int | None = 0,
+    why: str = "",
+    undisturbed: bool = True,
 ) -> CountedLaunch:
     several = tuple(
         NodeCounters(f"n{number}", sources, {}, 0.001) for number, sources in enumerate(nodes, 1)
     )
-    return CountedLaunch(1, Counters(several, NAMES), Payload(payload, why), calm)
+    return CountedLaunch(1, Counters(several, NAMES), Payload(payload, why), undisturbed)
 
 
 def found(*launches: CountedLaunch, rails: tuple[str, ...] = ("eth1",), **changes):
@@ -97,15 +100,15 @@ def test_a_carrier_change_elsewhere_warns_and_one_of_loopback_is_none():
 
 
 def test_a_launch_that_was_disturbed_does_not_hide_a_carrier_change():
-    noisy = launch((interface("eth1", carrier_changes=2), tcp(9, 0), SOFTNET), calm=False)
-    calm = launch((interface("eth1"), tcp(9, 0), SOFTNET))
-    assert one(found(calm, noisy), "carrier changes").level is Level.FAIL
+    noisy = launch((interface("eth1", carrier_changes=2), tcp(9, 0), SOFTNET), undisturbed=False)
+    quiet = launch((interface("eth1"), tcp(9, 0), SOFTNET))
+    assert one(found(quiet, noisy), "carrier changes").level is Level.FAIL
 
 
 def test_a_carrier_change_in_a_launch_next_to_it_fails_and_is_no_path_of_its_own():
-    calm = launch((interface("eth1"), tcp(9, 0), SOFTNET))
+    quiet = launch((interface("eth1"), tcp(9, 0), SOFTNET))
     alongside = launch((interface("eth1", carrier_changes=2), tcp(9, 0), SOFTNET), payload=None)
-    case = CaseCurves("here", None, None, (), None, counted=(calm,), rails=("eth1",))
+    case = CaseCurves("here", None, None, (), None, counted=(quiet,), rails=("eth1",))
     with_it = dataclasses.replace(case, counted_alongside=(alongside,))
     settings = Settings.of_site({}, 0)
     assert one(CRITERION.judge(case, settings), "carrier changes").level is Level.PASS
@@ -145,7 +148,7 @@ def test_a_few_segments_are_no_share():
 
 
 def test_what_disturbed_launches_sent_again_only_warns():
-    ill = launch((interface("eth1"), tcp(8000, 100), SOFTNET), calm=False)
+    ill = launch((interface("eth1"), tcp(8000, 100), SOFTNET), undisturbed=False)
     assert one(found(ill), "retransmissions").level is Level.WARN
 
 

@@ -125,14 +125,14 @@ class TestEnvelopeIntervals:
         assert f"30 times (95% interval {low:.3g} to {high:.3g}) the 1 µs of fast" in slow.why
 
     @pytest.mark.parametrize("median", [8, 12])
-    def test_an_interval_astride_the_bound_is_inconclusive_on_whichever_side_the_value_is(
+    def test_an_interval_that_contains_the_bound_is_inconclusive_on_whichever_side_the_value_is(
         self, median
     ):
         slow = alongside(slow=three(2, median, 40), fast=three(0.99, 1, 1.01))["slow"]
         assert (slow.level, slow.value, slow.against) == (Level.INCONCLUSIVE, median, "fast")
         assert slow.interval[0] < 10 < slow.interval[1]
         assert f"(95% interval {slow.interval[0]:.3g} to" in slow.why
-        assert "astride that bound" in slow.why
+        assert "contains that bound" in slow.why
 
     def test_pairs_count_instead_of_launches_that_were_made_apart(self):
         launches = {"slow": three(7, 14, 7), "fast": three(1, 2, 2)}
@@ -274,7 +274,7 @@ class TestScore:
             settings=ScoreSettings(fail=0.4),
         )
         assert (found.level, found.against) == (level, "b")
-        assert ("the interval lies astride it" in found.why) == (level is Level.INCONCLUSIVE)
+        assert ("the interval contains it" in found.why) == (level is Level.INCONCLUSIVE)
 
     def test_launches_over_different_sizes_are_an_error(self):
         with pytest.raises(NetproofError, match="lacks 8 bytes"):
@@ -396,7 +396,7 @@ class TestLineRate:
     sizes = tuple(2**power for power in range(22))
 
     def found(self, *shares: float, **settings: float):
-        """What is found of launches that reach these shares of the line rate, each on a line."""
+        """Return the finding for launches on a line each, with these shares of the line rate."""
         curves = []
         for share in shares:
             spent = [40 + size / (share * self.gige) for size in self.sizes]
@@ -547,7 +547,7 @@ class TestCpuCost:
         assert [f.value for f in found] == [0.3, 0]
 
     def test_what_else_is_known_of_a_node_stands_behind(self):
-        found = cpu_cost({"n1": 3.0, "n2": 1.0}, 10.0, where=WHERE, told={"n1": "it never slept"})
+        found = cpu_cost({"n1": 3.0, "n2": 1.0}, 10.0, where=WHERE, notes={"n1": "it never slept"})
         assert [f.reason.endswith("30% of a core; it never slept") for f in found] == [True, False]
         assert found[1].reason.endswith("10% of a core")
 

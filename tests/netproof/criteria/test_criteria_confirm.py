@@ -103,28 +103,28 @@ FLAGS = {
 
 @pytest.mark.parametrize("criterion", FLAGS)
 class TestConfirm:
-    def again(self, criterion, spiky, calm, **changes):
+    def again(self, criterion, spiky, smooth, **changes):
         flagged, bounds = FLAGS[criterion]
         sizes = dense_sizes(flagged)
         sick = {size for size in sizes if abs(size - flagged.size) <= 1}
-        launches = [link(sizes, spikes=sick)] * spiky + [link(sizes)] * calm
+        launches = [link(sizes, spikes=sick)] * spiky + [link(sizes)] * smooth
         return confirm(flagged, launches, bounds=bounds, **changes)
 
     def test_a_flag_that_comes_back_in_the_majority_counts(self, criterion):
-        found = self.again(criterion, spiky=2, calm=1)
+        found = self.again(criterion, spiky=2, smooth=1)
         assert found.confirmed
         assert (found.flagged, found.launches) == (2, 3)
         assert f"{criterion} at {found.finding.size} bytes confirmed: 2 of 3" in found.why
 
     def test_a_flag_that_does_not_is_shown_as_unconfirmed(self, criterion):
-        for spiky, calm in ((0, 3), (1, 2), (2, 2)):
-            found = self.again(criterion, spiky, calm)
+        for spiky, smooth in ((0, 3), (1, 2), (2, 2)):
+            found = self.again(criterion, spiky, smooth)
             assert not found.confirmed
             assert found.level is Level.SHOWN
             assert "unconfirmed" in found.why
 
     def test_two_launches_are_not_enough_to_say(self, criterion):
-        found = self.again(criterion, spiky=2, calm=0)
+        found = self.again(criterion, spiky=2, smooth=0)
         assert found.level is Level.UNDEFINED
         assert not found.confirmed
 

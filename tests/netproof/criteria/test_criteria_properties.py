@@ -1,4 +1,4 @@
-"""What holds for every curve, not only for those that someone thought of."""
+"""Properties that hold for every curve."""
 
 import math
 from dataclasses import replace

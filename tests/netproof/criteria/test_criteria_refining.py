@@ -97,9 +97,9 @@ class TestKinks:
         assert one.disagreement == pytest.approx(2 * math.log2(9), abs=0.2)
 
     def test_what_one_launch_of_three_shows_is_noise(self):
-        noisy, calm = link(DOUBLING, slower=spike(4096)), link(DOUBLING)
-        assert kinks([noisy, calm, calm], ON) == ()
-        assert kinks([noisy, noisy, calm], ON)
+        noisy, smooth = link(DOUBLING, slower=spike(4096)), link(DOUBLING)
+        assert kinks([noisy, smooth, smooth], ON) == ()
+        assert kinks([noisy, noisy, smooth], ON)
 
     def test_sizes_of_a_perturbation_are_one(self):
         """A slope from 4093 to 4096 bytes is that of the noise of two readings."""

@@ -22,7 +22,7 @@ NAMES = (("tx_bytes",), ("Tcp.OutSegs", "Tcp.RetransSegs"), ("counters/port_xmit
 def node(
     sent: int, again: int, tx_bytes: int = 10**8, ports: bool = False
 ) -> tuple[CounterSource, ...]:
-    """What a node counted: segments, those of them sent again, bytes over eth1."""
+    """Return a node's counters: segments, retransmissions, bytes over eth1."""
     segments = {"Tcp.OutSegs": sent, **({"Tcp.RetransSegs": again} if again else {})}
     port = CounterSource("infiniband", "mlx5_0/1", {}, 2, {}, "Ethernet", ("eth1",))
     return (
@@ -32,11 +32,11 @@ def node(
     )
 
 
-def launch(*nodes: tuple[CounterSource, ...], calm: bool = True) -> CountedLaunch:
+def launch(*nodes: tuple[CounterSource, ...], undisturbed: bool = True) -> CountedLaunch:
     several = tuple(
         NodeCounters(f"n{number}", sources, {}, 0.001) for number, sources in enumerate(nodes, 1)
     )
-    return CountedLaunch(1, Counters(several, NAMES), Payload(0), calm)
+    return CountedLaunch(1, Counters(several, NAMES), Payload(0), undisturbed)
 
 
 def found(*launches: CountedLaunch, inside: bool = False, rails=("eth1",), **changes):
@@ -83,7 +83,7 @@ def test_by_default_nothing_fails_and_a_site_may_say_otherwise():
 
 
 def test_disturbed_launches_only_warn_and_do_not_count_alongside_others():
-    noisy = launch(node(8_000, 4_000), node(8_000, 0), calm=False)
+    noisy = launch(node(8_000, 4_000), node(8_000, 0), undisturbed=False)
     assert judged(noisy, fail=0.05).level is Level.WARN
     assert judged(noisy, launch(node(8_000, 1), node(8_000, 0)), fail=0.05).level is Level.PASS
 

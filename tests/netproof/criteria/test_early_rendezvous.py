@@ -108,7 +108,7 @@ def test_a_link_on_which_bytes_take_longer_than_a_latency_is_not_judged(sizes):
     assert "not judged, which takes 3 sizes" in found.why
 
 
-def test_a_time_that_is_no_reading_is_told():
+def test_a_time_that_is_no_reading_is_named():
     found = judged(Curve((4, 8, 16), (0.0, 1.0, 1.0)))
     assert found.level is Level.UNDEFINED
     assert "0 µs at 4 bytes is no reading" in found.why

@@ -60,11 +60,11 @@ def test_smaller_messages_can_be_left_out():
     assert judged(own, least_size=64).value == pytest.approx(1)
 
 
-def test_an_interval_astride_the_bound_is_inconclusive():
+def test_an_interval_that_contains_the_bound_is_inconclusive():
     found = judged(launches(2, 5, 9))
     assert found.level is Level.INCONCLUSIVE
     assert found.interval[0] < 0.25 < found.interval[1]
-    assert "the interval lies astride that bound" in found.why
+    assert "the interval contains that bound" in found.why
 
 
 def test_of_a_single_launch_the_value_decides():
@@ -73,7 +73,7 @@ def test_of_a_single_launch_the_value_decides():
     assert "no interval, which takes two launches of both" in found.why
 
 
-def test_a_failure_against_any_other_counts_and_the_lowest_score_is_told():
+def test_a_failure_against_any_other_counts_and_the_lowest_score_is_reported():
     others = {
         "slower": launches(3.9, 4, 4.1),
         "fast": launches(0.98, 1, 1.02),
@@ -95,7 +95,7 @@ def test_launches_next_to_each_other_decide_alone():
     found = judged(own, pairs, {"fast": fast})
     assert found.level is Level.FAIL
     assert found.interval == pytest.approx((0.2, 0.2))
-    assert "in 6 pairs of launches next to each other" in found.why
+    assert "in 6 interleaved pairs of launches" in found.why
     assert judged(own, {"fast": pairs["fast"][:1]}, {"fast": fast}).level is Level.INCONCLUSIVE
 
 

@@ -1,4 +1,4 @@
-"""What a site may change of the criteria, and what it is told where it may not."""
+"""Settings of criteria that a site may change, and the errors where it may not."""
 
 from __future__ import annotations
 

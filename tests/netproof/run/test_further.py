@@ -515,7 +515,7 @@ class TestCompared:
         subject = dataclasses.replace(done, launches=tuple(noisy)).subject()
         (ruling, *_) = comparing.envelopes([subject, *kept.peers])[subject]
         assert ruling.level is Level.INCONCLUSIVE
-        assert "nothing was in the way of 5 of 7 pairs, and a failure takes 6: " in ruling.why
+        assert "5 of 7 pairs were undisturbed, and a failure takes 6: " in ruling.why
         assert "others used 40 %" in ruling.why
         more = dataclasses.replace(done, launches=(*noisy, done.launches[-1])).subject()
         (ruling, *_) = comparing.envelopes([more, *kept.peers])[more]

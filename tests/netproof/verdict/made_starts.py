@@ -9,10 +9,10 @@ from typing import Any
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "sessions"
 
 MESSAGES, BYTES = 2000, 10**8
-"""What the ranks of each launch are said to have sent to each other."""
+"""Messages and bytes that the ranks of each launch sent to each other."""
 
 START = {"wall_s": 0.001, "cpu_s": 0.002, "system_s": 0.001}
-"""What each rank is said to take to start and end."""
+"""Times that each rank takes to start and end."""
 
 
 def with_starts(name: str, folder: Path, function: str | None = None) -> Path:

@@ -89,7 +89,7 @@ def with_extras(key: str, value: object) -> Callable[[list[dict]], None]:
 
 
 def figures(values: dict) -> dict:
-    """What a check would have kept of these launches over this link, all over TCP."""
+    """Return a check's measurement of these launches over this link, all over TCP."""
     launches = tuple(map(Launch.from_json, values["launches"]))
     case, extras = Case(**values["case"]), values["partition_extras"]
     functions = 2 if case.function == "Sendrecv" else 1
@@ -420,7 +420,7 @@ def test_what_was_disturbed_or_inconclusive_is_no_good_result(tmp_path):
                 test["netproof_references"] = [
                     {
                         **{"criterion": "reference", "level": "inconclusive", "where": "it"},
-                        **{"why": "it is astride", "value": 6, "bound": 5, "interval": [4, 7]},
+                        **{"why": "undecided", "value": 6, "bound": 5, "interval": [4, 7]},
                     }
                 ]
 

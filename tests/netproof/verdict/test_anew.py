@@ -27,7 +27,7 @@ def failed(result: session.CheckResult, reason: str, *levels: str) -> session.Ch
     )
 
 
-def test_what_passed_is_judged_anew(passed):
+def test_a_case_that_passed_is_rejudged(passed):
     assert anew.concerns(passed)
 
 

@@ -1,4 +1,4 @@
-"""What a report says of a case is computed again, and what contradicts it fails that case."""
+"""The figures of a report are computed again, and a contradiction fails its case."""
 
 from __future__ import annotations
 
@@ -159,9 +159,9 @@ def test_a_stored_session_whose_tables_contradict_each_other_is_refused(tmp_path
     ):
         ran = CliRunner().invoke(app, asked)
         assert ran.exit_code == 2, (asked, ran.output)
-        told = " ".join(ran.output.split())
-        assert reason in told, (asked, told)
-        assert "its files do not fit each other" in told
+        printed = " ".join(ran.output.split())
+        assert reason in printed, (asked, printed)
+        assert "its files do not fit each other" in printed
     # The other one stands.
     assert CliRunner().invoke(app, ["verdict", good.name, *named]).exit_code != 2
 
@@ -199,7 +199,7 @@ def judged(*, of: str = NAME, report: Path = BOTH):
 
 
 @pytest.mark.slow
-def test_references_are_judged_anew_and_a_difference_is_said(references):
+def test_references_are_rejudged_and_a_difference_is_reported(references):
     references("[0, null, null, us]")
     verdict, case = judged()
     assert case.level is not Level.FAIL

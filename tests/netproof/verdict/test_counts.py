@@ -1,4 +1,4 @@
-"""How many cases of a verdict came to what."""
+"""Counts of a verdict's cases by result."""
 
 from __future__ import annotations
 

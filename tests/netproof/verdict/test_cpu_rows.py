@@ -1,4 +1,4 @@
-"""What cases of a session cost the CPUs: less starting and ending, and over the same over TCP."""
+"""CPU costs of cases: without starting and ending, and over those of TCP."""
 
 from __future__ import annotations
 
@@ -82,15 +82,15 @@ def test_what_is_not_known_is_counted_by_its_reason(tmp_path):
 
 @pytest.mark.slow
 def test_the_finding_says_whether_starting_and_ending_is_in_it(tmp_path):
-    told = {}
+    costs = {}
     for name, path in (
         ("with", with_starts("sick", tmp_path)),
         ("without", ROOT / "tests" / "data" / "sessions" / "sick.json"),
     ):
         rulings = case_of(judged(path), "mpich", "tcp").rulings
-        told[name] = [one.finding for one in rulings if one.finding.criterion == "CPU cost"]
-    assert [len(findings) for findings in told.values()] == [2, 2]
-    for net, gross in zip(told["with"], told["without"], strict=True):
+        costs[name] = [one.finding for one in rulings if one.finding.criterion == "CPU cost"]
+    assert [len(findings) for findings in costs.values()] == [2, 2]
+    for net, gross in zip(costs["with"], costs["without"], strict=True):
         assert "of a core; without 0.002 CPU s of starting and ending" in net.reason
         assert f"of a core; starting and ending included: {NO_STARTS}" in gross.reason
         assert 0 < net.value < 2

@@ -57,7 +57,7 @@ def test_the_least_red_rank_count_is_where_it_breaks_down(verdict):
     assert broken.sentence() == "red at 4 ranks, 32768 to 131072 bytes by envelope; not at 2"
 
 
-def test_sizes_that_are_no_neighbours_are_told_apart(verdict):
+def test_sizes_that_are_no_neighbours_are_listed_apart(verdict):
     two, four = of(verdict, "Sendrecv").cases
     broken = Crossover((red(two, 1024, 65536, criterion="jump"), red(four, 1024, 65536)))
     assert broken.least == 2
@@ -66,7 +66,7 @@ def test_sizes_that_are_no_neighbours_are_told_apart(verdict):
     )
 
 
-def test_all_criteria_that_fail_it_are_told(verdict):
+def test_all_criteria_that_fail_it_are_named(verdict):
     (two, _) = of(verdict, "Sendrecv").cases
     several = [red(two, 1024, criterion=name).rulings[0] for name in ("jump", "dropout", "score")]
     broken = Judged(two.case, two.result, (), rulings=tuple(several), measured=two.measured)
@@ -98,8 +98,8 @@ def test_a_configuration_of_which_nothing_was_measured_is_left_out(verdict):
 
 def unsure(judged: Judged) -> Judged:
     """The case, with one ruling that is inconclusive."""
-    finding = Finding("envelope", Level.INCONCLUSIVE, "there", "astride", value=9.0, size=1024)
-    ruling = Ruling(finding, Level.INCONCLUSIVE, "astride")
+    finding = Finding("envelope", Level.INCONCLUSIVE, "there", "undecided", value=9.0, size=1024)
+    ruling = Ruling(finding, Level.INCONCLUSIVE, "undecided")
     return Judged(judged.case, judged.result, (), rulings=(ruling,), measured=judged.measured)
 
 

@@ -201,7 +201,7 @@ def on_gige(testcases) -> dict:
 def found(
     path: Path, partition="gige", environment="mpich", check=PINGPONG, ranks=2
 ) -> dict[str, list]:
-    """What ReFrame's own lookup returns for a case of the check."""
+    """Return the result of ReFrame's own lookup for a case of the check."""
     plugin = object.__new__(types.new_class(check, (RegressionTestPlugin,)))
     plugin.current_partition = types.SimpleNamespace(fullname=f"testbed:{partition}")
     plugin.current_environ = types.SimpleNamespace(name=environment)

@@ -1,4 +1,4 @@
-"""What failed for one reason is one line, and the worst stands last."""
+"""All failures of one reason are one line, and the worst stands last."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_cases_that_did_not_run_for_a_failed_job_are_one_line_with_it(failed_job
         f"FAIL testbed:gige mpich ImbJob %ranks=2: fail in run: {REFUSED}; 8 cases did not run for"
         " it (IMB PingPong 2 ranks, IMB Sendrecv 2 ranks, IMB Bcast 2 ranks and 5 more)"
     ]
-    # What is told together is told of each to programs.
+    # Failures of one line are separate in JSON.
     assert all(len(one.faults) == 1 for one in verdict.cases)
 
 
@@ -227,5 +227,5 @@ def test_both_curves_stand_once_and_below_what_is_said_of_the_case():
     assert len(heads) == len(flagged) == 4
     assert all(lines[n - 1].startswith("FAIL ") for n in heads)
     for one in flagged:
-        told = [n for n, line in enumerate(lines) if f"{one.case} (switch" in line]
-        assert max(told) + 1 in heads
+        places = [n for n, line in enumerate(lines) if f"{one.case} (switch" in line]
+        assert max(places) + 1 in heads

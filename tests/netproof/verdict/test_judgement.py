@@ -1,4 +1,4 @@
-"""What the criteria make of recorded cases: along a curve, across configurations, in the end."""
+"""The criteria on recorded cases: along a curve, across configurations, and the rulings."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def sick() -> dict[str, Subject]:
 
 @pytest.fixture(scope="module")
 def measured_again() -> dict[tuple, MeasuredAgain]:
-    """What was measured again of them in the same run."""
+    """Return their repeats at single sizes in the same run."""
     stored = session.load(SESSIONS / "sick.json")
     return again.by_case(
         MeasuredAgain.from_json(values)
@@ -260,15 +260,15 @@ class TestAcross:
             baseline, measured=baseline.measured.with_launches(launches)
         )
         other = sick["intelmpi tcp"]
-        calm, noisy = (
+        quiet, noisy = (
             comparing.across([it, other], MPICH)[other.case.key()][-1]
             for it in (baseline, disturbed)
         )
-        assert calm.finding.disturbed == ()
+        assert quiet.finding.disturbed == ()
         assert noisy.finding.disturbed == (noise,)
-        assert noisy.finding.value == calm.finding.value
-        assert noisy.why == f"{calm.why}; the machine was disturbed: {noise}"
-        assert noisy.level is calm.level
+        assert noisy.finding.value == quiet.finding.value
+        assert noisy.why == f"{quiet.why}; the machine was disturbed: {noise}"
+        assert noisy.level is quiet.level
 
     def test_a_configuration_far_above_the_envelope_is_red_with_every_size(self, sick):
         bad = slower(sick["mpich tcp"], 25, "openmpi4")
@@ -279,7 +279,7 @@ class TestAcross:
         (open_,) = (r for r in rulings[bad.case.key()] if r.level is Level.INCONCLUSIVE)
         sizes = tuple(s for s in bad.measured.curve.sizes if s >= 4096)
         assert tuple(sorted((*red.sizes(), *open_.sizes()))) == sizes
-        assert f"; so it is at {len(red.sizes())} sizes: 4096, 6144, 12288, " in red.why
+        assert f"; likewise at {len(red.sizes())} sizes in all: 4096, 6144, 12288, " in red.why
         # Where the launches of the sick switch are far apart, more of them have to tell.
         assert open_.sizes() == (8192, 24576, 65536, 524288)
 
@@ -462,7 +462,7 @@ class TestGrowth:
         enough = len(many.measured.launches) >= many.settings.growth.launches
         assert growth.level is (Level.FAIL if enough else Level.SHOWN)
 
-    def test_what_takes_longer_on_fewer_ranks_is_told_of_them(self, sick):
+    def test_what_takes_longer_on_fewer_ranks_is_reported_for_them(self, sick):
         mpi = sick["mpich mpi"]
         few, many, more = (
             on_ranks(mpi, ranks, factor) for ranks, factor in ((4, 300), (8, 1), (16, 2))
@@ -475,9 +475,9 @@ class TestGrowth:
         assert found[few].value > 10
         assert found[many].value == pytest.approx(0.5)
         rulings = comparing.across([few, many], None)[few.case.key()]
-        (told,) = (one for one in rulings if one.finding.criterion == "monotony")
+        (shrunk,) = (one for one in rulings if one.finding.criterion == "monotony")
         enough = len(few.measured.launches) >= few.settings.monotony.launches
-        assert told.level is (Level.FAIL if enough else Level.SHOWN)
+        assert shrunk.level is (Level.FAIL if enough else Level.SHOWN)
 
     def test_other_configurations_and_functions_have_no_growth(self, sick):
         assert comparing.growths(sick.values()) == {}

@@ -95,7 +95,7 @@ def never_judged(monkeypatch) -> None:
 
 
 def printed(judged: judging.JudgedSession) -> str:
-    """What is printed of a verdict."""
+    """Return the printed lines of a verdict."""
     out = Console(file=io.StringIO(), width=200)
     tables.print_verdict(
         judged.verdict,
@@ -109,7 +109,7 @@ def printed(judged: judging.JudgedSession) -> str:
 
 
 def insist_on_the_same(read: session.Session) -> judging.JudgedSession:
-    """What the store keeps of a session is, in each form, what judging it now gives."""
+    """The stored verdict equals, in each form, the one that is judged now."""
     by_store, now = judging.judge_session(read), judging.judge_session(read, again=True)
     assert by_store.kept
     assert not by_store.kept.differs
@@ -298,7 +298,7 @@ def test_a_kept_verdict_that_lacks_a_part_or_its_fault_is_an_error(
 
 
 @pytest.mark.parametrize(
-    ("extras", "told"),
+    ("extras", "named"),
     [
         ({"coverage_percent": 50}, "coverage_percent"),
         ({"may_differ": {"kernel": "a node is being replaced"}}, "may_differ"),
@@ -306,14 +306,14 @@ def test_a_kept_verdict_that_lacks_a_part_or_its_fault_is_an_error(
         ({"rails": ["eth1", "eth2"]}, "rails"),
     ],
 )
-def test_what_nodes_are_judged_by_is_among_the_bounds(store, monkeypatch, extras, told):
+def test_what_nodes_are_judged_by_is_among_the_bounds(store, monkeypatch, extras, named):
     read = questions.opened(store, stored(store))
     configuration = judging.site.gather(judging.site_folder())
     (testbed,) = (one for one in configuration["systems"] if one["name"] == "testbed")
     (gige,) = (one for one in testbed["partitions"] if one["name"] == "gige")
     gige["extras"] |= extras
     monkeypatch.setattr(judging.site, "gather", lambda folder: configuration)
-    assert judging.judge_session(read).kept.differs == (f"{told} of gige",)
+    assert judging.judge_session(read).kept.differs == (f"{named} of gige",)
 
 
 def test_where_pairs_are_measured_is_nothing_that_a_verdict_is_judged_by(store, monkeypatch):
@@ -334,7 +334,7 @@ def test_a_verdict_read_where_nodes_cannot_be_compared_fails(store, monkeypatch)
 
     monkeypatch.setattr(judging, "provenance_of", unreadable)
     verdict = judging.judge_session(read).verdict
-    fault = "whether nodes differ cannot be told: the table of nodes is damaged"
+    fault = "whether nodes differ is not known: the table of nodes is damaged"
     assert verdict.faults[-1] == fault
     assert verdict.status == 1
 
@@ -366,7 +366,7 @@ def test_who_asks_for_more_than_was_to_run_has_it_judged_now(store):
         assert judging.judge_session(read, **asked).kept is None
 
 
-def test_a_bound_that_changes_is_told_and_the_kept_verdict_stands(store, site):
+def test_a_bound_that_changes_is_reported_and_the_stored_verdict_stands(store, site):
     read = questions.opened(store, stored(store, "passed"))
     before = judging.judge_session(read)
     bound_the_latency(site)
@@ -403,10 +403,10 @@ def test_a_file_of_references_that_is_broken_leaves_no_verdict(store, site):
 
 
 @pytest.mark.parametrize(
-    ("extras", "told"),
+    ("extras", "named"),
     [({"switch": "new"}, "switch"), ({"criteria": {"inversion": {"fail": 99}}}, "inversion")],
 )
-def test_what_the_site_says_otherwise_is_named(store, monkeypatch, extras, told):
+def test_what_the_site_says_otherwise_is_named(store, monkeypatch, extras, named):
     read = questions.opened(store, stored(store))
     configuration = judging.site.gather(judging.site_folder())
     (testbed,) = (one for one in configuration["systems"] if one["name"] == "testbed")
@@ -414,10 +414,10 @@ def test_what_the_site_says_otherwise_is_named(store, monkeypatch, extras, told)
     criteria = {**gige["extras"]["criteria"], **extras.pop("criteria", {})}
     gige["extras"] |= {**extras, "criteria": criteria}
     monkeypatch.setattr(judging.site, "gather", lambda folder: configuration)
-    assert judging.judge_session(read).kept.differs == (f"{told} of gige",)
+    assert judging.judge_session(read).kept.differs == (f"{named} of gige",)
 
 
-def test_another_netproof_is_told(store, monkeypatch):
+def test_another_netproof_is_reported(store, monkeypatch):
     read = questions.opened(store, stored(store))
     monkeypatch.setattr(kept, "JUDGED_BY", kept.JUDGED_BY + 1)
     (difference,) = judging.judge_session(read).kept.differs
@@ -431,11 +431,11 @@ def test_again_tells_case_by_case_what_differs(store, site):
     plain = runner.invoke(app, ["verdict", place.name, "--store", str(store.folder)])
     assert " ".join(plain.stdout.split()).count("today's bounds differ: the references of") == 1
     done = runner.invoke(app, ["verdict", place.name, "--store", str(store.folder), "--again"])
-    told = " ".join(done.stdout.split())
+    named = " ".join(done.stdout.split())
     assert done.exit_code == 1
-    assert "otherwise than the verdict of" in told
-    assert "CHANGED testbed:" in told
-    assert ", now fail; now: " in told
+    assert "otherwise than the verdict of" in named
+    assert "CHANGED testbed:" in named
+    assert ", now fail; now: " in named
     document = json.loads(
         runner.invoke(
             app, ["verdict", place.name, "--store", str(store.folder), "--again", "--json"]
@@ -518,7 +518,7 @@ CONTRADICTIONS: dict[str, Callable[[dict[str, Any]], object]] = {
         where="testbed:other"
     ),
     "another report": lambda kept: kept.update(report_sha256="0" * 64),
-    "a level that there is not": lambda kept: _case(kept).update(level="green"),
+    "an unknown level": lambda kept: _case(kept).update(level="green"),
     "a text for a number": lambda kept: _ruled(kept)["rulings"][0]["finding"].update(value="1"),
     "a key that nobody knows": lambda kept: kept.update(more=1),
     "no time": lambda kept: kept.pop("at"),

@@ -1,4 +1,4 @@
-"""References by interval: within, beyond, astride, and what is not there."""
+"""References by interval: within, beyond, containing a limit, and undefined variables."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_what_nobody_can_ask_for_has_no_finding(pingpong):
 
 
 def alongside_twin(measured: Measured, slower: float, machine: float = 1.0) -> Measured:
-    """Its launches, each ``slower`` than the twin next to it; the twin has the line rate."""
+    """Return its launches, each ``slower`` than its twin, which has the line rate."""
     sizes, launches = (65536, 131072), []
     rate = measured.line_rate_mb_s * machine
     for launch in measured.launches:

@@ -14,7 +14,7 @@ NEAR, FAR = (25.0, 26.0), (150.0, 151.0)
 
 
 def one(time_us: float, distances: tuple[float, ...] = (), *noise: str) -> OneOfTwo:
-    """A launch that is told by its time at the one size that it has."""
+    """A launch with one size, which its time identifies."""
     paces = tuple(Pace("mpi", ns) for ns in distances)
     return OneOfTwo(Curve((64,), (time_us,)), paces, noise)
 
@@ -59,7 +59,7 @@ def test_what_was_disturbed_counts_with_nothing():
 def test_without_distances_only_launches_of_one_round_had_one_pace():
     rounds = [(one(1, (), "busy"), one(10, (), "busy")), (one(2), one(20))]
     assert times(rounds) == [(2, 20)]
-    # A round told them and another did not: nobody knows that they had one pace.
+    # Only one of the rounds knows its paces, so the two cannot be paired.
     rounds = [(one(1, NEAR), one(10, FAR)), (one(2, (), "busy"), one(20))]
     pairs = paired(rounds, MOST)
     assert len(pairs) == 2

@@ -18,7 +18,7 @@ NEW = {"latency_us": [7.5, -0.1, 0.1, "us"], "time_us_4": [3, None, 1.0, "us"]}
 
 
 def reframes(text: str, check: str, case: Case) -> dict:
-    """What ReFrame's own lookup returns for the check of a case in a file of that text."""
+    """Return the result of ReFrame's own lookup for a case in a file of that text."""
     return looked_up(yaml.safe_load(text), check, case)
 
 

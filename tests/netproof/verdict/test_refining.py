@@ -173,7 +173,7 @@ def test_nothing_changes_where_the_site_refines_nothing(name):
 
 @pytest.mark.slow
 def test_every_benchmark_s_curves_are_looked_at_alike():
-    """Of a case that is red by a flag too, only other places than the flag's."""
+    """A case that is red by a flag has only places other than the flag's."""
     for one in cases("two-switches.json") + cases("sick.json"):
         subject = subject_of(one, refine={"slopes": 0.3})
         flags = judgement.flagged(judgement.smoothness(subject))
@@ -237,8 +237,8 @@ def test_what_only_disturbed_launches_show_is_inconclusive(spiked, result):
         assert "the machine was disturbed: gige-1: others used 40 % of the CPUs" in ruling.why
     assert refining.settled(spiked, all_busy, 9)
     assert not refining.settled(spiked, some, 9)
-    calm = again_of(spiked, result, spike, count=4, loads=((BUSY,), (), (), ()))
-    (ruling,) = refining.rulings(spiked, calm)
+    quiet = again_of(spiked, result, spike, count=4, loads=((BUSY,), (), (), ()))
+    (ruling,) = refining.rulings(spiked, quiet)
     assert ruling.level is Level.FAIL
     assert "3 of 3 launches" in ruling.why
 

@@ -1,4 +1,4 @@
-"""What buyer and seller risk: estimates, the rule, plans that 1,000 acceptances show."""
+"""Risks of buyer and seller: estimates, the rule, plans in 1,000 simulated acceptances."""
 
 from __future__ import annotations
 
@@ -102,8 +102,8 @@ class TestPlan:
         assert (plan.sessions, plan.seller, plan.buyer) == (1, 0, 0)
 
     @pytest.mark.parametrize("margin", [0, 1, -0.1])
-    def test_a_margin_that_is_none_is_refused(self, margin):
-        with pytest.raises(NetproofError, match="give a share"):
+    def test_a_margin_that_is_no_share_is_refused(self, margin):
+        with pytest.raises(NetproofError, match="is no share"):
             risk.plan(Scatter(0.1, 0.1, 3, 9), margin)
 
     def test_where_no_plan_is_found_it_says_so(self):

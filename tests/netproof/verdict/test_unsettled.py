@@ -1,4 +1,4 @@
-"""What is inconclusive, or was measured while the machine was disturbed, settles nothing."""
+"""Inconclusive cases, and those measured while the machine was disturbed, settle nothing."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_what_is_inconclusive_across_configurations_is_told_without_the_case():
 
 
 @pytest.mark.slow
-def test_a_reference_astride_its_bound_is_told(tmp_path):
+def test_a_reference_whose_interval_contains_its_bound_is_reported(tmp_path):
     assert of_case(report(tmp_path, 1)).all == ()
     found = of_case(report(tmp_path, 2, unsure))
     assert found.all == found.why_no_value == ("latency_us is 6 us (95% interval 5 to 7)",)
@@ -115,8 +115,8 @@ class TestBaseline:
     def test_what_one_session_leaves_open_makes_no_reference(self, tmp_path, change, why):
         reports = [report(tmp_path, 1), report(tmp_path, 2, change), report(tmp_path, 3)]
         ran = CliRunner().invoke(app, ["references", "derive", *map(str, reports)])
-        told = "testbed:gige mpich IMB Barrier 2 ranks: no references: inconclusive in run-2.json:"
-        assert f"{told} {why}\n" in ran.stderr
+        line = "testbed:gige mpich IMB Barrier 2 ranks: no references: inconclusive in run-2.json:"
+        assert f"{line} {why}\n" in ran.stderr
         assert ran.exit_code == 0
 
     @pytest.mark.slow

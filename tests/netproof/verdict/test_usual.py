@@ -51,7 +51,7 @@ def healthy() -> Session:
 
 @pytest.fixture(scope="module")
 def matrix(healthy) -> Matrix:
-    """What was expected of it."""
+    """Return its expected matrix."""
     expected = tuple(r.case for r in healthy.results if r.case is not None)
     return Matrix(expected, (), True, {}, {}, None, frozenset())
 

@@ -22,7 +22,7 @@ SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
 
 
 def matrix_of(*cases: Case) -> Matrix:
-    """A matrix of these cases, of which nothing more is known."""
+    """A matrix of these cases, without further settings."""
     return Matrix(cases, (), True, {}, {}, None, frozenset())
 
 
@@ -246,7 +246,7 @@ DOWN = {"why": "partition gige is DOWN", "planned": False}
 
 
 class TestLeft:
-    """What the session left, by its budget or because it could not be measured."""
+    """Cases that the session skipped, by its budget or because they could not be measured."""
 
     def leaving(self, stored: Session, left: dict | None, *functions: str) -> Session:
         results = [
