@@ -1,8 +1,8 @@
 """Messages that MPI's collective operations put on a node's link, for any benchmark.
 
-Upper limits hold for the algorithms of Thakur, Rabenseifner and Gropp, "Optimization of collective
-communication operations in MPICH", IJHPCA 19 (2005), and for linear ones, all unaware of which
-ranks share a node. The unit is the message size as IMB and OMB define it: one rank's part for
+Upper limits hold for linear algorithms and those of Thakur, Rabenseifner and Gropp, "Optimization
+of collective communication operations in MPICH", IJHPCA 19 (2005). None of them knows the ranks
+that share a node. The unit is the message size as IMB and OMB define it: one rank's part for
 Allgather, Gather, Scatter, Alltoall and Reduce_scatter_block, the whole for the others.
 """
 

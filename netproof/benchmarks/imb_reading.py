@@ -110,10 +110,10 @@ def read(text: str, path: str, *, repeated: bool = False) -> ImbOutput:
 
     ``repeated``: a list of lengths may have asked for the same size several times in a row.
 
-    Raise ParseError, with the line, for anything that IMB does not print, for a file without IMB's
-    last line, an announced benchmark that is missing, sizes that do not increase, a table that
-    stops before the longest message without a reason, and impossible numbers. Lines of the MPI
-    library, the launcher or a shell before IMB's name or after its last line are stored.
+    Raise ParseError, with the line, for anything that IMB does not print, impossible numbers, and
+    sizes that do not increase. Likewise without IMB's last line or an announced benchmark, and
+    where a table stops before the longest message without a reason. Lines of the MPI library, the
+    launcher or a shell before IMB's name or after its last line are stored.
     """
     lines = Lines(text, path)
     preamble = _read_foreign(lines)

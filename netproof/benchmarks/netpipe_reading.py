@@ -1,10 +1,10 @@
 """NetPIPE's output, printed and from ``-o``, of 3.7.2 and of 5.x.
 
-NetPIPE 3.7.2 counts 2²⁰ bits to its Mbps and prints times with two decimals of a µs: bandwidth is
-computed from bytes and time, and the Mbps only serve as a check of the row. Likewise with NetPIPE
-5.x, whose Gbit/s (10⁹) have three decimals, too few for small messages. Its rates are those of its
-average, longest and shortest time, the last taken as at least 1 µs. Its terminal output is coloured
-and rounded, also sizes from a megabyte, and is not read.
+NetPIPE 3.7.2 counts 2²⁰ bits to its Mbps and prints times with two decimals of a µs. Bandwidth is
+computed from bytes and time; the Mbps only check the row. Likewise with NetPIPE 5.x, whose Gbit/s
+(10⁹) have three decimals, too few for small messages. Its rates are those of its average, longest
+and shortest time, the last taken as at least 1 µs. Its terminal output is coloured and rounded,
+also sizes from a megabyte, and is not read.
 
 In bidirectional mode (``-2``, ``--bidir`` of 5.x) the bytes of the ``-o`` file count both
 directions, so that a message is half of them, while printed lines count one; the rate counts both
@@ -215,8 +215,8 @@ def read_file(text: str, path: str, *, bidirectional: bool) -> NetpipeOutput:
 
     The file has neither header nor end: compare its sizes with those asked for (``sizes``) to know
     that it is complete. Raise ParseError, with the line, for anything but such rows, times that are
-    not positive, sizes that do not increase, a rate that does not follow from bytes and time, odd
-    bytes in a file called bidirectional, and missing sizes between the first and the last.
+    not positive, and sizes that do not increase or lack one. Likewise for a rate that does not
+    follow from bytes and time, and odd bytes in a file called bidirectional.
     """
     lines = Lines(text, path)
     release = "5" if len((lines.peek() or "").split()) == len(FILE_COLUMNS_5) else "3"
@@ -254,10 +254,9 @@ def _twice(sizes: Sequence[int]) -> str:
 def read_print(text: str, path: str, *, bidirectional: bool) -> NetpipeOutput:
     """Read what NetPIPE 3.7.2 prints: its standard error, or that and its standard output.
 
-    Raise ParseError as ``read_file`` does, and for a foreign line after its main loop, rows whose
-    numbers do not count up from 0, a size without its result, and another direction than the one
-    asked for. Lines of other programs before its main loop are stored; it has no last line of its
-    own, so nothing may follow.
+    Raise ParseError as ``read_file`` does, and for foreign lines after its main loop, row numbers
+    that do not count up from 0, a size without result, and another direction. Lines of other
+    programs before its main loop are stored; it has no last line of its own, so nothing may follow.
     """
     lines = Lines(text, path)
     preamble: list[str] = []

@@ -8,8 +8,8 @@ and the slowest rank, whose time is the collective's; a curve without ``-f`` say
 Only ``osu_mbw_mr`` prints the number of ranks.
 
 OMB prints no last line and no largest size. A table that stops at the end of a line is therefore
-read as it is, and nothing may follow it: a launcher's message about a program that it killed must
-not pass for an epilogue. In a run the requested sizes show whether it is complete.
+read as it is. Nothing may follow it: a launcher's message about a killed program must not pass for
+an epilogue. In a run the requested sizes show whether it is complete.
 """
 
 from __future__ import annotations
@@ -210,9 +210,8 @@ def read(text: str, path: str) -> OsuOutput:
     """Read the standard output of one OMB program.
 
     Raise ParseError, with the line, for an unknown test or header, a table without rows, sizes that
-    do not double, columns that contradict each other, impossible figures, and any foreign line in
-    the table or after it. Lines of the MPI library, the launcher or a shell before OMB's name are
-    stored.
+    do not double, contradictory columns, impossible figures, and foreign lines from the table on.
+    Lines of the MPI library, the launcher or a shell before OMB's name are stored.
     """
     lines = Lines(text, path)
     preamble = tuple(line for line in lines.skip_to(_HEAD, _ANY) if line.strip())

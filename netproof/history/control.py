@@ -34,9 +34,9 @@ def expected_false_alarms(
 ) -> float:
     """Return the largest expected number of false alarms for unchanged series over nights.
 
-    On a night without any change the expected number that ``controlled`` lets through is the sum
-    over ranks of the chance to reach each, at most share / (1 - share)² for independent series of
-    any number (Finner and Roters 2001).
+    On a night without any change, the number that ``controlled`` lets through is on average the sum
+    over ranks of the chance to reach each. For independent series it is at most share / (1 -
+    share)² (Finner and Roters 2001).
     """
     share = settings.false_share
     return nights * min(share / (1 - share) ** 2, float(series))

@@ -162,9 +162,9 @@ def _clipped(off: Floats, spread: Floats) -> Floats:
 def score(off: Floats, tail: Floats) -> Floats:
     """Return the score of nights that are ``off`` their level by that many standard deviations.
 
-    It is the normal deviate as improbable as such a night: in normal noise, but limited by the
-    share of nights beyond 3, 10 and 30 standard deviations, ``tail`` in its last axis. A series
-    that often has bad nights therefore needs more of them.
+    It is the normal deviate as improbable as such a night in normal noise. The share of nights
+    beyond 3, 10 and 30 standard deviations, ``tail`` in its last axis, limits it. A series that
+    often has bad nights therefore needs more of them.
     """
     distance = np.abs(off)
     beyond = np.broadcast_to(tail[..., 0], distance.shape)

@@ -1,7 +1,7 @@
 """Check whether others can write a place, before anything is taken from it.
 
 Code, and files that decide which code runs or what passes (sites' files, references, hooks, Slurm's
-configuration), are *strict*: from the root of the path down every component belongs to root, the
+configuration), are *strict*. Every component from the root of the path down belongs to root, the
 effective user or netproof's owner, and no one else can write it. *Data* (stores, reports) may be a
 project's, which several users write; files that everybody can write are refused. The rules are in
 docs/security.md.

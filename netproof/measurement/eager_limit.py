@@ -35,10 +35,9 @@ def eager_limit(curve: Curve, settings: LandmarkSettings = SETTINGS) -> EagerLim
     the step between neighbouring sizes whose time exceeds the cost of the added bytes most. The
     excess must be at least one latency (half the round trip) and a tenth of the time below. A step
     that goes away again is a spike or a dip: at least half of it must remain between all smaller
-    and all larger messages. The excess is the least of three: that of the step itself, that of the
-    size above over the line through the sizes below, and that of the line through the sizes above
-    over the size below. A line's slope is the median over sizes a factor 1.4 to 4 away, and never
-    falls.
+    and all larger messages. The excess is the least of three. They are that of the step itself, of
+    the size above over the line through the sizes below, and of the upper line over the size below.
+    A line's slope is the median over sizes a factor 1.4 to 4 away, and never falls.
     """
     latency = latency_us(curve, settings, {})
     if latency is None:

@@ -1,8 +1,8 @@
 """Landmarks of a curve: the few figures of a table of benchmarks (criterion 10).
 
-From the e325 Opteron NetPIPE report (latency below 64 bytes, largest bandwidth and its size), the
-network-adapter page (rates at 1, 4, 16 and 64 KB), and Hockney (r∞ and n½, see
-``netproof.measurement.asymptotic``).
+From the e325 Opteron NetPIPE report (latency below 64 bytes, largest bandwidth and its size), and
+the network-adapter page (rates at 1, 4, 16 and 64 KB). Hockney's r∞ and n½ are in
+``netproof.measurement.asymptotic``.
 """
 
 from __future__ import annotations

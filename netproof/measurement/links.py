@@ -105,9 +105,9 @@ def messages(time_us: Mapping[int, float], crossing: Crossing) -> dict[int, floa
     """Return how many message sizes cross the link one after the other, by size, from a curve.
 
     ``time_us``: by size in bytes, increasing, above 0. At a size it is the slope of time over time
-    on the wire, the median of those from every smaller size on, so that latency cancels and one
-    disturbed size does not count. Where the wire's part is lost in noise, or the size is the least,
-    larger sizes are better: it is never below the median of theirs. The function's limits apply.
+    on the wire, the median from every smaller size on: latency cancels, and one disturbed size does
+    not count. Where the wire's part is lost in noise, or the size is the least, larger sizes are
+    better: it is never below the median of theirs. The function's limits apply.
     """
     if crossing.least == crossing.most:
         return dict.fromkeys(time_us, crossing.most)
