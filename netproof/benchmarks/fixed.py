@@ -1,4 +1,4 @@
-"""Lines and numbers exactly as C's printf writes them, and the errors when they are not."""
+"""Read lines and numbers exactly as C's printf writes them."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import NoReturn
 from netproof.errors import ParseError
 
 UNITS = {"sizes": "bytes", "time": "us", "bandwidth": "MB/s of 10^6 bytes"}
-"""Of the plain values that an output is given as."""
+"""Units of the plain values of an output."""
 
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 _NO_NUMBER = re.compile(r"-?(?:nan|inf)(?:inity)?", re.IGNORECASE)
 
 
 class Lines:
-    """The lines of one output, read one after the other; line numbers count from 1."""
+    """Lines of one output, read one after the other; line numbers count from 1."""
 
     def __init__(self, text: str, path: str) -> None:
         """Split ``text``; ParseError where it is empty or has no last line end.
 
-        A last line without its end is a program that was stopped while it printed.
+        Without its last line end, the program was stopped while it printed.
         """
         self.path = path
         if not text.strip():
@@ -35,7 +35,7 @@ class Lines:
 
     @property
     def number(self) -> int:
-        """Number of the line that was taken last, 0 before the first."""
+        """Return the number of the line taken last, 0 before the first."""
         return self._next
 
     def peek(self) -> str | None:
@@ -43,7 +43,7 @@ class Lines:
         return self._lines[self._next] if self._next < len(self._lines) else None
 
     def take(self, expected: str) -> str:
-        """Take the next line; ParseError that ``expected`` is missing at the end."""
+        """Take the next line; at the end, ParseError that ``expected`` is missing."""
         line = self.peek()
         if line is None:
             raise ParseError(
@@ -61,7 +61,7 @@ class Lines:
         return found
 
     def skip_to(self, first: re.Pattern[str], second: re.Pattern[str]) -> tuple[str, ...]:
-        """Take the lines before the first two that match so, which may be anybody's; return them.
+        """Take and return the lines, of any program, before the first two that match.
 
         Where no two lines match, none is taken.
         """
@@ -73,9 +73,9 @@ class Lines:
         return ()
 
     def rest(self, foreign: re.Pattern[str]) -> tuple[str, ...]:
-        """Take all lines that are left, which may be anybody's; return them.
+        """Take and return all remaining lines, of any program.
 
-        ParseError for one that begins as ``foreign``: a second output, or what is left of one.
+        ParseError for a line that begins as ``foreign``: a second output, or the rest of one.
         """
         begun = self._next
         for number in range(begun, len(self._lines)):
@@ -86,20 +86,20 @@ class Lines:
         return tuple(self._lines[begun:])
 
     def skip_blank(self) -> int:
-        """Take the empty lines that come next and return how many there were."""
+        """Take the empty lines that come next and return their number."""
         before = self._next
         while (line := self.peek()) is not None and not line.strip():
             self._next += 1
         return self._next - before
 
     def refuse(self, reason: str) -> NoReturn:
-        """Raise ParseError about the line that was taken last."""
+        """Raise ParseError about the line taken last."""
         text = self._lines[self._next - 1] if self._next else ""
         raise ParseError(self.path, self._next, text, reason)
 
 
 def numbers(lines: Lines, tokens: list[str], names: tuple[str, ...]) -> list[float]:
-    """Finite, non-negative numbers of ``tokens``; ParseError naming the column otherwise."""
+    """Return ``tokens`` as finite, non-negative numbers; ParseError names the column."""
     if len(tokens) != len(names):
         lines.refuse(f"expected the {len(names)} columns {' '.join(names)}")
     values = []

@@ -21,11 +21,11 @@ from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 
 FIGURES = r"^ +[0-9]+ +[0-9]+(\.[0-9]+)?( |$)"
-"""What a row of a table begins with, for ``grep -E``: that of a run that came so far."""
+"""Beginning of a row of figures, for ``grep -E``: the run came at least that far."""
 
 
 def _single(name: str, *, default: bool = False, ping_pong: bool = False) -> Function:
-    """A function between two ranks, whose rate is that of one message."""
+    """Return a function between two ranks, whose rate is that of one message."""
     return Function(
         "imb", name, pair=True, rated=True, single=True, default=default, ping_pong=ping_pong
     )
@@ -38,7 +38,7 @@ def _collective(name: str, least_bytes: int = 1, *, default: bool = False) -> Fu
 def _both_ways(
     name: str, *, pairs: bool = False, in_turn: float = 1.0, default: bool = False
 ) -> Function:
-    """Sendrecv counts the message sent and the one received, Exchange two of each."""
+    """Return a function that counts both directions: Sendrecv two messages, Exchange four."""
     factor = BOTH_DIRECTIONS
     return Function(
         "imb",
@@ -52,7 +52,7 @@ def _both_ways(
 
 
 class Imb(MpiBenchmark):
-    """The functions of IMB-MPI1; link factors as its User Guide's "Bandwidth calculation" has."""
+    """Functions of IMB-MPI1; link factors follow its User Guide's "Bandwidth calculation"."""
 
     number = 2
     name = "imb"
@@ -92,7 +92,7 @@ class Imb(MpiBenchmark):
     )
 
     def program(self, function: str) -> str:
-        """One program has all functions."""
+        """Return the one program that has all functions."""
         return "IMB-MPI1"
 
     def command(
@@ -103,12 +103,12 @@ class Imb(MpiBenchmark):
         size_file: str,
         arguments: Sequence[str],
     ) -> list[str]:
-        """``-npmin`` keeps it from measuring on fewer ranks first."""
+        """Return the command; ``-npmin`` avoids measurements on fewer ranks first."""
         listed = [] if function.least_bytes is None else ["-msglen", size_file]
         return ["IMB-MPI1", "-npmin", str(ranks), *listed, *arguments, function.name]
 
     def read_launch(self, text: str, path: Path, case: Case) -> Curve:
-        """The one table that was asked for."""
+        """Return the curve of the one table of the output."""
         output = read(text, str(path))
         if len(output.tables) != 1:
             found = ", ".join(f"{table.function} on {table.ranks}" for table in output.tables)
@@ -126,17 +126,17 @@ class Imb(MpiBenchmark):
         return table.curve()
 
     def least_run(self) -> list[str]:
-        """One barrier."""
+        """Return the command of one barrier on two ranks."""
         return self.start("Barrier", 2)
 
     def start(self, function: str, ranks: int) -> list[str]:
-        """One barrier on all of them."""
+        """Return the command of one barrier on all ranks."""
         return ["IMB-MPI1", "-npmin", str(ranks), "-iter", "1", "Barrier"]
 
     def sent(
         self, case: Case, printed: str, said: str, nodes: Sequence[str]
     ) -> Mapping[int, int] | str:
-        """Each size as often as its row says, in the messages that have to cross."""
+        """Return each size's repetitions times the messages per call that cross between nodes."""
         rows = self.read(printed, "", bidirectional=False, repeated=True).tables[0].rows
         if case.function == "Barrier" or len(set(nodes)) == 1:
             return {}
@@ -149,7 +149,7 @@ class Imb(MpiBenchmark):
         return sent
 
     def read_pairs(self, text: str, path: str, function: str, pairs: int) -> list[Curve]:
-        """The tables of ``-multi 1``, or the one of a single pair."""
+        """Return the curves of ``-multi 1``'s tables, or of the one of a single pair."""
         tables = read(text, path).tables
         expected = [None] if pairs == 1 else list(range(pairs))
         if [table.group for table in tables] != expected or any(
@@ -160,7 +160,7 @@ class Imb(MpiBenchmark):
         return [table.curve() for table in tables]
 
     def sent_in_pairs(self, text: str, path: str, function: str) -> int:
-        """How many bytes a launch of pairs had to send between its nodes, by its tables' calls."""
+        """Return the bytes that a launch of pairs must send between nodes, by its tables' calls."""
         crossing = CROSSING[function](("one", "other"))
         if function in MESSAGE_RATE:
             crossing *= window(text)
@@ -170,10 +170,10 @@ class Imb(MpiBenchmark):
     def read_repetitions(
         self, text: str, path: str, function: str, ranks: int, size: int
     ) -> tuple[float, ...]:
-        """The time in µs of each row of one size, in the order in which they were measured.
+        """Return the time in µs of each row of one size, in the order of measurement.
 
-        As ``ImbRow.time_us``. ParseError where the output is of another function, of other ranks
-        or of another size.
+        Times as ``ImbRow.time_us``. ParseError where the output has another function, other ranks
+        or another size.
         """
         output = self.read(text, path, bidirectional=False, repeated=True)
         table = output.table(function, ranks)
@@ -186,13 +186,13 @@ class Imb(MpiBenchmark):
         return tuple(row.time_us for row in table.rows)
 
     def is_one(self, text: str) -> bool:
-        """By its name."""
+        """Check for IMB's name."""
         return is_one(text)
 
     def read(
         self, text: str, path: str, *, bidirectional: bool, repeated: bool = False
     ) -> ImbOutput:
-        """Its tables; the direction is that of each function.
+        """Return the tables; each function has its own direction.
 
         ``repeated``: the same size may have been measured several times in a row.
         """

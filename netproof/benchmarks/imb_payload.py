@@ -1,4 +1,4 @@
-"""What a call of IMB has to send between nodes, at the least."""
+"""The least that a call of IMB must send between nodes."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ CROSSING: Mapping[str, Callable[[Sequence[str]], int]] = {
     "Biband": lambda nodes: 2 * _to_other_half(nodes),
     **LEAST_CROSSING,
 }
-"""The least messages that cross between nodes in a call, by the node of each rank."""
+"""The least messages that cross between nodes in a call, from the node of each rank."""
 
 
 def window(printed: str) -> int:
-    """Messages that Uniband and Biband send for each that they count."""
+    """Return the messages that Uniband and Biband send for each one that they count."""
     asked = _WINDOW_ASKED.search(printed)
     return int(asked[1]) if asked else DEFAULT_WINDOW

@@ -1,10 +1,10 @@
 """Intel MPI Benchmarks (IMB-MPI1) 2018 to 2021: its standard output read into tables.
 
-Bandwidth is never taken from the ``Mbytes/sec`` column but computed from bytes and time, with
-the number of messages that the benchmark's own rate counts for a call: 1 for PingPong and
-PingPing (PingPing's rate is that of one of its two messages), 2 for Sendrecv, 4 for Exchange.
-The column serves as a check: a row whose rate does not follow from its bytes and time, in
-megabytes of 10⁶ bytes since IMB 2018 and of 2²⁰ or 10⁶ before, is an error.
+Bandwidth is computed from bytes and time, never taken from ``Mbytes/sec``. The number of messages
+per call is that of the benchmark's own rate: 1 for PingPong and PingPing (the rate of one of its
+two messages), 2 for Sendrecv, 4 for Exchange. The column serves as a check: a rate that does not
+follow from bytes and time is an error. Its megabytes are 10⁶ bytes since IMB 2018, and 2²⁰ or 10⁶
+before.
 """
 
 from __future__ import annotations
@@ -97,23 +97,23 @@ _OWN = re.compile(
     rf"{_BANNER.pattern}|{_TITLE.pattern}|{_PROCESSES.pattern}|{_END.pattern}"
     rf"| *{SIZE_COLUMN}\b| *{COUNT_COLUMN}\b"
 )
-"""What no line before IMB's output or after it begins with: there is one output in a file."""
+"""Lines that must not precede or follow IMB's output: a file has one output."""
 
 
 def is_one(text: str) -> bool:
-    """Whether IMB's name stands in the text, as it does in its output."""
+    """Check for IMB's name, which its output has."""
     return _NAME.search(text) is not None
 
 
 def read(text: str, path: str, *, repeated: bool = False) -> ImbOutput:
-    """Read what one run of IMB-MPI1 printed on its standard output.
+    """Read the standard output of one run of IMB-MPI1.
 
     ``repeated``: a list of lengths may have asked for the same size several times in a row.
 
-    Raises ParseError, with the line, for anything that IMB does not print, for a file without
-    IMB's last line, a benchmark announced and not there, sizes that do not increase, a table
-    that stops before the longest message without saying why, and impossible numbers. What the
-    MPI library, the launcher or a shell printed before IMB's name or after its last line is kept.
+    Raise ParseError, with the line, for anything that IMB does not print, impossible numbers, and
+    sizes that do not increase. Likewise without IMB's last line or an announced benchmark, and
+    where a table stops before the longest message without a reason. Lines of the MPI library, the
+    launcher or a shell before IMB's name or after its last line are stored.
     """
     lines = Lines(text, path)
     preamble = _read_foreign(lines)
@@ -155,7 +155,7 @@ def read(text: str, path: str, *, repeated: bool = False) -> ImbOutput:
 
 
 def _read_foreign(lines: Lines) -> tuple[str, ...]:
-    """What stands before IMB's name and is not IMB's; ParseError where a part of an output does."""
+    """Return the lines before IMB's name; ParseError where they are part of an output."""
     preamble = tuple(line for line in lines.skip_to(_RULE, _BANNER) if line.strip())
     for line in preamble:
         if _OWN.match(line):
@@ -168,12 +168,12 @@ def _key(table: ImbTable) -> tuple[str, int, int, int | None]:
 
 
 def _check_all_there(lines: Lines, announced: list[str], tables: list[ImbTable]) -> None:
-    """ParseError unless each function announced is there, up to all the processes there are."""
+    """Raise ParseError unless each announced function is there, up to all processes."""
     for name in announced:
         mine = [table for table in tables if table.function == name]
         if not mine:
             lines.refuse(f"announced and not there: {name}")
-        # Pairs leave an odd process out, and after a failure IMB may not go on to more ranks.
+        # Pairs leave an odd process out, and after a failure IMB may stop before more ranks.
         if name in SINGLE_TRANSFER | MESSAGE_RATE or any(table.failures for table in mine):
             continue
         if mine[-1].waiting or mine[-1].groups > 1:
@@ -181,11 +181,11 @@ def _check_all_there(lines: Lines, announced: list[str], tables: list[ImbTable])
 
 
 def _read_processes(path: str, tables: list[ImbTable]) -> int:
-    """Processes that IMB was started with, on which all tables have to agree."""
+    """Return the processes that IMB was started with, on which all tables must agree."""
     processes = max(table.groups * table.ranks + table.waiting for table in tables)
     for table in tables:
         counted = table.groups * table.ranks + table.waiting
-        # Since 2019 Uniband and Biband forget an odd process when they count those that wait.
+        # Since 2019 Uniband and Biband do not count an odd process among the waiting ones.
         forgotten = table.function in MESSAGE_RATE and processes % 2
         if counted != processes and not (forgotten and counted == processes - 1):
             raise ParseError(
@@ -217,7 +217,7 @@ def _read_banner(lines: Lines) -> str:
 
 
 def _read_preamble(lines: Lines) -> tuple[int | None, list[str]]:
-    """Longest message in bytes, or None where a file of lengths was given; functions to come."""
+    """Return the longest message in bytes, None with a file of lengths; functions to come."""
     while lines.match(_MACHINE):
         pass
     lines.skip_blank()
@@ -257,7 +257,7 @@ def _read_preamble(lines: Lines) -> tuple[int | None, list[str]]:
 def _read_table(
     lines: Lines, megabytes: Megabytes, longest: int | None, *, repeated: bool
 ) -> list[ImbTable]:
-    """One table, or with ``-multi 1`` one for each group."""
+    """Return one table, or with ``-multi 1`` one per group."""
     _expect(lines, _RULE, "the rule above a table, or IMB's last line")
     title = _expect(lines, _TITLE, "the name of a benchmark")
     first_line, function = lines.number, title[2]
@@ -303,7 +303,7 @@ def _read_table(
 
 
 def _read_ranks(lines: Lines, *, multi: bool) -> tuple[int, int]:
-    """Groups that run at once, and the ranks of each."""
+    """Return the groups that run at once, and the ranks of each."""
     if not multi:
         if found := lines.match(_MAPPED):
             while lines.match(_RANK_ROW) or lines.match(_HASH):

@@ -1,4 +1,4 @@
-"""Rows of IMB's tables: their header, what each column may hold, in which order sizes come."""
+"""Rows of IMB's tables: headers, columns and the order of sizes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _WHOLE = frozenset({SIZE_COLUMN, COUNT_COLUMN, _MESSAGES, _GROUP})
 _WIDTH = 13
 
 VERSION = re.compile(r"(20[0-9]{2}|[2-4])(?:\.[0-9]{1,3})*(?: Update [0-9]{1,2})?")
-"""Of IMB, as its banner has it."""
+"""IMB's version in its banner."""
 
 _FAILURE = re.compile(
     r" *([0-9]{1,15}(?: +[0-9]{1,15})?) ((?:out-of-mem\.|time-out\.|int-overflow\.?);.*)"
@@ -42,7 +42,7 @@ _TRUNCATED = re.compile(r"Attention, msg size [0-9]{1,15} truncated to [0-9]{1,1
 
 
 def _layouts(function: str) -> list[tuple[str, ...]]:
-    """Headers that IMB prints for ``function``, with and without its check of results."""
+    """Return the headers that IMB prints for ``function``, with and without check of results."""
     if function == "Barrier":
         return [(COUNT_COLUMN, *_RANGE)]
     bare: list[tuple[str, ...]]
@@ -58,7 +58,7 @@ def _layouts(function: str) -> list[tuple[str, ...]]:
 
 
 class Megabytes:
-    """Which megabyte the printed rates are in, narrowed down row by row."""
+    """Megabyte of the printed rates, narrowed down row by row."""
 
     def __init__(self, version: str) -> None:
         found = VERSION.fullmatch(version)
@@ -67,7 +67,7 @@ class Megabytes:
         self.candidates: tuple[int, ...] = (MEGA,) if int(found[1]) >= 2018 else (MEBI, MEGA)
 
     def check(self, lines: Lines, table: str, row: ImbRow) -> None:
-        """ParseError unless the row's rate follows from its bytes and its time."""
+        """Raise ParseError unless the row's rate follows from its bytes and its time."""
         if row.printed_bandwidth is None:
             return
         if row.messages_s is not None:
@@ -77,7 +77,7 @@ class Megabytes:
             moved = POINT_TO_POINT[table] * row.size * 1e6
             least = moved / (row.time_us + 0.005)
             most = moved / (row.time_us - 0.005) if row.time_us > 0.005 else float("inf")
-        # Two printed decimals, and a whisker for the rounding of the bounds themselves.
+        # Two printed decimals, and a margin for the rounding of the bounds themselves.
         margin = 0.005 + 1e-9 * row.printed_bandwidth
         fitting = tuple(
             unit
@@ -94,9 +94,9 @@ class Megabytes:
 
 
 def read_header(lines: Lines, function: str) -> tuple[tuple[str, ...], bool, bool]:
-    """Return a table's columns without that of the group, whether it has that one, and ``bare``.
+    """Return a table's columns without the group's, whether that one is there, and ``bare``.
 
-    ``bare``: whether something stripped the blanks in front of it.
+    ``bare``: whether something removed the leading blanks.
     """
     line = lines.take("the header of a table")
     for columns in _layouts(function):
@@ -108,7 +108,7 @@ def read_header(lines: Lines, function: str) -> tuple[tuple[str, ...], bool, boo
 
 
 def size_follows(lines: Lines, by_group: bool) -> bool:
-    """Whether another size's row follows; with groups, take the empty line above their rows."""
+    """Check that another size's row follows; with groups, take the empty line above the rows."""
     if by_group:
         lines.skip_blank()
         line = lines.peek()
@@ -126,7 +126,7 @@ def read_entry(
     *,
     bare: bool,
 ) -> ImbRow | FailedSize:
-    """One row, or what IMB says in its place of a size that it gave up; ``bare``: as its header."""
+    """Return one row, or IMB's message in place of a size that failed; ``bare``: as its header."""
     line = lines.take("a row of the table")
     if _TRUNCATED.fullmatch(line):
         lines.refuse("IMB measured another size than it was asked for: shorten -msglen")
@@ -155,7 +155,7 @@ def _read_row(
     printed = "".join(
         f"{value:{_WIDTH}.{0 if name in _WHOLE else 2}f}" for name, value in values.items()
     )
-    # Without any blank in front a row may have lost digits, unless its header lacks them too.
+    # A row without leading blanks may have lost digits, unless its header lacks them too.
     if line.strip(" ") != printed.strip(" ") or not (bare or line.startswith(" ")):
         lines.refuse(f"is no row of {_WIDTH} wide columns as IMB prints them")
     if group is not None and values[_GROUP] != group:
@@ -194,12 +194,12 @@ def _check_times(lines: Lines, function: str, row: ImbRow) -> None:
 
 
 def check_end(lines: Lines, function: str, last: int, longest: int) -> None:
-    """ParseError unless the last size is the longest message."""
+    """Raise ParseError unless the last size is the longest message."""
     if function == "Barrier":
         return
     if last > longest:
         lines.refuse(f"{function} goes past the longest message of {longest} bytes")
-    # A message that no element of the reduction fits into is left out by IMB.
+    # IMB leaves out a message that is too short for an element of the reduction.
     if last < longest and not (function in REDUCTIONS and longest < LARGEST_ELEMENT_BYTES):
         lines.refuse(f"the table of {function} ends before {longest} bytes, the longest message")
 
@@ -212,9 +212,9 @@ def check_order(
     doubling: bool,
     repeated: bool,
 ) -> None:
-    """ParseError unless the last of ``entries`` may follow; IMB's own sizes double.
+    """Raise ParseError unless the last of ``entries`` may follow; IMB's own sizes double.
 
-    ``repeated``: the same size may stand several times in a row.
+    ``repeated``: the same size may occur several times in a row.
     """
     if len(entries) < 2:
         return

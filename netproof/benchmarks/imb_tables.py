@@ -1,4 +1,4 @@
-"""The tables of IMB-MPI1, and which functions it has."""
+"""Tables of IMB-MPI1, and its functions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from netproof.measurement.units import bandwidth_mb_s
 MEGA = 10**6
 
 SMALLEST_TIMED_BYTES = 4
-"""Below it a collective may do nothing at all, and IMB then prints a time of 0.00."""
+"""Size below which a collective may do nothing at all, and IMB prints a time of 0.00."""
 
 POINT_TO_POINT = {
     "PingPong": 1,
@@ -30,7 +30,7 @@ POINT_TO_POINT = {
     "Sendrecv": 2,
     "Exchange": 4,
 }
-"""Messages that one call's rate counts."""
+"""Messages per call that a rate counts."""
 
 SINGLE_TRANSFER = frozenset(name for name in POINT_TO_POINT if name.startswith("PingP"))
 
@@ -59,11 +59,11 @@ FUNCTIONS = frozenset(POINT_TO_POINT) | MESSAGE_RATE | COLLECTIVE | {"Barrier"}
 
 @dataclass(frozen=True)
 class ImbRow:
-    """One size of a table: bytes, µs, the printed rate in the file's own megabytes a second.
+    """One size of a table: bytes, µs, and the printed rate in the file's own megabytes per second.
 
     ``t_us`` in tables with one time column, ``t_min_us``, ``t_max_us`` and ``t_avg_us`` in the
-    others, ``messages_s`` (messages a second, over all pairs) in those of Uniband and Biband;
-    ``defects`` where IMB was built to check its results. None where a table has no such column.
+    others, ``messages_s`` (messages per second, over all pairs) for Uniband and Biband; ``defects``
+    where IMB was built to check its results. None where a table has no such column.
     """
 
     line: int
@@ -79,7 +79,7 @@ class ImbRow:
 
     @property
     def time_us(self) -> float:
-        """Time of a call in µs: that of the slowest rank, or of one message of a rate."""
+        """Return the time per call in µs: of the slowest rank, or of one message of a rate."""
         if self.messages_s is not None:
             return 1e6 / self.messages_s
         time = self.t_us if self.t_us is not None else self.t_max_us
@@ -89,7 +89,7 @@ class ImbRow:
 
 @dataclass(frozen=True)
 class FailedSize:
-    """A size that IMB could not measure, in IMB's words (``text``)."""
+    """A size that IMB could not measure, with IMB's message (``text``)."""
 
     line: int
     size: int
@@ -100,10 +100,9 @@ class FailedSize:
 class ImbTable:
     """One function at one number of ranks.
 
-    ``ranks`` is IMB's #processes, with ``-multi`` those of one group; ``groups`` how many
-    groups ran at once, ``group`` which of them the rows are (None where they are all of them),
-    ``waiting`` the ranks that took no part. ``first_line`` is the title's, ``last_line`` the
-    last row's.
+    ``ranks`` is IMB's #processes, with ``-multi`` those of one group; ``groups``: how many ran at
+    once; ``group``: the rows' group, None where the rows cover all; ``waiting``: ranks that took no
+    part. ``first_line`` is the title's, ``last_line`` the last row's.
     """
 
     path: str
@@ -119,16 +118,16 @@ class ImbTable:
 
     @property
     def mode(self) -> str:
-        """``multi`` where several groups ran at once, else ``single``."""
+        """Return ``multi`` where several groups ran at once, else ``single``."""
         return "multi" if self.groups > 1 else "single"
 
     def curve(self) -> Curve:
-        """Times and bandwidths over the sizes; ParseError for a failed size or a wrong result.
+        """Return times and bandwidths by size; ParseError for a failed size or a wrong result.
 
-        µs a call of the slowest rank (one way for PingPong), and MB/s (10⁶) from bytes and
-        time; collectives and Barrier have no bandwidth. Next to the slowest rank's time stand the
-        fastest rank's and the mean, in tables that have them. Uniband and Biband: µs a message is
-        1e6 over the message rate of all pairs together, and bandwidth is bytes times that rate.
+        Time is µs per call of the slowest rank (one way for PingPong), bandwidth MB/s (10⁶) from
+        bytes and time; collectives and Barrier have no bandwidth. Tables that have them also give
+        the fastest rank's time and the mean. For Uniband and Biband, µs per message is 1e6 over the
+        message rate of all pairs together, and bandwidth is bytes times that rate.
         """
         for failure in self.failures:
             raise ParseError(
@@ -161,12 +160,12 @@ class ImbTable:
 
 @dataclass(frozen=True)
 class ImbOutput(Output):
-    """Everything that one run of IMB-MPI1 printed.
+    """The output of one run of IMB-MPI1.
 
     ``megabyte`` is the bytes in its ``Mbytes/sec``; ``processes`` those it was started with;
-    ``longest`` the largest message in bytes that it was to measure, None where a file of
-    lengths was given to it. ``preamble`` and ``epilogue``: what others printed before and after,
-    the MPI library or the launcher, a line each.
+    ``longest`` the largest message in bytes that it was to measure, None with a file of lengths.
+    ``preamble`` and ``epilogue``: lines that the MPI library or the launcher printed before and
+    after.
     """
 
     benchmark: ClassVar[str] = "imb"
@@ -193,7 +192,7 @@ class ImbOutput(Output):
         return found[0]
 
     def printed(self) -> list[Printed]:
-        """A curve for each table."""
+        """Return a curve for each table."""
         return [
             Printed(
                 table.function, table.ranks, table.curve, groups=table.groups, group=table.group
@@ -202,7 +201,7 @@ class ImbOutput(Output):
         ]
 
     def document(self, faults: list[str]) -> dict[str, Any]:
-        """Plain values for ``json``, with a sentence in ``faults`` for each failed table."""
+        """Return plain values for ``json``, with a sentence in ``faults`` for each failed table."""
         tables = []
         for table in self.tables:
             try:

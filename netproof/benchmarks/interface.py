@@ -1,4 +1,4 @@
-"""What every benchmark is: its functions, how it is started, how its output is read, its names."""
+"""The interface of benchmarks: functions, commands, output and names."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ ONE_WAY, BOTH_WAYS = "oneway", "bidirectional"
 """Directions of a case."""
 
 BOTH_DIRECTIONS = 2.0
-"""Link factor of a function whose rate counts what is sent and what is received."""
+"""Link factor of a function whose rate counts both sent and received bytes."""
 
 
 @dataclass(frozen=True)
 class Function:
-    """One function of a benchmark, as data.
+    """A function of a benchmark.
 
-    ``pair``: runs on two ranks, whatever the job has. ``pairs``: needs an even number of ranks,
-    and adds the rates of all pairs up. ``least_bytes``: the smallest message that is asked for, 4
-    where the data are floats, None where there is no message. ``default``: part of a plain
-    acceptance run. ``rated``: has a bandwidth, ``single`` where that is one message over its time.
-    ``link_factor``: the bandwidth over what a link carries each way; ``in_turn``: how many
-    messages cross the link one after the other in its time; ``collective``: the MPI operation, as
-    ``collectives.MOST_ON_LINK`` names it. ``ping_pong``: one message there and one back between
-    two ranks, so that all such functions measure the same. ``benchmark``: whose it is.
+    ``pair``: runs on two ranks, whatever the job has. ``pairs``: needs an even number of ranks, and
+    adds up the rates of all pairs. ``least_bytes``: the smallest message that is asked for, 4 where
+    the data are floats, None without messages. ``default``: part of a plain acceptance run.
+    ``rated``: has a bandwidth, ``single`` where that is one message over its time. ``link_factor``:
+    the bandwidth over what a link carries each way. ``in_turn``: messages that cross the link one
+    after the other in its time. ``collective``: the MPI operation, as ``collectives.MOST_ON_LINK``
+    names it. ``ping_pong``: one message there and one back between two ranks, so that all such
+    functions measure the same. ``benchmark``: its name.
     """
 
     benchmark: str
@@ -51,32 +51,32 @@ class Function:
 
     @property
     def operation(self) -> str:
-        """What it calls, by the name that all benchmarks have in common where there is one."""
+        """Return the operation by its common name in all benchmarks, else the function's name."""
         return self.collective or self.name
 
     @property
     def streams(self) -> bool:
-        """Whether messages go one way only, from the first rank or ranks to the others."""
+        """Check whether messages go one way only, from the first rank or ranks to the others."""
         return (
             self.rated and not self.single and (self.pair or self.pairs) and self.link_factor == 1
         )
 
     @property
     def direction(self) -> str:
-        """Whether messages between two ranks go ``oneway`` at any moment, or ``bidirectional``."""
+        """Return ``oneway`` or ``bidirectional``: how messages between two ranks go at a time."""
         in_turns = self.ping_pong or self.streams or self.collective in OF_ONE_RANK
         return ONE_WAY if in_turns else BOTH_WAYS
 
     @property
     def element_bytes(self) -> int:
-        """What its message sizes are multiples of."""
+        """Return the number of bytes that message sizes are multiples of."""
         return self.least_bytes or 1
 
     def least_for(self, ranks: int) -> int:
-        """The least message in bytes of which every rank has a part; 0 where any message will do.
+        """Return the least message in bytes that gives every rank a part; 0 where any message does.
 
-        Of a smaller one that is dealt out, some ranks get nothing and need not wait for the others.
-        With a library that lets them go on, the time is how fast they send, and not how long a
+        When a smaller one is dealt out, some ranks get nothing and need not wait for the others.
+        With a library that lets them go on, the time shows how fast they send, and not how long a
         message takes.
         """
         return (self.least_bytes or 0) * ranks if self.collective in DEALT_OUT else 0
@@ -84,10 +84,10 @@ class Function:
     def sizes(
         self, ranks: int, most_bytes: int, settings: MessageSizes = ITS_OWN
     ) -> tuple[int, ...]:
-        """Message sizes in bytes asked for on ``ranks``, up to ``most_bytes``; (0,) without any.
+        """Return the message sizes in bytes on ``ranks``, up to ``most_bytes``; (0,) without any.
 
-        They double, unless ``settings`` list others too, from the least of which every rank has a
-        part; where all are smaller, they are taken as they are.
+        They double, unless ``settings`` list others too, and begin at the least that gives every
+        rank a part; where all are smaller, they are taken as they are.
         """
         if self.least_bytes is None:
             return (0,)
@@ -96,21 +96,21 @@ class Function:
         return tuple(size for size in every if size >= least) or every
 
     def over_link(self, ranks: int, ranks_per_node: int) -> float:
-        """The bandwidth that it reports over what one node's link then carries each way.
+        """Return the reported bandwidth over what one node's link then carries each way.
 
-        Whatever the ranks a node, one or two messages leave it; but what adds all pairs up has one
-        on the link for each rank of the node.
+        Whatever the ranks per node, one or two messages leave it; a function that adds up all pairs
+        has one on the link per rank of the node.
         """
         if self.pairs:
             return self.link_factor * (ranks // 2) / ranks_per_node
         return self.link_factor
 
     def messages_on_link(self, ranks: int, ranks_per_node: int) -> tuple[float, float]:
-        """How many message sizes cross a node's link one after the other in its time.
+        """Return the least and most message sizes that cross a node's link in sequence in its time.
 
-        The least and the most. Between two ranks they are equal. Where the time is the share of
-        one message among all pairs they are as many as ``over_link`` says. Of a collective the
-        least is one, the most what ``collectives`` says.
+        Between two ranks they are equal. Where the time is one message's share among all pairs,
+        both are as ``over_link`` returns. For a collective the least is one, the most as
+        ``collectives`` has it.
         """
         if self.collective:
             most = MOST_ON_LINK[self.collective](ranks, ranks_per_node)
@@ -120,7 +120,7 @@ class Function:
 
 
 class KindOfCurve(Protocol):
-    """What tells curves of one benchmark apart, as ``Printed`` has it."""
+    """Properties that distinguish the curves of one benchmark, as ``Printed`` has them."""
 
     function: str
     ranks: int | None
@@ -132,11 +132,11 @@ class KindOfCurve(Protocol):
 
 @dataclass(frozen=True)
 class Printed:
-    """A curve that an output holds, and what the output says of it.
+    """A curve of an output, with its properties.
 
-    ``ranks``: None where the benchmark does not print them; ``groups``: how many ran at once, and
-    ``group`` which of them this is; ``remark``: what else tells its curves from others of the
-    same function. ``curve`` raises NetproofError for a measurement that failed.
+    ``ranks``: None where the benchmark does not print them; ``groups``: how many ran at once;
+    ``group``: this curve's group; ``remark``: what else distinguishes curves of the same function.
+    ``curve`` raises NetproofError for a failed measurement.
     """
 
     function: str
@@ -150,30 +150,28 @@ class Printed:
 
 
 class Output(ABC):
-    """What one run of a benchmark printed, read and checked."""
+    """The output of one run of a benchmark, read and checked."""
 
     benchmark: ClassVar[str]
 
     @abstractmethod
     def printed(self) -> list[Printed]:
-        """The curves that it holds."""
+        """Return its curves."""
 
     @abstractmethod
     def document(self, faults: list[str]) -> dict[str, Any]:
-        """Plain values for ``json``; a measurement that failed is a sentence in ``faults``."""
+        """Return plain values for ``json``, with a sentence in ``faults`` for each failure."""
 
 
 class Benchmark(ABC):
     """A benchmark, which a module of this room declares as ``BENCHMARK``.
 
-    ``number``: by which benchmarks are ordered; ``name``: in cases, settings and stores;
-    ``label``: as people call it; ``output_of``: as an error calls what prints its output;
-    ``features``: those of an environment that has all of it, each with what it means; none of a
-    benchmark whose outputs are read and which no check starts; ``suffix``: of the
-    file of a launch that holds its figures; ``figures``: how a row of it begins, for ``grep -E``.
-    ``sizes``: what a site may set of its message sizes.
-    ``by_protocol``: its functions are protocols, measured between nodes and inside one in two
-    directions, and the charts of all stand on one page.
+    ``number``: orders the benchmarks; ``name``: in cases, settings and stores; ``label``: for
+    people; ``output_of``: the source of its output in errors; ``features``: of an
+    environment that has all of it, each with its meaning, empty where outputs are only read; ``suffix``: of a
+    launch's file with its figures; ``figures``: beginning of a row of it, for ``grep -E``.
+    ``sizes``: a site's settings of its message sizes. ``by_protocol``: its functions are protocols,
+    measured between nodes and inside one in two directions, and all charts are on one page.
     """
 
     number: ClassVar[int]
@@ -188,7 +186,7 @@ class Benchmark(ABC):
     by_protocol: ClassVar[bool] = False
 
     def function(self, name: str) -> Function:
-        """The function of that name; NetproofError where it has none."""
+        """Return the function of that name; NetproofError where it has none."""
         for function in self.functions:
             if function.name == name:
                 return function
@@ -201,7 +199,7 @@ class Benchmark(ABC):
         return only
 
     def names(self, *, default: bool) -> list[str]:
-        """Names of the functions of a plain acceptance run, or of those beyond it."""
+        """Return the names of the functions of a plain acceptance run, or of those beyond it."""
         return [one.name for one in self.functions if one.default is default]
 
     @abstractmethod
@@ -213,68 +211,68 @@ class Benchmark(ABC):
         *,
         all_functions: bool,
     ) -> list[Case]:
-        """What is expected of a run on ``where``, a system, partition and environment."""
+        """Return the cases expected on ``where``, a system, partition and environment."""
 
     @abstractmethod
     def job_what(self, ranks: int, *, default: bool) -> str:
-        """What a job of it measures, whatever the configuration."""
+        """Return what a job measures, whatever the configuration."""
 
     @abstractmethod
     def title(self, function: str) -> str:
-        """Benchmark and function: ``IMB Alltoall``, ``NetPIPE TCP``."""
+        """Return benchmark and function: ``IMB Alltoall``, ``NetPIPE TCP``."""
 
     @abstractmethod
     def words(self, case: Case) -> str:
-        """What is measured, as it stands in tables, without the configuration."""
+        """Return the name of what is measured for tables, without the configuration."""
 
     @abstractmethod
     def what(self, case: Case) -> str:
-        """What is measured, as settings and sentences name it."""
+        """Return the name of what is measured for settings and sentences."""
 
     @abstractmethod
     def variant(self, case: Case) -> str:
-        """What tells the cases of one function apart."""
+        """Return what distinguishes the cases of one function."""
 
     @abstractmethod
     def kind(self, printed: KindOfCurve, named: str) -> str:
-        """A curve of an output in a sentence; ``named``: what the user calls the benchmark."""
+        """Return a curve's name in a sentence; ``named``: the user's name of the benchmark."""
 
     @abstractmethod
     def program(self, function: str) -> str:
-        """The program that measures a function, whose hash is kept."""
+        """Return the program that measures a function, whose hash is stored."""
 
     def programs(self) -> Iterator[str]:
-        """All its programs, each once."""
+        """Return all programs, each once."""
         yield from dict.fromkeys(self.program(one.name) for one in self.functions)
 
     @abstractmethod
     def subject(self, case: Case) -> str:
-        """Stem of the names of the steps that measure a case."""
+        """Return the stem of the names of the steps that measure a case."""
 
     @abstractmethod
     def asked(
         self, case: Case, most_bytes: int, settings: MessageSizes = ITS_OWN
     ) -> tuple[int, ...]:
-        """Message sizes in bytes that a launch of a case measures; ``settings``: the site's."""
+        """Return the message sizes in bytes of a launch of a case; ``settings``: the site's."""
 
     @abstractmethod
     def read_launch(self, text: str, path: Path, case: Case) -> Curve:
-        """The curve in the file that a launch of ``case`` left; ParseError where it is another."""
+        """Return the curve in a launch's file; ParseError where it is not of ``case``."""
 
     @abstractmethod
     def is_one(self, text: str) -> bool:
-        """Whether a file's content is its output."""
+        """Check whether a text is output of this benchmark."""
 
     @abstractmethod
     def read(self, text: str, path: str, *, bidirectional: bool) -> Output:
-        """Its output; ParseError where it is not what it prints. ``bidirectional``: how it ran."""
+        """Read its output; ParseError for anything else. ``bidirectional``: how it ran."""
 
     def least_run(self) -> list[str]:
-        """Program and arguments of its least run over MPI on two ranks, empty without one."""
+        """Return the command of its least run over MPI on two ranks, empty without one."""
         return []
 
     def start(self, function: str, ranks: int) -> list[str]:
-        """Program and arguments of a run on so many ranks that does little but start and end.
+        """Return the command of a run on these ranks that does little but start and end.
 
         Empty where a benchmark has none.
         """
@@ -283,32 +281,29 @@ class Benchmark(ABC):
     def sent(
         self, case: Case, printed: str, said: str, nodes: Sequence[str]
     ) -> Mapping[int, int] | str:
-        """How many messages of each size in bytes a launch of ``case`` had to send between nodes.
+        """Return the messages of each size in bytes that a launch must send between nodes.
 
-        ``printed``, ``said``: its standard output and its standard error; ``nodes``: of each rank,
-        in their order. A sentence why, where that is not known: unless a benchmark says it.
+        ``printed``, ``said``: its standard output and standard error; ``nodes``: of each rank, in
+        order. Where the benchmark does not report it, return the reason as a sentence.
         """
         return f"how much {self.label} sends is not known"
 
     def payload(self, case: Case, printed: str, said: str, nodes: Sequence[str]) -> Payload:
-        """What a launch of ``case`` had to send between its nodes; arguments as ``sent``'s."""
+        """Return the payload that a launch must send between nodes; arguments as for ``sent``."""
         sent = self.sent(case, printed, said, nodes)
         if isinstance(sent, str):
             return Payload(None, sent)
         return Payload(sum(size * count for size, count in sent.items()))
 
     def exchanged(self, case: Case, printed: str, said: str) -> Exchanged:
-        """What the ranks of a launch had to send to each other; arguments as ``sent``'s.
-
-        As if each were on a node of its own.
-        """
+        """Return the payload between a launch's ranks, as if each had its own node."""
         sent = self.sent(case, printed, said, [f"rank {rank}" for rank in range(case.ranks)])
         if isinstance(sent, str):
             return Exchanged(None, None, sent)
         return Exchanged(sum(sent.values()), sum(size * count for size, count in sent.items()))
 
     def compared_over_tcp(self, function: str) -> str | None:
-        """The function over TCP that one over MPI is compared with, None where there is none."""
+        """Return the TCP function to compare one over MPI with, None without."""
         return None
 
 
@@ -316,7 +311,7 @@ class MpiBenchmark(Benchmark):
     """A benchmark whose functions run between nodes on as many ranks as a job has.
 
     ``arguments_meaning``: of the partition's key with further arguments, ``<name>_arguments``;
-    ``few_calls``: arguments for a few calls of each size, where it is asked whether it runs.
+    ``few_calls``: arguments for a few calls of each size, to test that it runs.
     """
 
     arguments_meaning: ClassVar[str]
@@ -324,7 +319,7 @@ class MpiBenchmark(Benchmark):
 
     @property
     def arguments_key(self) -> str:
-        """The key of a partition with further arguments of its programs."""
+        """Return the partition's key with further arguments of its programs."""
         return f"{self.name}_arguments"
 
     @abstractmethod
@@ -336,19 +331,19 @@ class MpiBenchmark(Benchmark):
         size_file: str,
         arguments: Sequence[str],
     ) -> list[str]:
-        """Program and arguments of a launch, word by word.
+        """Return the command of a launch, word by word.
 
-        ``sizes``: of the messages in bytes, as ``parts`` makes them, (0,) without any, and
-        ``size_file`` the name of a file in its folder with these, a line each; ``arguments``: the
-        site's.
+        ``sizes``: of the messages in bytes, as ``parts`` returns them, (0,) without messages;
+        ``size_file``: name of a file in its folder that lists them, one per line; ``arguments``:
+        the site's.
         """
 
     def parts(self, sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-        """Message sizes in bytes, as calls of it can measure them one after the other."""
+        """Split message sizes in bytes into calls that run one after the other."""
         return (tuple(sizes),)
 
     def on(self, case_ranks: int, ranks_per_node: int, function: str) -> tuple[int, int]:
-        """Ranks, and ranks a node, that a function uses in a job of ``case_ranks``."""
+        """Return the ranks, and ranks per node, of a function in a job of ``case_ranks``."""
         return (2, 1) if self.function(function).pair else (case_ranks, ranks_per_node)
 
     def cases(
@@ -359,7 +354,7 @@ class MpiBenchmark(Benchmark):
         *,
         all_functions: bool,
     ) -> list[Case]:
-        """Each function on each count of ranks; those for two ranks once."""
+        """Return each function on each count of ranks; those for two ranks once."""
         cases = []
         for function in self.functions:
             if not (function.default or all_functions):
@@ -375,28 +370,28 @@ class MpiBenchmark(Benchmark):
         return cases
 
     def job_what(self, ranks: int, *, default: bool) -> str:
-        """``IMB on 16 ranks``; the functions beyond a plain run have a job of their own."""
+        """Return ``IMB on 16 ranks``; the functions beyond a plain run have a job of their own."""
         which = self.label if default else f"other functions of {self.label}"
         return f"{which} on {ranks} ranks"
 
     def title(self, function: str) -> str:
-        """``IMB Alltoall``."""
+        """Return ``IMB Alltoall``."""
         return f"{self.label} {function}"
 
     def words(self, case: Case) -> str:
-        """``IMB Alltoall``: a table has the ranks in a column of their own."""
+        """Return ``IMB Alltoall``: tables have a column of ranks."""
         return self.title(case.function)
 
     def what(self, case: Case) -> str:
-        """``IMB Alltoall 16 ranks``."""
+        """Return ``IMB Alltoall 16 ranks``."""
         return f"{self.title(case.function)} {self.variant(case)}"
 
     def variant(self, case: Case) -> str:
-        """Its ranks."""
+        """Return its ranks."""
         return f"{case.ranks} ranks"
 
     def kind(self, printed: KindOfCurve, named: str) -> str:
-        """``IMB Alltoall 16 ranks in 2 groups, group 1``."""
+        """Return ``IMB Alltoall 16 ranks in 2 groups, group 1``."""
         ranks = "" if printed.ranks is None else f" {printed.ranks} ranks"
         several = "" if printed.groups == 1 else f" in {printed.groups} groups"
         which = "" if printed.group is None else f", group {printed.group}"
@@ -405,11 +400,11 @@ class MpiBenchmark(Benchmark):
         return f"{self.title(printed.function)}{ranks}{several}{which}{remark}{called}"
 
     def subject(self, case: Case) -> str:
-        """Its function."""
+        """Return its function."""
         return case.function
 
     def asked(
         self, case: Case, most_bytes: int, settings: MessageSizes = ITS_OWN
     ) -> tuple[int, ...]:
-        """Those of its function."""
+        """Return its function's sizes."""
         return self.function(case.function).sizes(case.ranks, most_bytes, settings)

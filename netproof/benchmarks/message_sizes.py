@@ -1,4 +1,4 @@
-"""Which message sizes a launch measures beyond its benchmark's own, as a site sets them."""
+"""Message sizes that a site asks for beyond its benchmark's own."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ MOST_PER_OCTAVE = 16
 
 
 class MessageSizes(Written):
-    """The settings of a benchmark that measures its own sizes and no others."""
+    """Settings of a benchmark that measures its own sizes and no others."""
 
     def largest(self) -> int:
-        """The largest size in bytes that is asked for by itself, 0 for none."""
+        """Return the largest size in bytes asked for by itself, 0 without any."""
         return 0
 
 
 ITS_OWN = MessageSizes()
-"""Of a benchmark of which a site says nothing."""
+"""Settings where a site has none."""
 
 
 class ListedSizes(MessageSizes):
-    """Of a benchmark that takes a list of sizes.
+    """Settings of a benchmark that takes a list of sizes.
 
-    ``per_octave``: from one power of two to the next, evenly spaced in their logarithms;
-    ``also``: in bytes, whatever the others are.
+    ``per_octave``: from one power of two to the next, evenly spaced in their logarithms; ``also``:
+    in bytes, whatever the others are.
     """
 
     per_octave: Annotated[int, Field(ge=1, le=MOST_PER_OCTAVE)] = Field(
@@ -38,14 +38,14 @@ class ListedSizes(MessageSizes):
     )
 
     def largest(self) -> int:
-        """The largest of ``also``."""
+        """Return the largest of ``also``."""
         return max(self.also, default=0)
 
     def sizes(self, least: int, most: int) -> tuple[int, ...]:
-        """Increasing sizes in bytes from ``least`` to ``most``, all multiples of ``least``.
+        """Return increasing sizes in bytes from ``least`` to ``most``, all multiples of ``least``.
 
-        The powers of two times ``least`` are always among them. A size that is no multiple is
-        rounded down to one.
+        The powers of two times ``least`` are always among them. Other sizes are rounded down to a
+        multiple.
         """
         doubling = []
         size = least

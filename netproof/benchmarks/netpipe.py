@@ -1,4 +1,4 @@
-"""NetPIPE over TCP and over MPI: its functions, sizes, names, and how much it sends."""
+"""NetPIPE over TCP and over MPI: its functions, sizes, names, and payload."""
 
 from __future__ import annotations
 
@@ -40,27 +40,27 @@ PATHS = ("between", "inside")
 DIRECTIONS = (ONE_WAY, BOTH_WAYS)
 
 VARIANTS = tuple(itertools.product(PROTOCOLS, PATHS, DIRECTIONS))
-"""All that a job measures: protocol, path and direction of each."""
+"""Protocol, path and direction of everything that a job measures."""
 
 LEAST_TRIALS = 3
-"""How often NetPIPE 3.7.2 measures a size; 7 times where it was built with FINAL (netpipe.h)."""
+"""Trials per size of NetPIPE 3.7.2; 7 where it was built with FINAL (netpipe.h)."""
 
 _FEWEST = shlex.split("-l 1 -u 8 -p 0 -n 1 -o /dev/null")
 """Options of its least run."""
 
 FIGURES = r"^ *[0-9]+ +[0-9]+\.[0-9]+ "
-"""What a row of the ``-o`` file begins with, for ``grep -E``: that of a run that came so far."""
+"""Beginning of a row of the ``-o`` file, for ``grep -E``: the run came at least that far."""
 
 
 def subject(protocol: str, path: str, direction: str) -> str:
-    """Stem of the names of a variant's steps, ``tcp-between-oneway`` for instance."""
+    """Return the stem of the names of a variant's steps, such as ``tcp-between-oneway``."""
     return f"{protocol}-{path}-{direction}"
 
 
 def variants(subjects: Collection[str]) -> tuple[tuple[str, str, str], ...]:
-    """The variants of these ``subject``s, in the order of all.
+    """Return the variants of these ``subject``s, in the order of all.
 
-    Raises NetproofError for one that there is not.
+    Raise NetproofError for an unknown one.
     """
     known = {subject(*variant): variant for variant in VARIANTS}
     unknown = sorted(set(subjects) - set(known))
@@ -72,7 +72,7 @@ def variants(subjects: Collection[str]) -> tuple[tuple[str, str, str], ...]:
 
 
 class PerturbedSizes(MessageSizes):
-    """``perturbation`` bytes below and above each of NetPIPE's sizes are measured too."""
+    """Settings by which ``perturbation`` bytes below and above each size are measured too."""
 
     perturbation: Annotated[int, Field(ge=0)] = Field(
         0, description="bytes below and above each size that are measured too (-p)"
@@ -91,7 +91,7 @@ class PerturbedSizes(MessageSizes):
 
 
 def perturbation_of(settings: MessageSizes) -> int:
-    """Bytes below and above each size that a site has measured too, 0 for none."""
+    """Return the bytes below and above each size that a site has measured too, 0 for none."""
     return settings.perturbation if isinstance(settings, PerturbedSizes) else 0
 
 
@@ -135,68 +135,68 @@ class Netpipe(Benchmark):
         *,
         all_functions: bool,
     ) -> list[Case]:
-        """Each protocol on each path in each direction."""
+        """Return each protocol on each path in each direction."""
         return [
             Case(*where, self.name, protocol, 2, 1 if path == "between" else 2, path, direction)
             for protocol, path, direction in VARIANTS
         ]
 
     def job_what(self, ranks: int, *, default: bool) -> str:
-        """One job has all."""
+        """Return the name of the one job for all."""
         return self.label
 
     def title(self, function: str) -> str:
-        """``NetPIPE TCP``."""
+        """Return ``NetPIPE TCP``."""
         return f"NetPIPE {function.upper()}"
 
     def words(self, case: Case) -> str:
-        """``NetPIPE TCP between oneway``."""
+        """Return ``NetPIPE TCP between oneway``."""
         return f"{self.title(case.function)} {case.path} {case.direction}"
 
     def what(self, case: Case) -> str:
-        """``NetPIPE tcp between oneway``."""
+        """Return ``NetPIPE tcp between oneway``."""
         return f"NetPIPE {case.function} {case.path} {case.direction}"
 
     def variant(self, case: Case) -> str:
-        """Its path and direction."""
+        """Return its path and direction."""
         direction = {"oneway": "one way", "bidirectional": "both ways at once"}
         return f"{case.path}, {direction.get(case.direction, case.direction)}"
 
     def kind(self, printed: KindOfCurve, named: str) -> str:
-        """``NetPIPE tcp oneway``."""
+        """Return ``NetPIPE tcp oneway``."""
         return " ".join(filter(None, ("NetPIPE", named, printed.direction)))
 
     def program(self, function: str) -> str:
-        """One for each protocol."""
+        """Return the protocol's program."""
         return f"NP{function}"
 
     def subject(self, case: Case) -> str:
-        """``tcp-between-oneway``."""
+        """Return ``tcp-between-oneway``."""
         return subject(case.function, case.path, case.direction)
 
     def asked(
         self, case: Case, most_bytes: int, settings: MessageSizes = ITS_OWN
     ) -> tuple[int, ...]:
-        """Its own sizes, and what a perturbation adds."""
+        """Return NetPIPE's own sizes, and those that a perturbation adds."""
         return sizes_of(1, most_bytes, perturbation_of(settings))
 
     def read_launch(self, text: str, path: Path, case: Case) -> Curve:
-        """What ``-o`` wrote."""
+        """Read the file that ``-o`` wrote."""
         bidirectional = case.direction == "bidirectional"
         return read_file(text, str(path), bidirectional=bidirectional).curve()
 
     def least_run(self) -> list[str]:
-        """One round trip of a few sizes."""
+        """Return the command of one round trip of a few sizes."""
         return ["NPmpi", *_FEWEST]
 
     def start(self, function: str, ranks: int) -> list[str]:
-        """One round trip of a few sizes."""
+        """Return the command of one round trip of a few sizes."""
         return [self.program(function), *_FEWEST]
 
     def sent(
         self, case: Case, printed: str, said: str, nodes: Sequence[str]
     ) -> Mapping[int, int] | str:
-        """Each size as often as its row says in every trial, there and back."""
+        """Return each size's repetitions in every trial, there and back."""
         if len(set(nodes)) == 1:
             return {}
         rows = [PRINTED_ROW.fullmatch(line) for line in said.splitlines()]
@@ -204,14 +204,14 @@ class Netpipe(Benchmark):
         return sent or "NetPIPE printed no row that says how often it sent"
 
     def is_one(self, text: str) -> bool:
-        """By its main loop, or by columns of figures from the first line on."""
+        """Check for its main loop, or for columns of figures from the first line on."""
         if "Now starting the main loop" in text or LOOP_5.search(text):
             return True
         first = next((line for line in text.split("\n") if line.strip()), "")
         return COLUMNS.fullmatch(first) is not None
 
     def read(self, text: str, path: str, *, bidirectional: bool) -> NetpipeOutput:
-        """What 3.7.2 printed, or what ``-o`` wrote; ParseError for what 5.x printed."""
+        """Read what 3.7.2 printed, or what ``-o`` wrote; ParseError for what 5.x printed."""
         if found := LOOP_5.search(text):
             raise ParseError(
                 path,
@@ -225,7 +225,7 @@ class Netpipe(Benchmark):
         return read_file(text, path, bidirectional=bidirectional)
 
     def compared_over_tcp(self, function: str) -> str | None:
-        """What MPI loses."""
+        """Return TCP for MPI, to show what MPI loses."""
         return "tcp" if function == "mpi" else None
 
 

@@ -1,16 +1,15 @@
-"""NetPIPE's output, the ``-o`` file and what it prints, of 3.7.2 and of 5.x.
+"""NetPIPE's output, printed and from ``-o``, of 3.7.2 and of 5.x.
 
-NetPIPE 3.7.2 counts 2²⁰ bits to its Mbps and prints times with two decimals of a µs: bandwidth
-is computed from bytes and time, and the Mbps only serve as a check of the row. So it is with
-NetPIPE 5.x, whose Gbit/s (10⁹) have three decimals, none of which is left of a small message's.
-Its rates are those of its average, longest and shortest time, the last taken as 1 µs where it was
-less. What it prints on a terminal is in colours and rounded, from a megabyte on sizes too, and is
-not read.
+NetPIPE 3.7.2 counts 2²⁰ bits to its Mbps and prints times with two decimals of a µs. Bandwidth is
+computed from bytes and time; the Mbps only check the row. Likewise with NetPIPE 5.x, whose Gbit/s
+(10⁹) have three decimals, too few for small messages. Its rates are those of its average, longest
+and shortest time, the last taken as at least 1 µs. Its terminal output is coloured and rounded,
+also sizes from a megabyte, and is not read.
 
-In bidirectional mode (``-2``, ``--bidir`` of 5.x) the ``-o`` file counts both directions in its
-bytes, so that a message is half of them, while the printed lines count one; the rate is that of
-both directions together in either. Here a size is always that of one message and a bandwidth that
-of one direction, ``both_ways_mb_s`` apart.
+In bidirectional mode (``-2``, ``--bidir`` of 5.x) the bytes of the ``-o`` file count both
+directions, so that a message is half of them, while printed lines count one; the rate counts both
+directions in either. Here a size is always one message's and a bandwidth one direction's, with
+``both_ways_mb_s`` in addition.
 """
 
 from __future__ import annotations
@@ -29,23 +28,23 @@ from netproof.measurement.curve import Curve
 from netproof.measurement.units import BITS_PER_BYTE, MEBI, bandwidth_mb_s, us
 
 MOST_SAMPLES = 8000
-"""NetPIPE 3.7.2 stops when it has measured this many sizes, less 3."""
+"""Sizes, less 3, after which NetPIPE 3.7.2 stops."""
 
 GBIT_S_OF_A_BYTE_A_US = BITS_PER_BYTE / 1000
 
 SHORTEST_US_5 = 1.0
-"""What NetPIPE 5.x takes the shortest time to be where it was less."""
+"""Least value in µs of NetPIPE 5.x's shortest time."""
 
 MOST_LISTED = 5
 
 MOST_PERTURBATIONS = 8
-"""Of the steps between sizes, the most frequent are tried as the perturbation."""
+"""Most frequent steps between sizes that are tried as the perturbation."""
 
 LEAST_DOUBLING = 8
-"""Sizes that double, so many or more, are those of another benchmark and lack none."""
+"""Doubling sizes from which a file is another benchmark's and lacks none."""
 
 LEAST_DOUBLING_5 = 3
-"""The same of 5.x, where they are those of ``--fac2``."""
+"""Doubling sizes from which a file of 5.x was run with ``--fac2``."""
 
 FILE_COLUMNS_3 = ("bytes", "Mbps", "seconds")
 
@@ -83,7 +82,7 @@ _PREAMBLE = re.compile(
 
 @dataclass(frozen=True)
 class Point:
-    """One size: bytes of a message, one-way µs, MB/s (10⁶) one way; ``line`` where it stands."""
+    """One size: bytes of a message, one-way µs, MB/s (10⁶) one way, and its ``line``."""
 
     line: int
     size: int
@@ -95,7 +94,7 @@ class Point:
 class NetpipeOutput(Output):
     """A run of NetPIPE: ``release`` "3" or "5", its direction, and a point for every size.
 
-    ``preamble``: what was printed before by others, the MPI library or the launcher.
+    ``preamble``: lines that the MPI library or the launcher printed before.
     """
 
     benchmark: ClassVar[str] = "netpipe"
@@ -107,13 +106,13 @@ class NetpipeOutput(Output):
 
     @property
     def both_ways_mb_s(self) -> tuple[float, ...] | None:
-        """MB/s (10⁶) of both directions together at each size; None for a one-way run."""
+        """Return MB/s (10⁶) of both directions together at each size; None for a one-way run."""
         if not self.bidirectional:
             return None
         return tuple(2 * point.bandwidth_mb_s for point in self.points)
 
     def curve(self) -> Curve:
-        """One-way times in µs and bandwidth each way in MB/s over the size of one message."""
+        """Return one-way times in µs and bandwidth each way in MB/s by the size of one message."""
         return Curve(
             sizes=tuple(point.size for point in self.points),
             time_us=tuple(point.time_us for point in self.points),
@@ -121,12 +120,12 @@ class NetpipeOutput(Output):
         )
 
     def printed(self) -> list[Printed]:
-        """Its one curve; the file does not say which protocol it is of."""
+        """Return its one curve; the file does not name its protocol."""
         direction = "bidirectional" if self.bidirectional else "oneway"
         return [Printed("netpipe", 2, self.curve, direction)]
 
     def document(self, faults: list[str]) -> dict[str, Any]:
-        """Plain values for ``json``; there is no failure that NetPIPE prints."""
+        """Return plain values for ``json``; NetPIPE prints no failures."""
         curve = self.curve()
         return {
             "file": self.path,
@@ -143,18 +142,18 @@ class NetpipeOutput(Output):
 
 
 def sizes(lower: int, upper: int, perturbation: int) -> tuple[int, ...]:
-    """Message sizes that NetPIPE measures for ``-l``, ``-u`` and ``-p``, in bytes.
+    """Return the message sizes that NetPIPE measures for ``-l``, ``-u`` and ``-p``, in bytes.
 
     5.x calls these ``--start``, ``--end`` and ``--pert``.
 
-    From ``lower`` on two equal steps follow each other, then the step doubles; around every
-    size whose step is above the perturbation plus one, the sizes that much smaller and larger
-    are measured too, the last of which may be past ``upper``. The sizes are those of a message,
-    with ``-2`` as without. A run that comes to a time of 1 s stops earlier, and TCP with ``-2``
-    at the sum of its socket buffers.
+    From ``lower`` on two equal steps follow each other, then the step doubles. Around every size
+    whose step exceeds the perturbation plus one, the sizes that much smaller and larger are
+    measured too, the last possibly past ``upper``. Sizes are those of one message, also with
+    ``-2``. A run stops earlier at a time of 1 s, and TCP with ``-2`` at the sum of its socket
+    buffers.
 
-    Raises NetproofError where NetPIPE would refuse, or would visit sizes that do not increase
-    (it does for a perturbation near half of a step, as with ``-l 10 -p 3``).
+    Raise NetproofError where NetPIPE would refuse, or its sizes would not increase (for a
+    perturbation near half of a step, as with ``-l 10 -p 3``).
     """
     if lower < 1 or upper < lower or perturbation < 0:
         raise NetproofError(
@@ -184,12 +183,12 @@ def sizes(lower: int, upper: int, perturbation: int) -> tuple[int, ...]:
 def missing_sizes(
     there: Sequence[int], least_doubling: int = LEAST_DOUBLING
 ) -> tuple[int, ...] | None:
-    """The sizes between the first and the last that NetPIPE would have measured too.
+    """Return the sizes between the first and the last that NetPIPE would have measured too.
 
-    ``there``: in bytes, increasing. Where it starts and what perturbation it has is told from
-    them: of all that could have visited these sizes, the run that lacks fewest. Sizes that double
-    throughout, ``least_doubling`` or more, are complete: curves of IMB are exported in the columns
-    of 3.7.2, and 5.x doubles when it is asked to. None where no run visits them.
+    ``there``: in bytes, increasing. Start and perturbation are those of the run that lacks fewest,
+    of all that could have visited these sizes. ``least_doubling`` or more sizes that double
+    throughout are complete: curves of IMB are exported in the columns of 3.7.2, and 5.x doubles on
+    request. None where no run visits them.
     """
     doubling = all(after == 2 * before for before, after in pairwise(there))
     if len(there) < 3 or (doubling and len(there) >= least_doubling):
@@ -214,11 +213,10 @@ def missing_sizes(
 def read_file(text: str, path: str, *, bidirectional: bool) -> NetpipeOutput:
     """Read the file that NetPIPE writes with ``-o``, of 3.7.2 (3 columns) or 5.x (5 columns).
 
-    The file has neither header nor end: compare the sizes with those asked for (``sizes``) to
-    know that it is complete. Raises ParseError, with the line, for anything but such rows,
-    times that are not positive, sizes that do not increase, a rate that does not follow from
-    bytes and time, odd bytes in a file called bidirectional, and where sizes between the first
-    and the last are missing.
+    The file has neither header nor end: compare its sizes with those asked for (``sizes``) to know
+    that it is complete. Raise ParseError, with the line, for anything but such rows, times that are
+    not positive, and sizes that do not increase or lack one. Likewise for a rate that does not
+    follow from bytes and time, and odd bytes in a file called bidirectional.
     """
     lines = Lines(text, path)
     release = "5" if len((lines.peek() or "").split()) == len(FILE_COLUMNS_5) else "3"
@@ -248,7 +246,7 @@ def read_file(text: str, path: str, *, bidirectional: bool) -> NetpipeOutput:
 
 
 def _twice(sizes: Sequence[int]) -> str:
-    """A remedy where all sizes are even, as in the file of a bidirectional run."""
+    """Return a remedy where all sizes are even, as in the file of a bidirectional run."""
     even = all(size % 2 == 0 for size in sizes)
     return "; a run both ways counts twice: say --bidirectional if it was one" if even else ""
 
@@ -256,10 +254,9 @@ def _twice(sizes: Sequence[int]) -> str:
 def read_print(text: str, path: str, *, bidirectional: bool) -> NetpipeOutput:
     """Read what NetPIPE 3.7.2 prints: its standard error, or that and its standard output.
 
-    Raises ParseError as ``read_file`` does, and for a line behind its main loop that NetPIPE does
-    not print, rows whose numbers do not count up from 0, a size without its result, and a
-    direction that is not the one asked for. What others printed before its main loop is kept; it
-    has no last line of its own, so that nothing may follow.
+    Raise ParseError as ``read_file`` does, and for foreign lines after its main loop, row numbers
+    that do not count up from 0, a size without result, and another direction. Lines of other
+    programs before its main loop are stored; it has no last line of its own, so nothing may follow.
     """
     lines = Lines(text, path)
     preamble: list[str] = []
@@ -312,7 +309,7 @@ def _check_time(lines: Lines, time: float) -> None:
 def _check_rate_3(
     lines: Lines, moved: int, rate: float, rate_error: float, seconds: float, error: float
 ) -> None:
-    """ParseError unless ``rate``, in 2²⁰ bit/s, is what ``moved`` bytes in ``seconds`` make."""
+    """Raise ParseError unless ``rate``, in 2²⁰ bit/s, follows from ``moved`` and ``seconds``."""
     mebits = moved * BITS_PER_BYTE / MEBI
     least = mebits / (seconds + error) - rate_error
     most = mebits / (seconds - error) + rate_error if seconds > error else float("inf")
@@ -357,7 +354,7 @@ def _read_file_row_5(lines: Lines, line: str, bidirectional: bool) -> Point:
             f"{moved:.0f} bytes would be {gbit_us / time_us:.3f} Gbit/s"
             + ("; that of several pairs of ranks at once is not read" if average > highest else "")
         )
-    # Printed decimals apart, and where the shortest time was below what it is taken to be.
+    # Apart by printed decimals, or the shortest time was below its least value.
     clamped = abs(most - gbit_us / SHORTEST_US_5) <= rate_error * (1 + 1e-9)
     if least > average or (most < average and not clamped):
         lines.refuse("expected minimum <= average <= maximum of the rates")

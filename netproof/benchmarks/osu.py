@@ -1,15 +1,15 @@
-"""OSU Micro-Benchmarks (OMB) 5 to 7: what one of its MPI programs prints, read into a curve.
+"""OSU Micro-Benchmarks (OMB) 5 to 7: output of one of its MPI programs read into a curve.
 
 Each program prints one table. ``osu_latency`` prints one-way µs, from which bandwidth is computed;
 ``osu_bw`` and ``osu_bibw`` MB/s (10⁶), the latter of both directions together; ``osu_mbw_mr`` MB/s
-and messages a second of all pairs together. The time of a message is its share of that: bytes over
-MB/s, or 1e6 over the messages a second. Collectives print the ranks' mean, and with ``-f`` the
-fastest and the slowest rank too, whose time is the collective's; without ``-f`` the mean is all
-there is, and its curve says so. Only ``osu_mbw_mr`` prints how many ranks there were.
+and messages per second of all pairs together. The time of a message is its share: bytes over MB/s,
+or 1e6 over the messages per second. Collectives print the ranks' mean, with ``-f`` also the fastest
+and the slowest rank, whose time is the collective's; a curve without ``-f`` says that it is a mean.
+Only ``osu_mbw_mr`` prints the number of ranks.
 
-OMB prints no last line and not up to which size it was to go. A table that stops at the end of a
-line is therefore read as it stands, and nothing may follow it: what a launcher says of a program
-that it killed must not pass for an epilogue. In a run the sizes asked for tell.
+OMB prints no last line and no largest size. A table that stops at the end of a line is therefore
+read as it is. Nothing may follow it: a launcher's message about a killed program must not pass for
+an epilogue. In a run the requested sizes show whether it is complete.
 """
 
 from __future__ import annotations
@@ -46,24 +46,24 @@ TITLES = {
     "Reduce_scatter Latency": "reduce_scatter",
     "Barrier Latency": "barrier",
 }
-"""What a program calls its test, to the function."""
+"""Functions by their titles in the output."""
 
 MEAN_OF_RANKS = "mean of the ranks"
-"""What curves of collectives are without ``-f``."""
+"""Remark on curves of collectives without ``-f``."""
 
 PARTS_OF_ALL = ("Allgather", "Alltoall")
 """Collectives in which each rank has a message of every rank in its memory."""
 MOST_MEMORY = 512 * MEBI
-"""Bytes of a rank for these, above which OMB leaves sizes out, unless ``-M`` says otherwise."""
+"""Bytes per rank above which OMB leaves out sizes of these, unless ``-M`` says otherwise."""
 
 ROUNDED_TO_ZERO = 0.005
-"""Below it a rate, in MB/s or messages a second, is printed as 0.00."""
+"""Rate, in MB/s or messages per second, below which 0.00 is printed."""
 
 FIGURES = r"^([0-9]+ +[0-9]+\.[0-9]+| +[0-9]+\.[0-9]+)( |$)"
-"""What a row of a table begins with, for ``grep -E``: that of a run that came so far."""
+"""Beginning of a row of figures, for ``grep -E``: the run came at least that far."""
 
 _FIRST, _WIDTH, _COUNT_WIDTH, _LONE_WIDTH = 10, 18, 12, 17
-"""Columns of the size, of a figure, of the iterations, and of Barrier's first figure."""
+"""Widths of the size, of a figure, of the iterations, and of Barrier's first figure."""
 _SIZE, _ITERATIONS, _VALIDATION = "# Size", "Iterations", "Validation"
 _RANGE = ("Min Latency(us)", "Max Latency(us)", _ITERATIONS)
 _MEAN, _LATENCY, _RATE, _MESSAGES = "Avg Latency(us)", "Latency (us)", "MB/s", "Messages/s"
@@ -82,12 +82,12 @@ _ROW = re.compile(r"(?:[0-9]| +[0-9.]+(?: |$)).*")
 _OWN = re.compile(
     r"# OSU MPI|# Size\b|# (?:Avg )?Latency ?\(us\)|# Bandwidth|[0-9]+ +[0-9]+\.[0-9]"
 )
-"""What no line before OMB's output begins with: there is one output in a file."""
+"""Lines that must not precede OMB's output: a file has one output."""
 
 
 @dataclass(frozen=True)
 class OsuRow:
-    """One size: bytes, and what stands in its columns, by their names; ``valid``: as checked."""
+    """One size: bytes, and its columns by their names; ``valid``: result of OMB's check."""
 
     line: int
     size: int
@@ -97,11 +97,11 @@ class OsuRow:
 
 @dataclass(frozen=True)
 class OsuOutput(Output):
-    """What one program of OMB printed.
+    """The output of one OMB program.
 
-    ``ranks``: None where it does not print them; ``device``: what messages were in, empty for the
-    memory of the node; ``datatype``: None of releases that do not print it. ``preamble``: what
-    others printed before, the MPI library or the launcher.
+    ``ranks``: None where it does not print them; ``device``: memory of the messages, empty for the
+    host's; ``datatype``: None of releases that do not print it. ``preamble``: lines that the MPI
+    library or the launcher printed before.
     """
 
     benchmark: ClassVar[str] = "osu"
@@ -117,19 +117,19 @@ class OsuOutput(Output):
 
     @property
     def full(self) -> bool:
-        """Whether it has the fastest and the slowest rank."""
+        """Check whether it has the fastest and the slowest rank."""
         return _RANGE[1] in self.rows[0].values
 
     @property
     def remark(self) -> str:
-        """What else tells its curve from others of the function."""
+        """Return what else distinguishes its curve from others of the function."""
         mean = BENCHMARK.function(self.function).collective or self.function == "barrier"
         said = [MEAN_OF_RANKS] if mean and not self.full else []
         return ", ".join([*said, *([self.device] if self.device else [])])
 
     @property
     def at_least(self) -> tuple[int, ...]:
-        """Sizes whose rate was printed as 0.00: ``time_us`` is the least that their time can be."""
+        """Return the sizes whose rate was printed as 0.00: their ``time_us`` is a lower limit."""
         return tuple(
             row.size
             for row in self.rows
@@ -137,7 +137,7 @@ class OsuOutput(Output):
         )
 
     def time_us(self, row: OsuRow) -> float:
-        """µs of a call, of the slowest rank where that is known, or of a message of a rate."""
+        """Return µs per call, of the slowest rank where it is known, or per message of a rate."""
         values = row.values
         if _MESSAGES in values:
             return 1e6 / (values[_MESSAGES] or ROUNDED_TO_ZERO)
@@ -146,7 +146,7 @@ class OsuOutput(Output):
         return next(values[name] for name in (_RANGE[1], _MEAN, _LATENCY) if name in values)
 
     def curve(self) -> Curve:
-        """Times in µs, bandwidths in MB/s (10⁶); ParseError where the data arrived wrong."""
+        """Return times in µs, bandwidths in MB/s (10⁶); ParseError where the data arrived wrong."""
         for row in self.rows:
             if not row.valid:
                 raise ParseError(
@@ -171,7 +171,7 @@ class OsuOutput(Output):
         )
 
     def printed(self) -> list[Printed]:
-        """Its one curve."""
+        """Return its one curve."""
         pair = BENCHMARK.function(self.function).pair
         ranks = 2 if pair else self.ranks
         return [
@@ -179,7 +179,7 @@ class OsuOutput(Output):
         ]
 
     def document(self, faults: list[str]) -> dict[str, Any]:
-        """Plain values for ``json``; wrong data are a sentence in ``faults``."""
+        """Return plain values for ``json``, with a sentence in ``faults`` for wrong data."""
         bandwidth = None
         try:
             bandwidth = self.curve().bandwidth_mb_s
@@ -207,12 +207,11 @@ class OsuOutput(Output):
 
 
 def read(text: str, path: str) -> OsuOutput:
-    """Read what one program of OMB printed on its standard output.
+    """Read the standard output of one OMB program.
 
-    Raises ParseError, with the line, for a test or a header that is not known here, a table
-    without rows, sizes that do not double, columns that contradict each other, figures that no
-    measurement gives, and any line in the table or after it that OMB does not print. What the MPI
-    library, the launcher or a shell printed before OMB's name is kept.
+    Raise ParseError, with the line, for an unknown test or header, a table without rows, sizes that
+    do not double, contradictory columns, impossible figures, and foreign lines from the table on.
+    Lines of the MPI library, the launcher or a shell before OMB's name are stored.
     """
     lines = Lines(text, path)
     preamble = tuple(line for line in lines.skip_to(_HEAD, _ANY) if line.strip())
@@ -223,17 +222,17 @@ def read(text: str, path: str) -> OsuOutput:
     head = _expect(lines, _HEAD, "OMB's name, test and version")
     first_line = lines.number
     if not _VERSION.fullmatch(head[3]):
-        lines.refuse(f"version {head[3]} is none of OMB 5 to 7")
+        lines.refuse(f"version {head[3]} is not one of OMB 5 to 7")
     function = TITLES.get(head[2])
     if function is None:
         lines.refuse(f"no test of OMB that is known here; those are {', '.join(TITLES)}")
     ranks = _read_ranks(lines) if function == "mbw_mr" else None
     datatype = lines.match(_TYPE)
-    # Collectives have no such line, and since 7.4 no test has.
+    # Collectives have no such line, nor has any test since 7.4.
     two_sides = function in ("latency", "bw", "bibw", "mbw_mr")
     buffers = lines.match(_BUFFERS) if two_sides else None
     columns = _read_header(lines, function)
-    # Releases 7.1 to 7.3 print it here, but for collectives.
+    # Releases 7.1 to 7.3 print it here, except for collectives.
     datatype = datatype or lines.match(_TYPE)
     rows = _read_rows(lines, function, columns)
     lines.skip_blank()
@@ -276,7 +275,7 @@ def _read_ranks(lines: Lines) -> int:
 
 
 def _layouts(function: str) -> list[tuple[str, ...]]:
-    """Columns, without that of the size, that OMB prints for ``function``."""
+    """Return the columns, without the size's, that OMB prints for ``function``."""
     bare: list[tuple[str, ...]]
     if function == "latency":
         bare = [(_LATENCY,), (_MEAN,)]
@@ -345,14 +344,14 @@ def _read_row(lines: Lines, line: str, function: str, columns: tuple[str, ...]) 
 
 
 def _check_figures(lines: Lines, row: OsuRow) -> None:
-    """ParseError for figures that no measurement gives, or that contradict each other."""
+    """Raise ParseError for impossible or contradictory figures."""
     values = row.values
     for name, value in values.items():
         rounded = name == _RATE or (name in (_BANDWIDTH, _MESSAGES) and row.size)
         if value == 0 and not rounded:
             lines.refuse(f"{name} is 0, which nothing takes")
     if _MESSAGES in values:
-        # Two printed decimals each, and a whisker for the rounding of the bounds themselves.
+        # Two printed decimals each, and a margin for the rounding of the bounds themselves.
         made = row.size * values[_MESSAGES] / 1e6
         margin = 0.005 + row.size * 0.005e-6 + 1e-9 * made
         if abs(values[_RATE] - made) > margin:
@@ -375,7 +374,7 @@ def _check_order(lines: Lines, function: str, before: int, size: int) -> None:
 
 
 def doubling(sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-    """Sizes in bytes as the calls of ``-m LEAST:MOST`` that measure them and no others."""
+    """Return sizes in bytes as the calls of ``-m LEAST:MOST`` that measure exactly them."""
     left, runs = sorted(set(sizes)), []
     while left:
         run = [left[0]]
@@ -391,7 +390,7 @@ def _function(name: str, collective: str = "", least_bytes: int | None = 1) -> F
 
 
 class Osu(MpiBenchmark):
-    """The MPI programs of OMB; a run takes 5.4 or newer, whose every test can be told its sizes."""
+    """MPI programs of OMB; a run needs 5.4 or newer, where every test takes sizes."""
 
     number = 3
     name = "osu"
@@ -406,7 +405,7 @@ class Osu(MpiBenchmark):
             "osu", "latency", pair=True, default=True, rated=True, single=True, ping_pong=True
         ),
         Function("osu", "bw", pair=True, default=True, rated=True),
-        # In the time of a message, its share of both directions, half of one goes each way.
+        # One message's share of both directions' time carries half of it each way.
         Function(
             "osu",
             "bibw",
@@ -426,7 +425,7 @@ class Osu(MpiBenchmark):
     )
 
     def program(self, function: str) -> str:
-        """One for each function."""
+        """Return the function's program."""
         return f"osu_{function}"
 
     def command(
@@ -437,7 +436,7 @@ class Osu(MpiBenchmark):
         size_file: str,
         arguments: Sequence[str],
     ) -> list[str]:
-        """With ``-f`` a collective prints its slowest rank, with ``-M`` it leaves no size out."""
+        """Return the command: ``-f`` prints a collective's slowest rank, ``-M`` keeps all sizes."""
         full = [] if function.rated else ["-f"]
         asked = [] if function.least_bytes is None else ["-m", f"{sizes[0]}:{sizes[-1]}"]
         if function.collective in PARTS_OF_ALL and sizes[-1] * ranks > MOST_MEMORY:
@@ -445,11 +444,11 @@ class Osu(MpiBenchmark):
         return [self.program(function.name), *asked, *full, *arguments]
 
     def parts(self, sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-        """It takes a least and a most, and doubles."""
+        """Split sizes into doubling runs with a least and a most."""
         return doubling(sizes)
 
     def read_launch(self, text: str, path: Path, case: Case) -> Curve:
-        """What was asked for, with the slowest rank of a collective."""
+        """Return the curve of the case, with the slowest rank of a collective."""
         output = read(text, str(path))
         (printed,) = output.printed()
         ranks = case.ranks if printed.ranks is None else printed.ranks
@@ -473,17 +472,17 @@ class Osu(MpiBenchmark):
         return output.curve()
 
     def least_run(self) -> list[str]:
-        """One message there and back."""
+        """Return the command of one message there and back."""
         return [self.program("latency"), "-m", "1:1", "-i", "1", "-x", "0"]
 
     def start(self, function: str, ranks: int) -> list[str]:
-        """One barrier."""
+        """Return the command of one barrier."""
         return [self.program("barrier"), "-i", "1", "-x", "0"]
 
     def sent(
         self, case: Case, printed: str, said: str, nodes: Sequence[str]
     ) -> Mapping[int, int] | str:
-        """Each size as often as its row says; only rows of collectives do."""
+        """Return each size's repetitions from its row; only rows of collectives have them."""
         function = self.function(case.function)
         if function.least_bytes is None or len(set(nodes)) == 1:
             return {}
@@ -494,11 +493,11 @@ class Osu(MpiBenchmark):
         return {row.size: crossing * int(row.values[_ITERATIONS]) for row in rows}
 
     def is_one(self, text: str) -> bool:
-        """By its name."""
+        """Check for OMB's name."""
         return _NAME.search(text) is not None
 
     def read(self, text: str, path: str, *, bidirectional: bool) -> OsuOutput:
-        """Its table; the direction is that of each test."""
+        """Return its table; each test has its own direction."""
         return read(text, path)
 
 

@@ -1,4 +1,4 @@
-"""What benchmarks print, read into tables and curves; which one it is, told by the content."""
+"""Read outputs of benchmarks, recognised by their content, into tables and curves."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def text_of(path: Path) -> str:
 
 
 def recognised(text: str) -> Benchmark | None:
-    """The benchmark that printed the text, None where none is known to."""
-    # Those that print their name come before one that is told by its columns.
+    """Return the benchmark that printed the text, None where it is unknown."""
+    # Outputs with the benchmark's name come before one that is recognised by its columns.
     candidates = sorted(registry.BENCHMARKS, key=lambda one: one.by_protocol)
     return next((one for one in candidates if one.is_one(text)), None)
 
 
 def read(text: str, path: str, *, bidirectional: bool = False) -> Output:
-    """Read the output of a benchmark; ``bidirectional`` says how NetPIPE was run.
+    """Read the output of a benchmark; ``bidirectional``: how NetPIPE was run.
 
-    What others printed before its header or after its end, the MPI library, the launcher or a
-    shell, is kept; within a table nothing foreign is. Raises ParseError where it is no
-    benchmark's output, or is not what the benchmark prints.
+    Lines of other programs (MPI library, launcher, shell) before the header or after the end are
+    stored; within a table nothing foreign is accepted. Raise ParseError where the text is not as
+    any benchmark prints it.
     """
     found = recognised(text)
     first = next((line for line in text.split("\n") if line.strip()), "")

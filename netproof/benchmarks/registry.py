@@ -8,32 +8,32 @@ from netproof.errors import NetproofError
 from netproof.measurement import case as cases
 from netproof.measurement.case import Case
 
-# Those that are not asked use what is found here.
+# The excluded modules use what is found here.
 BENCHMARKS: tuple[Benchmark, ...] = declared(
     "netproof.benchmarks", "BENCHMARK", not_asked=("outputs", "registry")
 )
-"""Every benchmark, in the order in which tables have them."""
+"""Every benchmark, in the order of tables."""
 
 STARTED = tuple(one for one in BENCHMARKS if one.features)
-"""Those that checks start; of the others, outputs that somebody has are read."""
+"""Benchmarks that checks start; the output of the others is only read."""
 
 MPI_BENCHMARKS = tuple(one for one in STARTED if isinstance(one, MpiBenchmark))
-"""Those of them whose functions run on a job's ranks."""
+"""Benchmarks whose functions run on a job's ranks."""
 
 OF_PAIRS = next(one for one in MPI_BENCHMARKS if one.pairs_function)
-"""The one that measures many pairs of nodes at once."""
+"""The benchmark that measures many pairs of nodes at once."""
 
 FEATURES = {feature: means for one in BENCHMARKS for feature, means in one.features.items()}
-"""What an environment can offer; each is a feature of it, or absent with a reason."""
+"""Features that an environment can have; each is listed there, or absent with a reason."""
 
 PROGRAMS = tuple(program for one in STARTED for program in one.programs())
-"""Every program whose hash is kept."""
+"""Every program whose hash is stored."""
 
 _BY_NAME = {one.name: one for one in BENCHMARKS}
 
 
 def named(name: str) -> Benchmark:
-    """The benchmark of that name; NetproofError where there is none."""
+    """Return the benchmark of that name; NetproofError for an unknown name."""
     try:
         return _BY_NAME[name]
     except KeyError:
@@ -41,7 +41,7 @@ def named(name: str) -> Benchmark:
 
 
 def mpi(name: str) -> MpiBenchmark:
-    """The same of one whose functions run on a job's ranks; NetproofError for another."""
+    """Return the benchmark of that name; NetproofError unless it runs on a job's ranks."""
     found = named(name)
     if not isinstance(found, MpiBenchmark):
         raise NetproofError(f"{found.label} runs by protocol, and not on the ranks of a job")
@@ -49,34 +49,34 @@ def mpi(name: str) -> MpiBenchmark:
 
 
 def of(case: Case) -> Benchmark:
-    """The benchmark of a case."""
+    """Return the benchmark of a case."""
     return named(case.benchmark)
 
 
 def function_of(case: Case) -> Function:
-    """The function of a case; NetproofError where its benchmark has none of that name."""
+    """Return the function of a case; NetproofError where its benchmark has none of that name."""
     return of(case).function(case.function)
 
 
 def link_factor(benchmark: str, function: str) -> float:
-    """What a function between two ranks reports over what the link carries; 1 of one not run."""
+    """Return the reported rate of a function over what the link carries; 1 for one not run."""
     functions = named(benchmark).functions
     return next((one.link_factor for one in functions if one.name == function), 1.0)
 
 
 def least_for(benchmark: str, function: str, ranks: int) -> int:
-    """As ``Function.least_for``; 0 of a function that is not run."""
+    """Return ``Function.least_for``; 0 for a function that is not run."""
     functions = named(benchmark).functions
     return next((one.least_for(ranks) for one in functions if one.name == function), 0)
 
 
 def figures(suffix: str) -> str:
-    """How a row begins in files of launches that end so, of any benchmark, for ``grep -E``."""
+    """Return the beginnings of rows in launches' files with this suffix, for ``grep -E``."""
     return "|".join(one.figures for one in STARTED if one.suffix == suffix)
 
 
 def check_name(benchmark: str, function: str) -> str:
-    """Name of the class in ``checks/`` that judges a function, and of its references.
+    """Return the name of the class in ``checks/`` that judges a function, also in references.
 
     ``ImbReduceScatter`` for IMB's Reduce_scatter, ``NetpipeTcp`` for NetPIPE's tcp.
     """
@@ -86,10 +86,10 @@ def check_name(benchmark: str, function: str) -> str:
 
 
 def whose_job(name: str) -> tuple[Benchmark, bool] | None:
-    """The benchmark that a job of ``checks/`` launches, and whether it is of a plain run.
+    """Return the benchmark that a job of ``checks/`` launches, and whether it is a plain run's.
 
-    ``ImbJob`` is IMB's of a plain run, ``OtherImbJob`` has its functions beyond that. None for a
-    name that is no job's.
+    ``ImbJob`` is IMB's plain run, ``OtherImbJob`` has its functions beyond that. None for a name
+    that is not a job's.
     """
     for one in STARTED:
         for start, default in (("", True), ("Other", False)):

@@ -1,4 +1,4 @@
-"""One switch compared with each of the others, of the same session or taken from a store."""
+"""Compare one switch with each of the others, of the same session or taken from a store."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from netproof.verdict.judged import Verdict
 
 @dataclass(frozen=True)
 class Against:
-    """A partition, the second side, against each other one, the first side.
+    """A partition, as the second side, compared with each other partition, as the first.
 
-    ``alone``: why others have nothing in common with it, a sentence each.
+    ``alone``: a sentence for each partition that has no case in common with it.
     """
 
     partition: str
@@ -28,7 +28,7 @@ class Against:
     alone: tuple[str, ...]
 
     def worse(self) -> set[tuple]:
-        """Keys of its cases that are slower than another switch's, overall or at some sizes."""
+        """Return the keys of cases slower than another switch's, overall or at some sizes."""
         return {
             case.second.case.key()
             for compared in self.comparisons
@@ -38,7 +38,7 @@ class Against:
 
 
 def new_partition(verdict: Verdict) -> str | None:
-    """The only partition of which something was measured, where others stand alongside."""
+    """Return the only measured partition, None unless stored cases of others are paired."""
     measured = {one.case.partition for one in verdict.cases if one.measured is not None}
     if len(measured) != 1 or verdict.alongside is None:
         return None
@@ -48,9 +48,10 @@ def new_partition(verdict: Verdict) -> str | None:
 
 
 def alone(session: Session, verdict: Verdict, switch: str | None = None) -> Against | None:
-    """The switch that was measured alone, or ``switch``, against each other one.
+    """Compare ``switch``, or else the switch that was measured alone, with each other one.
 
-    None where no switch was measured alone and none is given. Raises NetproofError as ``against``.
+    Return None where no switch was measured alone and none is given. Raise NetproofError as
+    ``against``.
     """
     partition = switch or new_partition(verdict)
     return None if partition is None else against(session, verdict, partition)
@@ -62,10 +63,10 @@ def against(
     partition: str,
     tracked: Callable[[Sequence], Iterable] = iter,
 ) -> Against:
-    """Hold a partition's cases against those of each other partition.
+    """Compare a partition's cases with those of each other partition.
 
-    ``tracked`` as ``comparison.compare`` takes it. Raises NetproofError where the partition has no
-    case, or there is no other one.
+    ``tracked`` as ``comparison.compare`` takes it. Raise NetproofError where the partition has no
+    case, or is the only one.
     """
     results: dict[str, list[CheckResult]] = defaultdict(list)
     days: dict[str, set[str]] = defaultdict(set)
@@ -85,7 +86,7 @@ def against(
         )
     if len(results) == 1:
         raise NetproofError(
-            f"{session.path}: {partition} is the only partition, so there is none to compare it"
+            f"{session.path}: {partition} is the only partition, so there is no other to compare it"
             " with; --alongside-stored takes others from the store"
         )
 

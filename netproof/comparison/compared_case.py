@@ -19,7 +19,7 @@ from netproof.verdict.subject import Subject
 
 
 class Outcome(StrEnum):
-    """What the interval of a case's ratio says of the second side."""
+    """Outcome for the second side, by the interval of the ratio."""
 
     FASTER = "faster"
     SLOWER = "slower"
@@ -32,12 +32,12 @@ class Outcome(StrEnum):
 class ComparedCase:
     """A case that both sides measured.
 
-    ``score``: criterion 2 of the second side with the first as baseline, and for a function without
-    message sizes (Barrier) the ratio of its times; ``ratios``: size in bytes to time of the first
-    over time of the second, of the medians; ``ranges``: where one side is faster, empty where too
-    few launches leave that open; ``cpu_s_per_gb``: of the node that each side cost most, without
-    interval; ``disturbed``: what else a side's nodes did in launches that count, since it has too
-    few others, each with the side's name.
+    ``score``: the second side's score with the first as baseline; for a function without message
+    sizes (Barrier), the ratio of its times. ``ratios``: by size in bytes, the first side's median
+    time over the second's. ``ranges``: sizes over which one side is faster, empty with too few
+    launches. ``cpu_s_per_gb``: of the costliest node of each side, without interval. ``disturbed``:
+    other activity on a side's nodes in launches that count, since too few others remain, with the
+    side's name.
     """
 
     first: Measured
@@ -51,7 +51,7 @@ class ComparedCase:
 
     @property
     def outcome(self) -> Outcome:
-        """What the interval says: one that has 1 in it shows no difference."""
+        """Return the outcome by the interval: an interval that contains 1 shows no difference."""
         if self.score.value is None:
             return Outcome.UNDEFINED
         if self.score.interval is None:
@@ -62,7 +62,7 @@ class ComparedCase:
         return Outcome.SLOWER if high < 1 else Outcome.ALIKE
 
     def latency(self, first: str, second: str) -> str | None:
-        """What the second side adds to the first one's latency, by their names; None without."""
+        """Return how the second side's latency differs, in words; None without a difference."""
         found = self.landmarks["latency_us"]
         if found.difference is None:
             return None
@@ -79,11 +79,11 @@ class ComparedCase:
         return f"{second} takes {size} ({-high:.3g} to {-low:.3g}) off {before}"
 
     def sentence(self) -> str:
-        """What the second side is, by how much, at which sizes, and what disturbed either."""
+        """Return the sentence: ratio, sizes, and what disturbed either side."""
         noise = f"; the machine was disturbed: {'; '.join(self.disturbed)}"
-        return f"{self._told()}{noise if self.disturbed else ''}"
+        return f"{self._ratio_sentence()}{noise if self.disturbed else ''}"
 
-    def _told(self) -> str:
+    def _ratio_sentence(self) -> str:
         if self.score.value is None:
             latency = self.landmarks["latency_us"].ratio
             alongside = "" if latency is None else f"; by its latency {latency:.3g} times as fast"
@@ -98,9 +98,9 @@ class ComparedCase:
 
 
 def compared_case(one: CheckResult, other: CheckResult, first: str, second: str) -> ComparedCase:
-    """Both results of a case that was measured, of sides of these names.
+    """Compare two results of the same case, from sides of these names.
 
-    Raises NetproofError where what was measured cannot be read.
+    Raise NetproofError where a measurement cannot be read.
     """
     before, after = Measured.from_json(one.measured), Measured.from_json(other.measured)
     extras = [result.measured["partition_extras"] for result in (one, other)]
@@ -143,7 +143,7 @@ def compared_case(one: CheckResult, other: CheckResult, first: str, second: str)
 
 
 def _cpu_s_per_gb(before: Measured, after: Measured) -> LandmarkRatio:
-    """What 10⁹ bytes cost either side's CPUs; below 1 the second side pays more."""
+    """Return each side's CPU seconds per 10⁹ bytes; a ratio below 1 means the second costs more."""
     one, other = (costliest(side.cpu_costs).s_per_gb for side in (before, after))
     if not one or not other:
         return LandmarkRatio(one, other)
@@ -151,7 +151,7 @@ def _cpu_s_per_gb(before: Measured, after: Measured) -> LandmarkRatio:
 
 
 def _of_times(time: LandmarkRatio, where: str, first: str) -> Finding:
-    """The ratio of a function that has one time and no message sizes, as a score has it."""
+    """Return the ratio of times as a score, for a function without message sizes."""
     if time.ratio is None:
         why = "no ratio: a side has no time above 0"
         return Finding("time", Level.UNDEFINED, where, why)

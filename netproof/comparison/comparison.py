@@ -1,7 +1,7 @@
-"""Two sessions, partitions or environments compared with each other, case by case.
+"""Compare two sessions, partitions or environments, case by case.
 
-The ratio of a case is the score of criterion 2, with the first side as its baseline: above 1
-the second side is faster. Nothing is judged here, and what only one side measured is told.
+The ratio of a case is the score of criterion 2, with the first side as its baseline: above 1 the
+second side is faster. Nothing is judged here; cases that only one side measured are listed.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ NOT_MEASURED_BY = (
     *("criteria", "baseline", "absent", "known", "retired"),
     *("may_differ", "clock_offset_ms", "coverage_percent", "pairs", "wait_for_nodes_s"),
 )
-"""What a site's file says of a configuration that does not change what is measured."""
+"""Keys of a site's file that do not change what is measured."""
 
 
 @dataclass(frozen=True)
 class Uncompared:
-    """A case that has no measured counterpart.
+    """A case without a measured counterpart.
 
-    ``measured_by``: the name of the side that measured it, None where neither did; ``why``: what
-    became of it on the other side, or on both.
+    ``measured_by``: name of the side that measured it, None where neither did; ``why``: the reason
+    on the other side, or on both.
     """
 
     case: Case
@@ -44,9 +44,9 @@ class Uncompared:
 
 @dataclass(frozen=True)
 class CaseDifference:
-    """What a site's file says of the configurations of ``cases`` cases, and not alike.
+    """A difference in a site's configuration that affects ``cases`` cases.
 
-    ``what``: the key; ``first`` and ``second``: its values, None where it is not there.
+    ``what``: the key; ``first`` and ``second``: its values, None where it is not set.
     """
 
     what: str
@@ -66,15 +66,15 @@ class Comparison:
     differences: tuple[CaseDifference, ...]
 
     def count(self, outcome: Outcome) -> int:
-        """How many cases came out so."""
+        """Return the number of cases with this outcome."""
         return sum(case.outcome is outcome for case in self.cases)
 
     def mostly(self, benchmark: str) -> tuple[tuple[int, int, bool], ...]:
-        """Sizes at which the second side is faster, or slower, in more than half of the cases.
+        """Return the sizes at which the second side is faster, or slower, in most of the cases.
 
-        Each the least and the largest in bytes, and whether it is faster, by ``ranges``; at least
-        ``RANGE_SIZES`` sizes in a row. Of one benchmark, since each has sizes of its own; sizes
-        that fewer than half of its cases have are left out.
+        Each range is its least and largest size in bytes and whether the second side is faster, by
+        ``ranges``; it has at least ``RANGE_SIZES`` sizes in a row. Sizes that fewer than half of
+        the benchmark's cases have are left out.
         """
         verdicts = []
         with_ratios = [
@@ -105,7 +105,7 @@ class Comparison:
         )
 
     def mean(self) -> float | None:
-        """Geometric mean of the ratios of all cases that have one, each with equal weight."""
+        """Return the geometric mean of the ratios, each with equal weight; None without any."""
         logs = [math.log(case.score.value) for case in self.cases if case.score.value is not None]
         return math.exp(math.fsum(logs) / len(logs)) if logs else None
 
@@ -113,11 +113,11 @@ class Comparison:
 def compare(
     first: ComparedSide, second: ComparedSide, tracked: Callable[[Sequence], Iterable] = iter
 ) -> Comparison:
-    """Hold the cases of two sides against each other.
+    """Compare the cases of two sides.
 
-    A case's counterpart has the same function, ranks, path and direction, and the partition and
-    environment that the sides do not name. ``tracked``: goes through the cases, and may say how
-    far it has come. Raises NetproofError where a side has no case, or no case has a counterpart.
+    A counterpart has the same function, ranks, path and direction, and the partition and
+    environment that the sides do not name. ``tracked`` wraps the iteration over cases, to show
+    progress. Raise NetproofError where a side has no case, or no case has a counterpart.
     """
     ours, theirs = first.results(), second.results()
     compared, uncompared = [], []
@@ -143,7 +143,7 @@ def compare(
 def _differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[tuple]:
     found = []
     for extras in ("partition_extras", "environment_extras"):
-        # What is empty is as good as not said: a key may be younger than a session.
+        # An empty value counts as unset: a key may be younger than a session.
         one, other = (
             {key: value for key, value in side[extras].items() if value not in ("", [], {})}
             for side in (first, second)

@@ -1,4 +1,4 @@
-"""The envelope of the cases that measured the same, those of other sessions among them."""
+"""The envelope of equal cases, including those of other sessions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from netproof.verdict.judged import Borrowed, Judged
 
 @dataclass(frozen=True)
 class EnvelopeOfCases:
-    """``envelope``: None where fewer than two cases share a size.
+    """The envelope, None where fewer than two cases share a size.
 
     ``unlike_links``: whether messages of the cases cross links of different rates or MTUs.
     """
@@ -23,7 +23,7 @@ class EnvelopeOfCases:
 
 
 def of_cases(cases: Mapping[str, Judged | Borrowed], matrix: Matrix) -> EnvelopeOfCases:
-    """The envelope of cases that measured the same, by their labels, one judged case at least."""
+    """Return the envelope of equal cases, by their labels; at least one is of this session."""
     curves = {
         label: one.measured.curve
         for label, one in cases.items()
@@ -37,7 +37,7 @@ def of_cases(cases: Mapping[str, Judged | Borrowed], matrix: Matrix) -> Envelope
 
 
 def _links(cases: Mapping[str, Judged | Borrowed], matrix: Matrix) -> int:
-    """How many different links they cross, as far as these are known."""
+    """Return the number of different links that the cases cross, as far as these are known."""
     found = set()
     for one in cases.values():
         if isinstance(one, Borrowed):

@@ -1,9 +1,8 @@
-"""Landmarks of two cases compared with each other: ratios and differences, with their intervals.
+"""Ratios and differences of two cases' landmarks, with their intervals.
 
-The interval is the bootstrap over launches of the score (criterion 2): launches are drawn again
-with replacement on both sides, and the landmark is that of their median curve each time. That of
-r∞ and of the share of the line rate, which each launch has of its own, is that of the ratio of
-their medians (``interval.of_ratio``).
+Intervals are the score's bootstrap over launches: launches of both sides are resampled with
+replacement, and the landmark is that of their median curve. r∞ and the share of the line rate are
+known per launch: theirs is the interval of the ratio of medians (``interval.of_ratio``).
 """
 
 from __future__ import annotations
@@ -25,15 +24,15 @@ from netproof.session.measured import Measured
 
 _OWN = [one for one in LANDMARKS.values() if one.name not in twin.NAMES]
 COMPARED = sorted(_OWN, key=lambda one: one.better is Better.NEITHER)
-"""The landmarks of a case alone: first those that have a better end, and so a ratio."""
+"""Landmarks of one case; those with a better end, and so with a ratio, come first."""
 
 
 @dataclass(frozen=True)
 class LandmarkRatio:
-    """A landmark of both sides; ``ratio`` above 1: the second side's is better.
+    """A landmark of both sides; with ``ratio`` above 1 the second side's is better.
 
-    ``difference``: the second less the first, in the landmark's unit. None is what a side does
-    not have, or what has no better end; an interval is None too where a side has one launch.
+    ``difference``: second minus first, in the landmark's unit. Values are None where a side has no
+    such landmark, or it has no better end; intervals also where a side has one launch.
     """
 
     first: float | None
@@ -50,10 +49,10 @@ def landmark_ratios(
     peaks_from: tuple[int, int],
     settings: ScoreSettings,
 ) -> dict[str, LandmarkRatio]:
-    """Every landmark of two cases by name, with ratio and difference where it has a better end.
+    """Return every landmark of two cases by name, with ratio and difference where comparable.
 
-    ``peaks_from``: the least size in bytes that can be the peak, of each side. Times in µs, rates
-    in MB/s, sizes in bytes. Raises NetproofError where launches of a case differ in their sizes.
+    ``peaks_from``: the least size in bytes that can be the peak, for each side. Times in µs, rates
+    in MB/s, sizes in bytes. Raise NetproofError where launches of a case differ in their sizes.
     """
     resampled: tuple[Mapping[str, np.ndarray], ...] = ({}, {})
     if min(len(first.launches), len(second.launches)) > 1:
@@ -82,9 +81,9 @@ def landmark_ratios(
 
 
 def _of_asymptotic(first: Measured, second: Measured, name: str) -> Interval | None:
-    """The interval of the ratio of two r∞, or of two shares of the line rate, over launches.
+    """Return the interval of the ratio of two r∞, or of two shares of the line rate, over launches.
 
-    None where a launch has no line, of one launch, and where the ratio has no upper end.
+    None where a launch has no line, for a single launch, and where the ratio has no upper end.
     """
     sides = []
     for measured in (first, second):
@@ -103,7 +102,7 @@ def _of_asymptotic(first: Measured, second: Measured, name: str) -> Interval | N
 def _resampled(
     measured: Measured, peak_from: int, settings: ScoreSettings, random: np.random.Generator
 ) -> dict[str, np.ndarray]:
-    """What the case's landmarks are in bootstrap samples of its launches, those above 0."""
+    """Return the case's landmarks above 0 in bootstrap samples of its launches."""
     curve, launches = measured.curve, measured.launches
     for launch in launches:
         if launch.curve.sizes != curve.sizes:

@@ -1,4 +1,4 @@
-"""In what the nodes of two sides that are compared were found to differ."""
+"""Differences between the nodes of two compared sides."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from netproof.verdict import judging
 
 
 def differing(compared: Comparison) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
-    """In what the nodes of both sides were found to differ, by name to the values in each.
+    """Return the properties in which the nodes of both sides differ, with the values of each.
 
-    Raises NetproofError where a side does not know what its nodes were.
+    Raise NetproofError where a side's nodes are not known.
     """
     found = []
     for side in (compared.first, compared.second):

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from netproof.measurement.curve import Curve
 
 RANGE_SIZES = 3
-"""Sizes at which the launches of both sides are apart that make a range."""
+"""Sizes that make a range: at each, the launches of both sides do not overlap."""
 
 RANGE_LAUNCHES = 3
-"""Launches of each side that it takes to tell at which sizes one is faster."""
+"""Launches of each side that a range takes."""
 
 LONE_SIZE_RATIO = 2.0
-"""Where one side is this many times as fast, a size outside all ranges is told too."""
+"""Ratio from which a size outside all ranges is reported too."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Range:
     ratio: float
 
     def __str__(self) -> str:
-        """As it stands in a sentence, of the second side."""
+        """Return the range as part of a sentence about the second side."""
         word = "faster" if self.faster else "slower"
         if self.least == self.largest:
             return f"{word} at {self.size} bytes ({self.ratio:.3g} times as fast)"
@@ -44,11 +44,11 @@ class Range:
 def ranges_of(
     first: Sequence[Curve], second: Sequence[Curve], ratios: Mapping[int, float]
 ) -> tuple[Range, ...]:
-    """Where one side is faster, by the sizes at which all its launches beat all of the other.
+    """Return the ranges in which all launches of one side beat all of the other.
 
-    A range has ``RANGE_SIZES`` of these or more, with at most one other size between two. Besides
-    there are those alone at which one side is ``LONE_SIZE_RATIO`` times as fast. Fewer than
-    ``RANGE_LAUNCHES`` launches of a side are too often apart by chance.
+    A range has ``RANGE_SIZES`` such sizes or more, with at most one other size between two. Single
+    sizes count where one side is ``LONE_SIZE_RATIO`` times as fast. With fewer than
+    ``RANGE_LAUNCHES`` launches, chance separates sides too often.
     """
     if min(len(first), len(second)) < RANGE_LAUNCHES:
         return ()
@@ -65,8 +65,8 @@ def ranges_of(
         since = 0
     found = []
     for run in runs:
-        told = [run] if len(run) >= RANGE_SIZES else [[size] for size in run]
-        for sizes in told:
+        parts = [run] if len(run) >= RANGE_SIZES else [[size] for size in run]
+        for sizes in parts:
             size = max(sizes, key=lambda one: _factor(ratios[one]))
             if len(sizes) > 1 or _factor(ratios[size]) >= LONE_SIZE_RATIO:
                 found.append(Range(sizes[0], sizes[-1], ratios[size] > 1, size, ratios[size]))
@@ -74,7 +74,7 @@ def ranges_of(
 
 
 def _factor(ratio: float) -> float:
-    """How far a ratio is from 1, to either side."""
+    """Return how far a ratio is from 1, to either side."""
     return max(ratio, 1 / ratio)
 
 

@@ -12,10 +12,10 @@ from netproof.verdict.comparing import group
 
 @dataclass(frozen=True)
 class ComparedSide:
-    """One side: a session, or the cases of one partition or environment of it, or of both.
+    """One side: a session, or the cases of one of its partitions or environments, or of both.
 
-    ``name``: what tells it from the other side, as sentences have it; ``also``: further sessions
-    that its cases are of, whose results stand in ``session``.
+    ``name``: distinguishes it in sentences; ``also``: further sessions whose results stand in
+    ``session``.
     """
 
     session: Session
@@ -25,9 +25,9 @@ class ComparedSide:
     also: tuple[Session, ...] = ()
 
     def results(self) -> dict[tuple, CheckResult]:
-        """The results of its cases as they ended, by what a counterpart has in common with them.
+        """Return the final results of its cases, by the key that a counterpart shares.
 
-        Raises NetproofError where it has none.
+        Raise NetproofError where it has none.
         """
         found = {}
         for result in self.session.results:
@@ -38,7 +38,7 @@ class ComparedSide:
                 continue
             if self.environment not in (None, case.environment):
                 continue
-            # A case that ReFrame ran again stands as it ended.
+            # A case that ReFrame repeated counts as it ended.
             found[self._match(case)] = result
         if not found:
             raise NetproofError(f"{self.session.path}: {self._lack()}")
@@ -67,11 +67,11 @@ def sides(
     environments: tuple[str, str] | None = None,
     names: tuple[str, str] | None = None,
 ) -> tuple[ComparedSide, ComparedSide]:
-    """The two sides of two sessions, or of one with two partitions or environments of it.
+    """Return the two sides: two sessions, or two partitions or environments of one.
 
-    ``partitions`` and ``environments``: those of the first and of the second side; ``names``: what
-    to call two sessions, else by their files. Raises NetproofError where both sides would be the
-    same, or a session holds several systems.
+    ``partitions`` and ``environments``: those of the first and of the second side; ``names``: of
+    the two sessions, else their files. Raise NetproofError where both sides would be the same, or a
+    session holds several systems.
     """
     sessions = (first, second or first)
     for one in sessions:

@@ -1,1 +1,1 @@
-"""What a network does under load: victims alone and alongside aggressors, measured and judged."""
+"""A network under load: victims alone and alongside aggressors, measured and judged."""

@@ -1,9 +1,9 @@
-"""Which cause explains what a network does under load: a port, its uplinks, or small buffers.
+"""Cause of figures under load: a port, its uplinks, or small buffers.
 
-Three things tell them apart. A slow port is slow without any neighbour, whenever its node is
+Three observations separate them. A slow port is slow even without load, whenever its node is
 measured. An uplink that carries less than its leaf sends is fast alone, and slow alongside pairs
-that cross it, while a victim within a leaf is not. Buffers that are too small lose packets at
-every port, alone too; a port that loses is one that stands out.
+that cross it, while a victim within a leaf is not. Buffers that are too small lose packets at every
+port, even alone; a single port that loses stands out.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from netproof.localization.losses import Resent, port_losses
 from netproof.measurement.interval import MAD_OF_NORMAL, Interval, Side
 
 LEAST_ALONE = 6
-"""Launches alone from which on one of them can be slower than the others by more than chance."""
+"""Launches alone that are needed to call one of them slower than the others."""
 
 MOST_NAMED = 8
-"""Nodes that are named; of more their number is."""
+"""Most nodes that are listed by name; beyond it their number is."""
 
 MAD_EFFICIENCY = 0.37
-"""Of the MAD of normal noise, over its standard deviation: so many fewer values tell as much."""
+"""Efficiency of the MAD for normal noise, compared with its standard deviation."""
 
 
 class CauseKind(StrEnum):
-    """What explains it."""
+    """Kind of a cause."""
 
     SLOW_PORT = "slow port"
     LOSING_PORT = "packets lost at a port"
@@ -47,13 +47,13 @@ class CauseKind(StrEnum):
 
 @dataclass(frozen=True)
 class LoadCause:
-    """What explains it, and where.
+    """A cause and its place.
 
-    ``nodes``: the node of a port; of several one, which nothing tells apart; empty of the whole
-    network. ``value``: of a slow port how many times as long its launches take, alone; of losses
-    the share of segments that had to be sent again, of one port those that it loses; of uplinks
-    how many times as long a message takes (median), with its ``interval``. ``launches``: that show
-    it. ``fails``: whether it is beyond what the site allows.
+    ``nodes``: the node of a port; several where they cannot be separated; empty for the whole
+    network. ``value``: of a slow port, how many times as long its launches take, alone; of losses,
+    the share of segments sent again (of one port, those that it loses); of uplinks, how many times
+    as long a message takes (median), with its ``interval``. ``launches``: that show it. ``fails``:
+    whether it exceeds the site's limit.
     """
 
     kind: CauseKind
@@ -66,25 +66,25 @@ class LoadCause:
 
 @dataclass(frozen=True)
 class LoadFindings:
-    """The factors of a job, and what explains them; ``not_told``: what could not be looked for."""
+    """The factors of a job and their causes; ``not_told``: reasons why a cause was not examined."""
 
     impacts: Impacts
     causes: tuple[LoadCause, ...]
     not_told: tuple[str, ...]
 
     def beyond(self) -> bool:
-        """Whether a factor is beyond its bound, or a cause beyond what is allowed."""
+        """Check whether a factor exceeds its bound, or a cause its limit."""
         return self.impacts.beyond() or any(one.fails for one in self.causes)
 
     def undecided(self) -> bool:
-        """Whether of a factor that cannot be said."""
+        """Check whether a factor is inconclusive."""
         return self.impacts.undecided()
 
 
 def findings(loaded: Loaded) -> LoadFindings:
-    """What a job measured says, by the settings of its partition.
+    """Return the findings of a job, by the settings of its partition.
 
-    Losses make all times scatter, so that where all ports lose nothing else is looked for.
+    Losses make all times scatter: where all ports lose, no other cause is examined.
     """
     impacts = factors.impacts(loaded)
     partition = loaded.where
@@ -107,7 +107,7 @@ def findings(loaded: Loaded) -> LoadFindings:
 def _losing(
     alone: Sequence[VictimRun], bounds: RetransmissionSettings
 ) -> tuple[list[LoadCause], str]:
-    """What is lost with all others silent; and why that is not known."""
+    """Return losses without load, and why they are not known."""
     resent = []
     for number, run in enumerate(alone):
         one, other = run.turn.nodes
@@ -154,11 +154,11 @@ def _losing(
 def _slow_ports(
     alone: Sequence[VictimRun], settings: AccusationSettings
 ) -> tuple[list[LoadCause], list[str]]:
-    """Nodes all of whose launches of large messages are slower than the others, by more than noise.
+    """Return nodes whose launches of large messages are all slower, by more than noise.
 
-    The noise is that of all these launches by their MAD, of which the one in the middle of each
-    place is left out: it is 0 by itself. The chance that any launch of a sound network with normal
-    noise counts as slow is at most ``settings.error``.
+    The noise is the MAD of all these launches, without the middle one of each place, which is 0 by
+    construction. The chance that any launch of a sound network with normal noise counts as slow is
+    at most ``settings.error``.
     """
     runs = [run for run in alone if run.turn.victim is Victim.BANDWIDTH]
     if len(runs) < LEAST_ALONE:
@@ -182,7 +182,7 @@ def _slow_ports(
 
 
 def _not_measured(alone: Sequence[VictimRun], nodes: Sequence[str]) -> list[str]:
-    """Which nodes of a job nobody can call slow or not, since no launch of theirs counts."""
+    """Return the nodes that cannot be judged slow or not, since none of their launches counts."""
     measured = {
         node for run in alone if run.turn.victim is Victim.BANDWIDTH for node in run.turn.nodes
     }
@@ -196,7 +196,7 @@ def _not_measured(alone: Sequence[VictimRun], nodes: Sequence[str]) -> list[str]
 def _explaining(
     slow: list[tuple[set[str], float]], sound: Collection[str]
 ) -> tuple[list[LoadCause], list[tuple[set[str], float]]]:
-    """As few nodes as explain slow launches, none of them in one that is not; and what is left."""
+    """Return the fewest nodes that explain slow launches but no fast one; launches left over."""
     found = []
     while slow:
         shown: dict[str, int] = {}
@@ -207,19 +207,19 @@ def _explaining(
         if not most:
             break
         first = min(node for node, count in shown.items() if count == most)
-        those = [one for one in slow if first in one[0]]
-        # Where nothing tells them apart, each of them explains the same launches.
-        alike = set.intersection(*(nodes for nodes, _ in those)).difference(sound)
-        value = math.exp(median(off for _, off in those))
+        explained = [one for one in slow if first in one[0]]
+        # Nodes that always occur together explain the same launches.
+        alike = set.intersection(*(nodes for nodes, _ in explained)).difference(sound)
+        value = math.exp(median(off for _, off in explained))
         found.append(
-            LoadCause(CauseKind.SLOW_PORT, tuple(sorted(alike)), value, None, len(those), True)
+            LoadCause(CauseKind.SLOW_PORT, tuple(sorted(alike)), value, None, len(explained), True)
         )
         slow = [one for one in slow if first not in one[0]]
     return found, slow
 
 
 def _uplinks(impacts: Impacts, slower: float) -> list[LoadCause]:
-    """Whether pairs across leaves take longer alongside pairs that cross, and within one do not."""
+    """Return uplinks that slow pairs across leaves alongside crossing pairs, but none within."""
     by_place = {
         one.place: one
         for one in impacts.impacts

@@ -1,7 +1,7 @@
 """Congestion impact factors: a victim's time alongside an aggressor over its time alone.
 
-As GPCNeT (Chunduri et al., SC19) defines them, of the mean, the median and the 99th percentile of a
-victim's times. The factor of a round is that of two launches next to each other on the same nodes.
+As GPCNeT (Chunduri et al., SC19) defines them, for the mean, the median and the 99th percentile of
+a victim's times. A round's factor compares two consecutive launches on the same nodes.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from netproof.measurement.interval import Interval, Side, of_pseudomedian, pseud
 from netproof.site.load_settings import LoadSettings
 
 LEAST_ROUNDS = 3
-"""Fewer tell nothing of chance."""
+"""Least rounds that allow an estimate of chance."""
 
 PERCENTILE = 99
 
 LEAST_OF_PERCENTILE = 100
-"""Times from which on one of them is not exceeded by 99 in 100 and is not the largest."""
+"""Least number of times whose 99th percentile is not the largest."""
 
 
 class Statistic(StrEnum):
-    """Of a victim's times."""
+    """Statistic of a victim's times."""
 
     MEAN = "mean"
     MEDIAN = "median"
@@ -38,9 +38,9 @@ class Statistic(StrEnum):
 class Factor:
     """How many times as long victims take alongside an aggressor, with a 95 % interval over rounds.
 
-    ``alone_us``, ``beside_us``: medians over rounds; ``most``: what it may be, None without a
-    bound, and ``side`` where its interval lies. All None where it is not known, and ``why`` says
-    why, with the bound kept.
+    ``alone_us``, ``beside_us``: medians over rounds; ``most``: its bound, None without one, and
+    ``side``: of the interval. Where the factor is not known, all but the bound are None, with the
+    reason in ``why``.
     """
 
     value: float | None
@@ -53,17 +53,17 @@ class Factor:
 
     @property
     def undecided(self) -> bool:
-        """Whether it has a bound, and nobody can say on which side it is."""
+        """Check whether it has a bound, and is inconclusive."""
         return self.most is not None and self.side in (None, Side.ASTRIDE)
 
 
 @dataclass(frozen=True)
 class Impact:
-    """What one aggressor does to one victim at one place.
+    """The effect of one aggressor on one victim at one place.
 
-    ``rounds``: those that count; ``refused``: of the others why, a sentence each; ``waited``: of a
-    launch's time the share in which something on the victim's nodes waited for a CPU, alone and
-    alongside, medians over rounds, None where that is not known.
+    ``rounds``: those that count; ``refused``: reasons for the others, a sentence each; ``waited``:
+    share of a launch's time in which something on the victim's nodes waited for a CPU, alone and
+    alongside, medians over rounds, None where it is not known.
     """
 
     place: VictimPlace
@@ -77,16 +77,16 @@ class Impact:
 
 @dataclass(frozen=True)
 class Impacts:
-    """Those of a job, in the order of places, victims and aggressors."""
+    """Effects in a job, in the order of places, victims and aggressors."""
 
     impacts: tuple[Impact, ...]
 
     def beyond(self) -> bool:
-        """Whether a factor is beyond its bound."""
+        """Check whether a factor exceeds its bound."""
         return any(one.side is Side.BEYOND for one in self._factors())
 
     def undecided(self) -> bool:
-        """Whether of one it cannot be said, or too few rounds are left to say anything."""
+        """Check whether a factor is inconclusive, or too few rounds are left for any."""
         few = any(one.rounds < LEAST_ROUNDS for one in self.impacts)
         return few or any(one.undecided for one in self._factors())
 
@@ -95,7 +95,7 @@ class Impacts:
 
 
 def percentile(times: Sequence[float]) -> float | None:
-    """The 99th, by nearest rank; None of fewer than 100 times: theirs would be the largest."""
+    """Return the 99th by nearest rank; None for fewer than 100 times, where it is the largest."""
     if len(times) < LEAST_OF_PERCENTILE:
         return None
     return sorted(times)[math.ceil(PERCENTILE / 100 * len(times)) - 1]
@@ -109,7 +109,7 @@ _OF: Mapping[Statistic, Callable[[Sequence[float]], float | None]] = {
 
 
 def impacts(loaded: Loaded) -> Impacts:
-    """What a job measured says, by the settings of its partition."""
+    """Return the effects in a job, by the settings of its partition."""
     runs: dict[tuple[VictimPlace, Victim, Aggressor], dict[int, dict[bool, VictimRun]]] = {}
     for run in loaded.runs:
         turn = run.turn

@@ -1,7 +1,7 @@
 """GPCNeT on all nodes of a partition: its network tests alone, and while its congestors run.
 
 The benchmark itself divides the nodes, a fifth for the tests and the others for four congestors. It
-is run several times, each time with other nodes for either, which it draws by the clock.
+runs several times, each time with another division, which it draws by the clock.
 """
 
 from __future__ import annotations
@@ -36,32 +36,32 @@ from netproof.session.measured_shapes import LOAD_SHAPE
 from netproof.site.partition import Partition
 
 FORMAT = 1
-"""Format of what a test stores in the report; raised when its keys change."""
+"""Format of the test's record in the report; raised when its keys change."""
 
 KEY = "netproof_gpcnet"
-"""The key under which a test keeps it there."""
+"""The record's key in the report."""
 
 FOLDER = "gpcnet"
-"""Where reports are, in the folder of reports: no verdict looks there."""
+"""Folder of its reports in the folder of reports, which no verdict reads."""
 
 FEATURE = "gpcnet"
-"""Of an environment that has the program in its PATH."""
+"""Feature of an environment that has the program in its PATH."""
 
 LEAST_NODES = 10
 """Two for its tests, and two for each of four congestors."""
 
 LEAST_ROUNDS = 3
-"""Fewer tell nothing of chance."""
+"""Least rounds that allow an estimate of chance."""
 
 QUESTION_FILE = "gpcnet.json"
 
 SECONDS = 1800
-"""After which a run is ended. It ends its tests itself, each after some ten seconds."""
+"""Seconds after which a run is ended. It ends its tests itself, each after some ten seconds."""
 
 
 @dataclass(frozen=True)
 class GpcnetQuestion:
-    """What a job is to run: where, how often, on so many nodes."""
+    """The task of a job: where, how often, and on how many nodes."""
 
     where: tuple[str, str, str]
     extras: Mapping[str, Any]
@@ -71,22 +71,22 @@ class GpcnetQuestion:
 
     @property
     def partition(self) -> Partition:
-        """As checks see it."""
+        """Return the partition as checks see it."""
         return Partition.model_validate(self.extras)
 
     @property
     def ranks(self) -> int:
-        """On all nodes together."""
+        """Return the ranks on all nodes together."""
         return self.nodes * self.partition.ranks_per_node
 
 
 def write_question(folder: Path, question: GpcnetQuestion) -> None:
-    """Leave it in the job's folder."""
+    """Write the task to the job's folder."""
     (folder / QUESTION_FILE).write_text(json.dumps(dataclasses.asdict(question)) + "\n")
 
 
 def read_question(folder: Path) -> GpcnetQuestion:
-    """What ``write_question`` left; NetproofError where it is damaged."""
+    """Read what ``write_question`` wrote; NetproofError where it is damaged."""
     path = folder / QUESTION_FILE
     try:
         values = json_reading.json_file(path)
@@ -97,12 +97,12 @@ def read_question(folder: Path) -> GpcnetQuestion:
 
 
 def step_name(number: int) -> str:
-    """Of a round, from 1."""
+    """Return the name of a round's step, from 1."""
     return f"{FOLDER}.{number}"
 
 
 def script(question: GpcnetQuestion) -> str:
-    """Text of the job script: the program, so many times."""
+    """Return the job script, with one step per round."""
     command = [
         *question.srun,
         f"--ntasks={question.ranks}",
@@ -141,7 +141,7 @@ SHAPE = Keys(
 
 @dataclass(frozen=True)
 class GpcnetRound:
-    """One run of the program, or why there is none; ``loads``: what else its nodes did."""
+    """One run of the program, or the reason for its failure; ``loads``: other load on its nodes."""
 
     output: GpcnetOutput | None
     loads: tuple[NodeLoad, ...] = ()
@@ -150,7 +150,7 @@ class GpcnetRound:
 
 @dataclass(frozen=True)
 class GpcnetRuns:
-    """What a job ran."""
+    """All rounds of a job."""
 
     system: str
     partition: str
@@ -162,16 +162,16 @@ class GpcnetRuns:
 
     @property
     def where(self) -> Partition:
-        """The partition as checks see it."""
+        """Return the partition as checks see it."""
         return Partition.model_validate(self.partition_extras)
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values for ``json``."""
+        """Return plain values for ``json``."""
         return {"format": FORMAT, **dataclasses.asdict(self, dict_factory=measured.plain)}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> GpcnetRuns:
-        """Of the plain values that ``as_json`` gave; NetproofError where they are none."""
+        """Return the rounds that ``as_json`` wrote; NetproofError for any other values."""
         called = "what GPCNeT measured"
         return labelled.read_record(
             cls,
@@ -196,9 +196,9 @@ def _round(values: Mapping[str, Any]) -> GpcnetRound:
 
 
 def of_job(folder: Path, jobid: str) -> GpcnetRuns:
-    """What a job left in ``folder``: each run, with its fault where it has one.
+    """Return the rounds of a job in ``folder``, each with its fault where it failed.
 
-    Raises NetproofError where the job left no record.
+    Raise NetproofError where the job wrote no record.
     """
     question = read_question(folder)
     recorded = job_files.records(folder)
@@ -228,26 +228,26 @@ def _of_step(
     except (NetproofError, OSError) as error:
         return GpcnetRound(None, fault=str(error))
     if (output.ranks, output.nodes) != (question.ranks, question.nodes):
-        told = f"{output.ranks} ranks on {output.nodes} nodes"
+        ran = f"{output.ranks} ranks on {output.nodes} nodes"
         return GpcnetRound(
             None,
             loads,
-            f"{path}: it ran {told}, and was to run {question.ranks} on {question.nodes}",
+            f"{path}: it ran {ran}, and was to run {question.ranks} on {question.nodes}",
         )
     return GpcnetRound(output, loads)
 
 
 def of_report(path: Path) -> list[GpcnetRuns]:
-    """What a report of ReFrame's has of it; NetproofError where it has none that is whole."""
+    """Return the runs in a report of ReFrame's; NetproofError without a complete one."""
     return labelled.of_report(path, KEY, GpcnetRuns.from_json, "run of GPCNeT")
 
 
 @dataclass(frozen=True)
 class GpcnetFactor:
-    """How many times as bad a figure of a test is alongside the congestors, over the rounds.
+    """How many times as bad a test's figure is alongside the congestors, over the rounds.
 
-    The median, and its 95 % interval; None where it is not known, and ``why``. ``most``: what it
-    may be, None without a bound, and ``side`` where the interval lies.
+    The median and its 95 % interval; None where it is not known, with the reason in ``why``.
+    ``most``: its bound, None without one, and ``side``: of the interval.
     """
 
     value: float | None
@@ -258,13 +258,13 @@ class GpcnetFactor:
 
     @property
     def undecided(self) -> bool:
-        """Whether it has a bound, and nobody can say on which side it is."""
+        """Check whether it has a bound, and is inconclusive."""
         return self.most is not None and self.side in (None, Side.ASTRIDE)
 
 
 @dataclass(frozen=True)
 class GpcnetImpact:
-    """One test: its unit, its mean alone and alongside (medians of rounds), and its factors."""
+    """One test: unit, mean alone and alongside (medians of rounds), and factors."""
 
     name: str
     unit: str
@@ -276,18 +276,18 @@ class GpcnetImpact:
 
 @dataclass(frozen=True)
 class GpcnetImpacts:
-    """What all rounds say; ``refused``: why a round does not count, a sentence each."""
+    """Result of all rounds; ``refused``: why rounds do not count, a sentence each."""
 
     impacts: tuple[GpcnetImpact, ...]
     rounds: int
     refused: tuple[str, ...]
 
     def beyond(self) -> bool:
-        """Whether a factor is beyond its bound."""
+        """Check whether a factor exceeds its bound."""
         return any(one.side is Side.BEYOND for one in self._factors())
 
     def undecided(self) -> bool:
-        """Whether of one it cannot be said, or too few rounds count to say anything."""
+        """Check whether a factor is inconclusive, or too few rounds count for any."""
         return self.rounds < LEAST_ROUNDS or any(one.undecided for one in self._factors())
 
     def _factors(self) -> list[GpcnetFactor]:
@@ -295,7 +295,7 @@ class GpcnetImpacts:
 
 
 def impacts(runs: GpcnetRuns) -> GpcnetImpacts:
-    """What the rounds that count say, by the settings of their partition."""
+    """Return the result of the rounds that count, by the settings of their partition."""
     whole, refused = [], []
     for number, one in enumerate(runs.rounds, 1):
         why = one.fault or "; ".join(disturbed(one.loads, runs.where.settings().disturbance))
@@ -335,7 +335,7 @@ def _times(alone: float, alongside: float, unit: str) -> float:
 
 
 def _is_odd(test: NetworkTest) -> bool:
-    """Version 1.3 prints such of its Allreduce where few nodes run the tests."""
+    """Check for Allreduce figures that version 1.3 prints where few nodes run the tests."""
     return test.tail < test.mean if test.unit == TIME else test.tail > test.mean
 
 

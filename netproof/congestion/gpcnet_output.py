@@ -1,7 +1,7 @@
-"""What ``network_load_test`` of GPCNeT prints (version 1.3, not compiled as verbose).
+"""Output of GPCNeT's ``network_load_test`` (version 1.3, not compiled as verbose).
 
-Three tables: of its network tests alone, of the same tests while its congestors run, and of the
-factors between both. Anything else between its first line and its last is refused.
+Three tables: network tests alone, the same tests while congestors run, and the factors between
+both. Any other text between its first line and its last is refused.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class GpcnetOutput:
 
 
 class _Lines:
-    """The lines that say something, in their order, with their numbers."""
+    """The lines that are not empty, in order, with their numbers."""
 
     def __init__(self, text: str, path: str) -> None:
         self.path = path
@@ -81,7 +81,7 @@ class _Lines:
         return found
 
     def cells(self, what: str) -> list[str]:
-        """Of a row of a table, after the rule above it."""
+        """Return the cells of a table's row, after the rule above it."""
         self.take(_RULE, f"the line above {what}")
         line = self._left[-1][1].strip() if self._left else ""
         if not (line.startswith("|") and line.endswith("|") and len(line) > 1):
@@ -90,18 +90,18 @@ class _Lines:
         return [cell.strip() for cell in line[1:-1].split("|")]
 
     def at_row(self) -> bool:
-        """Whether a rule with a row below it comes next; below the last one there is none."""
+        """Check whether a rule with a row below it comes next, which ends with the table."""
         below = len(self._left) > 1 and self._left[-2][1].lstrip().startswith("|")
         return below and self.next_is(_RULE)
 
     def skip_before(self, pattern: re.Pattern[str]) -> None:
-        """What a launcher or a library printed before the benchmark's first line."""
+        """Skip lines of a launcher or a library before the benchmark's first line."""
         while self._left and not self.next_is(pattern):
             self._left.pop()
 
 
 def read(text: str, path: str) -> GpcnetOutput:
-    """One run of it. Raises ParseError with the line where the text is not what it prints."""
+    """Return one run; ParseError with the line where the program does not print such text."""
     lines = _Lines(text, path)
     lines.skip_before(_FIRST)
     version = lines.take(_FIRST, "'NetworkLoad Tests v…'")[1]
@@ -136,7 +136,7 @@ def _tests(lines: _Lines, title: str) -> Iterator[NetworkTest]:
 
 
 def _factors(lines: _Lines, tests: list[str]) -> None:
-    """The last table, which follows from the others; it has to be there, and whole."""
+    """Check the last table, which follows from the others but must be there, and complete."""
     _heads(lines, [[FACTORS], ["Name", "Congestion Impact Factor"], ["", "Avg", "99%"]])
     seen = []
     while lines.at_row():

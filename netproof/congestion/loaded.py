@@ -1,4 +1,4 @@
-"""What a job measured under load, what of it can be believed, and how a report keeps it."""
+"""Measurements of a job under load: which of them count, and their record in a report."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from netproof.session.measured_shapes import LAUNCH_SHAPE
 from netproof.site.partition import Partition
 
 FORMAT = 1
-"""Format of what a test stores in the report; raised when its keys change."""
+"""Format of the test's record in the report; raised when its keys change."""
 
 KEY = "netproof_load"
-"""The key under which a test keeps it there."""
+"""The record's key in the report."""
 
 FOLDER = "load"
-"""Where reports are, in the folder of reports: no verdict looks there."""
+"""Folder of its reports in the folder of reports, which no verdict reads."""
 
 AGGRESSORS_FILE = "aggressors.tsv"
 
@@ -80,9 +80,9 @@ SHAPE = Keys(
 
 @dataclass(frozen=True)
 class Aggression:
-    """An aggressor's step: from when to when it is known to have sent, in seconds since the epoch.
+    """An aggressor's step: first and last time at which it certainly sent, seconds since the epoch.
 
-    ``rows``: those it printed by then; ``why``: it did not send throughout, empty where it did.
+    ``rows``: printed in between; ``why``: it did not send throughout, empty where it did.
     """
 
     began: float
@@ -93,10 +93,10 @@ class Aggression:
 
 @dataclass(frozen=True)
 class VictimRun:
-    """One launch of a victim, as it went.
+    """One launch of a victim.
 
-    ``times_us``: of its repetitions, in their order; ``fault``: why there are none, and no
-    ``launch``; ``aggression``: None where it was alone, and where its aggressor left no record.
+    ``times_us``: of its repetitions, in order; ``fault``: why it has no times and no ``launch``;
+    ``aggression``: None where it was alone, and where its aggressor left no record.
     """
 
     turn: VictimTurn
@@ -106,11 +106,11 @@ class VictimRun:
     fault: str = ""
 
     def refused(self, partition: Partition) -> str:
-        """Why it cannot be believed; empty where it can.
+        """Return why it does not count; empty where it does.
 
-        What something else disturbed cannot; nor can a launch alongside an aggressor that did not
-        send from its beginning to its end. Where both nodes of the victim are one machine, an
-        emulated network, others are the aggressor's ranks too, and only launches alone tell of a
+        Disturbed launches do not count, nor launches whose aggressor did not send from their
+        beginning to their end. Where both nodes of the victim are one machine, an emulated network,
+        the aggressor's ranks are other load as well: then only launches alone can show a
         disturbance.
         """
         if self.launch is None:
@@ -138,7 +138,7 @@ class VictimRun:
 
     @property
     def waited_share(self) -> float | None:
-        """Of its seconds those in which something on its nodes waited for a CPU; None: not known.
+        """Return the share of its time that a node's load waited for a CPU, None if not known.
 
         The largest of its nodes.
         """
@@ -149,7 +149,7 @@ class VictimRun:
 
 @dataclass(frozen=True)
 class Loaded:
-    """All launches of a job, in their order; ``nodes``: those of the job, by its own word."""
+    """All launches of a job, in order; ``nodes``: the job's own list."""
 
     system: str
     partition: str
@@ -162,16 +162,16 @@ class Loaded:
 
     @property
     def where(self) -> Partition:
-        """The partition as checks see it."""
+        """Return the partition as checks see it."""
         return Partition.model_validate(self.partition_extras)
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values for ``json``; times in µs."""
+        """Return plain values for ``json``; times in µs."""
         return {"format": FORMAT, **dataclasses.asdict(self, dict_factory=measured.plain)}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Loaded:
-        """Of the plain values that ``as_json`` gave; NetproofError where they are none."""
+        """Return the launches that ``as_json`` wrote; NetproofError for any other values."""
         called = "what was measured under load"
         loaded = labelled.read_record(
             cls, values, SHAPE, FORMAT, called, lambda own: {"runs": tuple(map(_run, own["runs"]))}
@@ -193,7 +193,7 @@ def _run(values: Mapping[str, Any]) -> VictimRun:
 
 
 def _insist_on_run(run: VictimRun, own: set[str]) -> None:
-    """NetproofError unless a launch has times, on the nodes that it was to run on, or a fault."""
+    """Raise NetproofError unless a launch has times, on its planned nodes, or a fault."""
     turn = run.turn
     named = (*turn.nodes, *turn.others)
     if len(turn.nodes) != 2 or len(set(named)) != len(named) or not set(named) <= own:
@@ -205,13 +205,13 @@ def _insist_on_run(run: VictimRun, own: set[str]) -> None:
     if [use.node for use in run.launch.ranks] != list(turn.nodes):
         raise NetproofError(f"{turn.step}: its ranks ran on other nodes than it was to")
     if not run.times_us or min(run.times_us) <= 0:
-        raise NetproofError(f"{turn.step}: has no times, or one that is none")
+        raise NetproofError(f"{turn.step}: has no times, or invalid ones")
 
 
 def of_job(folder: Path, jobid: str) -> Loaded:
-    """What a job left in ``folder``: each launch that was drawn, with its fault if it has one.
+    """Return a job's launches from ``folder``, each with its fault where it failed.
 
-    Raises NetproofError where the job drew none, or left no record.
+    Raise NetproofError where the job drew none, or wrote no record.
     """
     question = planning.read_question(folder)
     several = planning.read_turns(folder)
@@ -255,7 +255,7 @@ def _launch(
     recorded: dict[str, StepRecord],
     times: list[float],
 ) -> Launch:
-    """The launch of a turn, its repetitions in ``times``; Incomplete where it is not whole."""
+    """Return the launch of a turn, its repetitions in ``times``; Incomplete if it is cut short."""
     partition = question.partition
     function = turn.victim.function
     size = turn.victim.size(partition.max_message_bytes)
@@ -274,7 +274,7 @@ def _launch(
 
 
 def _reader(folder: Path, function: str, size: int, times: list[float]) -> Callable[[str], Curve]:
-    """Reads a step's output into ``times``; its curve is their median."""
+    """Return a reader of a step's output into ``times``; its curve is their median."""
 
     def read_output(step: str) -> Curve:
         path = folder / f"{step}.{OF_PAIRS.suffix}"
@@ -285,9 +285,9 @@ def _reader(folder: Path, function: str, size: int, times: list[float]) -> Calla
 
 
 def aggressions_of(folder: Path) -> dict[str, Aggression]:
-    """What a job noted of its aggressors, by the names of their steps, empty where it had none.
+    """Return a job's record of aggressors, by the names of their steps, empty without any.
 
-    Raises NetproofError for a line that is none.
+    Raise NetproofError for a damaged line.
     """
     path = folder / AGGRESSORS_FILE
     try:
@@ -308,5 +308,5 @@ def aggressions_of(folder: Path) -> dict[str, Aggression]:
 
 
 def of_report(path: Path) -> list[Loaded]:
-    """What a report of ReFrame's has of it; NetproofError where it has none that is whole."""
+    """Return the measurements in a report; NetproofError without a complete one."""
     return labelled.of_report(path, KEY, Loaded.from_json, "measurement under load")

@@ -1,4 +1,4 @@
-"""Percentiles of the times of single calls, and the calls that stand out: pauses."""
+"""Percentiles of the times of single calls, and pauses: calls that stand out."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from netproof.measurement.interval import CONFIDENCE, Interval, Side, side
 
 LEVELS = (50.0, 90.0, 99.0, 99.9, 99.99)
 BOUNDED = 99.9
-"""The one that a site may bound."""
+"""The percentile that a site may bound."""
 
 PAUSE_TIMES = 10
-"""A pause takes at least so many times the median, whatever the site says."""
+"""Least time of a pause, in medians, whatever the site sets."""
 
 LEAST_SILENCE_S = 5 * WATCH_S
-"""Seconds without a new call that are no chance of when the output was looked at."""
+"""Seconds without a new call that cannot result from when the output was read."""
 
 
 @dataclass(frozen=True)
 class Percentile:
-    """The time in µs that so many in 100 calls do not exceed, by nearest rank.
+    """The time in µs that this many in 100 calls do not exceed, by nearest rank.
 
     ``interval``: 95 %, by order statistics; infinite above where too few calls are beyond.
     """
@@ -40,10 +40,10 @@ class Percentile:
 
 @dataclass(frozen=True)
 class Pause:
-    """A time in which nothing came through: seconds since the epoch when it was over, and µs.
+    """A time in which nothing came through: its end in seconds since the epoch, and its µs.
 
-    ``in_call``: it was a call's, there and back; else one in which no call was printed, since the
-    benchmark waited between two of them.
+    ``in_call``: it was a call's, there and back; else no call was printed, since the benchmark
+    waited between two of them.
     """
 
     until: float
@@ -53,12 +53,12 @@ class Pause:
 
 @dataclass(frozen=True)
 class TailFigures:
-    """What the calls of a long launch say.
+    """Result of a long launch.
 
-    ``percentiles``: by level, those that so many calls have; ``pauses``: the longest first;
-    ``paused_share``: of the whole time that of pauses; ``carriers``: changes of carriers by node
-    and interface; ``sent_again``: segments by node, None where not known; ``disturbed``: by what;
-    ``most``: how many times the median the 99.9th percentile may be, and ``side`` where it lies.
+    ``percentiles``: by level, where there are enough calls; ``pauses``: the longest first;
+    ``paused_share``: their share of the whole time; ``carriers``: changes of carriers by node and
+    interface; ``sent_again``: segments by node, None where it is not known; ``disturbed``: reasons;
+    ``most``: bound of the 99.9th percentile in medians, and ``side``: of its interval.
     """
 
     calls: int
@@ -75,18 +75,18 @@ class TailFigures:
 
     @property
     def beyond(self) -> bool:
-        """Whether the 99.9th percentile is beyond its bound, undisturbed."""
+        """Check whether the 99.9th percentile exceeds its bound, undisturbed."""
         return self.side is Side.BEYOND and not self.disturbed
 
     @property
     def undecided(self) -> bool:
-        """Whether there is a bound, and nobody can say on which side the percentile is."""
+        """Check whether it has a bound, and is inconclusive."""
         bounded = self.most is not None
         return bounded and (bool(self.disturbed) or self.side in (None, Side.ASTRIDE))
 
 
 def percentile(ordered: Sequence[float], level: float) -> Percentile | None:
-    """A percentile of times in order; None where it would be the longest of them."""
+    """Return a percentile of sorted times; None where it would be the longest of them."""
     count, share = len(ordered), level / 100
     rank = math.ceil(round(share * count, 6))
     if rank >= count:
@@ -103,7 +103,7 @@ _TAILS = ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2)
 
 
 def figures(tail: Tail) -> TailFigures:
-    """What a long launch says, by the settings of its partition."""
+    """Return the result of a long launch, by the settings of its partition."""
     partition, times = tail.where, tail.times_us
     settings, ordered = partition.load_settings(), sorted(times)
     found = {level: percentile(ordered, level) for level in LEVELS}
@@ -133,7 +133,7 @@ def figures(tail: Tail) -> TailFigures:
 
 
 def _pauses(tail: Tail, from_us: float) -> Iterator[Pause]:
-    """Calls from so many µs one way on, and times between calls in which none was printed."""
+    """Yield calls from ``from_us`` on, and times between calls in which none was printed."""
     long = {place: BOTH_WAYS * time for place, time in enumerate(tail.times_us) if time >= from_us}
     for place, took_us in long.items():
         yield Pause(tail.moment(place), took_us, in_call=True)

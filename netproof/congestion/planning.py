@@ -1,7 +1,7 @@
-"""The job script of a load test, and what it asks once it has its nodes: who measures with whom.
+"""The job script of a load test, and its plan of who measures with whom.
 
-Which nodes a job gets is known only within it. ``python -m netproof.congestion.planning FOLDER``
-there draws the launches, and leaves them as a plan to be read and as text for the script.
+A job's nodes are known only within it. There ``python -m netproof.congestion.planning FOLDER``
+draws the launches, and writes them as a plan and as lines of the script.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from netproof.session import job_scripts, node_facts, plan
 from netproof.site.partition import Partition
 
 QUESTION_FILE = "load.json"
-"""What the job is to measure, next to its script."""
+"""Task of the job, in the folder of its script."""
 
 TURNS_FILE = "load-turns.json"
-"""Its launches in their order."""
+"""Launches in their order."""
 
 LINES_FILE = "load-turns.sh"
-"""The same as text of the script."""
+"""The launches as lines of the script."""
 
 NODE_LISTS = "*.nodes"
-"""The nodes of each step in the order of ranks."""
+"""Nodes of each step in the order of ranks."""
 
 ROW_S = 0.25
-"""Seconds of a row of an aggressor: by its rows it is seen that it sends."""
+"""Seconds per row of an aggressor: its rows show that it sends."""
 
 THROUGHOUT = ("-iter", "1000000,1000000", "-time", str(ROW_S), "-root_shift", "off")
-"""Arguments of an aggressor: only its seconds end a row, and always the same rank is the root."""
+"""Arguments of an aggressor: only its seconds end a row, and the root is always the same rank."""
 
 
 ONE_CALL = ("-iter", "1")
@@ -48,7 +48,7 @@ ONE_CALL = ("-iter", "1")
 
 @dataclass(frozen=True)
 class LoadQuestion:
-    """What a job is to measure: where, with what, how often, started by ``srun``."""
+    """The task of a job: where, with what, how often, started by ``srun``."""
 
     where: tuple[str, str, str]
     extras: Mapping[str, Any]
@@ -61,17 +61,17 @@ class LoadQuestion:
 
     @property
     def partition(self) -> Partition:
-        """As checks see it."""
+        """Return the partition as checks see it."""
         return Partition.model_validate(self.extras)
 
 
 def write_question(folder: Path, question: LoadQuestion) -> None:
-    """Leave it in the job's folder."""
+    """Write the task to the job's folder."""
     (folder / QUESTION_FILE).write_text(json.dumps(dataclasses.asdict(question)) + "\n")
 
 
 def read_question(folder: Path) -> LoadQuestion:
-    """What ``write_question`` left; NetproofError where it is damaged."""
+    """Read what ``write_question`` wrote; NetproofError where it is damaged."""
     path = folder / QUESTION_FILE
     try:
         values = json_reading.json_file(path)
@@ -90,7 +90,7 @@ def read_question(folder: Path) -> LoadQuestion:
 
 
 def read_turns(folder: Path) -> tuple[VictimTurn, ...]:
-    """The launches that were drawn; NetproofError where none were, or the file is damaged."""
+    """Read the drawn launches; NetproofError where there are none, or the file is damaged."""
     path = folder / TURNS_FILE
     try:
         return tuple(map(turn_of, json_reading.json_file(path)))
@@ -102,7 +102,7 @@ def read_turns(folder: Path) -> tuple[VictimTurn, ...]:
 
 
 def turn_of(values: Mapping[str, Any]) -> VictimTurn:
-    """The launch of plain values with its fields' names; KeyError, ValueError for other ones."""
+    """Return the launch of plain values by field; KeyError, ValueError for other ones."""
     return VictimTurn(
         values["round"],
         VictimPlace(values["place"]),
@@ -115,7 +115,7 @@ def turn_of(values: Mapping[str, Any]) -> VictimTurn:
 
 
 def script(partition: Partition, folder: Path) -> str:
-    """Text of the job script: it has the launches drawn, and makes them."""
+    """Return the job script, which draws and runs the launches."""
     lines = job_scripts.head(
         partition, 0, over_tcp=False, describe_nodes=True, figures_at_once=False
     )
@@ -127,7 +127,7 @@ def script(partition: Partition, folder: Path) -> str:
 def size_files(
     partition: Partition, victims: Sequence[Victim], aggressors: Sequence[Aggressor]
 ) -> dict[str, str]:
-    """Name to text of the lists of message sizes: a line for each row that a step has to print."""
+    """Return the lists of message sizes by name: a line for each row that a step must print."""
     settings = partition.load_settings()
     # Longer than any victim may take.
     rows = int(4 * partition.step_limit_s / ROW_S)
@@ -140,12 +140,12 @@ def size_files(
 
 
 def aggressor_bytes(partition: Partition) -> int:
-    """Bytes of an aggressor's message."""
+    """Return the bytes of an aggressor's message."""
     return min(partition.load_settings().bytes, partition.max_message_bytes)
 
 
 def lines(several: Sequence[VictimTurn], question: LoadQuestion) -> str:
-    """Shell text that makes the launches, each once."""
+    """Return shell lines that run the launches, each once."""
     partition = question.partition
     limit = partition.step_limit_s
     found = []
@@ -161,7 +161,7 @@ def lines(several: Sequence[VictimTurn], question: LoadQuestion) -> str:
             continue
         ranks, size = len(turn.others), aggressor_bytes(partition)
         name, *words = _program(turn.aggressor, ranks, size, THROUGHOUT, partition)
-        # A single pair is no group among several.
+        # With a single pair IMB prints no groups.
         if turn.aggressor is Aggressor.ONE_TO_ONE and ranks > 2:
             words = [*OF_PAIRS.several_pairs, *words]
         found += [
@@ -174,7 +174,7 @@ def lines(several: Sequence[VictimTurn], question: LoadQuestion) -> str:
 
 
 def _srun(question: LoadQuestion, ranks: int) -> str:
-    # Slurm from 24.11 on refuses --nodes together with a file that names them.
+    # Slurm from 24.11 on refuses --nodes together with a file of them.
     words = ["--distribution=arbitrary", f"--ntasks={ranks}", "--kill-on-bad-exit=1"]
     return shlex.join([*question.srun, *words])
 
@@ -182,7 +182,7 @@ def _srun(question: LoadQuestion, ranks: int) -> str:
 def _program(
     one: Victim | Aggressor, ranks: int, size: int, arguments: Sequence[str], partition: Partition
 ) -> list[str]:
-    """Program and arguments of a step, whose messages have one size in bytes."""
+    """Return the command of a step, whose messages have one size in bytes."""
     return OF_PAIRS.command(
         OF_PAIRS.function(one.function),
         ranks,
@@ -193,9 +193,9 @@ def _program(
 
 
 def write_turns(folder: Path, jobid: str) -> None:
-    """Draw the launches of the job, on its own nodes, and leave them in its folder.
+    """Draw the launches of the job, on its own nodes, and write them to its folder.
 
-    Raises NetproofError where these are too few, or its files are damaged.
+    Raise NetproofError for too few nodes or damaged files.
     """
     question = read_question(folder)
     nodes = node_facts.nodes_of_job(folder, jobid)

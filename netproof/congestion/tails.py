@@ -1,10 +1,10 @@
-"""A PingPong between two nodes for a minute or so, of which each call is timed.
+"""A PingPong between two nodes for a minute or so, with a time for each call.
 
-A benchmark that prints a mean hides the call in a thousand for which all ranks of a job wait. How
-many calls fill the time is known only within the job: two short launches tell how long a call
-takes, and ``python -m netproof.congestion.tails FOLDER`` there draws the long one. Most of its time
-lies between the calls, where the benchmark synchronizes and prints; so its output is watched as it
-grows, which tells when each call was, and when there was none.
+A mean hides the call in a thousand for which all ranks of a job wait. The number of calls that fill
+the time is known only within the job: two short launches give the time per call, and there ``python
+-m netproof.congestion.tails FOLDER`` plans the long one. Most of its time lies between the calls,
+where the benchmark synchronizes and prints. Watching its output grow shows when each call was, and
+when there was none.
 """
 
 from __future__ import annotations
@@ -37,35 +37,35 @@ from netproof.session.measured_shapes import LAUNCH_SHAPE
 from netproof.site.partition import Partition
 
 FORMAT = 1
-"""Format of what a test stores in the report; raised when its keys change."""
+"""Format of the test's record in the report; raised when its keys change."""
 
 KEY = "netproof_tails"
-"""The key under which a test keeps it there."""
+"""The record's key in the report."""
 
 FOLDER = "tails"
-"""Where reports are, in the folder of reports: no verdict looks there."""
+"""Folder of its reports in the folder of reports, which no verdict reads."""
 
 FUNCTION = "PingPong"
 
 QUESTION_FILE, CALLS_FILE, LINES_FILE = "tails.json", "tails-calls.txt", "tails-launch.sh"
-"""What the job is to measure; how many calls the long launch has; its line of the script."""
+"""The job's task; the long launch's number of calls; its line of the script."""
 
 LONG = "tail.1"
 """Name of the long launch's step."""
 
 WATCH_FILE = "tails-watch.tsv"
-"""When its output had grown to how many bytes."""
+"""Times at which its output had grown, and to how many bytes."""
 
 WATCH_S = 0.02
-"""Seconds between two looks at it."""
+"""Seconds between two readings of its size."""
 
 TRIALS = (500, 4000)
-"""Calls of the launches that tell how long a call takes."""
+"""Calls of the launches that measure the time per call."""
 ENOUGH_S = 4.0
-"""Seconds of the first trial from which on the second is not made: starting it is a part only."""
+"""Seconds of the first trial that make the second unnecessary: starting is a small part."""
 
 MOST_CALLS = 1_000_000
-"""Of the long launch; each is a line that the benchmark prints."""
+"""Most calls of the long launch; each is a line of its output."""
 
 _ROW = re.compile(OF_PAIRS.figures.encode())
 
@@ -75,7 +75,7 @@ BOTH_WAYS = 2
 
 @dataclass(frozen=True)
 class TailsQuestion:
-    """What a job is to measure: where, for how long, with messages of so many bytes."""
+    """The task of a job: where, for how long, and with messages of how many bytes."""
 
     where: tuple[str, str, str]
     extras: Mapping[str, Any]
@@ -85,22 +85,22 @@ class TailsQuestion:
 
     @property
     def partition(self) -> Partition:
-        """As checks see it."""
+        """Return the partition as checks see it."""
         return Partition.model_validate(self.extras)
 
     @property
     def limit_s(self) -> int:
-        """Seconds after which a launch is ended."""
+        """Return the seconds after which a launch is ended."""
         return self.partition.step_limit_s + int(2 * self.seconds)
 
 
 def write_question(folder: Path, question: TailsQuestion) -> None:
-    """Leave it in the job's folder."""
+    """Write the task to the job's folder."""
     (folder / QUESTION_FILE).write_text(json.dumps(dataclasses.asdict(question)) + "\n")
 
 
 def read_question(folder: Path) -> TailsQuestion:
-    """What ``write_question`` left; NetproofError where it is damaged."""
+    """Read what ``write_question`` wrote; NetproofError where it is damaged."""
     path = folder / QUESTION_FILE
     try:
         values = json_reading.json_file(path)
@@ -116,7 +116,7 @@ def read_question(folder: Path) -> TailsQuestion:
 
 
 def script(question: TailsQuestion, folder: Path) -> str:
-    """Text of the job script: the trials, and what comes of them."""
+    """Return the job script: the trials, and the long launch that follows from them."""
     first, second = TRIALS
     ask = shlex.join([sys.executable, "-m", __name__, str(folder)])
     lines = [
@@ -127,7 +127,7 @@ def script(question: TailsQuestion, folder: Path) -> str:
         f"{ask} second || {_step(question, 'trial.2', second)}",
         f"{ask} || exit 4",
         f"{ask} watch & watcher=$!",
-        # It begins to look before there is anything to see, and looks once more at the end.
+        # It begins to watch before any output, and reads once more at the end.
         f'while kill -0 "$watcher" && [ ! -e {WATCH_FILE} ]; do sleep {WATCH_S}; done',
         f". ./{LINES_FILE}",
         f'sleep {10 * WATCH_S:g}; kill "$watcher"; wait "$watcher"',
@@ -136,7 +136,7 @@ def script(question: TailsQuestion, folder: Path) -> str:
 
 
 def size_files(question: TailsQuestion) -> dict[str, str]:
-    """Name to text of the lists of message sizes of the trials, a line for each call."""
+    """Return the trials' lists of message sizes by name, a line for each call."""
     return plan.size_files({_listed(calls): [question.bytes] * calls for calls in TRIALS})
 
 
@@ -157,7 +157,7 @@ def _step(question: TailsQuestion, name: str, calls: int) -> str:
 
 
 def call_s(folder: Path) -> float:
-    """Seconds from one call to the next, by the trials. Raises NetproofError where they failed."""
+    """Return the seconds from one call to the next, by the trials; NetproofError if they failed."""
     recorded = job_files.records(folder)
     found = []
     for number, calls in enumerate(TRIALS, 1):
@@ -173,18 +173,18 @@ def call_s(folder: Path) -> float:
     if len(found) == 1:
         return wall_s / calls
     more, longer_s = found[1]
-    # What starting a launch takes may vary more than short calls last.
+    # The start of a launch may vary more than short calls last.
     return (longer_s - wall_s) / (more - calls) if longer_s > wall_s else longer_s / more
 
 
 def enough(folder: Path) -> bool:
-    """Whether the first trial alone tells how long a call takes."""
+    """Check whether the first trial alone gives the time per call."""
     first = job_files.records(folder).get("trial.1")
     return first is not None and first.wall_s >= ENOUGH_S
 
 
 def write_launch(folder: Path) -> None:
-    """Draw the long launch, and leave it in the job's folder. NetproofError where none can be."""
+    """Plan the long launch, and write it to the job's folder; NetproofError if impossible."""
     question = read_question(folder)
     calls = round(question.seconds / call_s(folder))
     calls = min(max(calls, TRIALS[0]), MOST_CALLS)
@@ -195,7 +195,7 @@ def write_launch(folder: Path) -> None:
 
 
 def watch(folder: Path, parent: int) -> None:
-    """Note whenever the output of the long launch has grown, until it is ended with its parent."""
+    """Record growth of the long launch's output, until it ends with its parent."""
     path, seen = folder / f"{LONG}.{OF_PAIRS.suffix}", 0
     with (folder / WATCH_FILE).open("w", buffering=1) as noted:
         while os.getppid() == parent:
@@ -207,9 +207,9 @@ def watch(folder: Path, parent: int) -> None:
 
 
 def watched(folder: Path, text: str) -> list[tuple[float, int]]:
-    """When how many calls had been printed: seconds since the epoch, and of ``text`` the rows.
+    """Return how many rows of ``text`` had been printed at which times (s since the epoch).
 
-    Raises NetproofError where nothing was noted, or a line is none.
+    Raise NetproofError without records, or for a damaged line.
     """
     ends, so_far = [], 0
     for line in text.encode().splitlines(keepends=True):
@@ -247,8 +247,8 @@ SHAPE = Keys(
 class Tail:
     """A long launch.
 
-    ``seconds``: that were asked for; ``times_us``: one way, of each call in its order; ``watched``:
-    seconds since the epoch, and how many calls had been printed by then.
+    ``seconds``: asked for; ``times_us``: one way, of each call in order; ``watched``: seconds since
+    the epoch, and how many calls had been printed by then.
     """
 
     system: str
@@ -265,26 +265,26 @@ class Tail:
 
     @property
     def where(self) -> Partition:
-        """The partition as checks see it."""
+        """Return the partition as checks see it."""
         return Partition.model_validate(self.partition_extras)
 
     @property
     def took_s(self) -> float:
-        """Seconds from the first call that was seen to the last."""
+        """Return the seconds from the first recorded call to the last."""
         return self.watched[-1][0] - self.watched[0][0]
 
     def moment(self, call: int) -> float:
-        """When it had been printed, seconds since the epoch; ``call``: from 0."""
+        """Return when call ``call``, from 0, had been printed, in seconds since the epoch."""
         place = bisect_right(self.watched, call, key=lambda one: one[1])
         return self.watched[min(place, len(self.watched) - 1)][0]
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values for ``json``; times in µs."""
+        """Return plain values for ``json``; times in µs."""
         return {"format": FORMAT, **dataclasses.asdict(self, dict_factory=measured.plain)}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Tail:
-        """Of the plain values that ``as_json`` gave; NetproofError where they are none."""
+        """Return the launch that ``as_json`` wrote; NetproofError for any other values."""
         tail = labelled.read_record(
             cls, values, SHAPE, FORMAT, "what was measured of tails", _parts
         )
@@ -292,7 +292,7 @@ class Tail:
         if [use.node for use in tail.launch.ranks] != list(nodes) or len(nodes) != 2:
             raise NetproofError("the ranks of a tail ran on other nodes than those of its job")
         if not times or min(times) <= 0:
-            raise NetproofError("a tail has no times, or one that is none")
+            raise NetproofError("a tail has no times, or invalid ones")
         counts = [count for _, count in tail.watched]
         if not counts or counts != sorted(counts) or counts[-1] != len(times):
             raise NetproofError("a tail was not watched until its last call")
@@ -308,7 +308,7 @@ def _parts(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def of_job(folder: Path, jobid: str) -> Tail:
-    """What a job left in ``folder``. Raises NetproofError where the long launch is not whole."""
+    """Return the long launch from ``folder``; NetproofError where it is cut short."""
     question = read_question(folder)
     recorded = job_files.records(folder)
     try:
@@ -347,7 +347,7 @@ def of_job(folder: Path, jobid: str) -> Tail:
 
 
 def of_report(path: Path) -> list[Tail]:
-    """What a report of ReFrame's has of it; NetproofError where it has none that is whole."""
+    """Return the measurements in a report; NetproofError without a complete one."""
     return labelled.of_report(path, KEY, Tail.from_json, "measurement of tails")
 
 

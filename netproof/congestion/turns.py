@@ -1,7 +1,7 @@
-"""The launches of a load test: which victim, on which nodes, alone or alongside which aggressor.
+"""The launches of a load test: victim, nodes, and alone or alongside which aggressor.
 
-After GPCNeT (Chunduri et al., "GPCNeT: designing a benchmark suite for inducing and measuring
-contention in HPC networks", SC19): a victim's nodes and those of what congests are disjoint.
+As in GPCNeT (Chunduri et al., "GPCNeT: designing a benchmark suite for inducing and measuring
+contention in HPC networks", SC19), a victim's and an aggressor's nodes are disjoint.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from enum import StrEnum
 from netproof.errors import NetproofError
 
 LEAST_NODES = 4
-"""Two for the victim, two for what congests."""
+"""Two for the victim, two for the aggressor."""
 
 SHORT_BYTES = 8
-"""GPCNeT's message of a latency and of an Allreduce."""
+"""GPCNeT's message for latency and Allreduce."""
 
 
 class Victim(StrEnum):
-    """What is measured, between two nodes."""
+    """A measurement between two nodes."""
 
     LATENCY = "latency"
     BANDWIDTH = "bandwidth"
@@ -30,16 +30,16 @@ class Victim(StrEnum):
 
     @property
     def function(self) -> str:
-        """The function of IMB-MPI1."""
+        """Return the function of IMB-MPI1."""
         return "Allreduce" if self is Victim.ALLREDUCE else "PingPong"
 
     def size(self, most_bytes: int) -> int:
-        """Its message in bytes on a partition whose largest message is ``most_bytes``."""
+        """Return its message in bytes, where the partition's largest message is ``most_bytes``."""
         return most_bytes if self is Victim.BANDWIDTH else SHORT_BYTES
 
 
 class Aggressor(StrEnum):
-    """What congests, on all other nodes."""
+    """A load on all other nodes."""
 
     INCAST = "incast"
     ALL_TO_ALL = "all-to-all"
@@ -48,7 +48,7 @@ class Aggressor(StrEnum):
 
     @property
     def function(self) -> str:
-        """The function of IMB-MPI1: what may be unequal, libraries mostly gather without a tree."""
+        """Return the function of IMB-MPI1: libraries mostly gather unequal data without a tree."""
         return {
             Aggressor.INCAST: "Gatherv",
             Aggressor.ALL_TO_ALL: "Alltoall",
@@ -58,7 +58,7 @@ class Aggressor(StrEnum):
 
 
 class VictimPlace(StrEnum):
-    """Where the victim's two nodes are, as far as Slurm knows the switches."""
+    """Place of the victim's two nodes, as far as Slurm knows the switches."""
 
     ANYWHERE = "anywhere"
     WITHIN = "within a leaf"
@@ -66,16 +66,16 @@ class VictimPlace(StrEnum):
 
     @property
     def word(self) -> str:
-        """In the name of a step."""
+        """Return its part of a step's name."""
         return self.value.partition(" ")[0]
 
 
 @dataclass(frozen=True)
 class VictimTurn:
-    """One launch of a victim: in which round (from 1), where, alone or alongside its aggressor.
+    """One launch of a victim: its round (from 1), its place, and alone or alongside its aggressor.
 
-    ``nodes``: the victim's; ``others``: the aggressor's in the order of its ranks, those that stay
-    silent where it is alone; messages of an incast go to the first and of a broadcast come from it.
+    ``nodes``: the victim's; ``others``: the aggressor's in the order of its ranks, silent in
+    launches alone. An incast goes to the first, a broadcast comes from it.
     """
 
     round: int
@@ -88,29 +88,29 @@ class VictimTurn:
 
     @property
     def subject(self) -> str:
-        """Stem of the names of such launches."""
+        """Return the stem of the names of such launches."""
         when = "beside" if self.beside else "without"
         return f"{self.victim}-{self.place.word}-{when}-{self.aggressor}"
 
     @property
     def step(self) -> str:
-        """Name of its step."""
+        """Return the name of its step."""
         return f"{self.subject}.{self.round}"
 
     @property
     def aggressor_step(self) -> str:
-        """Name of the step of its aggressor."""
+        """Return the name of its aggressor's step."""
         return f"aggressor-{self.step}"
 
 
 def chosen(kind: type[StrEnum], text: str) -> tuple[StrEnum, ...]:
-    """The members that a list with commas names, or ``all``; NetproofError for others."""
+    """Return the members that a list with commas names, or ``all``; NetproofError for others."""
     if text == "all":
         return tuple(kind)
     names = dict.fromkeys(text.split(","))
     unknown = [name for name in names if name not in list(kind)]
     if unknown:
-        raise NetproofError(f"{unknown[0]!r} is none of {', '.join(kind)}")
+        raise NetproofError(f"unknown {unknown[0]!r}; choose from {', '.join(kind)}")
     return tuple(map(kind, names))
 
 
@@ -122,12 +122,12 @@ def turns(
     rounds: int,
     seed: int,
 ) -> tuple[VictimTurn, ...]:
-    """The launches of a job on ``nodes`` in their order.
+    """Return the launches of a job on ``nodes`` in their order.
 
-    In each round nodes are drawn anew, those first that were the victim's least often, so that each
-    comes to be measured; and all that is compared is shuffled. Alone and alongside stand next to
-    each other, in an order that is drawn. ``leaves``: switch to its nodes, empty where Slurm knows
-    none. Raises NetproofError for fewer than ``LEAST_NODES`` nodes.
+    Each round draws nodes, first those that were the victim's least often, so that each is
+    measured; and shuffles everything that is compared. Launches alone and alongside follow each
+    other in random order. ``leaves``: nodes by switch, empty where Slurm knows none. Raise
+    NetproofError for fewer than ``LEAST_NODES`` nodes.
     """
     if len(nodes) < LEAST_NODES:
         raise NetproofError(
@@ -167,14 +167,14 @@ def _drawn(
     draw: random.Random,
     measured_in: Counter[str],
 ) -> dict[VictimPlace, tuple[tuple[str, ...], tuple[str, ...]]]:
-    """The victim's nodes and the others, by place; ``measured_in``: in how many rounds a node was.
+    """Draw the victim's nodes and the others, by place; ``measured_in``: earlier rounds by node.
 
-    With leaves the victim is within one, and across two, while the others send the same: from leaf
+    With leaves, the victim is within one, or across two, while the others send the same: from leaf
     to leaf, an incast to a node of the second.
     """
 
     def shuffled(several: Sequence[str]) -> list[str]:
-        """With those first that were measured least often."""
+        """Return them shuffled, those first that were measured least often."""
         return sorted(draw.sample(several, len(several)), key=measured_in.__getitem__)
 
     below = [[node for node in of_leaf if node in nodes] for of_leaf in leaves.values()]
@@ -212,6 +212,6 @@ def _drawn(
 
 
 def _in_turns(several: Sequence[Sequence[str]]) -> Iterator[str]:
-    """The first of each, then the second of each, until all are through."""
+    """Yield the first of each, then the second of each, until all are through."""
     for place in range(max(map(len, several))):
         yield from (one[place] for one in several if place < len(one))

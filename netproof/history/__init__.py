@@ -1,1 +1,1 @@
-"""Histories: what each case measured night after night, and what changed in it."""
+"""Histories: each case's values night after night, and changes in them."""

@@ -1,7 +1,7 @@
-"""Changes that are intended: who says so, why, and from which session on.
+"""Intended changes: who accepted them, why, and from which session on.
 
-Each is a small file of its own in the store, ``accepted/SYSTEM/SESSION-….json``, put in place by
-one rename and never changed; taking one back is removing its file.
+Each is a small file of its own in the store, ``accepted/SYSTEM/SESSION-….json``, renamed into place
+and never changed; to revoke an acceptance, remove its file.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from netproof.intake.models import Written, faults
 from netproof.store import Store, StoredSession
 
 FORMAT = 1
-"""Of an acceptance's file; raised when a key changes its meaning or goes."""
+"""Format of an acceptance's file; raised when a key changes its meaning or goes."""
 
 
 @dataclass(frozen=True)
 class Acceptance:
-    """That from ``session`` on what ``covers`` has is at a new level, as intended.
+    """Acceptance of a new level of the series that ``covers`` has, from ``session`` on.
 
-    ``at``: when it was recorded, UTC. Raises NetproofError where it has no reason or no name, and
-    where it covers everything without saying so.
+    ``at``: when it was recorded, UTC. Raise NetproofError without a reason or a name, and where it
+    covers everything without saying so.
     """
 
     system: str
@@ -54,7 +54,7 @@ class Acceptance:
 
     @property
     def first(self) -> StoredSession:
-        """The first session at the new level."""
+        """Return the first session at the new level."""
         return StoredSession(self.session, self.system)
 
     def __str__(self) -> str:
@@ -64,9 +64,9 @@ class Acceptance:
 
 
 def put(store: Store, acceptance: Acceptance) -> Path:
-    """Keep an acceptance in the store and return its file.
+    """Write an acceptance to the store and return its file.
 
-    Raises NetproofError where the store does not have its session, or cannot be written.
+    Raise NetproofError where the store does not have its session, or cannot be written.
     """
     if not store.path(acceptance.first).is_dir():
         raise NetproofError(
@@ -78,9 +78,9 @@ def put(store: Store, acceptance: Acceptance) -> Path:
 
 
 def load(store: Store, system: str) -> tuple[Acceptance, ...]:
-    """All acceptances of a system, in order of their sessions.
+    """Return all acceptances of a system, in order of their sessions.
 
-    Raises NetproofError, naming the file, where one is damaged or foreign.
+    Raise NetproofError, with the file, where one is damaged or foreign.
     """
     found = [_read(path, system) for path in store.acceptances(system)]
     return tuple(sorted(found, key=lambda one: (one.session, one.at)))
@@ -89,9 +89,9 @@ def load(store: Store, system: str) -> tuple[Acceptance, ...]:
 def nights(
     acceptances: Sequence[Acceptance], sessions: Sequence[StoredSession], followed: Series | Pool
 ) -> frozenset[int]:
-    """Which of ``sessions`` begin a level that is intended, by their place.
+    """Return which of ``sessions`` begin an intended level, by their place.
 
-    Where the session of an acceptance is not among them, it is the next one after it.
+    Where the session of an acceptance is not among them, the next one after it counts.
     """
     found = set()
     for one in acceptances:

@@ -1,4 +1,4 @@
-"""What is found in series of nights, and by what settings."""
+"""Changes in series of nights, and settings of their detection."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class ChangeKind(StrEnum):
-    """What happened to a series."""
+    """Kind of a change in a series."""
 
     STEP = "step"
     DRIFT = "drift"
@@ -19,13 +19,13 @@ class ChangeKind(StrEnum):
 class Change:
     """A change in a series.
 
-    ``index``: first night of the new level; a bad night: that night. ``found``: night on which
+    ``index``: first night of the new level; of a bad night: that night. ``found``: night on which
     the p-value of this series alone first reached ``DetectionSettings.alarm``. ``before``,
     ``after``: levels, in the unit of the series. ``size``: relative, after / before - 1.
-    ``p_value``: how often chance alone does as much, by all nights that there are now; of what has
-    ended or was accepted, by those up to then. ``ended``: the night from which on the series is
-    back, None while it is not; a bad night is over with the next one that is not alike.
-    ``accepted``: the new level was accepted as intended.
+    ``p_value``: chance of such a change, from all nights so far; for an ended or accepted change,
+    from those up to then. ``ended``: the night from which on the series is back, None while it is
+    not; a bad night is over with the next one that differs. ``accepted``: the new level was
+    accepted as intended.
     """
 
     kind: ChangeKind
@@ -40,7 +40,7 @@ class Change:
 
     @property
     def open(self) -> bool:
-        """Whether it still stands and alarms; a bad night never does."""
+        """Check whether it still stands and alarms; a bad night never does."""
         return self.kind is not ChangeKind.BAD_NIGHT and self.ended is None and not self.accepted
 
 
@@ -48,10 +48,10 @@ class Change:
 class Followed:
     """A series as it was followed night by night.
 
-    ``changes``: by index. ``level``: the level that it has tonight, in its unit, None without
-    any value. ``noise``: standard deviation of a night about it, relative, robust; None with too
-    few values. ``cold``: fewer than ``cold_nights`` nights at the level. ``p_value``: tonight's,
-    for the control over all series; 1.0 where nothing can be said.
+    ``changes``: by index. ``level``: tonight's, in its unit, None without any value. ``noise``:
+    standard deviation of a night about it, relative, robust; None with too few values. ``cold``:
+    fewer than ``cold_nights`` nights at the level. ``p_value``: tonight's, for the control over all
+    series; 1.0 without a result.
     """
 
     changes: tuple[Change, ...]
@@ -63,19 +63,17 @@ class Followed:
 
 @dataclass(frozen=True)
 class DetectionSettings:
-    """How changes are found.
+    """Settings of the detection.
 
-    ``alarm``: p-value of one series on one night from which on a change is listed.
-    ``false_share``: share of false ones among the series that ``controlled`` lets pass.
-    ``cold_nights``: nights at its level up to which a series is judged by median and MAD.
-    ``memory``: newest nights at a level that level and noise are taken from.
-    ``least_noise``: relative noise that every series is taken to have at least, so that one that
-    repeats to the last digit does not alarm at the digit.
-    ``bad_night``: standard deviations off the level from which on a night is set aside, unless
-    the one before or after it is alike. ``alike``: by how many two nights may then differ.
-    ``back``: logarithm of the odds at which a series has gone back to its old level.
-    ``drift_nights``: nights now and long ago that are compared for a drift; ``least_drift``:
-    relative size of the least one.
+    ``alarm``: p-value of one series on one night from which on a change is listed. ``false_share``:
+    share of false ones among the series that ``controlled`` lets pass. ``cold_nights``: nights at
+    its level up to which a series is judged by median and MAD. ``memory``: newest nights at a level
+    that level and noise are taken from. ``least_noise``: least relative noise of every series, so
+    that one that repeats to the last digit does not alarm at the digit. ``bad_night``: standard
+    deviations off the level from which on a night is set aside, unless the one before or after it
+    is alike. ``alike``: by how much two such nights may differ. ``back``: logarithm of the odds at
+    which a series has gone back to its old level. ``drift_nights``: nights now and long ago that
+    are compared for a drift; ``least_drift``: relative size of the least one.
     """
 
     alarm: float = 2e-3
@@ -91,12 +89,12 @@ class DetectionSettings:
 
 
 SETTINGS = DetectionSettings()
-"""What is taken where nobody says otherwise."""
+"""Settings by default."""
 
 
 def change_between(
     kind: ChangeKind, index: int, found: int, before: float, after: float, p_value: float
 ) -> Change:
-    """A change between two levels that are given as logarithms."""
+    """Return a change between two levels that are given as logarithms."""
     was, now = math.exp(before), math.exp(after)
     return Change(kind, index, found, was, now, math.expm1(after - before), float(p_value))

@@ -1,6 +1,7 @@
-"""What is known of many series on their way through the nights: columns, a place for each series.
+"""State of many series on their way through the nights: columns, a place for each series.
 
-Rows of nights have the newest at the right end; what is missing is NaN, or ``NO_NIGHT`` of indices.
+Rows of nights have the newest at the right end; missing values are NaN, and ``NO_NIGHT`` for
+indices.
 """
 
 from __future__ import annotations
@@ -23,9 +24,8 @@ class LevelColumns:
     """The nights that make the present level of each series.
 
     ``values``: series x nights, the logarithms of the newest of them; ``nights``: their indices;
-    ``known``: the estimate of them; ``since``: how many there are, also of those that are no
-    longer in ``values``; ``long_ago``: level and noise of the first of them, NaN until there are
-    enough.
+    ``known``: their estimate; ``since``: their number, including those no longer in ``values``;
+    ``long_ago``: level and noise of the first of them, NaN until there are enough.
     """
 
     values: Floats
@@ -36,7 +36,7 @@ class LevelColumns:
 
     @classmethod
     def unknown(cls, count: int, memory: int) -> LevelColumns:
-        """Of so many series without a night, of which ``memory`` will be kept."""
+        """Return columns of ``count`` series without a night, with room for ``memory`` nights."""
         return cls(
             np.full((count, memory), np.nan),
             np.full((count, memory), NO_NIGHT),
@@ -46,15 +46,15 @@ class LevelColumns:
         )
 
     def members(self, number: int) -> list[int]:
-        """The nights of one series."""
+        """Return the nights of one series."""
         return [night for night in self.nights[number].tolist() if night != NO_NIGHT]
 
     def scale(self, number: int) -> tuple[float, float]:
-        """Level and noise of one series."""
+        """Return level and noise of one series."""
         return self.known.level[number], self.known.noise[number]
 
     def append(self, numbers: Numbers, nights: Numbers | int, values: Floats, first: int) -> None:
-        """One more night of some series; with the ``first`` nights, it is what was long ago."""
+        """Add a night to some series; the ``first`` nights become the reference of long ago."""
         _shift_in(self.values, numbers, values)
         _shift_in(self.nights, numbers, nights)
         self.since[numbers] += 1
@@ -62,7 +62,7 @@ class LevelColumns:
         self.long_ago[:, begun] = self.known.level[begun], self.known.noise[begun]
 
     def begin(self, number: int, nights: Sequence[int], values: Floats) -> None:
-        """A level of these nights in one series; what is known of it is not said here."""
+        """Begin a level of these nights in one series, without its estimate."""
         self.values[number], self.nights[number] = np.nan, NO_NIGHT
         if nights:
             self.values[number, -len(nights) :] = values
@@ -73,24 +73,24 @@ class LevelColumns:
 
 @dataclass
 class NewestColumns:
-    """The last nights of each series that were not set aside, and what was known before each."""
+    """The last nights of each series that were not set aside, and the estimates before each."""
 
     values: Floats
     before: Estimate
 
     @classmethod
     def unknown(cls, count: int) -> NewestColumns:
-        """Of so many series without a night."""
+        """Return columns of ``count`` series without a night."""
         return cls(np.full((count, LONGEST), np.nan), Estimate.unknown(count, LONGEST))
 
     def append(self, numbers: Numbers, values: Floats, known: Estimate) -> None:
-        """One more night of some series, and what was known of them before it."""
+        """Add a night to some series, with their estimates before it."""
         _shift_in(self.values, numbers, values)
         for mine, new in zip(self.before.arrays, known.arrays, strict=True):
             _shift_in(mine, numbers, new)
 
     def forget(self, number: int) -> None:
-        """One series, as without a night."""
+        """Reset one series to no nights."""
         self.values[number] = np.nan
         self.before.put(number, Estimate.unknown(LONGEST))
 
@@ -99,7 +99,7 @@ class NewestColumns:
 class AsideColumns:
     """The night of each series that is set aside until the next one comes.
 
-    ``off``: by how many standard deviations it is off; ``known``: what was known before it.
+    ``off``: by how many standard deviations; ``known``: the estimate before it.
     """
 
     night: Numbers
@@ -108,11 +108,11 @@ class AsideColumns:
 
     @classmethod
     def unknown(cls, count: int) -> AsideColumns:
-        """Of so many series without a night."""
+        """Return columns of ``count`` series without a night."""
         return cls(np.full(count, NO_NIGHT), np.zeros(count), Estimate.unknown(count))
 
     def waiting(self, numbers: Numbers) -> NDArray[np.bool_]:
-        """Which of some series have one."""
+        """Return which of some series have one."""
         return self.night[numbers] != NO_NIGHT
 
     def put(self, numbers: Numbers, night: int, off: Floats, known: Estimate) -> None:
@@ -121,16 +121,16 @@ class AsideColumns:
         self.known.put(numbers, known)
 
     def clear(self, numbers: Numbers) -> None:
-        """None of some series is aside any more."""
+        """Clear the nights set aside of some series."""
         self.night[numbers] = NO_NIGHT
 
 
 @dataclass
 class BackColumns:
-    """How each series may go back from the newest step that it is in.
+    """A series' possible return from its newest step.
 
     ``old``, ``new``: both levels, ``old`` NaN without a step; ``odds``: logarithm of the odds that
-    it has gone back; ``begin``: the night since when, of odds above 0.
+    it has gone back; ``begin``: first night with odds above 0.
     """
 
     old: Floats
@@ -140,21 +140,21 @@ class BackColumns:
 
     @classmethod
     def unknown(cls, count: int) -> BackColumns:
-        """Of so many series without a night."""
+        """Return columns of ``count`` series without a night."""
         old, new, odds = (np.full(count, np.nan) for _ in range(3))
         return cls(old, new, odds, np.full(count, NO_NIGHT))
 
     def of_steps(self, numbers: Numbers) -> Numbers:
-        """Those of some series that are in a step."""
+        """Return those of some series that are in a step."""
         return numbers[np.isfinite(self.old[numbers])]
 
     def reset(self, number: int, old: float, new: float) -> None:
-        """One series at ``new``, which may go back to ``old``."""
+        """Set one series to ``new``, which may go back to ``old``."""
         self.old[number], self.new[number] = old, new
         self.odds[number], self.begin[number] = 0.0, NO_NIGHT
 
 
 def _shift_in(rows: np.ndarray, numbers: Numbers, new: object) -> None:
-    """One more value at the right end of some rows."""
+    """Shift one more value into the right end of some rows."""
     rows[numbers, :-1] = rows[numbers, 1:]
     rows[numbers, -1] = new

@@ -1,4 +1,4 @@
-"""The control over many series of one night: what of them stands out."""
+"""Control over many series of one night: which of them stand out."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ K = TypeVar("K", bound=Hashable)
 
 
 def controlled(p_values: Mapping[K, float], settings: DetectionSettings = SETTINGS) -> frozenset[K]:
-    """The series whose p-value of tonight stands among those of all series.
+    """Return the series whose p-value of tonight stands out among those of all series.
 
-    By Benjamini and Hochberg (1995): on average at most ``settings.false_share`` of those that
-    are let through are false ones, also where series of one night go up and down together.
+    By Benjamini and Hochberg (1995): on average at most ``settings.false_share`` of them are false,
+    even where series of one night go up and down together.
     """
-    # None becomes smaller, and without one that small the others need no look.
+    # p-values only become larger: without a small one, nothing can stand out.
     if not p_values or min(p_values.values()) > settings.false_share:
         return frozenset()
-    # Loading it takes longer than all else on a night on which nothing stands out.
+    # The import takes longer than the rest of a night on which nothing stands out.
     from scipy.stats import false_discovery_control
 
     adjusted = false_discovery_control(list(p_values.values()))
@@ -32,11 +32,11 @@ def controlled(p_values: Mapping[K, float], settings: DetectionSettings = SETTIN
 def expected_false_alarms(
     series: int, nights: int, settings: DetectionSettings = SETTINGS
 ) -> float:
-    """How many false alarms so many nights of so many unchanged series bring, at most.
+    """Return the largest expected number of false alarms for unchanged series over nights.
 
-    On a night without any change the expected number that ``controlled`` lets through is the
-    sum over ranks of what it takes for so many, at most share / (1 - share)² for independent
-    series of any number (Finner and Roters 2001).
+    On a night without any change, the number that ``controlled`` lets through is on average the sum
+    over ranks of the chance to reach each. For independent series it is at most share / (1 -
+    share)² (Finner and Roters 2001).
     """
     share = settings.false_share
     return nights * min(share / (1 - share) ** 2, float(series))

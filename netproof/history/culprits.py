@@ -1,8 +1,8 @@
-"""What else changed between two sessions: the reader's first question at a change.
+"""Other changes between two sessions: the reader's first question at a change.
 
-Everything is from the store: the nodes as their jobs found them, what the site says of the
-configuration, the software, the files. Nothing is compared with anything by its size or its date;
-what differs is named, and so is what is not known.
+Everything is from the store: the nodes as their jobs found them, the site's configuration, the
+software, the files. Sizes and dates are not compared; differences are named, and so is missing
+information.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from netproof.store.columns import KEY
 NOT_KNOWN = "not known"
 
 NODE_MAPS = GROUPS
-"""What a node has many of, by name."""
+"""Properties that a node has many of, by name."""
 _NOT_COMPARED = ({*OF_ITS_OWN} - {"bus"}) | {*NODE_MAPS}
 _OF_SESSION = ("netproof", "reframe", "slurm", "git_revision", "git_changed", "host")
 _SHOWN_HASH = 12
@@ -34,11 +34,11 @@ _SHOWN_HASH = 12
 
 @dataclass(frozen=True)
 class ProvenanceDifference:
-    """One thing that is not what it was.
+    """One difference.
 
-    ``what``: its name, as ``nodes`` or the site's file has it; ``before``, ``after``: its values
-    as text, sets of several with commas; ``nodes``: on which nodes, where it is a thing of nodes;
-    ``own``: whether it is a thing of the configuration and not of the whole session.
+    ``what``: its name, as ``nodes`` or the site's file has it; ``before``, ``after``: its values as
+    text, several with commas; ``nodes``: on which nodes, for a property of nodes; ``own``: whether
+    it is the configuration's and not the whole session's.
     """
 
     what: str
@@ -54,10 +54,10 @@ class ProvenanceDifference:
 
 @dataclass(frozen=True)
 class Culprits:
-    """What differs between the sessions ``before`` and ``after``, for one configuration.
+    """Differences between the sessions ``before`` and ``after``, for one configuration.
 
-    ``differences``: those of the configuration first; ``unknown``: what one of the sessions, or
-    both, cannot say, each with the reason.
+    ``differences``: those of the configuration first; ``unknown``: information that a session
+    lacks, each with the reason.
     """
 
     before: StoredSession
@@ -67,24 +67,24 @@ class Culprits:
 
 
 class Recorded:
-    """What the store has of one session, read when it is asked for."""
+    """The store's records of one session, read on request."""
 
     def __init__(self, store: Store, stored: StoredSession) -> None:
         self._store, self._stored = store, stored
 
     @cached_property
     def session(self) -> dict[str, Any]:
-        """The row of ``sessions``."""
+        """Return the row of ``sessions``."""
         return self._rows("sessions", "select * exclude (session_info) from sessions")[0]
 
     @cached_property
     def nodes(self) -> dict[tuple[str, str], list[dict[str, Any]]]:
-        """The rows of ``nodes``, by partition and environment."""
+        """Return the rows of ``nodes``, by partition and environment."""
         return self._by_place(self._rows("nodes", "select * from nodes"))
 
     @cached_property
     def cases(self) -> dict[tuple, dict[str, Any]]:
-        """The rows of ``cases`` that were measured, by the key of a case without its system."""
+        """Return the measured rows of ``cases``, by a case's key without its system."""
         rows = self._rows(
             "cases",
             f"select {', '.join(KEY)}, ranks_per_node, partition_extras, environment_extras"
@@ -94,7 +94,7 @@ class Recorded:
 
     @cached_property
     def node_lists(self) -> dict[tuple, frozenset[str]]:
-        """The nodes that each case ran on, by the key of a case without its system."""
+        """Return the nodes of each case, by a case's key without its system."""
         rows = self._rows(
             "launches",
             f"select {', '.join(KEY)}, list(distinct used.node) as nodes"
@@ -116,7 +116,7 @@ class Recorded:
 
 
 class Archive:
-    """What a store has of its sessions, each part read once."""
+    """The store's records of its sessions, each part read once."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -125,9 +125,9 @@ class Archive:
     def culprits(
         self, before: StoredSession, after: StoredSession, cases: Sequence[Case]
     ) -> Culprits:
-        """What differs between two sessions for ``cases``, which are of one configuration.
+        """Return the differences between two sessions for ``cases`` of one configuration.
 
-        Raises NetproofError where a session cannot be read.
+        Raise NetproofError where a session cannot be read.
         """
         one, other = self._recorded(before), self._recorded(after)
         place = (cases[0].partition, cases[0].environment)
@@ -147,7 +147,7 @@ class Archive:
 def _of_nodes(
     before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]
 ) -> Iterator[ProvenanceDifference]:
-    """In what the nodes differ: a node from itself, and new nodes from all that were there."""
+    """Yield differences of nodes: of a node to itself, and of new nodes to all earlier ones."""
     one, other = _by_key(before), _by_key(after)
     if not one or not other:
         return
@@ -178,12 +178,12 @@ def _alike(group: str, was: str, now: str) -> bool:
 
 
 def _asked(rows: Sequence[Mapping[str, Any]], name: str) -> bool:
-    """Whether a session asked its nodes for something: one of before there was that did not."""
+    """Check whether a session asked its nodes for a property, which earlier versions did not."""
     return any(row[name] or reasons(row["absent"], name) for row in rows)
 
 
 def _by_key(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, str]]:
-    """Each thing that nodes have, by name, and its value on each node."""
+    """Return each property of nodes by name, with its value on each node."""
     found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for row in rows:
         for key, value in _values(row):
@@ -209,7 +209,7 @@ def _values(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _weight(key: str) -> tuple[int, str]:
-    """Driver, MTU and what else is one thing before programs, sysctls and the many offloads."""
+    """Return a key that sorts driver, MTU and the like before programs, sysctls, offloads."""
     order = (
         *("programs", "sysctls", "memory", "pci", "rings", "mitigations", "coalescing"),
         "offloads",
@@ -221,7 +221,7 @@ def _weight(key: str) -> tuple[int, str]:
 def _of_cases(
     one: Recorded, other: Recorded, cases: Sequence[Case]
 ) -> Iterator[ProvenanceDifference]:
-    """What the site says of the configuration, and the nodes that the cases ran on."""
+    """Yield differences of the site's configuration, and of the nodes that the cases ran on."""
     keys = [tuple(getattr(case, name) for name in KEY) for case in cases]
     both = [key for key in keys if key in one.cases and key in other.cases]
     seen = set()
@@ -305,7 +305,7 @@ def _files(row: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _unknown(one: Recorded, other: Recorded, place: tuple[str, str]) -> Iterator[tuple[str, str]]:
-    """What is not known of the configuration on either night, or of the sessions' software."""
+    """Yield missing information on the configuration or the sessions' software, with reasons."""
     for recorded, when in ((one, "before"), (other, "after")):
         if place not in recorded.nodes:
             reasons = {
@@ -315,15 +315,15 @@ def _unknown(one: Recorded, other: Recorded, place: tuple[str, str]) -> Iterator
             }
             why = next(iter(reasons.values()), "the session has no record of them")
             yield f"nodes {when}", why
-    told = {}
+    reasons = {}
     for recorded in (one, other):
         for row in recorded.nodes.get(place, []):
             for key, why in row["absent"].items():
-                told.setdefault(key, why)
+                reasons.setdefault(key, why)
         for key in (*_OF_SESSION, "software"):
             if key in recorded.session["unknown"]:
-                told.setdefault(key, recorded.session["unknown"][key])
-    yield from ((key.replace(".", " ", 1), why) for key, why in sorted(told.items()))
+                reasons.setdefault(key, recorded.session["unknown"][key])
+    yield from ((key.replace(".", " ", 1), why) for key, why in sorted(reasons.items()))
 
 
 def _joined(nodes: Iterable[str]) -> str:

@@ -1,9 +1,9 @@
-"""Finds changes in series of nights: steps, drifts and single bad nights.
+"""Find changes in series of nights: steps, drifts and single bad nights.
 
 A series has one value for each night, a case's latency for instance. It is followed from its first
-night to its last, so that what was known on a night is what was said on it: ``night`` has the
-statistic of one night, ``followers`` what becomes of it. Everything works on plain numbers and
-knows nothing of stores, cases or dates. docs/history.md says how well it does.
+night to its last, so that each night is judged by what was known then: ``night`` has the statistic
+of one night, ``followers`` its consequences. Everything works on plain numbers and knows nothing of
+stores, cases or dates. docs/history.md shows how well it does.
 """
 
 from __future__ import annotations
@@ -25,11 +25,10 @@ def follow(
     settings: DetectionSettings = SETTINGS,
     accepted: Collection[int] = (),
 ) -> Followed:
-    """One series, followed from its first night to its last.
+    """Follow one series from its first night to its last.
 
-    ``values``: above 0, in any unit; None: a night without a value. ``accepted``: indices of the
-    nights from which on a new level is intended: a level begins anew there. Raises NetproofError
-    for a value that is not above 0.
+    ``values``: above 0, in any unit; None: a night without a value. ``accepted``: indices of nights
+    at which an intended new level begins. Raise NetproofError for a value that is not above 0.
     """
     return follow_all([values], settings, [accepted])[0]
 
@@ -39,9 +38,9 @@ def follow_all(
     settings: DetectionSettings = SETTINGS,
     accepted: Sequence[Collection[int]] | None = None,
 ) -> list[Followed]:
-    """Many series of the same nights, each as ``follow`` has it, in much less time.
+    """Follow many series of the same nights, each as ``follow`` does, in much less time.
 
-    Raises NetproofError for a value that is not above 0, and for series of unlike lengths.
+    Raise NetproofError for a value that is not above 0, and for series of different lengths.
     """
     return follow_on(series, settings, accepted)[0]
 
@@ -53,11 +52,11 @@ def follow_on(
     known: FollowedState | None = None,
     places: Sequence[int] | None = None,
 ) -> tuple[list[Followed], FollowedState]:
-    """Many series, each as ``follow`` has it, going on from what was known, and what is known now.
+    """Follow many series as ``follow`` does, continuing from a state; return the new state too.
 
-    ``known``: with the same settings; ``places``: of each series in it, -1 for none. A series
-    whose nights or intended levels up to then are no longer those is followed from its first
-    night. Raises NetproofError as ``follow_all``.
+    ``known``: state with the same settings; ``places``: of each series in it, -1 for none. A series
+    whose nights or intended levels up to then differ is followed from its first night. Raise
+    NetproofError as ``follow_all``.
     """
     if not series:
         return [], FollowedState(np.empty((0, 0)), (), {}, {})
@@ -76,10 +75,10 @@ def follow_on(
             if not whole or known.accepted[before[number]] != up_to:
                 before[number] = -1
         followers.go_on_from(known, before)
-    anew = before < 0
+    restarted = before < 0
     starts = {night for several in intended for night in several}
-    for night in range(0 if anew.any() else nights, logs.shape[1]):
-        among = anew if night < nights else np.ones(len(series), bool)
+    for night in range(0 if restarted.any() else nights, logs.shape[1]):
+        among = restarted if night < nights else np.ones(len(series), bool)
         if night in starts:
             for number in np.flatnonzero(among).tolist():
                 if night in intended[number]:
@@ -89,5 +88,5 @@ def follow_on(
 
 
 def _same(one: Floats, other: Floats) -> NDArray[np.bool_]:
-    """Which rows are the same, what is missing in both included."""
+    """Return which rows are equal, including missing values."""
     return ((one == other) | (np.isnan(one) & np.isnan(other))).all(axis=1)

@@ -1,8 +1,7 @@
-"""What a history followed, kept with the store, so that a night adds its own values to it.
+"""State of a followed history, stored so that a night only adds its own values to it.
 
-It is one file for each system and can always be made anew: what is damaged, of another format or
-by another netproof is not used. Each value in it is compared with what it stands for before
-anything goes on from it.
+It is one file for each system and can always be rebuilt: a damaged file, another format or another
+netproof's is not used. Every stored value is compared with its origin before it is used.
 """
 
 from __future__ import annotations
@@ -34,18 +33,18 @@ FORMAT = 5
 
 HEAD = b"netproof-followed "
 MOST_BYTES = 2_000_000_000
-"""Of a file: 100,000 series over 250 nights."""
+"""Largest file: 100,000 series over 250 nights."""
 
 SeriesKey = tuple[tuple[Any, ...], Quantity]
-"""A case's key, as the store has it, or where a pool is, and what of it is followed."""
+"""A case's key, as the store has it, or a pool's place, and the followed quantity."""
 
 
 @dataclass(frozen=True)
 class KeptFollowed:
-    """What was followed up to a night.
+    """State of followed series up to a night.
 
-    ``values``: of all sessions up to it; ``series``: which were followed, in the order of
-    ``state``, None where only the values are known; ``settings``: by which.
+    ``values``: of all sessions up to it; ``series``: the followed ones, in the order of ``state``,
+    None where only the values are known; ``settings``: by which.
     """
 
     values: NightValues
@@ -56,7 +55,7 @@ class KeptFollowed:
     def going_on(
         self, sessions: Sequence[str], settings: DetectionSettings, keys: Sequence[SeriesKey]
     ) -> tuple[FollowedState | None, list[int]]:
-        """What to go on from over these sessions, and the place of each series in it."""
+        """Return the state to continue from over these sessions, and each series' place in it."""
         nights = len(self.values.sessions)
         if self.settings != settings or self.values.sessions != list(sessions[:nights]):
             return None, []
@@ -68,7 +67,7 @@ NOTHING = KeptFollowed(NightValues())
 
 
 def load(store: Store, system: str) -> KeptFollowed:
-    """What was followed of a system; NOTHING where that is not known or cannot be used."""
+    """Read the state of a system; NOTHING where it is missing or cannot be used."""
     try:
         content = loading.read_bytes(store.followed(system), MOST_BYTES)
         head, _, rest = content.partition(b"\n")
@@ -84,7 +83,7 @@ def load(store: Store, system: str) -> KeptFollowed:
 
 
 def keep(store: Store, system: str, kept: KeptFollowed) -> None:
-    """Keep what was followed; NetproofError where the store cannot be written."""
+    """Write the state; NetproofError where the store cannot be written."""
     values, state = kept.values, kept.state
     record = {
         "sessions": values.sessions,
@@ -118,7 +117,7 @@ def keep(store: Store, system: str, kept: KeptFollowed) -> None:
 
 
 def _head(content: bytes) -> bytes:
-    """The first line of a file that this netproof wrote with such content."""
+    """Return the first line of a file that this netproof wrote with such content."""
     return HEAD + f"{FORMAT} {version('netproof')} {zlib.crc32(content):08x}".encode()
 
 

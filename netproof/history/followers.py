@@ -1,8 +1,8 @@
-"""Follows many series at once from night to night.
+"""Follow many series at once from night to night.
 
-What was known on a night is what was said on it: ``night`` has the statistic of one night, and here
-is what becomes of it. Where exactly a change began, ``level_ends`` then tells by all nights
-before and after it.
+Each night is judged by what was known then: ``night`` has the statistic of one night, its
+consequences are here. ``level_ends`` then locates the beginning of a change by all nights before
+and after it.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ _ARRAYS = (
     *("prior", "previous", "bad_nights", "p_value"),
 )
 _ESTIMATES = ("level.known", "newest.before", "aside.known")
-"""What ``Followers`` knows of each series, but for the values of its level and its past."""
+"""State of each series in ``Followers``, except the values of its level and its past."""
 
 
 class Followers:
     """All series on their way through the nights, in columns.
 
-    ``level``: the nights of the present level; ``newest``: the last nights at any level;
-    ``aside``: a night that is set aside until the next one comes; ``back``: how a series may go
-    back from its newest step; ``prior``: noise of an earlier level, NaN without one;
-    ``bad_nights``: how many were beyond 3, 10 and 30 standard deviations, of late; ``previous``:
-    the value of the last night; ``p_value``: tonight's; ``past``: what is behind a series.
+    ``level``: the nights of the present level; ``newest``: the last nights at any level; ``aside``:
+    a night that is set aside until the next one comes; ``back``: possible return from the newest
+    step; ``prior``: noise of an earlier level, NaN without one; ``bad_nights``: recent numbers
+    beyond 3, 10 and 30 standard deviations; ``previous``: the value of the last night; ``p_value``:
+    tonight's; ``past``: each series' earlier changes.
     """
 
     def __init__(self, logs: Floats, settings: DetectionSettings) -> None:
@@ -69,7 +69,7 @@ class Followers:
         self.past = [SeriesPast() for _ in range(count)]
 
     def accept(self, number: int, night: int) -> None:
-        """Begin a level anew in a series, whatever it is in."""
+        """Begin a new level in a series, whatever its state."""
         past, known = self.past[number], self.level.known.at([number])
         standing = self._standing(number)
         if standing:
@@ -82,7 +82,7 @@ class Followers:
         self._go_on(number, [])
 
     def add(self, night: int, among: NDArray[np.bool_]) -> None:
-        """One more night of the series that ``among`` marks."""
+        """Add a night of the series that ``among`` marks."""
         there = np.flatnonzero(np.isfinite(self.logs[:, night]) & among)
         if not len(there):
             return
@@ -101,7 +101,7 @@ class Followers:
         self._look_back(there, night)
 
     def followed(self) -> list[Followed]:
-        """What is known of all series after their last night."""
+        """Return the result of all series after their last night."""
         found = []
         known = self.level.known
         of_each = zip(
@@ -112,7 +112,7 @@ class Followers:
         for number, (level, noise, count, p_value, past) in enumerate(of_each):
             standing = self._standing(number)
             aside = [past.aside] if past.aside else []
-            over = [change for one in past.over if (change := self._told(number, one))]
+            over = [change for one in past.over if (change := self._finished(number, one))]
             changes = sorted([*over, *standing, *aside], key=lambda change: change.index)
             found.append(
                 Followed(
@@ -125,8 +125,8 @@ class Followers:
             )
         return found
 
-    def _told(self, number: int, one: Change | BegunLevel) -> Change | None:
-        """A change that is over; None of a level begun anew that no night has reached yet."""
+    def _finished(self, number: int, one: Change | BegunLevel) -> Change | None:
+        """Return a change that is over; None for a begun level that no night has reached yet."""
         if isinstance(one, Change):
             return one
         value = self._first_from(number, one.index)
@@ -136,7 +136,7 @@ class Followers:
         return replace(change, accepted=True)
 
     def state(self, accepted: tuple[frozenset[int], ...]) -> FollowedState:
-        """All that is known of the series, to go on from."""
+        """Return the state of the series, to continue from."""
         arrays = {name: attrgetter(name)(self) for name in _ARRAYS}
         for name in _ESTIMATES:
             for number, array in enumerate(attrgetter(name)(self).arrays):
@@ -145,13 +145,13 @@ class Followers:
         return FollowedState(self.logs, accepted, arrays, past)
 
     def go_on_from(self, state: FollowedState, places: Numbers) -> None:
-        """Take what is known of the series with a place in ``state``."""
+        """Take the state of each series with a place in ``state``."""
         mine = np.flatnonzero(places >= 0)
         its = places[mine]
         for name in _ARRAYS:
             array, found = attrgetter(name)(self), state.arrays[name]
             if name == "level.long_ago":
-                # Levels and noises are its first axis, the series its second.
+                # The first axis is levels and noises, the second the series.
                 array[:, mine] = found[:, its]
             else:
                 array[mine] = found[its]
@@ -167,7 +167,7 @@ class Followers:
                 self.past[number] = read_past(state.past[place])
 
     def _sort_in(self, there: Numbers, night: int) -> None:
-        """Put a night to the others, or aside where it is far off and unlike the one before."""
+        """Add a night to the others, or set it aside if it is far off and unlike the one before."""
         settings, known, value = self.settings, self.level.known.at(there), self.logs[there, night]
         with np.errstate(invalid="ignore"):
             off = (value - known.level) / known.noise
@@ -216,10 +216,10 @@ class Followers:
         )
 
     def _gone_back(self, there: Numbers, night: int) -> list[int]:
-        """Series that were in a step and are back at the level before it.
+        """Return series that were in a step and are back at the level before it.
 
-        By the CUSUM of the odds of both levels (Page 1954), of which a single night can be little
-        more than half.
+        By the CUSUM of the odds of both levels (Page 1954), to which a single night contributes
+        little more than half.
         """
         these, back = self.back.of_steps(there), self.back
         known = self.level.known.at(these)
@@ -234,7 +234,7 @@ class Followers:
         return these[back.odds[these] > self.settings.back].tolist()
 
     def _alarm(self, number: int, window: int, night: int) -> None:
-        """A series has left its level: for a new one, or for one that it was at before."""
+        """Handle a series that left its level: for a new one, or for an earlier one."""
         members = self.level.members(number)
         around = members[-3 * statistic.LONGEST :]
         known = self.newest.before.at((number, -window))
@@ -268,7 +268,7 @@ class Followers:
         self._go_on(number, [n for n in members if n >= begin])
 
     def _end(self, number: int, begin: int) -> None:
-        """The newest step of a series is over from a night on: back to the level before it."""
+        """End the newest step of a series from a night on: back to the level before it."""
         past, members = self.past[number], self.level.members(number)
         last = past.steps.pop()
         gone = [n for n in members if n < begin]
@@ -284,7 +284,7 @@ class Followers:
         self.level.long_ago[:, number] = last.long_ago
 
     def _look_back(self, there: Numbers, night: int) -> None:
-        """Hold the newest nights against those of long ago, for what is too slow to be a step."""
+        """Compare the newest nights with those of long ago, for changes too slow to be a step."""
         now, ago = self.settings.drift_nights
         for number in there[[self.past[number].drift is not None for number in there]]:
             self._drift_on(number, night)
@@ -303,7 +303,7 @@ class Followers:
                 self._open(number, self._begin(number, members, scale), night)
 
     def _long_off(self, off: Floats) -> Floats:
-        """p-values of so many standard deviations between the newest nights and long ago."""
+        """Return p-values of standard deviations between the newest nights and long ago."""
         now, ago = self.settings.drift_nights
         # The variance of a median is pi / 2 times that of a mean.
         said = off / math.sqrt(math.pi / 2 / now + 1 / ago)
@@ -311,7 +311,7 @@ class Followers:
         return np.minimum(p_values / statistic.LONG_AGO_SHARE, 1.0)
 
     def _is_slope(self, number: int, night: int) -> bool:
-        """Whether a slope says better than a step how a series moved; it is then in a drift."""
+        """Check whether a slope fits better than a step; the series is then in a drift."""
         members, scale = self.level.members(number), self.level.scale(number)
         bend = level_ends.slope_begin(self.logs[number], members, scale, self.settings.bad_night)
         if bend is None:
@@ -326,7 +326,7 @@ class Followers:
         return True
 
     def _drift_on(self, number: int, night: int) -> None:
-        """One more night of a drift; it stands still while the series is in a later step."""
+        """Add a night of a drift, which pauses while the series is in a later step."""
         past, now = self.past[number], self.settings.drift_nights[0]
         drift = past.drift
         if past.steps and past.steps[-1].found > drift.found:
@@ -343,7 +343,7 @@ class Followers:
         )
 
     def _standing(self, number: int) -> list[Change]:
-        """The changes that a series is in, by all nights that there are now."""
+        """Return the changes that a series is in, by all nights so far."""
         past = self.past[number]
         standing = []
         for place, step in enumerate(past.steps):
@@ -354,7 +354,7 @@ class Followers:
         return standing + ([past.drift] if past.drift else [])
 
     def _begin(self, number: int, nights: Sequence[int], scale: Sequence[float]) -> int:
-        """The first night of the new level, of nights around it."""
+        """Return the first night of the new level, among nights around it."""
         return level_ends.first_night(self.logs[number], nights, scale, self.settings.bad_night)
 
     def _first_from(self, number: int, night: int) -> float | None:
@@ -363,7 +363,7 @@ class Followers:
         return float(np.median(later[: self.settings.cold_nights])) if len(later) else None
 
     def _known_of(self, number: int, *several: Sequence[int]) -> Estimate:
-        """The estimates of nights of a series, as if each of ``several`` made its level."""
+        """Return the estimates of a series as if each of ``several`` made its level."""
         rows = np.full((len(several), self.settings.memory), np.nan)
         for row, nights in zip(rows, several, strict=True):
             memory = list(nights)[-self.settings.memory :]
@@ -371,7 +371,7 @@ class Followers:
         return self._estimated(rows, np.full(len(several), number))
 
     def _go_on(self, number: int, nights: Sequence[int]) -> None:
-        """A series whose present level is that of these nights, with nothing against it."""
+        """Continue a series at the level of these nights, without any suspicion."""
         memory = list(nights)[-self.settings.memory :]
         self.level.begin(number, memory, self.logs[number, memory])
         self.newest.forget(number)

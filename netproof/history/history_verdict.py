@@ -1,4 +1,4 @@
-"""What the history says: shifts, events, odd nights and levels of series, with their reasons."""
+"""The verdict on a history: shifts, events, odd nights and levels of series, with reasons."""
 
 from __future__ import annotations
 
@@ -23,34 +23,34 @@ from netproof.measurement.case import Case
 from netproof.store import StoredSession
 
 NOTHING_WORSE, WORSE, NOT_READ = 0, 1, 2
-"""Exit statuses; 2, as everywhere, is what cannot be judged, or not whole."""
+"""Exit statuses; 2, as everywhere, means that sessions cannot be judged or are incomplete."""
 
 
 NIGHTS_A_MONTH = 30
 
-TOLD_SHIFTS = 4
+MOST_SHIFTS = 4
 """Changes of an event that a sentence names; the worst are first."""
 
-TOLD_DIFFERENCES = 8
-"""Things that changed besides that a sentence names; ``--json`` has all of them."""
+MOST_DIFFERENCES = 8
+"""Other changes that a sentence names; ``--json`` has all of them."""
 
 ACCEPT_BETTER = "accept it, so that losing it again shows"
 
 BAND_DEVIATIONS = 2.0
-"""Standard deviations of a night that a level's band is wide on either side."""
+"""Half the width of a level's band, in standard deviations of a night."""
 
 _SUREST = 1e-6
 
 
 class SeriesState(StrEnum):
-    """What is to be made of a change."""
+    """State of a change."""
 
     OPEN = "open"
     """It stands, and stands out among all series: for the worse, it alarms."""
     SUSPECTED = "suspected"
-    """It stands, and is no more than what chance brings among so many series."""
+    """It stands, but chance brings as much among so many series."""
     BASELINE = "of the baseline"
-    """A score that moved since the baseline did."""
+    """A score that moved because its baseline did."""
     ENDED = "ended"
     ACCEPTED = "accepted"
     BAD_NIGHT = "bad night"
@@ -61,7 +61,7 @@ class SeriesState(StrEnum):
 
 @dataclass(frozen=True)
 class Shift:
-    """One change of one series or pool, ``of``: what is to be made of it, and its direction."""
+    """One change of one series or pool, ``of``, with its state and direction."""
 
     of: Series | Pool
     change: Change
@@ -69,24 +69,24 @@ class Shift:
 
     @property
     def worse(self) -> bool:
-        """Whether the level went where it should not."""
+        """Check whether the level went the wrong way."""
         return (self.change.size > 0) == self.of.quantity.rising_is_worse
 
     @property
     def cases(self) -> tuple[Case, ...]:
-        """The case, or those that are pooled."""
+        """Return the case, or the pooled ones."""
         members = (self.of,) if isinstance(self.of, Series) else self.of.members
         return tuple(member.case for member in members)
 
     @property
     def what(self) -> str:
-        """What changed, without the configuration."""
+        """Return the name of what changed, without the configuration."""
         if isinstance(self.of, Series):
             return f"{self.of.case.what()}, {self.of.quantity.title}"
         return f"{self.of.quantity.title}, {len(self.of.members)} cases pooled"
 
     def __str__(self) -> str:
-        """What changed, by how much, and how sure that is."""
+        """Return the change in words: name, size and confidence."""
         values = ""
         if isinstance(self.of, Series):
             unit = f" {self.of.quantity.unit}".rstrip()
@@ -99,7 +99,7 @@ class Shift:
 
     @property
     def weight(self) -> tuple[bool, bool, float]:
-        """What to sort by: the worse, the pooled, the larger first."""
+        """Return a sort key: the worse, the pooled, the larger first."""
         return not self.worse, isinstance(self.of, Series), -abs(math.log1p(self.change.size))
 
 
@@ -107,10 +107,10 @@ class Shift:
 class Event:
     """Changes of one configuration that began together.
 
-    ``night``: of the first ``session`` at the new level, by its place; ``before``: the last
-    session before it that measured them; ``shifts``: in order of their ``weight``; ``culprits``:
-    what else changed between the two; ``alongside``: where nothing of the configuration did, what
-    did so between the sessions around.
+    ``night``: of the first ``session`` at the new level, by its place; ``before``: the last session
+    before it that measured them; ``shifts``: in order of their ``weight``; ``culprits``: other
+    changes between the two; ``alongside``: where the configuration has none, changes between the
+    sessions around.
     """
 
     partition: str
@@ -124,48 +124,48 @@ class Event:
 
     @property
     def worse(self) -> bool:
-        """Whether any of it is."""
+        """Check whether any change is for the worse."""
         return self.shifts[0].worse
 
     def sentence(self) -> str:
-        """What changed since when, the most of it first, and what else did."""
+        """Return the sentence: since when, the largest changes first, and what else changed."""
         word = "worse" if self.worse else "better"
-        told = _listed(map(str, self.shifts), TOLD_SHIFTS)
+        shifts = _listed(map(str, self.shifts), MOST_SHIFTS)
         return (
             f"{self.partition} {self.environment} is {word} since"
-            f" {self.session.start:%Y-%m-%d %H:%M} (session {self.session.name}): {told}."
+            f" {self.session.start:%Y-%m-%d %H:%M} (session {self.session.name}): {shifts}."
             f" {' '.join(self.changed())}"
         )
 
     def changed(self) -> tuple[str, ...]:
-        """What else changed, what changed around it, and what is not known, a sentence each."""
+        """Return what else changed, also around it, and what is not known, a sentence each."""
         found = self.culprits.differences
         when = f"since the session before, {self.before.start:%Y-%m-%d %H:%M}"
         if self.culprits.after != self.session:
             when += f", until {self.culprits.after.start:%Y-%m-%d %H:%M}"
-        told = [
+        sentences = [
             f"Changed {when}: {_listed(map(str, found))}."
             if found
             else f"Nothing that is recorded changed {when}."
         ]
         for culprits in self.alongside:
             listed = _listed(map(str, culprits.differences))
-            told.append(
+            sentences.append(
                 f"Changed from {culprits.before.start:%Y-%m-%d %H:%M} to"
                 f" {culprits.after.start:%Y-%m-%d %H:%M}: {listed}."
             )
         if self.culprits.unknown:
-            told.append(f"Not known: {', '.join(_kinds(self.culprits.unknown))}.")
-        return tuple(told)
+            sentences.append(f"Not known: {', '.join(_kinds(self.culprits.unknown))}.")
+        return tuple(sentences)
 
     @property
     def pooled(self) -> tuple[Shift, ...]:
-        """The shifts of several series together."""
+        """Return the shifts of several series together."""
         return tuple(shift for shift in self.shifts if isinstance(shift.of, Pool))
 
     @property
     def single(self) -> tuple[Shift, ...]:
-        """The shifts of one series each."""
+        """Return the shifts of one series each."""
         return tuple(shift for shift in self.shifts if isinstance(shift.of, Series))
 
 
@@ -179,21 +179,21 @@ class Odd:
     shifts: tuple[Shift, ...]
 
     def sentence(self) -> str:
-        """What was off on which night."""
-        told = _listed(map(str, self.shifts), TOLD_SHIFTS)
+        """Return the sentence: what was off on which night."""
+        odd = _listed(map(str, self.shifts), MOST_SHIFTS)
         chance = all(shift.state is SeriesState.ODD_NIGHT for shift in self.shifts)
         alongside = "; among so many series chance brings as much" if chance else ""
         return (
             f"{self.partition} {self.environment} had a bad night on"
-            f" {self.session.start:%Y-%m-%d %H:%M} (session {self.session.name}): {told}{alongside}"
+            f" {self.session.start:%Y-%m-%d %H:%M} (session {self.session.name}): {odd}{alongside}"
         )
 
 
 @dataclass(frozen=True)
 class SeriesLevel:
-    """What a series was at from a ``first`` to a ``last`` night.
+    """A series' level from a ``first`` to a ``last`` night.
 
-    ``low``, ``high``: within which a night is expected, ``BAND_DEVIATIONS`` standard deviations.
+    ``low``, ``high``: limits for an expected night, ``BAND_DEVIATIONS`` standard deviations.
     """
 
     first: int
@@ -208,7 +208,7 @@ Group = TypeVar("Group", Event, Odd)
 
 @cache
 def least_nights(settings: DetectionSettings = SETTINGS) -> int:
-    """Nights that a series takes before a change in it can be told: asks the detection."""
+    """Return the nights that a series needs before a change can show, by the detection."""
     for nights in itertools.count(2):
         for before in range(1, nights):
             doubled = [1.0] * before + [2.0] * (nights - before)
@@ -219,12 +219,12 @@ def least_nights(settings: DetectionSettings = SETTINGS) -> int:
 
 @dataclass(frozen=True)
 class HistoryVerdict:
-    """What the history of a system says, up to and with the last of its sessions.
+    """The verdict on a system's history, up to and with the last of its sessions.
 
-    ``followed``: each series and pool as it was followed; ``shifts``: every change that was
-    found, whatever its state; ``events``: those that are open, the worse and larger first;
-    ``bad_nights``: those that stand out, and what was off tonight, the latest first;
-    ``acceptances``: all of the system's; ``not_kept``: why what was followed is not kept.
+    ``followed``: each series and pool as it was followed; ``shifts``: every change, whatever its
+    state; ``events``: the open ones, the worse and larger first; ``bad_nights``: those that stand
+    out, and whatever was off tonight, the latest first; ``acceptances``: all of the system's;
+    ``not_kept``: why the state was not stored.
     """
 
     nights: Nights
@@ -238,23 +238,23 @@ class HistoryVerdict:
 
     @property
     def system(self) -> str:
-        """The system whose history it is."""
+        """Return the system."""
         return self.nights.system
 
     @property
     def session(self) -> StoredSession:
-        """The last session that it is about."""
+        """Return the last session."""
         return self.nights.sessions[-1]
 
     @cached_property
     def tested(self) -> int:
-        """How many series and pools have nights enough to be tested."""
+        """Return the number of series and pools with enough nights to be tested."""
         least = least_nights(self.settings)
         return sum(len(one.values) - one.values.count(None) >= least for one in self.followed)
 
     @property
     def too_few(self) -> str | None:
-        """Why nothing could be judged, None where something was."""
+        """Return why nothing could be judged, None where something was."""
         if self.tested:
             return None
         count = len(self.nights.sessions)
@@ -268,11 +268,11 @@ class HistoryVerdict:
 
     @property
     def false_alarms_a_month(self) -> float:
-        """How many false alarms are to be expected in so many series, were nothing to change."""
+        """Return the expected number of false alarms in as many unchanged series."""
         return control.expected_false_alarms(self.tested, NIGHTS_A_MONTH, self.settings)
 
     def sentences(self) -> tuple[str, ...]:
-        """What is to be told of it, the most important first, a line each."""
+        """Return the message, the most important first, a line each."""
         if self.too_few:
             return (self.too_few, *self.nights.unread)
         worse = [event for event in self.events if event.worse]
@@ -292,7 +292,7 @@ class HistoryVerdict:
         )
 
     def control(self) -> str:
-        """How many series were tested, and how often that is to be wrong, as a sentence."""
+        """Return the sentence on how many series were tested, and the expected false alarms."""
         return (
             f"{self.tested} of {len(self.followed)} series tested, those that are pooled included;"
             f" if nothing changes, {self.false_alarms_a_month:.2g} false alarms a month are to be"
@@ -301,19 +301,19 @@ class HistoryVerdict:
 
     @property
     def status(self) -> int:
-        """1 where an open change is for the worse, 2 where a session cannot be read, else 0."""
+        """Return 1 for an open change for the worse, 2 for an unreadable session, else 0."""
         if any(event.worse for event in self.events):
             return WORSE
         return NOT_READ if self.nights.unread else NOTHING_WORSE
 
     def levels(self, one: Series) -> tuple[SeriesLevel, ...]:
-        """The levels that a series went through, one after the other."""
+        """Return the levels that a series went through, one after the other."""
         found = self.followed[one]
         if found.level is None or found.noise is None:
             return ()
         nights = len(self.nights.sessions)
         steps = [change for change in found.changes if change.kind is not ChangeKind.BAD_NIGHT]
-        # Each entry is where a level begins; what comes later at the same night stands.
+        # Each entry begins a level; the last one of a night counts.
         begins = {0: steps[0].before if steps else found.level}
         for change in steps:
             begins[change.index] = change.after
@@ -331,9 +331,9 @@ class HistoryVerdict:
         )
 
     def of(self, selection: Selection) -> HistoryVerdict:
-        """The same of some series alone; what stands out among all stays as it was judged.
+        """Return the verdict on some series alone; what stands out is as judged among all.
 
-        Raises NetproofError where there is no such series.
+        Raise NetproofError for a selection without series.
         """
         kept = tuple(one for one in self.nights.series if selection.covers(one))
         if not kept:
@@ -364,21 +364,21 @@ class HistoryVerdict:
 
 
 def confidence(p_value: float) -> str:
-    """One less a p-value, in percent, with as many digits as it takes to tell it from 100."""
+    """Return one minus a p-value in percent, with enough digits to differ from 100."""
     if p_value < _SUREST:
         return f"above {100 * (1 - _SUREST):.4f} %"
     digits = max(math.ceil(-math.log10(p_value)) - 2, 0)
     return f"{100 * (1 - p_value):.{digits}f} %"
 
 
-def _listed(told: Iterable[str], most: int = TOLD_DIFFERENCES) -> str:
-    several = list(told)
+def _listed(items: Iterable[str], most: int = MOST_DIFFERENCES) -> str:
+    several = list(items)
     beyond = len(several) - most
     return "; ".join(several[:most]) + (f"; and {beyond} more" if beyond > 0 else "")
 
 
 def _kinds(unknown: Mapping[str, str]) -> Iterator[str]:
-    """What is not known, without the reasons; of several sysctls or offloads how many."""
+    """Yield what is not known, without reasons; of several sysctls or offloads the number."""
     counts = Counter(name.partition(" ")[0] for name in unknown)
     for name in unknown:
         kind = name.partition(" ")[0]
@@ -389,7 +389,7 @@ def _kinds(unknown: Mapping[str, str]) -> Iterator[str]:
 
 
 def part_of(several: Group, these: Collection[Series | Pool]) -> Group:
-    """An event or odd night with those of its shifts that are of ``these``."""
+    """Return an event or odd night with only its shifts of ``these``."""
     return dataclasses.replace(
         several, shifts=tuple(shift for shift in several.shifts if shift.of in these)
     )

@@ -1,4 +1,4 @@
-"""What changed over the sessions of a store, what of it alarms, and what else changed that day."""
+"""Judge a store's sessions: what changed, what alarms, and what else changed that day."""
 
 from __future__ import annotations
 
@@ -30,11 +30,13 @@ from netproof.store import Store
 from netproof.store.columns import KEY
 
 AROUND = 10
-"""Nights on either side of a change that tell whether it is the baseline's."""
+"""Nights on either side of a change that show whether it is the baseline's."""
 
 SAME_NIGHT = 2
-"""Changes of one configuration that are dated within so many nights are one event; and where
-nothing differs at it, so many sessions before and after it are looked at."""
+"""Nights within which changes of one configuration are one event.
+
+Where nothing differs at it, as many sessions before and after it are searched.
+"""
 
 
 def judge(
@@ -47,11 +49,11 @@ def judge(
     labels: Mapping[str, str] | None = None,
     settings: DetectionSettings = SETTINGS,
 ) -> HistoryVerdict:
-    """Follow every series of a system up to and with a session, and judge what changed.
+    """Follow every series of a system up to and with a session, and judge the changes.
 
-    The sessions are those that ``series.chosen`` gives of ``system`` to ``labels``. Raises
-    NetproofError where there are none, where the last one cannot be read though it is named or
-    none can, and where an acceptance cannot.
+    The sessions are those that ``series.chosen`` returns for ``system`` to ``labels``. Raise
+    NetproofError without sessions, where the last one is named and cannot be read or none can, and
+    where an acceptance cannot.
     """
     system, sessions = series.chosen(store, system, session, last=last, since=since, labels=labels)
     acceptances = accepted.load(store, system)
@@ -70,7 +72,7 @@ def judge(
 
 
 def judge_with(verdict: HistoryVerdict, store: Store, acceptance: Acceptance) -> HistoryVerdict:
-    """The same nights of ``store``, judged with one acceptance more."""
+    """Judge the same nights of ``store`` with one more acceptance."""
     known = followed.load(store, verdict.system)
     acceptances = (*verdict.acceptances, acceptance)
     return _judged(store, verdict.nights, known.values, acceptances, verdict.settings, known)[0]
@@ -84,7 +86,7 @@ def _judged(
     settings: DetectionSettings,
     known: KeptFollowed,
 ) -> tuple[HistoryVerdict, KeptFollowed]:
-    """What the nights say, and what was followed; ``known`` itself where that is no news."""
+    """Judge the nights; return the verdict and the state, ``known`` itself if unchanged."""
     every = [*nights.series, *nights.pools]
     keys = [
         *((tuple(getattr(one.case, name) for name in KEY), one.quantity) for one in nights.series),
@@ -144,7 +146,7 @@ def _shifts(
 def _odd(
     followed: Mapping[Series | Pool, Followed], settings: DetectionSettings
 ) -> dict[int, frozenset[Series | Pool]]:
-    """Which series stand out on each night that was bad for some, among all of that night."""
+    """Return the series that stand out on each night that was bad for some."""
     on: dict[int, dict[Series | Pool, float]] = defaultdict(dict)
     for one, found in followed.items():
         for change in found.changes:
@@ -159,7 +161,7 @@ def _odd(
 def _of_baseline(
     nights: Nights, means: Mapping[tuple, Series], one: Series | Pool, change: Change
 ) -> bool:
-    """Whether a score moved since the baseline's times did, and not those of its own cases.
+    """Check whether a score moved with the baseline's times, and not with its own cases'.
 
     ``means``: the series of mean times, by the key of their case.
     """
@@ -174,7 +176,7 @@ def _of_baseline(
 
 
 def _moved(one: Series | None, night: int) -> float | None:
-    """By how much the logarithm of a series moved at a night, from the nights around it."""
+    """Return the change in a series' logarithm at a night, from the nights around it."""
     if one is None:
         return None
     before = [value for value in one.values[max(night - AROUND, 0) : night] if value]
@@ -213,10 +215,10 @@ def _events(
 def _drifting(
     followed: Mapping[Series | Pool, Followed], by_series: Mapping[Series | Pool, list[Shift]]
 ) -> tuple[list[Shift], list[Shift]]:
-    """The series of one configuration that drift, each as one shift; and the shifts of the others.
+    """Return a configuration's drifting series, each as one shift; and the shifts of others.
 
-    What drifts is found as a drift, as a stair of steps in one direction, or as both. A stair alone
-    is not taken for a drift where none was found in any other series.
+    A drift is found as a drift, as a stair of steps in one direction, or as both. A stair alone is
+    a drift only where another series has one.
     """
     kinds = {shift.change.kind for several in by_series.values() for shift in several}
     drifting, steps = [], []
@@ -264,7 +266,7 @@ def _event(
         except NetproofError as error:
             return Culprits(*pair, (), {f"what else changed ({error})": str(error)})
 
-    # A drift has no day: what there is to tell is what differs between before it and now.
+    # A drift has no day: the differences are those between before it and now.
     culprits = between(earlier[-1], measured[-1] if drift else night)
     alongside = []
     if not drift and not any(difference.own for difference in culprits.differences):
@@ -287,7 +289,7 @@ def _event(
 
 
 def _bad_nights(nights: Nights, shifts: Sequence[Shift]) -> list[Odd]:
-    """Nights that stand out, and whatever was off tonight: of that, nobody knows yet."""
+    """Return the nights that stand out, and whatever was off tonight, still unexplained."""
     tonight = len(nights.sessions) - 1
     on: dict[tuple[int, tuple[str, str]], list[Shift]] = defaultdict(list)
     for shift in shifts:

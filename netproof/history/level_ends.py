@@ -1,8 +1,8 @@
-"""What the nights of one series show: where a level ends, by a step or a slope, and bad nights.
+"""The end of a level in one series, by a step or a slope, and its bad nights.
 
-``series``: its values, natural logarithms, a night each; ``nights``: which of them, in their order;
+``series``: its values, natural logarithms, a night each; ``nights``: a selection, in order;
 ``scale``: a level and its noise; ``bad_night``: standard deviations from which on a night is bad.
-Where exactly a change began is found with ruptures, which has all nights before and after it.
+The beginning of a change is located with ruptures, by all nights before and after it.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from netproof.history.night import Estimate, Floats
 from netproof.history.past import OpenStep
 
 LEAST_SLOPE = 20
-"""Nights over which a series has to move for it to be called a drift."""
+"""Nights over which a series must move to count as a drift."""
 
 
 def first_night(
     series: Floats, nights: Sequence[int], scale: Sequence[float], bad_night: float
 ) -> int:
-    """The first night of the new level, of nights around it."""
+    """Return the first night of the new level, among nights around it."""
     return nights[_split(_clipped(series, nights, scale, bad_night))]
 
 
 def slope_begin(
     series: Floats, nights: Sequence[int], scale: Sequence[float], bad_night: float
 ) -> int | None:
-    """The place from which a slope says better than a step how a series moved.
+    """Return the place from which on a slope fits better than a step.
 
-    None where a step says as much, or a slope would have too few nights.
+    None where a step fits as well, or a slope would have too few nights.
     """
     bends = len(nights) - LEAST_SLOPE
     if bends < statistic.FEWEST:
@@ -47,7 +47,7 @@ def slope_begin(
 
 
 def step_of(series: Floats, opened: OpenStep, nights: Sequence[int], bad_night: float) -> Change:
-    """A step as these nights at its level show it."""
+    """Return a step by these nights at its level."""
     known = opened.known
     around = [*opened.nights[-statistic.LONGEST :], *nights[: statistic.LONGEST]]
     begin = first_night(series, around, (known.level[0], known.noise[0]), bad_night)
@@ -69,9 +69,9 @@ def step_of(series: Floats, opened: OpenStep, nights: Sequence[int], bad_night: 
 def ended_step(
     series: Floats, opened: OpenStep, gone: Sequence[int], begin: int, bad_night: float
 ) -> Change:
-    """A step over the nights ``gone``, which ended with the night ``begin``.
+    """Return a step over the nights ``gone``, which ended with the night ``begin``.
 
-    One of few nights that a single one had made was a bad night.
+    One of few nights that a single one had caused was a bad night.
     """
     known = opened.known
     off = (series[gone] - known.level[0]) / known.noise[0]
@@ -90,9 +90,9 @@ def ended_step(
 def lone_bad_nights(
     series: Floats, known: Estimate, nights: Sequence[int], bad_night: float
 ) -> list[Change]:
-    """Of nights back at a level, those that are far off it, each alone: these were bad.
+    """Return bad nights: those far off a level that the series is back at, each alone.
 
-    While they came, too little was known of the step's own level to tell.
+    When they came, too little was known of the step's own level.
     """
     off = (series[nights] - known.level[0]) / known.noise[0]
     far = np.abs(off) > bad_night
@@ -113,14 +113,14 @@ def lone_bad_nights(
 def _clipped(
     series: Floats, nights: Sequence[int], scale: Sequence[float], bad_night: float
 ) -> Floats:
-    """Nights by how much they are off a level, in its noise, so that none has a say alone."""
+    """Return how far nights are off a level, in its noise, limited so that none dominates."""
     level, noise = scale
     return np.clip((series[nights] - level) / noise, -bad_night, bad_night)
 
 
 def _split(values: Floats) -> int:
-    """The place of the first value of the second of two levels, by least squares."""
-    # Without a change there is nothing to place, and loading it takes a third of a second.
+    """Return the place of the first value of the second of two levels, by least squares."""
+    # Without a change there is nothing to locate, and the import takes a third of a second.
     from ruptures import KernelCPD
 
     search = KernelCPD(kernel="linear", min_size=2)
@@ -128,7 +128,7 @@ def _split(values: Floats) -> int:
 
 
 def _bent(nights: Floats, values: Floats, bends: int) -> Floats:
-    """Squares that are left by a level up to a night and a slope from there, by that night."""
+    """Return the squares left by a level up to a night and a slope from there, by that night."""
     slopes = np.maximum(nights - nights[:bends, np.newaxis], 0.0)
     slopes -= slopes.mean(axis=1, keepdims=True)
     off = values - values.mean()

@@ -11,9 +11,9 @@ from netproof.history.night import Floats
 
 
 def logarithms(series: Sequence[Sequence[float | None]]) -> Floats:
-    """Series x nights, NaN where a night has no value.
+    """Return series x nights, NaN where a night has no value.
 
-    Raises NetproofError for a value that is not above 0, and for series of unlike lengths.
+    Raise NetproofError for a value that is not above 0, and for series of different lengths.
     """
     lengths = sorted({len(values) for values in series})
     if len(lengths) > 1:
@@ -32,7 +32,7 @@ def logarithms(series: Sequence[Sequence[float | None]]) -> Floats:
         number, night = (int(place) for place in np.argwhere(bad)[0])
         raise NetproofError(
             f"series {number}, night {night}: {series[number][night]} has no logarithm: a value is"
-            " above 0, and None where there is none"
+            " above 0, or None for a missing one"
         )
     values[missing] = np.nan
     return np.log(values)

@@ -1,4 +1,4 @@
-"""The statistic of one night: whether the newest nights of many series have left their levels.
+"""The statistic of one night: whether the newest nights of many series left their levels.
 
 Everything is an array over series. Values are natural logarithms, so that differences are relative.
 Rows hold nights, the newest at the right end, and NaN at the left where a series has fewer.
@@ -20,23 +20,23 @@ CLIP = 2.5
 """Standard deviations up to which a night counts in the estimate of level and noise."""
 
 KEPT_OF_NORMAL = 0.97756
-"""Variance that is left of normal noise of variance 1 after clipping there."""
+"""Variance of normal noise of variance 1 after clipping there."""
 
 FAR = np.array([3.0, 10.0, 30.0])
-"""Standard deviations from which on nights are in the tail; how many are, is learned."""
+"""Standard deviations from which on nights are in the tail; their shares are learned."""
 
 TAIL_NIGHTS = 40.0
 TAIL_BEFORE = 0.6 / FAR / TAIL_NIGHTS
-"""What is known of the tail beforehand, as if of 40 nights: 0.2 of them, 0.06, 0.02."""
+"""Prior of the tail, with the weight of 40 nights: 0.2 of them, 0.06, 0.02."""
 
 WINDOWS = {2: 0.01, 3: 0.45, 4: 0.37, 6: 0.04, 10: 0.02}
-"""How many of the newest nights are compared with those before, each with its share of p."""
+"""Numbers of newest nights that are compared with those before, each with its share of p."""
 
 SINCE_SHARE, LONG_AGO_SHARE = 0.09, 0.02
-"""The shares of p that all nights since a change have, and those of a drift."""
+"""Shares of p for all nights since a change, and for a drift."""
 
 REST = {2: 0.75, 3: 0.5, 4: 0.5, 6: 0.6, 10: 0.7}
-"""Of what a window says, what it has to say without its most extreme night."""
+"""Share of a window's score that must remain without its most extreme night."""
 
 LONGEST = max(WINDOWS)
 
@@ -44,20 +44,22 @@ FEWEST = 4
 """Nights that a level needs before anything is compared with it."""
 
 LEAST_FREEDOM, PRIOR_FREEDOM = 10.0, 20.0
-"""Degrees of freedom of the noise: of few nights, since no night says more than its tail
-allows (simulated, docs/history.md), and those that the noise of an earlier level counts for."""
+"""Degrees of freedom of the noise: of few nights, and of an earlier level's noise.
+
+No night counts more than its tail allows (simulated, docs/history.md).
+"""
 
 GROWN = {12: 1.6, 30: 1.3}
-"""The noise of so many newest nights counts alone where it is that many times that of all."""
+"""The noise of this many newest nights counts alone where it is that many times that of all."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What is known of series before a night: arrays of one shape.
+    """Estimate of series before a night: arrays of one shape.
 
-    ``level``: logarithm; ``noise``: standard deviation of a night; ``freedom``: degrees of
-    freedom of the noise; ``count``: nights; ``tail``: share of nights beyond 3, 10 and 30
-    standard deviations, one axis more.
+    ``level``: logarithm; ``noise``: standard deviation of a night; ``freedom``: degrees of freedom
+    of the noise; ``count``: nights; ``tail``: share of nights beyond 3, 10 and 30 standard
+    deviations, one axis more.
     """
 
     level: Floats
@@ -68,17 +70,17 @@ class Estimate:
 
     @classmethod
     def unknown(cls, *shape: int) -> Estimate:
-        """Of series of which nothing is known."""
+        """Return the estimate of series without nights."""
         known = (np.full(shape, value) for value in (np.nan, np.nan, 0.0, 0.0))
         return cls(*known, np.ones((*shape, len(FAR))))
 
     @property
     def arrays(self) -> tuple[Floats, ...]:
-        """All five."""
+        """Return all five."""
         return (self.level, self.noise, self.freedom, self.count, self.tail)
 
     def at(self, index: object) -> Estimate:
-        """Of some of the series."""
+        """Return some of the series."""
         return Estimate(*(array[index] for array in self.arrays))
 
     def put(self, index: object, other: Estimate) -> None:
@@ -90,13 +92,13 @@ class Estimate:
 def estimated(
     rows: Floats, prior: Floats, bad_nights: Floats, cold_nights: int, least: float
 ) -> Estimate:
-    """Level, noise and tail of each row.
+    """Return level, noise and tail of each row.
 
-    Of fewer than ``cold_nights`` nights: median and MAD. Of more: the one-step improvement on
-    them, mean and standard deviation of what is clipped at 2.5 of the MAD's; it wastes fewer
-    nights, and a bad one moves it no further. ``prior``: noise known from an earlier level, NaN
-    where none is; ``bad_nights``: how many nights beyond 3, 10 and 30 standard deviations
-    are not in the row, since they were set aside; ``least``: floor of the noise.
+    With fewer than ``cold_nights`` nights: median and MAD. With more: the one-step improvement on
+    them, mean and standard deviation of values clipped at 2.5 of the MAD's; it wastes fewer nights,
+    and a bad one moves it no further. ``prior``: noise known from an earlier level, NaN without
+    one; ``bad_nights``: nights beyond 3, 10 and 30 standard deviations that are not in the row,
+    since they were set aside; ``least``: floor of the noise.
     """
     counts = np.isfinite(rows).sum(axis=1)
     known = Estimate.unknown(len(rows))
@@ -109,7 +111,7 @@ def estimated(
         spread = np.maximum(MAD_OF_NORMAL * _medians(np.abs(off)), least)
         if count < cold_nights:
             level, free = centre, (count - 1) / 2
-            # A MAD of few nights is too small as often as not.
+            # A MAD of few nights is often too small.
             noise = spread * (1 + 0.8 / count)
         else:
             clipped = _clipped(off, spread)
@@ -125,13 +127,13 @@ def estimated(
                     clipped = _clipped(newest, np.maximum(spread, least))
                     now = np.sqrt((clipped**2).mean(axis=1) / KEPT_OF_NORMAL)
                     noise = np.where(now > grown * all_nights, np.maximum(now, noise), noise)
-        told = np.isfinite(prior[these])
-        weight = np.where(told, PRIOR_FREEDOM, 0.0)
+        given = np.isfinite(prior[these])
+        weight = np.where(given, PRIOR_FREEDOM, 0.0)
         total = weight + free
         if count == 1:
-            noise = np.where(told, prior[these], np.nan)
+            noise = np.where(given, prior[these], np.nan)
         else:
-            squares = weight * np.where(told, prior[these], 0.0) ** 2 + free * noise**2
+            squares = weight * np.where(given, prior[these], 0.0) ** 2 + free * noise**2
             noise = np.sqrt(squares / total)
         noise = np.maximum(noise, least)
         freedom = weight + max(float(count), LEAST_FREEDOM)
@@ -144,7 +146,7 @@ def estimated(
 
 
 def _medians(rows: Floats) -> Floats:
-    """Of rows without NaN, as ``np.median``, which takes twice as long on few short rows."""
+    """Return medians of rows without NaN, twice as fast as ``np.median`` on few short rows."""
     half, odd = divmod(rows.shape[1], 2)
     if odd:
         return np.partition(rows, half, axis=1)[:, half]
@@ -158,11 +160,11 @@ def _clipped(off: Floats, spread: Floats) -> Floats:
 
 
 def score(off: Floats, tail: Floats) -> Floats:
-    """What nights say that are ``off`` their level by that many standard deviations.
+    """Return the score of nights that are ``off`` their level by that many standard deviations.
 
-    The normal deviate that is as improbable as a night so far off: in normal noise, but no more
-    so than the share of nights that are beyond 3, 10 and 30 standard deviations, ``tail`` in its
-    last axis. So that a series that often has bad nights needs more of them.
+    It is the normal deviate as improbable as such a night in normal noise. The share of nights
+    beyond 3, 10 and 30 standard deviations, ``tail`` in its last axis, limits it. A series that
+    often has bad nights therefore needs more of them.
     """
     distance = np.abs(off)
     beyond = np.broadcast_to(tail[..., 0], distance.shape)
@@ -173,17 +175,17 @@ def score(off: Floats, tail: Floats) -> Floats:
 
 
 def two_sided(said: Floats, freedom: Floats) -> Floats:
-    """p-value of a sum in standard deviations that were estimated with so much freedom."""
+    """Return the p-value of a sum in standard deviations, estimated with this freedom."""
     return 2 * stdtr(np.maximum(freedom, 1.0), -np.abs(said))
 
 
 def scan(newest: Floats, before: Estimate) -> tuple[Floats, NDArray[np.int64]]:
-    """p-value of the newest nights of each series, and how many nights made it.
+    """Return the p-value of each series' newest nights, and how many nights made it.
 
-    ``newest``: the newest nights, series x nights; ``before``: what was known before each of them.
-    Several windows are tried, each with a share of p (Bonferroni). A window says the sum of its
-    nights' scores over its standard deviation, that of the level included; but no more than
-    its nights without the most extreme one allow.
+    ``newest``: the newest nights, series x nights; ``before``: the estimate before each of them.
+    Several windows are tried, each with a share of p (Bonferroni). A window's score is the sum of
+    its nights' scores over its standard deviation, including the level's; but it is limited by its
+    nights without the most extreme one.
     """
     best = np.ones(len(newest))
     window = np.zeros(len(newest), np.int64)

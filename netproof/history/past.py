@@ -1,4 +1,4 @@
-"""What a series has behind it, and series as they were after a night, to go on from."""
+"""A series' earlier changes, and the state of series after a night, to continue from."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from netproof.history.night import Estimate, Floats
 
 @dataclass
 class OpenStep:
-    """A step that a series is in, and what to go back to where it ends.
+    """A step that a series is in, and the level to return to where it ends.
 
     ``nights`` made the level before, ``known`` is its estimate, ``prior`` the noise known before
     it; ``since`` and ``long_ago`` are the series' own of that time.
@@ -32,7 +32,7 @@ class OpenStep:
 
 @dataclass(frozen=True)
 class BegunLevel:
-    """A level that begins anew by intent, where no change was found; ``level``: that before it."""
+    """An intended new level without a found change; ``level``: that before it."""
 
     index: int
     level: float
@@ -40,7 +40,7 @@ class BegunLevel:
 
 @dataclass
 class SeriesPast:
-    """What a series has behind it: changes that are over, steps and a drift that it is in.
+    """A series' past: changes that are over, and steps and a drift that it is in.
 
     ``aside``: its last night, as a bad one, until the next shows whether it is.
     """
@@ -56,11 +56,11 @@ NO_PAST = SeriesPast()
 
 @dataclass(frozen=True)
 class FollowedState:
-    """Series as they were after a night, to go on from.
+    """State of series after a night, to continue from.
 
-    ``logs``: series x nights, what they were followed on; ``accepted``: of each series, the nights
-    from which on a new level was intended; ``arrays`` and ``past``: those of ``Followers``, the
-    latter plain, of the series that have any.
+    ``logs``: series x nights, the values so far; ``accepted``: of each series, the nights at which
+    an intended level begins; ``arrays`` and ``past``: those of ``Followers``, the latter as plain
+    values, for series that have any.
     """
 
     logs: Floats
@@ -70,7 +70,7 @@ class FollowedState:
 
 
 def plain_past(past: SeriesPast) -> dict[str, Any]:
-    """What ``read_past`` reads, for JSON; floats in hexadecimal, which loses nothing."""
+    """Return the JSON values for ``read_past``; floats in hexadecimal, which loses nothing."""
     return {
         "over": [_plain(one) for one in past.over],
         "steps": [_plain(one) for one in past.steps],
@@ -92,7 +92,7 @@ def _plain(value: Any) -> Any:
 
 
 def read_past(values: Mapping[str, Any]) -> SeriesPast:
-    """The past of a series; KeyError, TypeError or ValueError for what is none."""
+    """Read a series' past; KeyError, TypeError or ValueError for invalid values."""
     return SeriesPast(
         [_read_begun(one) if "level" in one else _read_change(one) for one in values["over"]],
         [_read_step(one) for one in values["steps"]],

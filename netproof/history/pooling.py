@@ -14,29 +14,27 @@ from netproof.history.night import Floats
 from netproof.measurement.interval import MAD_OF_NORMAL
 
 STRIDE = 20
-"""Nights after which weights are taken anew."""
+"""Nights after which weights are updated."""
 
 
 def phase_of(*key: str) -> int:
-    """How many nights before others a pool of this name takes its weights anew, 0 to 19.
+    """Return the offset in nights, 0 to 19, at which a pool of this name updates its weights.
 
-    So that no night has to follow all pools anew.
+    It spreads the updates, so that no night must follow all pools from their beginning.
     """
     return zlib.crc32("\0".join(key).encode()) % STRIDE
 
 
 def pooled(series: Sequence[Sequence[float | None]], phase: int = 0) -> list[float | None]:
-    """Several series of the same nights, of one configuration, as one: 1 is their usual level.
+    """Return several series of a configuration's nights as one: 1 is their usual level.
 
-    The weighted geometric mean of each night's values over the series' own medians; a weight is
-    one over the square of a series' noise, taken from the differences of successive nights, so
-    that no step enters it. Medians and noise are of all nights up to the last multiple of
-    ``STRIDE``, ``phase`` nights before it, and of all where a series has fewer than ``STRIDE``
-    values in those: the value of a night stays what it was on most nights, and what followed it
-    can go on from there. What all
-    series share of a night's noise stays in the result, and is part of the noise that ``follow``
-    finds in it. A night on which none has a value is None. Raises NetproofError as
-    ``follow_all``.
+    The weighted geometric mean of each night's values over the series' own medians. A weight is one
+    over the square of a series' noise, taken from the differences of successive nights, so that no
+    step enters it. Medians and noise are of all nights up to the last multiple of ``STRIDE``,
+    ``phase`` nights before it, and of all where a series has fewer than ``STRIDE`` values in those.
+    A night's value thus stays the same on most nights, and following can continue from there. Noise
+    that all series share on a night stays in the result, and is part of the noise that ``follow``
+    finds in it. A night without values is None. Raise NetproofError as ``follow_all``.
     """
     if not series:
         return []
@@ -61,7 +59,7 @@ def pooled(series: Sequence[Sequence[float | None]], phase: int = 0) -> list[flo
 
 
 def _usual(logs: Floats) -> tuple[Floats, Floats]:
-    """Of each row the median, and that of the differences of successive values."""
+    """Return the median of each row, and that of the differences of successive values."""
     if np.isfinite(logs).all() and logs.shape[1] > 1:
         return np.median(logs, axis=1), np.median(np.abs(np.diff(logs, axis=1)), axis=1)
     middles = [_middle(row) for row in logs]

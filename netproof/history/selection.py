@@ -1,6 +1,6 @@
-"""What of a history is asked for: which quantities there are, and which series are meant.
+"""Selection of a history's series, and the quantities that are followed.
 
-The command's options are made of these, so that nothing is imported here that takes long.
+The command's options are made of these, so nothing is imported here that takes long.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from netproof.history.series import Pool, Series
 
 NEWEST_SESSIONS = 200
-"""Sessions looked back on, where nobody says how many: what detection remembers and a few."""
+"""Sessions looked back on by default: what detection remembers and a few."""
 
 
 STRIDE = 50
@@ -24,7 +24,7 @@ STRIDE = 50
 
 
 class Quantity(StrEnum):
-    """What of a case is followed: its landmarks, its whole curve as a mean, score, CPU cost."""
+    """Followed quantities of a case: landmarks, the curve's mean, score, CPU cost."""
 
     LATENCY = "latency_us"
     PEAK = "peak_mb_s"
@@ -39,19 +39,19 @@ class Quantity(StrEnum):
 
     @property
     def rising_is_worse(self) -> bool:
-        """Whether more of it is worse: of a time, and not of a rate or a score."""
+        """Check whether larger is worse: for a time, and not for a rate or a score."""
         landmark = LANDMARKS.get(self)
         return landmark.better is Better.SMALLER if landmark else self is not Quantity.SCORE
 
     @property
     def title(self) -> str:
-        """As it stands in a sentence."""
+        """Return its name in a sentence."""
         landmark = LANDMARKS.get(self)
         return landmark.title if landmark else _TITLES[self]
 
     @property
     def unit(self) -> str:
-        """µs, MB/s, CPU seconds for 10⁹ bytes, or nothing."""
+        """Return µs, MB/s, CPU seconds per 10⁹ bytes, or nothing."""
         if self.endswith("_us"):
             return "µs"
         if self is Quantity.CPU_COST:
@@ -68,11 +68,11 @@ _TITLES = {
 
 @dataclass(frozen=True)
 class Selection:
-    """Some of the series: those that fit all that is given.
+    """Some of the series: those that match every criterion given.
 
-    ``cases``: regular expressions, each to be found in ``PARTITION ENVIRONMENT BENCHMARK …`` of
-    the case, small letters being as good as large ones; ``partition``, ``environment``,
-    ``quantity``: None for any. Raises NetproofError for what is no expression.
+    ``cases``: regular expressions, each to be found in ``PARTITION ENVIRONMENT BENCHMARK …`` of the
+    case, ignoring case; ``partition``, ``environment``, ``quantity``: None for any. Raise
+    NetproofError for an invalid expression.
     """
 
     cases: tuple[str, ...] = ()
@@ -89,11 +89,11 @@ class Selection:
 
     @property
     def everything(self) -> bool:
-        """Whether nothing is given."""
+        """Check whether no criterion is given."""
         return self == Selection()
 
     def covers(self, series: Series) -> bool:
-        """Whether the series is one of them."""
+        """Check whether the series is selected."""
         case = series.case
         text = f"{case.partition} {case.environment} {case.what()}"
         return (
@@ -104,11 +104,11 @@ class Selection:
         )
 
     def covers_pool(self, pool: Pool) -> bool:
-        """Whether at least half of what is pooled is among them."""
+        """Check whether at least half of the pooled series are selected."""
         return 2 * sum(map(self.covers, pool.members)) >= len(pool.members)
 
     def __str__(self) -> str:
-        """As it stands in a sentence."""
+        """Return its text in a sentence."""
         parts = [
             *([f"partition {self.partition}"] if self.partition else []),
             *([f"environment {self.environment}"] if self.environment else []),

@@ -1,4 +1,4 @@
-"""The series that are followed: what each case measured, session after session, from a store."""
+"""The followed series: each case's values, session after session, from a store."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from netproof.store import Store, StoredSession, questions
 from netproof.store.columns import KEY
 
 STILL_MEASURED = 10
-"""A case that none of so many newest sessions measured is followed no longer."""
+"""Newest sessions that may lack a case before it is followed no longer."""
 
 LEAST_POOLED = 2
 """Series of one configuration that make a pooled one."""
@@ -30,11 +30,11 @@ LEAST_POOLED = 2
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """One quantity of one case: a value for each session, None where there is none.
+    """One quantity of one case: a value for each session, None for a missing one.
 
-    µs, MB/s or, of a score, a ratio; all above 0. ``inconclusive``: likewise, what was measured in
-    sessions in which the case, or a score's baseline, was inconclusive; it is no value, and only
-    shown. Compared by identity.
+    µs, MB/s or, of a score, a ratio; all above 0. ``inconclusive``: likewise, the values of
+    sessions in which the case, or a score's baseline, was inconclusive; they are only shown.
+    Compared by identity.
     """
 
     case: Case
@@ -44,28 +44,28 @@ class Series:
 
     @property
     def where(self) -> tuple[str, str]:
-        """Its configuration: partition and environment."""
+        """Return its configuration: partition and environment."""
         return self.case.partition, self.case.environment
 
 
 @dataclass(frozen=True)
 class Inconclusive:
-    """A case whose figures of a ``session`` tell nothing of the network; ``why``: sentences."""
+    """A case whose figures of a ``session`` say nothing about the network; ``why``: sentences."""
 
     case: Case
     session: StoredSession
     why: tuple[str, ...]
 
     def sentence(self) -> str:
-        """Which case, and why, in a line."""
+        """Return the case and the reason, in a line."""
         case = self.case
-        told = "; ".join(self.why)
-        return f"{case.partition} {case.environment} {case.what()}: inconclusive: {told}"
+        why = "; ".join(self.why)
+        return f"{case.partition} {case.environment} {case.what()}: inconclusive: {why}"
 
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """One quantity of several cases of a configuration, as ``pooling.pooled`` makes it.
+    """One quantity of several cases of a configuration, from ``pooling.pooled``.
 
     ``values`` have no unit: they are relative to the level of each series. Compared by identity.
     """
@@ -78,7 +78,7 @@ class Pool:
 
     @property
     def where(self) -> tuple[str, str]:
-        """Its configuration: partition and environment."""
+        """Return its configuration: partition and environment."""
         return self.partition, self.environment
 
 
@@ -86,8 +86,8 @@ class Pool:
 class Crashes:
     """Launches of a configuration, and those that crashed: a count for each session.
 
-    None where a session has none, or is of before crashes were recorded. Most of them are 0, so
-    that no level can be told of a single night: a share is over many.
+    None where a session has none, or is older than the recording of crashes. Most counts are 0, so
+    that a single night shows no level: a share is over many.
     """
 
     partition: str
@@ -96,7 +96,7 @@ class Crashes:
     crashed: tuple[int | None, ...]
 
     def sentence(self) -> str:
-        """How many of all crashed, in how many sessions, and in the newest that counted them."""
+        """Return how many crashed, in how many sessions, and in the newest that counted them."""
         made, died = (sum(filter(None, line)) for line in (self.launches, self.crashed))
         nights = [night for night, count in enumerate(self.launches) if count is not None]
         some = sum(bool(count) for count in self.crashed)
@@ -110,10 +110,10 @@ class Crashes:
 
 @dataclass(frozen=True)
 class NodeCounted:
-    """What the network of a node counted: a sum over the launches of each session.
+    """A node's network counters: a sum over the launches of each session.
 
-    None where a session has none, where it is not known, or where the session is of before
-    counters were recorded.
+    None where a session has none, where it is not known, or where the session is older than the
+    recording of counters.
     """
 
     partition: str
@@ -126,33 +126,32 @@ class NodeCounted:
 
     @property
     def amiss(self) -> bool:
-        """Whether it had errors or carrier changes in any session."""
+        """Check whether it had errors or carrier changes in any session."""
         return any(self.errors) or any(self.carrier_changes)
 
     def sentence(self) -> str:
-        """How often its carrier changed, and its errors, and in how many sessions."""
-        told = []
+        """Return its carrier changes and errors, and in how many sessions."""
+        parts = []
         for words, counts in (
             ("carrier changes", self.carrier_changes),
             ("packets with errors", self.errors),
         ):
             known = [count for count in counts if count is not None]
             if some := sum(map(bool, known)):
-                told.append(f"{sum(known):,} {words} in {some} of {len(known)} sessions")
-        return f"{self.partition} {self.node}: {'; '.join(told)}"
+                parts.append(f"{sum(known):,} {words} in {some} of {len(known)} sessions")
+        return f"{self.partition} {self.node}: {'; '.join(parts)}"
 
 
 @dataclass(frozen=True)
 class Nights:
     """Sessions of a system in order of their start, and every series over them.
 
-    ``baseline``: what scores are against, None where no session says it; ``left``: series that
-    are followed no longer, since none of the ``STILL_MEASURED`` newest sessions has them;
-    ``other_sizes``: values left out, being means over other sizes than the newest of their series;
-    ``crashes``: of each configuration that counted them; ``counted``: what the network of each
-    node counted; ``inconclusive``: the cases whose figures
-    are no values of their series, by session; ``unread``: sessions that are damaged and left out,
-    a sentence each that names the file.
+    ``baseline``: of scores, None where no session has one; ``left``: series that are followed no
+    longer, since none of the ``STILL_MEASURED`` newest sessions has them; ``other_sizes``: values
+    left out, being means over other sizes than the newest of their series; ``crashes``: of each
+    configuration that counted them; ``counted``: of each node's network; ``inconclusive``: the
+    cases whose figures are no values of their series, by session; ``unread``: damaged sessions that
+    are left out, a sentence each with the file.
     """
 
     system: str
@@ -177,14 +176,13 @@ def chosen(
     since: date | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> tuple[str, tuple[StoredSession, ...]]:
-    """The system, and those of its sessions that are looked at, in order of their start.
+    """Return the system, and its selected sessions, in order of their start.
 
     ``system`` None takes the only one that the store has; ``session``: the last one, as
-    ``Store.find`` knows it, the newest if None; ``last``: at most so many, None for at least the
-    newest ``NEWEST_SESSIONS``, from a session on that stays the first of them for ``STRIDE``
-    nights; ``since``: none that
-    began before this day, UTC; ``labels``: only those that were given these. Raises NetproofError
-    where there is no session, or several systems and none named.
+    ``Store.find`` knows it, the newest if None; ``last``: their largest number, None for at least
+    the newest ``NEWEST_SESSIONS``, with a first session that stays the same for ``STRIDE`` nights;
+    ``since``: first day of their start, UTC; ``labels``: only those with these labels. Raise
+    NetproofError where there is no session, or several systems and none named.
     """
     until = None if session in (None, "newest") else named(store, session, system)
     everything = store.sessions()
@@ -231,10 +229,10 @@ def chosen(
 def read(
     store: Store, system: str, sessions: Sequence[StoredSession], known: NightValues | None = None
 ) -> tuple[Nights, NightValues]:
-    """Every series over ``sessions``, which are of ``system`` and in order of their start.
+    """Read every series over ``sessions`` of ``system`` in order of their start.
 
-    ``known``: what was read before; returned with what is read now. What is damaged is left out
-    and ``unread``. Raises NetproofError where nothing can be read.
+    ``known``: values read before; returned with those read now. Damaged sessions are left out and
+    ``unread``. Raise NetproofError where nothing can be read.
     """
     values, faults = night_values.gathered(store, sessions, known or NightValues())
     sessions = tuple(stored for stored in sessions if stored not in faults)
@@ -260,7 +258,7 @@ def read(
 
 
 def _series(values: NightValues, cases: Sequence[Case]) -> tuple[list[Series], int, int]:
-    """All series that are followed; how many no longer are, and values of other sizes."""
+    """Return all followed series; how many no longer are, and values of other sizes."""
     baseline, nights = values.baseline, len(values.sessions)
     unsettled = np.zeros((len(cases), nights), dtype=bool)
     for place in values.inconclusive:
@@ -271,7 +269,7 @@ def _series(values: NightValues, cases: Sequence[Case]) -> tuple[list[Series], i
         there = number_of.get(_key_of_baseline(case, baseline))
         if there is not None:
             of_baseline[number] = unsettled[there]
-    # A score against itself is 1, whatever happens.
+    # A score against itself is always 1.
     scored = np.array([not _is(baseline, case) for case in cases], dtype=bool)
     found, left, other_sizes = [], 0, 0
     for number, quantity in enumerate(QUANTITIES):
@@ -305,7 +303,7 @@ def _series(values: NightValues, cases: Sequence[Case]) -> tuple[list[Series], i
 
 
 def _line(values: Floats, there: NDArray[np.bool_]) -> tuple[float | None, ...]:
-    """A value for each night, None where there is none above 0."""
+    """Return a value for each night, None where it is not above 0."""
     if there.all():
         return tuple(values.tolist())
     if not there.any():
@@ -348,9 +346,9 @@ def _counted(values: NightValues) -> tuple[NodeCounted, ...]:
 
 
 def named(store: Store, name: str, system: str | None = None) -> StoredSession:
-    """The session that ``Store.find`` has of this name, of ``system`` or of the only one.
+    """Return the session of this name by ``Store.find``, of ``system`` or of the only one.
 
-    Raises NetproofError where none or several fit, and for the newest of several systems.
+    Raise NetproofError where none or several fit, and for the newest of several systems.
     """
     if name == "newest":
         return chosen(store, system, last=1)[1][-1]
@@ -378,7 +376,7 @@ def _is(baseline: ScoreBaseline | None, case: Case) -> bool:
 
 
 def _key_of_baseline(case: Case, baseline: ScoreBaseline | None) -> tuple | None:
-    """What the rows have of the baseline's case that a case's score is against."""
+    """Return the key of the baseline's case for a case's score, as rows have it."""
     if baseline is None:
         return None
     there = dataclasses.replace(case, **dataclasses.asdict(baseline))
@@ -388,9 +386,9 @@ def _key_of_baseline(case: Case, baseline: ScoreBaseline | None) -> tuple | None
 def _leave_other_sizes(
     line: Floats, alongside: Floats, sizes: NDArray[np.int32], asked: NDArray[np.bool_]
 ) -> int:
-    """Take out values that are means over other sizes than the newest of their case; how many.
+    """Remove values that are means over other sizes than their case's newest; return how many.
 
-    What is only shown, ``alongside``, goes too, and does not count.
+    Values that are only shown, ``alongside``, are removed too, and do not count.
     """
     present = ~np.isnan(line)
     some = present.any(axis=1) & asked

@@ -1,4 +1,4 @@
-"""What each session gives to a history, as arrays over cases and nights; read once a session."""
+"""Values of sessions for a history, as arrays over cases and nights; read once per session."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ Floats = NDArray[np.float64]
 QUANTITIES = tuple(Quantity)
 
 SIZES = {Quantity.MEAN: "mean_sizes", Quantity.SCORE: "score_sizes"}
-"""Where the sizes stand that a value is a mean over."""
+"""Columns with the sizes of a mean."""
 
 READ = ("cases", "curves", "launches", "again")
 """The tables of a session that its values are read from."""
 
 COUNTED = ("segments", "again", "errors", "drops", "carrier_changes")
-"""What is followed of a node's counters."""
+"""Followed counters of a node."""
 
 OF_CRASHES = ("partition", "environment", "launches", "crashed")
 OF_COUNTED = ("partition", "node", *COUNTED)
@@ -39,15 +39,15 @@ OF_COUNTED = ("partition", "node", *COUNTED)
 
 @dataclass
 class NightValues:
-    """What some sessions of a system gave, in order of their start: arrays of cases x nights.
+    """Values of a system's sessions, in order of their start: arrays of cases x nights.
 
-    ``sessions``: their names; ``marks``: by which a session that was put there anew is told;
-    ``baseline``: what the scores are against; ``cases``: the key of each case, by its place.
-    ``values``: by quantity in the first axis, NaN where a case has none; ``sizes``: of the
-    quantities of ``SIZES``, in the first axis, the place in ``known_sizes``, -1 for none;
-    ``ranks_per_node``: 0 where that is not known. ``inconclusive``: why the figures of a case in a
-    night tell nothing. Of each night: ``crashes``: partition, environment, launches, crashed;
-    ``counted``: partition, node, and those of ``COUNTED``; ``said``: the baseline that it names.
+    ``sessions``: their names; ``marks``: show whether a session was replaced; ``baseline``: of the
+    scores; ``cases``: the key of each case, by its place. ``values``: by quantity in the first
+    axis, NaN where a case has none; ``sizes``: of the quantities of ``SIZES``, in the first axis,
+    the place in ``known_sizes``, -1 for none; ``ranks_per_node``: 0 where that is not known.
+    ``inconclusive``: why the figures of a case in a night are no values. Of each night:
+    ``crashes``: partition, environment, launches, crashed; ``counted``: partition, node, and those
+    of ``COUNTED``; ``said``: the baseline that it names.
     """
 
     sessions: list[str] = field(default_factory=list)
@@ -68,7 +68,7 @@ class NightValues:
     said: list[ScoreBaseline | None] = field(default_factory=list)
 
     def of(self, sessions: Sequence[str]) -> NightValues:
-        """Those of some of its sessions, in this order; cases keep their places."""
+        """Return some of its sessions, in this order; cases keep their places."""
         nights = [self.sessions.index(name) for name in sessions]
         new_night = {night: place for place, night in enumerate(nights)}
         return NightValues(
@@ -99,7 +99,7 @@ class NightValues:
         counted: list[list[Any]],
         said: ScoreBaseline | None,
     ) -> None:
-        """One more session; ``rows``: those of ``following.nightly``."""
+        """Add a session; ``rows``: those of ``following.nightly``."""
         place = {key: number for number, key in enumerate(self.cases)}
         code = {sizes: number for number, sizes in enumerate(self.known_sizes)}
         keys = [tuple(row[column] for column in KEY) for row in rows]
@@ -138,9 +138,9 @@ def _grown(array: NDArray[Any], shape: tuple[int, int], missing: float) -> NDArr
 
 
 def mark(store: Store, stored: StoredSession) -> str:
-    """What tells whether a session is still the one that was read: not its values, which is slow.
+    """Return a mark of a session that changes when it is replaced; values are too slow to read.
 
-    Its checksums, and size and time of the files that are read; empty where they are not there.
+    Its checksums, and size and time of the files that are read; empty where they are missing.
     """
     folder = store.path(stored)
     try:
@@ -150,32 +150,32 @@ def mark(store: Store, stored: StoredSession) -> str:
         content = loading.read_bytes(sums).hex() if sums.exists() else ""
     except (OSError, NetproofError):
         return ""
-    told = [*(f"{one.st_size}:{one.st_mtime_ns}" for one in found), content]
-    return hashlib.sha256(" ".join(told).encode()).hexdigest()[:16]
+    parts = [*(f"{one.st_size}:{one.st_mtime_ns}" for one in found), content]
+    return hashlib.sha256(" ".join(parts).encode()).hexdigest()[:16]
 
 
 def gathered(
     store: Store, sessions: Sequence[StoredSession], known: NightValues
 ) -> tuple[NightValues, dict[StoredSession, str]]:
-    """What the sessions give, those of ``known`` as they were read before; and what is damaged.
+    """Return the values of the sessions, reusing ``known``; and what is damaged.
 
-    Raises NetproofError where all of them are damaged.
+    Raise NetproofError where all of them are damaged.
     """
     marks = {stored: mark(store, stored) for stored in sessions}
     before = dict(zip(known.sessions, known.marks, strict=True))
     there = {one for one in sessions if marks[one] and before.get(one.name) == marks[one]}
     missing = [one for one in sessions if one not in there]
-    told = dict(zip(known.sessions, known.said, strict=True))
-    said = {one.name: told[one.name] for one in there} | _said(store, missing)
+    earlier = dict(zip(known.sessions, known.said, strict=True))
+    said = {one.name: earlier[one.name] for one in there} | _said(store, missing)
     baseline = next((said[one.name] for one in reversed(sessions) if said.get(one.name)), None)
     if baseline != known.baseline:
-        # Every score is against another one.
+        # The scores' baseline is another one.
         known, there, missing = NightValues(baseline=baseline), set(), list(sessions)
     found = known.of([one.name for one in sessions if one in there])
     faults: dict[StoredSession, str] = {}
     if missing:
-        crashes = _told(store, following.crashes, missing, OF_CRASHES)
-        counted = _told(store, following.counted, missing, OF_COUNTED)
+        crashes = _rows_of(store, following.crashes, missing, OF_CRASHES)
+        counted = _rows_of(store, following.counted, missing, OF_COUNTED)
         for first in range(0, len(missing), following.AT_ONCE):
             several = missing[first : first + following.AT_ONCE]
             rows, damaged = _nightly(store, several, baseline)
@@ -199,7 +199,7 @@ def gathered(
 def _nightly(
     store: Store, sessions: Sequence[StoredSession], baseline: ScoreBaseline | None
 ) -> tuple[dict[str, list[dict[str, Any]]], dict[StoredSession, str]]:
-    """The rows of ``following.nightly`` by session, and why the others are damaged."""
+    """Return the rows of ``following.nightly`` by session, and why the others are damaged."""
     try:
         table, damaged = following.nightly(store, sessions, baseline)
     except NetproofError as error:
@@ -213,13 +213,13 @@ def _nightly(
     return rows, damaged
 
 
-def _told(
+def _rows_of(
     store: Store,
     ask: Callable[[Store, Sequence[StoredSession]], pa.Table],
     sessions: Sequence[StoredSession],
     columns: Sequence[str],
 ) -> dict[str, list[list[Any]]]:
-    """The rows of an answer by session, of each the ``columns``."""
+    """Return the rows of an answer by session, with the ``columns`` of each."""
     found: dict[str, list[list[Any]]] = {}
     for row in _rows(store, ask, sessions):
         found.setdefault(row["session"], []).append([row[name] for name in columns])
@@ -227,7 +227,7 @@ def _told(
 
 
 def _said(store: Store, sessions: Sequence[StoredSession]) -> dict[str, ScoreBaseline]:
-    """The baseline of the site, as each session names it that does."""
+    """Return the baseline of the site by session, of those that name it."""
     found = {}
     for row in _rows(store, questions.partition_extras, sessions):
         environment = json_reading.json_value(row["extras"], store.folder).get("baseline")
@@ -241,19 +241,19 @@ def _rows(
     ask: Callable[[Store, Sequence[StoredSession]], pa.Table],
     sessions: Sequence[StoredSession],
 ) -> list[dict[str, Any]]:
-    """What is known of those of the sessions that can be read."""
+    """Return the rows of the readable sessions."""
     if not sessions:
         return []
     try:
         table, _ = questions.each(store, lambda these: ask(store, these), sessions)
     except NetproofError:
-        # What is damaged is told by whoever reads its values.
+        # Damage is reported where the values are read.
         return []
     return table.to_pylist()
 
 
 def case_of(system: str, values: NightValues, number: int) -> Case:
-    """A case by its place, with the newest ranks on a node that are known."""
+    """Return a case by its place, with the newest known ranks per node."""
     ranks = values.ranks_per_node[number]
     stated = ranks[ranks > 0]
     named = dict(zip(KEY, values.cases[number], strict=True))

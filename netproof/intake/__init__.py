@@ -1,1 +1,1 @@
-"""What comes from outside: read within limits, of the right kind, from trusted places."""
+"""External input: read within limits, of the right kind, from trusted places."""

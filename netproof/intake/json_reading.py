@@ -1,4 +1,4 @@
-"""JSON from outside: read within limits and strictly, or refused in words."""
+"""Read external JSON strictly and within limits, with clear errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from netproof.intake.read_limits import ReadLimits, shown, too_deep, too_much
 
 
 class NoJsonError(NetproofError):
-    """A text that is no JSON: ``place``, its ``line``, and why."""
+    """Text that is not JSON: ``place``, ``line`` and reason."""
 
     def __init__(self, place: object, line: int, reason: str) -> None:
         self.place, self.line, self.reason = place, line, reason
@@ -22,25 +22,25 @@ class NoJsonError(NetproofError):
 
 
 JSON_LIMITS = ReadLimits(characters=64_000_000, values=2_000_000, depth=60, seconds=20)
-"""A report has some hundred values for each case and launch."""
+"""A report has some hundred values per case and launch."""
 
 
 def json_file(path: Path) -> Any:
-    """A file of JSON as ``json_value`` reads it. Raises NetproofError and OSError."""
+    """Read a JSON file as ``json_value`` does. Raise NetproofError and OSError."""
     try:
         text = read_text(path)
     except UnicodeDecodeError as error:
         raise NetproofError(
-            f"{path}: is no UTF-8 text, byte {error.start} is none of it"
+            f"{path}: is not UTF-8 text: invalid byte at position {error.start}"
         ) from error
     return json_value(text, path)
 
 
 def json_value(text: str, place: object, limits: ReadLimits = JSON_LIMITS) -> Any:
-    """What a JSON text says; ``place`` is named in errors.
+    """Return the value of a JSON text; errors name ``place``.
 
-    Raises NetproofError, with the line, for what is no JSON, for a key that is there twice, for
-    NaN, Infinity and numbers beyond all floats, half characters, and what is beyond the limits.
+    Raise NetproofError, with the line, for invalid JSON, a duplicate key, NaN, Infinity, numbers
+    beyond floats, lone surrogates, and whatever exceeds the limits.
     """
     if len(text) > limits.characters:
         raise NetproofError(too_much(place, f"{limits.characters} characters"))
@@ -139,7 +139,7 @@ def _int(digits: str) -> int:
 
 
 def _line_beyond(text: str, depth: int) -> int:
-    """The line at which brackets are deeper than that."""
+    """Return the line at which brackets exceed this depth."""
     line, open_ = 1, 0
     for found in _TOKENS.finditer(text):
         token = found[0]
@@ -151,7 +151,7 @@ def _line_beyond(text: str, depth: int) -> int:
 
 
 def _line_of_word(text: str, word: str) -> int:
-    """The line at which a word stands outside of quotes for the first time."""
+    """Return the line of a word's first occurrence outside quotes."""
     line = 1
     for found in re.finditer(rf'"(?:[^"\\]|\\.)*"|\n|{re.escape(word)}', text, re.DOTALL):
         if found[0] == word:
@@ -161,7 +161,7 @@ def _line_of_word(text: str, word: str) -> int:
 
 
 def _line_of_second(text: str, key: str) -> int:
-    """The line of the first object's key that is there twice and is this one."""
+    """Return the line at which an object repeats this key."""
     line, stack, before = 1, [set()], ""
     for found in _TOKENS.finditer(text):
         token = found[0]

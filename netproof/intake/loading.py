@@ -1,7 +1,7 @@
-"""Files from outside: read within limits, or refused in words.
+"""Read external files within limits.
 
 Every limit, here and in ``read_limits``, is far above what netproof or a site writes, and so low
-that a file made in bad intent, or damaged, costs a second and not a night.
+that a malicious or damaged file costs a second and not a night.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from pathlib import Path
 from netproof.errors import NetproofError
 
 VARIABLE = "NETPROOF_MOST_MB"
-"""Names, in 10⁶ bytes, how large a file may be that is read: a report, an output, a record."""
+"""Variable with the largest file that is read, in 10⁶ bytes: a report, an output, a record."""
 
 MOST_MB = 64.0
-"""Twice what a report of so many values takes that it could still be read."""
+"""Twice the size of the largest report within the other limits."""
 
 _FORMS = {
     stat.S_ISFIFO: "a pipe",
@@ -29,10 +29,10 @@ _FORMS = {
 
 
 def read_bytes(path: Path, most: int | None = None) -> bytes:
-    """What a regular file holds; a pipe or a device is not waited for.
+    """Return the bytes of a regular file, without waiting for a pipe or a device.
 
-    ``most``: bytes that it may have; what ``NETPROOF_MOST_MB`` says if left out. Raises OSError
-    where it cannot be read, and NetproofError where it is no file, or larger.
+    ``most``: bytes that it may have, by default what ``NETPROOF_MOST_MB`` allows. Raise OSError
+    where it cannot be read, and NetproofError where it is not a file, or larger.
     """
     most = _most_bytes() if most is None else most
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
@@ -44,7 +44,7 @@ def read_bytes(path: Path, most: int | None = None) -> bytes:
         form = next((word for is_it, word in _FORMS.items() if is_it(found.st_mode)), "other")
         raise NetproofError(f"{path}: cannot be read: it is {form} and no file")
     with open(descriptor, "rb") as file:
-        # One more than is allowed, for a file that grows.
+        # One byte more than allowed detects a file that grows.
         content = b"" if found.st_size > most else file.read(most + 1)
     if found.st_size > most or len(content) > most:
         raise NetproofError(
@@ -54,9 +54,9 @@ def read_bytes(path: Path, most: int | None = None) -> bytes:
 
 
 def read_text(path: Path, most: int | None = None) -> str:
-    """What a regular file of UTF-8 holds, line ends as they are; raises as ``read_bytes`` does.
+    """Return the text of a regular UTF-8 file with its line ends; raise as ``read_bytes`` does.
 
-    UnicodeDecodeError, which is a ValueError, where it is none.
+    Raise UnicodeDecodeError, which is a ValueError, for other encodings.
     """
     return read_bytes(path, most).decode("utf-8")
 

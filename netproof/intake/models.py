@@ -1,8 +1,8 @@
-"""What people write, read by pydantic models: strictly, each fault with its place and remedy.
+"""Strict pydantic models of files that people write, each fault with its place and remedy.
 
-Nothing is coerced: "1" is no number, 1.0 no whole one, NaN and infinity are none, and a key that no
-model has is a fault. What is expected of a value is what its field says: the ``description``, which
-is its meaning, and the ``title``, which is its kind.
+Nothing is coerced: "1" is not a number, 1.0 is not an integer, NaN and infinity are refused, and an
+unknown key is a fault. A field says what is expected: its ``description`` is the meaning, its
+``title`` the kind.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from pydantic.fields import FieldInfo
 from netproof.errors import NetproofError, shortened, without_middle
 
 MOST_QUOTED = 80
-"""Characters that are quoted of what was found."""
+"""Characters quoted from a faulty value."""
 
 T = TypeVar("T")
 
 
 class AtKey(ValueError):
-    """What a validator of a whole mapping raises: the fault is that of one of its keys."""
+    """Error of a validator of a whole mapping that concerns one of its keys."""
 
     def __init__(self, key: str, reason: str) -> None:
         self.key = key
@@ -32,13 +32,13 @@ class AtKey(ValueError):
 
 
 class Written(BaseModel):
-    """A mapping that somebody wrote. Frozen, and strict as above."""
+    """A mapping that somebody wrote: frozen, and strict as above."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
     @classmethod
     def of_site(cls, values: Mapping[str, Any]) -> Self:
-        """Of what a site says; NetproofError with the place and the remedy of the first fault."""
+        """Return the model of a site's values; NetproofError with place and remedy of a fault."""
         try:
             return cls.model_validate(dict(values))
         except ValidationError as error:
@@ -58,9 +58,9 @@ Positive = Annotated[float, Field(gt=0, title="a positive number")]
 PositiveWhole = Annotated[int, Field(gt=0, title="a positive whole number")]
 YesOrNo = Annotated[bool, Field(title="true or false")]
 Maybe = Annotated[T | None, BeforeValidator(_given)]
-"""What may be left out, but not be there without a value."""
+"""A value that may be left out, but not be there empty."""
 Several = Annotated[
-    # A list is what files have, a tuple what a frozen record keeps of it.
+    # Files have a list, a frozen record stores it as a tuple.
     tuple[T, ...], Field(strict=False, min_length=1, title="a list that is not empty")
 ]
 
@@ -77,14 +77,14 @@ _CALLED = {
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong with a document: where, keys and places in lists from outside in, and why."""
+    """A fault in a document: its place, as keys and list positions from outside in; the reason."""
 
     steps: tuple[str | int, ...]
     reason: str
 
 
 def faults(model: type[BaseModel], error: ValidationError) -> Iterator[Fault]:
-    """Each fault that a model found, in the order of its fields, with what would be right."""
+    """Yield each fault that a model found, in the order of its fields, with the expected value."""
     for one in error.errors(include_url=False):
         steps = tuple(step for step in one["loc"] if step != "[key]")
         raised = one.get("ctx", {}).get("error")
@@ -113,7 +113,7 @@ def _names(kind: Any) -> list[str]:
 
 
 def _expected(model: type[BaseModel], steps: tuple[str | int, ...]) -> str:
-    """What a place means and of what kind its value is, by the field or by the kind of value."""
+    """Return the meaning of a place and the kind of its value, from its field or its type."""
     kind = _of(model, steps)
     said = [kind] if isinstance(kind, FieldInfo) else []
     alternatives = list(_alternatives(kind))
@@ -137,7 +137,7 @@ def _validators(kind: Any) -> list[Any]:
 
 
 def _of(model: Any, steps: tuple[str | int, ...]) -> Any:
-    """What a model says of a place: a field, a kind of value, None where it says nothing."""
+    """Return the model's field or type at a place, None where it has none."""
     kind: Any = model
     for step in steps:
         below = None
@@ -152,7 +152,7 @@ def _of(model: Any, steps: tuple[str | int, ...]) -> Any:
 
 
 def _alternatives(kind: Any) -> Iterator[Any]:
-    """The kinds that a field, an annotation or a union stands for."""
+    """Return the kinds that a field, an annotation or a union stands for."""
     if isinstance(kind, FieldInfo):
         yield from _alternatives(kind.annotation)
         return

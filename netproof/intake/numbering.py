@@ -1,4 +1,4 @@
-"""At which line of a text something stands, for messages that name it."""
+"""Line numbers of matches in a text, for messages that name them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 
 def numbered(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, re.Match[str]]]:
-    """Each place at which ``pattern`` matches, with the number of the line where it begins, from 1.
+    """Return each match of ``pattern`` with the number of the line where it begins, from 1.
 
-    It goes over the text once, however many places there are: a step says lines for each rank.
+    It reads the text once, however many matches there are: a step prints lines for each rank.
     """
     number, counted_to = 1, 0
     for found in pattern.finditer(text):

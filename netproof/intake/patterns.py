@@ -1,7 +1,7 @@
-"""Patterns that people write: compiled if no text can keep them busy, or refused in words.
+"""Patterns that people write: compiled where matching is always fast, else refused.
 
-They are not timed: whether one can take long is told from what it is, so that the same one is
-refused on every machine, before ReFrame, which has no limit, matches with it.
+They are not timed: the structure of a pattern decides, so that the same one is refused on every
+machine, before ReFrame, which has no limit, matches with it.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ PATTERN_CHARACTERS = 1000
 PATTERN_REPEATS = 1000
 
 PATTERN_WAYS = 64.0**4
-"""In how many ways a pattern may be laid over a text of ``PATTERN_TEXT`` characters."""
+"""Ways in which a pattern may match a text of ``PATTERN_TEXT`` characters."""
 
 PATTERN_TEXT = 64
 
 
 def expression(text: object, *, search: bool = False) -> re.Pattern[str]:
-    """A regular expression that cannot take long on a name or a case.
+    """Return a regular expression that cannot take long on a name or a case.
 
-    ``search``: it is looked for anywhere in a text and need not begin with it. Raises
-    NetproofError for what is no expression, and for one that could.
+    ``search``: it is searched for anywhere in a text. Raise NetproofError for an invalid
+    expression, and for one that could take long.
     """
     if not isinstance(text, str):
         raise NetproofError(f"{shown(text)} is no regular expression: it is no text")
@@ -58,9 +58,9 @@ def _expression(text: str, search: bool) -> re.Pattern[str]:
 
 
 def _ways(parsed: Any) -> float:
-    """In how many ways, at most, a parsed expression can be laid over ``PATTERN_TEXT`` characters.
+    """Return the most ways in which an expression can match ``PATTERN_TEXT`` characters.
 
-    Infinite where what repeats without end can repeat in more than one way itself.
+    Infinite where something that repeats without end can itself repeat in more than one way.
     """
     ways = 1.0
     for operation, argument in parsed:

@@ -1,4 +1,4 @@
-"""How much is read of what comes from outside, and how that is said."""
+"""Limits on external input, and their messages."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ _NOT_SHOWN = 80
 
 @dataclass(frozen=True)
 class ReadLimits:
-    """How much a text may hold.
+    """Limits on a text.
 
     ``characters``: of the text; ``values``: scalars, lists and mappings, each as often as aliases
-    repeat it; ``depth``: lists and mappings within each other; ``seconds``: of a CPU that
-    reading YAML takes (JSON is read by C, in less than a second for each 10⁷ characters).
+    repeat it; ``depth``: of nested lists and mappings; ``seconds``: of a CPU that reading YAML
+    takes (JSON is read by C, in less than a second per 10⁷ characters).
     """
 
     characters: int
@@ -23,16 +23,16 @@ class ReadLimits:
 
 
 def too_deep(limits: ReadLimits) -> str:
-    """That lists and mappings are nested too deep."""
+    """Return the message that lists and mappings are nested too deep."""
     return f"lists and mappings are nested deeper than {limits.depth}"
 
 
 def too_much(place: object, most: str) -> str:
-    """That a file has more than is read; ``most``: how much that is."""
+    """Return the message that a file exceeds the limit ``most``."""
     return f"{place}: has more than {most}, the most that is read"
 
 
 def shown(value: object) -> str:
-    """A value as Python writes it, cut where it is long."""
+    """Return a value as Python writes it, shortened where it is long."""
     text = repr(value)
     return text if len(text) <= _NOT_SHOWN else f"{text[:_NOT_SHOWN]}…"

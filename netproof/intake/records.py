@@ -1,7 +1,7 @@
-"""Frozen dataclasses and pydantic's models as plain values for JSON, and back, strictly.
+"""Dataclasses and pydantic models as plain values for JSON, and back, strictly.
 
-What one declares is what is read: a key that it has not, one that it needs and that is missing, and
-a value of another type are refused, and the place is named.
+A type's declaration decides what is read: unknown keys, missing ones that it needs, and values of
+another type are refused, with their place.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _INFINITE = {"inf": math.inf, "-inf": -math.inf}
 
 
 def as_json(value: Any) -> Any:
-    """Plain values of dataclasses, enums, sets, tuples, mappings by text, and what JSON has.
+    """Return plain values of dataclasses, enums, sets, tuples, mappings by text, and JSON's own.
 
-    What a dataclass has as its default is left out, of a model nothing is. TypeError for any other
-    value.
+    Fields of dataclasses that equal their defaults are left out, those of models never. Raise
+    TypeError for any other value.
     """
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json")
@@ -61,9 +61,9 @@ def as_json(value: Any) -> Any:
 
 
 def from_json(kind: type[T], values: Any, place: str) -> T:
-    """The value of a type that ``as_json`` made; whole numbers stay whole, also among floats.
+    """Return the value that ``as_json`` wrote; whole numbers stay whole, also among floats.
 
-    Raises NetproofError, which names the place, where it is none.
+    Raise NetproofError, with the place, where it is not of this type.
     """
     return _read(kind, values, place)
 
@@ -74,7 +74,7 @@ def _is_default(one: dataclasses.Field[Any], value: Any) -> bool:
 
 @cache
 def hints(kind: type) -> dict[str, Any]:
-    """The types of a dataclass's fields by name."""
+    """Return the types of a dataclass's fields by name."""
     found = typing.get_type_hints(kind)
     return {one.name: found[one.name] for one in dataclasses.fields(kind)}
 
@@ -137,7 +137,7 @@ def _dataclass(kind: type, value: Any, place: str) -> Any:
 
 def _model(kind: type[BaseModel], value: Any, place: str) -> Any:
     _insist(isinstance(value, dict), value, "a mapping", place)
-    # One that ignores further keys would lose them.
+    # A model that ignores unknown keys would lose them.
     _insist_on_keys(value, kind.model_fields, place)
     try:
         return kind.model_validate(value)

@@ -1,8 +1,8 @@
-"""Of what kind each value of a document has to be; the first that is of another is named.
+"""Check the kind of every value in a document, and name the first that is wrong.
 
-For documents that programs wrote and that are long, as reports of sessions are: pydantic's core
-goes through them without making anything of them. Nothing is coerced. Keys that a shape does not
-name are passed over, as later versions may have more of them.
+Meant for long documents that programs wrote, such as reports of sessions: pydantic's core checks
+them without building objects. Nothing is coerced. Unknown keys are ignored, as later versions may
+have more of them.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ _CALLED = {
     "list": "a list",
     "dict": "a mapping",
 }
-"""What is expected, by how the name of pydantic's error begins."""
+"""Expected kinds, by the beginning of the name of pydantic's error."""
 
 
 class Shape:
-    """What a value has to be, made by the functions below."""
+    """The kind that a value must have, made by the functions below."""
 
     def __init__(self, schema: CoreSchema) -> None:
         self.schema = schema
 
     @cached_property
     def validator(self) -> SchemaValidator:
-        """What goes through a value."""
+        """Return the validator of values."""
         return SchemaValidator(self.schema)
 
 
@@ -48,12 +48,12 @@ YES_OR_NO = Shape(core_schema.bool_schema(strict=True))
 
 
 def OrNone(shape: Shape) -> Shape:
-    """As ``shape``, or None."""
+    """Return a shape that also allows None."""
     return Shape(core_schema.nullable_schema(shape.schema))
 
 
 def OrEmpty(shape: Shape) -> Shape:
-    """As ``shape``, or None, or an empty mapping, which tells as little."""
+    """Return a shape that also allows None and an empty mapping, which says as little."""
     said = core_schema.no_info_before_validator_function(
         lambda value: None if value == {} else value, OrNone(shape).schema
     )
@@ -69,19 +69,19 @@ def OrText(shape: Shape) -> Shape:
 
 
 def Each(shape: Shape) -> Shape:
-    """A list of what has one shape."""
+    """Return the shape of a list whose items have one shape."""
     return Shape(core_schema.list_schema(shape.schema, fail_fast=True))
 
 
 def RowOf(shapes: Iterable[Shape]) -> Shape:
-    """A list of as many values as there are ``shapes``, each of its own."""
+    """Return the shape of a list with exactly these ``shapes``, in their order."""
     row = [one.schema for one in shapes]
     of_length = core_schema.list_schema(min_length=len(row), max_length=len(row))
     return Shape(core_schema.chain_schema([of_length, core_schema.tuple_schema(row)]))
 
 
 def ByName(shape: Shape, called: str) -> Shape:
-    """A mapping of any names to what has one shape, as an error calls it."""
+    """Return the shape of a mapping of any names to one shape; ``called``: its name in errors."""
     several = core_schema.dict_schema(values_schema=shape.schema, fail_fast=True)
     return Shape(core_schema.custom_error_schema(several, "named", custom_error_message=called))
 
@@ -109,7 +109,7 @@ class Keys(Shape):
         )
 
     def any_of(self) -> Keys:
-        """The same of which every key may be missing."""
+        """Return the same mapping with all keys optional."""
         return Keys(others={**self.needed, **self.others})
 
 
@@ -117,7 +117,7 @@ MAPPING = Keys()
 
 
 def insist(value: Any, shape: Shape, place: str) -> None:
-    """Raises NetproofError, which names the place, unless a value is of the shape."""
+    """Raise NetproofError, with the place, unless a value has the shape."""
     try:
         shape.validator.validate_python(value)
     except ValidationError as error:

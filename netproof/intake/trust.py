@@ -1,12 +1,12 @@
-"""Whether others can write a place, asked before anything is taken from it.
+"""Check whether others can write a place, before anything is taken from it.
 
-Code, and what decides what code runs or what passes (sites' files, references, hooks, Slurm's
-configuration), is *strict*: from the root of the path down every component belongs to root, the
-effective user or whose netproof it is, and no one else can write it. *Data* (stores, reports) may
-be a project's, which several users write; what everybody can write is refused. docs/security.md
-tells the rules.
+Code, and files that decide which code runs or what passes (sites' files, references, hooks, Slurm's
+configuration), are *strict*. Every component from the root of the path down belongs to root, the
+effective user or netproof's owner, and no one else can write it. *Data* (stores, reports) may be a
+project's, which several users write; files that everybody can write are refused. The rules are in
+docs/security.md.
 
-``python -m netproof.intake.trust`` looks at SLURM_CONF; ``ci/activate`` asks it.
+``python -m netproof.intake.trust`` checks SLURM_CONF for ``ci/activate``.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from pathlib import Path
 from netproof.errors import NetproofError
 
 USERS = "NETPROOF_TRUSTED_USERS"
-"""Names or numbers, with commas, of further users whose code may run; a variable."""
+"""Variable with names or numbers, separated by commas, of further users whose code may run."""
 GROUPS = "NETPROOF_TRUSTED_GROUPS"
-"""The same of groups, all members of which may write what is run."""
+"""Variable with groups whose members may all write what is run."""
 
 SLURM_CONF = "SLURM_CONF"
 SLURM_USERS = ("slurm",)
-"""Whose slurm.conf may be, other than root's: on most clusters it belongs to Slurm's own user."""
+"""Owners of slurm.conf besides root: on most clusters it belongs to Slurm's own user."""
 
 _LINKS = 40
-"""Symbolic links that a path may go through, as for the kernel."""
+"""Symbolic links that a path may go through, the kernel's limit."""
 
 
 def insist(path: Path | str, what: str, *, data: bool = False, users: Sequence[str] = ()) -> None:
-    """Return where no one else can write ``path``, or what is there of it; else NetproofError.
+    """Raise NetproofError where others can write ``path``, or the existing part of it.
 
-    ``what``: names the place in the error. ``data``: by the rules for data. ``users``: names of
-    further owners that are fine here. Symbolic links are followed, and each is looked at.
+    ``what``: name of the place in the error. ``data``: by the rules for data. ``users``: names of
+    further trusted owners. Symbolic links are followed, and each is checked.
     """
     trusted = _trusted_users(users)
     holder: os.stat_result | None = None
@@ -56,9 +56,9 @@ def insist(path: Path | str, what: str, *, data: bool = False, users: Sequence[s
 
 
 def insist_on_slurm() -> None:
-    """Return where SLURM_CONF is unset, or names a file that no one else can write.
+    """Raise NetproofError where SLURM_CONF is missing or others can write it; unset is fine.
 
-    Raises NetproofError at once otherwise: Slurm's commands look for a missing one for a minute.
+    A missing file fails at once: Slurm's commands would look for it for a minute.
     """
     named = os.environ.get(SLURM_CONF)
     if named is None:
@@ -72,7 +72,7 @@ def insist_on_slurm() -> None:
 
 
 def insist_on_slurm_s_place() -> None:
-    """As ``insist_on_slurm``, but a file that is missing will do."""
+    """Check as ``insist_on_slurm``, but accept a missing file."""
     named = os.environ.get(SLURM_CONF)
     if not named:
         return
@@ -82,14 +82,14 @@ def insist_on_slurm_s_place() -> None:
 
 
 def insist_on_command(command: str, what: str) -> None:
-    """Insist on the programs and scripts that a shell command names; NetproofError.
+    """Raise NetproofError where others can write a program or script that a shell command names.
 
-    The first word of each part of it as the shell finds it, and every other word that is the path
-    of a file, but for what output or input is redirected to. What a shell computes is not seen.
+    Checked are the first word of each part, as the shell finds it, and every other word that is the
+    path of a file, except redirections. Computed words are not seen.
     """
     lexer = shlex.shlex(command, posix=True, punctuation_chars="();<>|&\n")
     lexer.whitespace_split = True
-    # A line end begins another command, and what looks like a comment may be part of a word.
+    # A line end begins another command, and an apparent comment may be part of a word.
     lexer.whitespace, lexer.commenters = " \t\r", ""
     try:
         words = list(lexer)
@@ -113,7 +113,7 @@ def insist_on_command(command: str, what: str) -> None:
 
 
 def _components(path: Path | str) -> Iterator[tuple[str, os.stat_result]]:
-    """Every component that there is, from the root down, links before what they lead to."""
+    """Return every existing component, from the root down, links before their targets."""
     place, links = "/", 0
     whole = path if os.path.isabs(path) else os.path.join(os.getcwd(), path)
     waiting = str(whole).split("/")[::-1]
@@ -123,7 +123,7 @@ def _components(path: Path | str) -> Iterator[tuple[str, os.stat_result]]:
         if part in ("", "."):
             continue
         if part == "..":
-            # Where it leads was gone through on the way here.
+            # Its target was checked on the way here.
             place = os.path.dirname(place)
             yield place, os.lstat(place)
             continue
@@ -132,7 +132,7 @@ def _components(path: Path | str) -> Iterator[tuple[str, os.stat_result]]:
             found = os.lstat(here)
             target = os.readlink(here) if stat.S_ISLNK(found.st_mode) else None
         except (OSError, ValueError):
-            # What cannot be looked at cannot be opened either, and is told there.
+            # What cannot be examined cannot be opened either; opening it reports that.
             return
         yield here, found
         if target is None:
@@ -154,9 +154,9 @@ def _fault(
     trusted: frozenset[int],
     data: bool,
 ) -> str | None:
-    """What is wrong with a component and what mends it; ``holder`` is the folder that it is in."""
+    """Return the fault of a component and its remedy; ``holder`` is the folder that contains it."""
     mode, quoted = found.st_mode, shlex.quote(component)
-    # In a sticky folder everybody can put a name, and only its owner can take it away.
+    # In a sticky folder anybody can create a name, and only its owner can remove it.
     anyones = holder is not None and bool(holder.st_mode & stat.S_IWOTH)
     if found.st_uid not in trusted and (anyones or not data):
         owner, me = _user(found.st_uid), _user(os.geteuid())
@@ -211,9 +211,9 @@ def _group(number: int) -> str:
 
 
 def _trusted_users(further: Sequence[str]) -> frozenset[int]:
-    """Root, the effective user, those of the variable, and those of ``further`` that there are.
+    """Return root, the effective user, the variable's users, and the existing ones of ``further``.
 
-    Also whose netproof this is: that one's code is running already.
+    netproof's own owner is trusted too: that user's code is running already.
     """
     numbers = {0, os.geteuid()}
     owner = os.stat(__file__).st_uid
@@ -236,7 +236,7 @@ def _uid(name: str) -> int | None:
 
 
 def _of_one(group: int, trusted: frozenset[int]) -> bool:
-    """Whether none but trusted users are in the group: it is the own group of one, or named."""
+    """Check that a group has only trusted users: it is one's own group, or named as trusted."""
     name = _group(group)
     if {name, str(group)} & set(_named(GROUPS)):
         return True
@@ -260,7 +260,7 @@ def _named(variable: str) -> list[str]:
 
 @functools.cache
 def _hides_users(number: int) -> bool:
-    """Whether this is the number that stands for all users whom a user namespace does not have."""
+    """Check whether this number stands for all users outside the user namespace."""
     try:
         mapped = Path("/proc/self/uid_map").read_text().split()
         overflow = int(Path("/proc/sys/kernel/overflowuid").read_text())

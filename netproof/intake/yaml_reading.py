@@ -1,4 +1,4 @@
-"""YAML that people write: read within limits and strictly, or refused in words."""
+"""Read YAML that people write, strictly and within limits, with clear errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from netproof.intake.read_limits import ReadLimits, shown, too_deep, too_much
 
 
 class NoYamlError(NetproofError):
-    """A text that is no YAML: ``place``, its ``line`` where that is known, and why."""
+    """Text that is not YAML: ``place``, ``line`` where it is known, and reason."""
 
     def __init__(self, place: object, line: int | None, reason: str) -> None:
         self.place, self.line, self.reason = place, line, reason
@@ -28,20 +28,19 @@ YAML_LIMITS = ReadLimits(characters=2_000_000, values=200_000, depth=40, seconds
 
 
 def yaml_value(text: str, place: object, limits: ReadLimits = YAML_LIMITS) -> Any:
-    """What a YAML text says, as PyYAML, and with it ReFrame, has it; ``place`` is named in errors.
+    """Return the value of a YAML text as PyYAML, and so ReFrame, reads it; errors name ``place``.
 
-    Raises NetproofError, with the line, for what is no YAML, for a key that is there twice (a key
-    next to a merge that has it too is none), for numbers that are none, and for what is beyond the
-    limits.
+    Raise NetproofError, with the line, for invalid YAML, a duplicate key (except one that a merge
+    has too), unusable numbers, and whatever exceeds the limits.
     """
     reader = _strict(text, place, limits)
     return _constructed(reader, place, lambda: reader.get_single_data())
 
 
 def check_yaml(text: str, place: object, limits: ReadLimits = YAML_LIMITS) -> None:
-    """The same refusals for a text that another reader than PyYAML takes values from.
+    """Refuse the same as ``yaml_value``, for a text whose values another reader takes.
 
-    But for numbers: it is for that reader to say which of them it takes.
+    Numbers are left to that reader.
     """
     reader = _strict(text, place, limits)
     reader.numbers = False
@@ -49,7 +48,7 @@ def check_yaml(text: str, place: object, limits: ReadLimits = YAML_LIMITS) -> No
 
 
 class _Strict(yaml.SafeLoader):
-    """PyYAML as ReFrame uses it, which counts as it reads."""
+    """PyYAML's loader as ReFrame uses it, with limits."""
 
     place: object
     limits: ReadLimits
@@ -59,7 +58,7 @@ class _Strict(yaml.SafeLoader):
         self.place, self.limits = place, limits
         self.depth = 0
         self.sizes: dict[int, int] = {}
-        # Of the CPU: a busy machine must not make a good file a bad one.
+        # CPU time: a busy machine must not make a good file a bad one.
         self.until = time.thread_time() + limits.seconds
 
     def refuse(self, line: int, reason: str) -> NetproofError:
@@ -142,7 +141,7 @@ def _constructed(reader: _Strict, place: object, read: Any) -> Any:
     except RecursionError:
         raise NetproofError(f"{place}: {too_deep(reader.limits)}") from None
     except (yaml.YAMLError, ValueError, TypeError, AttributeError, LookupError) as error:
-        # PyYAML's constructors trust what looks like a date or a number.
+        # PyYAML's constructors raise for text that resembles a date or a number.
         raise NoYamlError(place, None, shown(str(error))) from error
     finally:
         reader.dispose()

@@ -1,1 +1,1 @@
-"""What is measured: units, cases, curves, launches, and the figures that come of them."""
+"""Measurements: units, cases, curves, launches, and the figures that follow from them."""

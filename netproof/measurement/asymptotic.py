@@ -1,8 +1,8 @@
 """Hockney's asymptotic bandwidth r∞ and half-performance length n½ of a curve (criterion 12).
 
-t(n) = t₀ + n / r∞ = (n + n½) / r∞, after R. W. Hockney, "The communication challenge for MPP:
-Intel Paragon and Meiko CS-2", Parallel Computing 20 (1994). A constant cost, be it latency or what
-a token bucket lets pass at once, is in t₀ and not in r∞.
+t(n) = t₀ + n / r∞ = (n + n½) / r∞, after R. W. Hockney, "The communication challenge for MPP: Intel
+Paragon and Meiko CS-2", Parallel Computing 20 (1994). A constant cost, such as latency or the burst
+of a token bucket, is part of t₀ and not of r∞.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from scipy.special import stdtrit
 from netproof.measurement.interval import CONFIDENCE, Interval, of_median
 
 TOP = 8
-"""r∞ is that of the sizes from the largest over this on."""
+"""Sizes from the largest over this on make r∞."""
 
 _STEEPEST = 50.0
-"""Beyond so many slopes of the line itself, how much a half differs makes no difference."""
+"""Limit on the difference of halves, in slopes of the line: more makes no difference."""
 
 
 @dataclass(frozen=True)
@@ -36,17 +36,17 @@ class Hockney:
 
     @property
     def n_half_bytes(self) -> float:
-        """The size that reaches half of r∞."""
+        """Return the size that reaches half of r∞."""
         return self.t_us * self.r_mb_s
 
 
 def top(sizes: Sequence[int], over: float = TOP) -> list[int]:
-    """Places of the sizes that the line goes through: from the largest over ``over`` on."""
+    """Return the places of the sizes on the line: from the largest over ``over`` on."""
     return [place for place, size in enumerate(sizes) if size * over >= sizes[-1]]
 
 
 def theil_sen(sizes: Sequence[int], time_us: Sequence[float]) -> Hockney | None:
-    """The line through all points given: median slope of all pairs, median intercept.
+    """Return the line through all points: median slope of all pairs, median intercept.
 
     None for fewer than two points, or where time does not grow with the size.
     """
@@ -54,26 +54,25 @@ def theil_sen(sizes: Sequence[int], time_us: Sequence[float]) -> Hockney | None:
         return None
     x, y = np.asarray(sizes, float), np.asarray(time_us, float)
     slope = _slope(x, y)
-    # Of a subnormal slope the rate is no number any more.
+    # The rate of a subnormal slope is infinite.
     if slope <= 0 or math.isinf(1 / slope):
         return None
     return Hockney(1 / slope, float(np.median(y - slope * x)))
 
 
 def r_interval(sizes: Sequence[int], launches: Sequence[Sequence[float]]) -> Interval | None:
-    """The 95 % interval of r∞ in MB/s, of the times in µs of each launch at ``sizes`` in bytes.
+    """Return r∞'s 95 % interval in MB/s, from each launch's times in µs at ``sizes`` in bytes.
 
-    Of several launches that of the median over their own r∞, each of which has the noise of its
-    sizes in it: simulated, it holds r∞ in 95 to 98 % of cases for 3, 6 and 9 launches with 4 or 7
-    sizes. Of one launch it is that of Sen (Journal of the American Statistical Association 63,
-    1968) over the pairs of its sizes, which knows nothing of how launches differ; four sizes have
-    too few pairs for 95 %, and give the range of all of them. Without an upper end, which is then
-    infinite, where time may not grow at all; None for two launches or more of which no interval
-    can be had, and where time falls.
+    For several launches it is the interval of the median of their own r∞, each with the noise of
+    its sizes. Simulated, it contains r∞ in 95 to 98 % of cases for 3, 6 and 9 launches with 4 or 7
+    sizes. For one launch it is Sen's (Journal of the American Statistical Association 63, 1968)
+    over the pairs of its sizes, which ignores how launches differ; four sizes have too few pairs
+    for 95 %, and give their whole range. The upper end is infinite where time may not grow at all.
+    None where several launches have no interval, and where time falls.
     """
     x = np.asarray(sizes, float)
     if len(launches) == 1:
-        # A third of a second to import, which every command and every job would take.
+        # The import takes a third of a second, in every command and every job.
         from scipy.stats import theilslopes
 
         _, _, low, high = theilslopes(launches[0], x, alpha=CONFIDENCE)
@@ -89,20 +88,20 @@ def r_interval(sizes: Sequence[int], launches: Sequence[Sequence[float]]) -> Int
 
 
 def _rates(low: float, high: float) -> Interval | None:
-    """The ends of an interval of slopes in µs a byte as rates in MB/s."""
+    """Return the rates in MB/s for the ends of an interval of slopes in µs per byte."""
     if high <= 0:
         return None
     return 1 / high, 1 / low if low > 0 else math.inf
 
 
 def bend(sizes: Sequence[int], launches: Sequence[Sequence[float]]) -> Interval | None:
-    """By how much time grows faster in the upper half of the sizes than in the lower one.
+    """Return how much faster time grows in the upper half of the sizes than in the lower one.
 
-    The 95 % interval of the difference of the two slopes, over the slope of the line through all:
-    0 of a line, and above 0 where the network gets slower. ``launches``: of each the times in µs
-    at ``sizes``. Of several launches over their differences; of one launch by what its times leave
-    over two lines, whose weights are those of a noise in proportion to the time. None where there
-    is no interval: one launch with fewer than five sizes, or a time that does not grow.
+    The 95 % interval of the difference of the two slopes, over the slope of the line through all: 0
+    for a line, and above 0 where the network gets slower. ``launches``: of each the times in µs at
+    ``sizes``. Several launches give it from their differences; one launch from its residuals over
+    two lines, weighted for a noise in proportion to the time. None where there is no interval: one
+    launch with fewer than five sizes, or a time that does not grow.
     """
     x = np.asarray(sizes, float)
     times = np.asarray(launches, float)
@@ -113,7 +112,7 @@ def bend(sizes: Sequence[int], launches: Sequence[Sequence[float]]) -> Interval 
     if len(times) == 1:
         return _bend_of_one(x, times[0], slope)
     differences = [(_slope(x[half:], y[half:]) - _slope(x[:half], y[:half])) / slope for y in times]
-    # The interval of medians is one of ratios: their logarithms are what differs here.
+    # The interval of medians expects ratios, and the differences are logarithms.
     found = of_median([math.exp(min(max(one, -_STEEPEST), _STEEPEST)) for one in differences])
     return None if found is None else (math.log(found[0]), math.log(found[1]))
 
@@ -137,6 +136,6 @@ def _bend_of_one(x: np.ndarray, y: np.ndarray, slope: float) -> Interval | None:
 
 
 def _slope(x: np.ndarray, y: np.ndarray) -> float:
-    """Median slope of all pairs."""
+    """Return the median slope of all pairs."""
     one, other = np.triu_indices(len(x), 1)
     return float(np.median((y[other] - y[one]) / (x[other] - x[one])))

@@ -1,4 +1,4 @@
-"""A case: what was or should be measured, and in which configuration."""
+"""A case: an expected or completed measurement, and its configuration."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from netproof.errors import NetproofError
 
 WHAT: dict[str, Callable[[Case], str]] = {}
-"""What a case measures, in words, by benchmark; ``netproof.benchmarks.registry`` fills it."""
+"""A case's name by benchmark; ``netproof.benchmarks.registry`` fills it."""
 
 
 @dataclass(frozen=True, order=True)
 class Case:
-    """One (configuration, benchmark, function, ranks, ranks a node, path, direction).
+    """One (configuration, benchmark, function, ranks, ranks per node, path, direction).
 
     ``partition`` is ReFrame's, without the system; ``benchmark`` is the name of one of
-    ``netproof.benchmarks``; ``function`` one of its functions, NetPIPE's being the protocols
-    ``tcp`` and ``mpi``; ``path`` says ``between`` nodes or ``inside`` one; ``direction`` is
-    ``oneway`` or ``bidirectional`` for NetPIPE, and ``oneway`` where functions define theirs.
+    ``netproof.benchmarks``; ``function`` one of its functions, for NetPIPE the protocols ``tcp``
+    and ``mpi``; ``path`` is ``between`` nodes or ``inside`` one; ``direction`` is ``oneway`` or
+    ``bidirectional`` for NetPIPE, and ``oneway`` where functions define theirs.
     """
 
     system: str
@@ -35,9 +35,9 @@ class Case:
         return f"{self.system}:{self.partition} {self.environment} {self.what()}"
 
     def what(self) -> str:
-        """What is measured, whatever the configuration: ``IMB Alltoall 16 ranks``.
+        """Return the name of the measurement without configuration: ``IMB Alltoall 16 ranks``.
 
-        Raises NetproofError for a benchmark that is not known.
+        Raise NetproofError for an unknown benchmark.
         """
         if self.benchmark not in WHAT:
             raise NetproofError(
@@ -46,7 +46,7 @@ class Case:
         return WHAT[self.benchmark](self)
 
     def key(self) -> tuple[str, str, str, str, str, int, str, str]:
-        """What tells cases of a session apart; the ranks a node follow from the partition."""
+        """Return the key of a case within a session; the partition implies the ranks per node."""
         return (
             self.system,
             self.partition,

@@ -1,4 +1,4 @@
-"""What nodes counted, read from what a job wrote: readings before and after each launch."""
+"""Read nodes' network counters before and after each launch from a job's files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from netproof.measurement.counters import (
 
 _LINE = re.compile(r"netproof counters on ([^\t\n]*)(.*)")
 _LAST = "last"
-"""What the last line of a node is of."""
+"""Source name of a node's last line."""
 _SOFTNET = ("processed", "dropped", "time_squeeze")
 _NO_COUNTERS = ("Tcp.CurrEstab",)
 """Gauges among the counters."""
@@ -48,11 +48,10 @@ _ENDS = {f"counters/{name}": 2**bits - 1 for bits, names in _BITS.items() for na
 
 
 def counters(errors: Path, text: str, nodes: Collection[str]) -> Counters | None:
-    """What each node counted, of ``text``, a step's standard error at ``errors``.
+    """Read each node's counters from ``text``, a step's standard error at ``errors``.
 
-    ``nodes``: those that the ranks ran on. None where the job recorded none, as before it did.
-    Raises ParseError for lines that are damaged or missing, and where some nodes have counters and
-    others have not.
+    ``nodes``: of the ranks. None where the job recorded none, as early versions did. Raise
+    ParseError for damaged or missing lines, and where only some nodes have counters.
     """
     said = _lines(errors, text)
     if not said:
@@ -69,7 +68,7 @@ def counters(errors: Path, text: str, nodes: Collection[str]) -> Counters | None
 
 
 def of_crash(errors: Path) -> Counters | None:
-    """What nodes counted of a step that crashed, of those that came to say so.
+    """Read the counters of a crashed step, of those nodes that reported them.
 
     ``errors``: its standard error. None where no node did, and where it cannot be read.
     """
@@ -82,7 +81,7 @@ def of_crash(errors: Path) -> Counters | None:
 
 
 def _lines(errors: Path, text: str) -> dict[str, list[tuple[str, str]]]:
-    """What each node said, line by line: what of, and its fields. ParseError for damaged lines."""
+    """Return each node's lines as source and fields; ParseError for damaged lines."""
     said: dict[str, list[tuple[str, str]]] = {}
     for number, found in numbered(_LINE, text):
         fields = found[2].split("\t")
@@ -144,7 +143,7 @@ def _node(
 
 
 def _texts(lines: Sequence[tuple[str, str]]) -> tuple[dict[str, str], dict[str, str]]:
-    """What each source had before and after, by its name in ``counters.sh``."""
+    """Return each source's text before and after, by its name in ``counters.sh``."""
     joined: list[list[str]] = []
     for what, text in lines:
         if what != "more":
@@ -191,12 +190,12 @@ def _source(
             absent[counter] = f"was not there {when} the launch"
         elif not (_is_count(before) and _is_count(after)):
             if before == after and _is_count(before.removeprefix("-")):
-                # A limit that is none, -1.
+                # A limit of -1, which means no limit.
                 continue
             reason = after if not _is_count(after) else before
-            # A reason has blanks, and a word of the kernel's none.
-            told = reason if " " in reason else f"is {shortened(reason)!r} and no count"
-            absent[counter] = "cannot be read" if reason == "-" else told
+            # A reason has blanks, the kernel's words have none.
+            why = reason if " " in reason else f"is {shortened(reason)!r} and no count"
+            absent[counter] = "cannot be read" if reason == "-" else why
         elif kind == INFINIBAND and int(after) == _ENDS.get(counter):
             absent[counter] = f"stands at its end, {after}"
         elif int(after) < int(before):
@@ -215,7 +214,7 @@ def _is_count(word: str) -> bool:
 
 
 def _interfaces(texts: Mapping[str, str], absent: dict[str, str]) -> Readings:
-    """/proc/net/dev by its own header, and carrier changes where /sys shows the same interfaces."""
+    """Read /proc/net/dev by its own header, and carrier changes where /sys agrees with it."""
     first, again = (_devices(texts.get(key, "")) for key in ("devices", "devices-again"))
     if not first:
         absent[INTERFACE] = "/proc/net/dev cannot be read"
@@ -229,7 +228,7 @@ def _interfaces(texts: Mapping[str, str], absent: dict[str, str]) -> Readings:
 
 
 def _carriers(text: str) -> dict[str, tuple[str, ...]]:
-    """Of each interface what /sys shows: bytes received and sent, carrier changes, those below."""
+    """Return by interface what /sys shows: received and sent bytes, carrier changes, lower ones."""
     found = {}
     for entry in text.split("\t"):
         name, *counts = entry.split(" ")
@@ -241,7 +240,7 @@ def _carriers(text: str) -> dict[str, tuple[str, ...]]:
 
 
 def _begin_earlier(was: Mapping[str, dict[str, str]], since: Mapping[str, tuple[str, ...]]) -> None:
-    """Counts changes of carriers from the node's reading before this one, in the same job."""
+    """Count changes of carriers from the node's previous reading in the same job."""
     for name, columns in was.items():
         changes = since[name][2] if name in since else ""
         known = _is_count(changes) and _is_count(columns[CARRIER])
@@ -255,7 +254,7 @@ def _carrier(
     before: Mapping[str, str],
     after: Mapping[str, str] | None,
 ) -> str:
-    """The carrier's changes, or why they are not known."""
+    """Return the carrier's changes, or why they are not known."""
     if shown is None or not (_is_count(shown[0]) and _is_count(shown[1])) or after is None:
         return f"/sys/class/net/{name} cannot be read"
     for column, bytes_shown in (("rx_bytes", shown[0]), ("tx_bytes", shown[1])):
@@ -265,7 +264,7 @@ def _carrier(
 
 
 class _Reading(dict[str, str]):
-    """Counters to the kernel's words; ``of``: layer and interfaces of its ``CounterSource``."""
+    """The kernel's words by counter; ``of``: layer and interfaces of its ``CounterSource``."""
 
     of: tuple[str, ...] = ("",)
 
@@ -284,7 +283,7 @@ def _devices(text: str) -> dict[str, _Reading]:
 
 
 def _protocols(texts: Mapping[str, str], absent: dict[str, str]) -> Readings:
-    """``Tcp.RetransSegs`` and all others of /proc/net/snmp and netstat."""
+    """Return ``Tcp.RetransSegs`` and all others of /proc/net/snmp and netstat."""
     found: dict[str, str] = {}
     for file in ("snmp", "netstat"):
         heads = texts.get(f"{file}-names", "").split("\t")
@@ -339,7 +338,7 @@ def _named(texts: Mapping[str, str], kind: str) -> Iterator[tuple[str, list[str]
 
 
 def _pair(line: str) -> tuple[str, str]:
-    """``name: count``; the name of a driver's counter may hold anything."""
+    """Split ``name: count``; the name of a driver's counter may contain anything."""
     name, colon, value = line.rpartition(":")
     if not colon:
         raise ValueError(f"{shortened(line)!r} is no name and count")

@@ -1,8 +1,8 @@
-"""What the launches of a case cost the CPUs of each node, less starting and ending.
+"""CPU time that a case costs each node, without starting and ending.
 
-From the network-adapter page, which tells a low latency that is bought with a spinning core by the
-CPU seconds of the benchmark. An MPI library takes CPU time to start and to end, and polls while it
-does. So a job also makes launches that do little else, and the median of these is taken off.
+As on the network-adapter page, which recognises a low latency from a spinning core by the
+benchmark's CPU seconds. An MPI library takes CPU time to start and to end, and polls meanwhile. A
+job therefore also makes launches that do little else, and their median is subtracted.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ BYTES_PER_GB = 1e9
 _US_PER_S = 1e6
 
 NEVER_ASLEEP = 0.05
-"""Share of its time below which a rank is said to be never asleep: a definition, no measurement."""
+"""Share of its time asleep below which a rank counts as never asleep: a definition."""
 
 ONE_THREAD = 1.05
-"""Times its seconds that a rank of one thread can be awake at most, what rounding does included."""
+"""Most time awake of a rank with one thread, over its seconds, including rounding."""
 
 NO_STARTS = "its job made no launch that only starts and ends"
 
 
 @dataclass(frozen=True)
 class NodeUse:
-    """The CPU time that a launch's ranks on one node took, and how they waited.
+    """CPU time that a launch's ranks on one node took, and how they waited.
 
-    ``wall_s``: of the rank that took longest; ``cpu_s``: of all ranks, ``user_s`` and ``system_s``
-    together; ``interrupts_s``: of the node's machine, on which ``sharing`` nodes of the launch are;
-    ``awake_s``: in which ranks ran, or could have run and had no CPU; ``slept``: how often they
-    gave the CPU up, of their first threads. None is not known.
+    ``wall_s``: of the slowest rank; ``cpu_s``: of all ranks, ``user_s`` plus ``system_s``;
+    ``interrupts_s``: of the node's machine, which hosts ``sharing`` nodes of the launch;
+    ``awake_s``: in which ranks ran, or waited for a CPU; ``slept``: how often their first threads
+    gave the CPU up. None means not known.
     """
 
     node: str
@@ -50,16 +50,15 @@ class NodeUse:
 
 @dataclass(frozen=True)
 class NodeCost:
-    """What a case cost a node: medians over its launches, less those of starting and ending.
+    """Cost of a case to a node: medians over its launches, less those of starting and ending.
 
-    ``seconds``: that the launches lasted; ``cpu_s``: CPU seconds of all ranks of the node, in
-    ``user_s`` and ``system_s``; ``start_s``: CPU seconds that were taken off. ``cores``: CPU
-    seconds a second. ``interrupts_s``: CPU seconds that the node's machine, on which ``sharing``
-    nodes of the case are, took for interrupts. ``asleep_share``: of its time that a rank neither
-    ran nor could have run; ``slept_per_message``: how often it gave the CPU up for each message
-    that the node sent or received. ``s_per_gb``, ``us_per_message``: CPU seconds for 10⁹ bytes,
-    CPU µs for a message, that the node sent or received. None is not known, and ``absent`` has the
-    reason by name.
+    ``seconds``: duration of the launches; ``cpu_s``: CPU seconds of all ranks of the node, in
+    ``user_s`` and ``system_s``; ``start_s``: CPU seconds that were subtracted. ``cores``: CPU
+    seconds per second. ``interrupts_s``: CPU seconds for interrupts of the node's machine, which
+    hosts ``sharing`` nodes of the case. ``asleep_share``: share of its time that a rank neither ran
+    nor waited for a CPU; ``slept_per_message``: how often it gave the CPU up per message that the
+    node sent or received. ``s_per_gb``, ``us_per_message``: CPU seconds per 10⁹ bytes, CPU µs per
+    message, sent or received. None means not known, with the reason by name in ``absent``.
     """
 
     node: str
@@ -79,11 +78,11 @@ class NodeCost:
     absent: tuple[tuple[str, str], ...] = ()
 
     def never_asleep(self) -> bool:
-        """Whether its ranks polled, or worked, all of the time; False where that is not known."""
+        """Check whether its ranks polled, or worked, all of the time; False where not known."""
         return self.asleep_share is not None and self.asleep_share < NEVER_ASLEEP
 
     def why(self, name: str) -> str:
-        """Why the figure of this name is None; empty where it has a value."""
+        """Return why the figure of this name is None; empty where it has a value."""
         return dict(self.absent).get(name, "")
 
 
@@ -92,11 +91,11 @@ FIGURES = tuple(
     for name in NodeCost.__dataclass_fields__
     if name not in ("node", "ranks", "sharing", "absent")
 )
-"""What is known of a cost, or not."""
+"""Figures of a cost that may be known."""
 
 
 def interrupts_s(load: NodeLoad) -> float | None:
-    """CPU seconds that a node's machine took for interrupts, the network's among them."""
+    """Return the CPU seconds of a node's machine for interrupts, including the network's."""
     if load.network_share is None or load.cpus is None or load.wall_s is None:
         return None
     return load.network_share * load.cpus * load.wall_s
@@ -108,19 +107,19 @@ def node_costs(
     exchanged: Sequence[Exchanged | None],
     without: str = NO_STARTS,
 ) -> tuple[NodeCost, ...]:
-    """The cost of a case to each of its nodes, in the order in which launches name them.
+    """Return the cost of a case to each of its nodes, in the order of the launches.
 
-    ``launches``: the nodes of each launch; ``starts``: those of each that only starts and ends;
+    ``launches``: the nodes of each launch; ``starts``: those of launches that only start and end;
     ``exchanged``: of each launch, None where it was not recorded; ``without``: why there are no
-    ``starts``. A node's share of the messages is that of all nodes alike: what is sent in all, once
-    where it leaves and once where it arrives.
+    ``starts``. All nodes have the same share of messages: each counts once where it leaves and once
+    where it arrives.
     """
     nodes = dict.fromkeys(use.node for launch in launches for use in launch)
     return tuple(_cost(node, launches, starts, exchanged, without) for node in nodes)
 
 
 def costliest(costs: Sequence[NodeCost]) -> NodeCost:
-    """The cost to the node that spent most CPU time, of those of which that is known, if any."""
+    """Return the cost to the node that spent most CPU time; unknown ones come last."""
     return max(costs, key=lambda cost: -1.0 if cost.cpu_s is None else cost.cpu_s)
 
 
@@ -157,7 +156,7 @@ def _cost(
         "cpu_s": cpu_s,
         "start_s": start_s,
         "cores": cpu_s / seconds,
-        # The kernel tells user from system time by samples, and interrupts in ticks.
+        # The kernel samples user and system time, and counts interrupts in ticks.
         "user_s": _at_least_0(_net(own, started, lambda use: use.user_s)),
         "system_s": _at_least_0(_net(own, started, lambda use: use.system_s)),
         "interrupts_s": _at_least_0(_net(own, started, lambda use: use.interrupts_s)),
@@ -170,8 +169,8 @@ def _cost(
         absent["asleep_share"] = "the kernel does not tell how long its ranks waited for a CPU"
     elif awake_s > ONE_THREAD * ranks * seconds:
         absent["asleep_share"] = (
-            "a rank had several threads at work, and the kernel tells of the first alone how long"
-            " it waited"
+            "a rank had several threads at work, and the kernel reports only how long the first"
+            " one waited"
         )
     else:
         found["asleep_share"] = max(0.0, 1 - awake_s / (ranks * seconds))
@@ -183,7 +182,7 @@ def _for_messages(
     started: Sequence[NodeUse],
     absent: dict[str, str],
 ) -> dict[str, float | tuple[tuple[str, str], ...] | None]:
-    """What depends on how much was sent, and then why what is missing is."""
+    """Return the figures that depend on the amount sent, and reasons for missing ones."""
     start_s = median(use.cpu_s for use in started)
     slept = [use.slept for use in started]
     for_bytes, for_messages, sleeps = [], [], []
@@ -220,7 +219,7 @@ def _net(
     started: Sequence[NodeUse],
     value: Callable[[NodeUse], float | None],
 ) -> float | None:
-    """The median of a figure over launches, less that over those that only start and end."""
+    """Return a figure's median over launches, less that over those that only start and end."""
     values, taken_off = map(value, own), map(value, started)
     ours, theirs = list(values), list(taken_off)
     if None in ours or None in theirs:
@@ -242,7 +241,7 @@ def _unknown(node: str, ranks: int, sharing: int, reason: str) -> NodeCost:
 
 
 def cost_in_words(cost: NodeCost) -> str:
-    """What is known of a cost apart from its CPU seconds and seconds, or why they are not known."""
+    """Return a cost's figures besides CPU seconds and seconds, or why they are not known."""
     if cost.cpu_s is None:
         return f"starting and ending included: {cost.why('cpu_s')}"
     said = [f"without {cost.start_s:.3g} CPU s of starting and ending"]

@@ -1,4 +1,4 @@
-"""A benchmark's result: message size to time, and to bandwidth where one is defined."""
+"""A benchmark's result: time by message size, and bandwidth where one is defined."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ class Curve:
     """Times over message sizes.
 
     ``sizes``: bytes of one message, strictly increasing, (0,) for Barrier; ``time_us``: one-way or
-    per-call time in µs, finite and not negative; ``bandwidth_mb_s``: MB/s (10⁶ bytes) at each size
-    or None where the benchmark defines none; ``time_min_us``, ``time_avg_us``: next to a time that
-    is the slowest rank's, the fastest rank's and the mean of all ranks, or None where the benchmark
-    prints neither. All of equal length, at least one.
+    per-call time in µs, finite and not negative; ``bandwidth_mb_s``: MB/s (10⁶ bytes) at each size,
+    or None where the benchmark defines none; ``time_min_us``, ``time_avg_us``: where a time is the
+    slowest rank's, the fastest rank's and the mean of all, or None where the benchmark prints
+    neither. All of equal length, at least one.
 
-    Raises NetproofError where these do not hold.
+    Raise NetproofError where these do not hold.
     """
 
     sizes: tuple[int, ...]
@@ -52,7 +52,7 @@ class Curve:
             raise NetproofError(f"{self.sizes[0]} is no message size")
 
     def beginning_at(self, least: int) -> Curve:
-        """The curve without smaller messages; NetproofError where it has no others."""
+        """Return the curve without smaller messages; NetproofError where it has no others."""
         first = sum(size < least for size in self.sizes)
         columns = (self.time_us, self.bandwidth_mb_s, self.time_min_us, self.time_avg_us)
         return Curve(

@@ -1,4 +1,4 @@
-"""What else the nodes of a launch did while it ran, and whether that disturbed it."""
+"""Other load on the nodes of a launch, and whether that disturbed it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from netproof.errors import NetproofError, ParseError
 from netproof.intake.numbering import numbered
 
 TICK_S = 0.01
-"""Resolution of /proc/stat: USER_HZ, 100 a second on every architecture that Slurm runs on."""
+"""Resolution of /proc/stat: USER_HZ, 100 per second on every architecture that Slurm runs on."""
 
 _NS_PER_S = 1e9
 _US_PER_S = 1e6
@@ -29,14 +29,13 @@ _COLUMNS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal
 class NodeLoad:
     """A node's machine while a launch ran.
 
-    ``machine``: its boot id, which nodes that are one machine share. The figures are the
-    machine's, over the ``wall_s`` seconds in which all of its nodes had begun and none had ended.
-    ``others_cpu_s``: CPU seconds that programs other than the launch's ranks took, in the
-    kernel or out of it; ``others_share``: of all CPUs; ``network_share``: what the kernel took
-    for interrupts, the network's among them; ``steal_share``: what the hypervisor gave to others;
-    ``pressure_share``: of the seconds those in which something waited for a CPU,
-    ``pressure_full_share``: and nothing ran. Shares are of 1. None is not known, and ``absent``
-    has the reason by name.
+    ``machine``: its boot id, which nodes on one machine share. The figures are the machine's, over
+    the ``wall_s`` seconds in which all of its nodes had begun and none had ended. ``others_cpu_s``:
+    CPU seconds of programs other than the launch's ranks, in the kernel or out of it;
+    ``others_share``: of all CPUs; ``network_share``: the kernel's for interrupts, including the
+    network's; ``steal_share``: given to others by the hypervisor; ``pressure_share``: share of the
+    seconds in which something waited for a CPU, ``pressure_full_share``: and nothing ran. Shares
+    are of 1. None means not known, with the reason by name in ``absent``.
     """
 
     node: str
@@ -53,17 +52,17 @@ class NodeLoad:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> NodeLoad:
-        """The load of plain values with its fields' names; KeyError where one is missing."""
+        """Return the load of plain values with its fields' names; KeyError where one is missing."""
         absent = tuple((name, reason) for name, reason in values["absent"])
         return cls(**{**values, "absent": absent})
 
 
 @dataclass(frozen=True)
 class Scheduled:
-    """How the kernel scheduled a rank's first thread.
+    """The kernel's scheduling of a rank's first thread.
 
-    ``voluntary``, ``involuntary``: its context switches; ``waited_s``: seconds in which it could
-    have run and had no CPU. None is not known, and ``absent`` has the reason by name.
+    ``voluntary``, ``involuntary``: its context switches; ``waited_s``: seconds that it waited for a
+    CPU. None means not known, with the reason by name in ``absent``.
     """
 
     voluntary: int | None
@@ -73,21 +72,20 @@ class Scheduled:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Scheduled:
-        """Of plain values with its fields' names; KeyError where one is missing."""
+        """Return it from plain values by field; KeyError where one is missing."""
         absent = tuple((name, reason) for name, reason in values["absent"])
         return cls(**{**values, "absent": absent})
 
 
 @dataclass(frozen=True)
 class DisturbanceSettings:
-    """Above which share of a machine's CPUs a launch is disturbed.
+    """Limits above which a launch is disturbed, as shares of a machine's CPUs.
 
-    ``others``: used by other programs; ``steal``: given to others by the hypervisor. A node is
-    its job's own while it measures, and its daemons take some thousandths of it: a tenth is
-    another program. What is stolen is taken without regard to what waits for it, so half of that
-    is too much. 1: never. ``pace``: how many times as far apart the node's CPUs may be in one of
-    two launches that are compared next to each other; see ``pace``. Raises NetproofError for what
-    is no share from 0 to 1, and for a ``pace`` below 1.
+    ``others``: used by other programs; ``steal``: given to others by the hypervisor. A node is its
+    job's own while it measures, and its daemons take some thousandths of it: a tenth is another
+    program. The hypervisor steals regardless of what waits, so half of that is too much. 1: never.
+    ``pace``: how many times as far apart the node's CPUs may be in one of two paired launches; see
+    ``pace``. Raise NetproofError for shares outside 0 to 1, and for a ``pace`` below 1.
     """
 
     others: float = 0.1
@@ -95,7 +93,7 @@ class DisturbanceSettings:
     pace: float = 1.5
 
     def __post_init__(self) -> None:
-        """Refuse what the class says it refuses."""
+        """Refuse invalid limits."""
         if not 1 <= self.pace < math.inf:
             raise NetproofError(f"DisturbanceSettings: pace={self.pace}: it is a ratio, 1 or more")
         for name in ("others", "steal"):
@@ -109,11 +107,10 @@ class DisturbanceSettings:
 def disturbed(
     loads: Sequence[NodeLoad], settings: DisturbanceSettings = DisturbanceSettings()
 ) -> tuple[str, ...]:
-    """What disturbed a launch with these ``loads``: a sentence for each machine, with its nodes.
+    """Return what disturbed a launch with these ``loads``: a sentence per machine, with its nodes.
 
-    None where nothing did, and where nothing is known: ``unknown`` tells those apart. The
-    counters' ticks are allowed for, which weigh in launches of less than a second: a tick of each
-    of the columns that count.
+    Empty where nothing did, and where nothing is known: ``unknown`` separates them. Short launches
+    are granted a tick of each column that counts.
     """
     sentences = []
     for together in _machines(loads):
@@ -130,16 +127,16 @@ def disturbed(
 
 
 def others_share(loads: Sequence[NodeLoad]) -> float:
-    """The largest share of a machine's CPUs that a launch with these ``loads`` did not have."""
+    """Return the largest share of a machine's CPUs that a launch did not have."""
     shares = ((load.others_share or 0.0) + (load.steal_share or 0.0) for load in loads)
     return max(shares, default=0.0)
 
 
 def unknown(loads: Sequence[NodeLoad]) -> tuple[str, ...]:
-    """Why it is not known whether a launch with these ``loads`` was disturbed, in sentences.
+    """Return why it is not known whether a launch was disturbed, in sentences.
 
-    Empty where all is known. A launch of which nothing is known is neither disturbed nor
-    undisturbed: it is judged like others, and is not called undisturbed.
+    Empty where all is known. A launch without known load is neither disturbed nor undisturbed: it
+    is judged like others, and is not called undisturbed.
     """
     if not loads:
         return ("the job did not record what else its nodes did",)
@@ -154,11 +151,11 @@ def unknown(loads: Sequence[NodeLoad]) -> tuple[str, ...]:
 def loads(
     errors: Path, text: str, cpu_s: Mapping[str, tuple[float, float]]
 ) -> tuple[NodeLoad, ...]:
-    """The load of each node that ``text``, a step's standard error at ``errors``, tells of.
+    """Read the load of each node in ``text``, a step's standard error at ``errors``.
 
-    ``cpu_s``: user and system CPU seconds that the ranks of each node took. Empty where the job
-    recorded none, as before it did. Raises ParseError for a line that is damaged, and where some
-    nodes have one and others not, or one has two.
+    ``cpu_s``: user and system CPU seconds of each node's ranks. Empty where the job recorded none,
+    as early versions did. Raise ParseError for a damaged line, and where some nodes have no line or
+    one has two.
     """
     lines = [
         _read_load(errors, number, found[0], found[1], found[2])
@@ -184,11 +181,11 @@ def loads(
 
 
 def scheduled(errors: Path, text: str) -> dict[int, Scheduled]:
-    """How each rank was scheduled, by rank, where the job told.
+    """Read how each rank was scheduled, by rank, where the job recorded it.
 
-    Raises ParseError for a line that is damaged, and a rank that has two.
+    Raise ParseError for a damaged line, and a rank that has two.
     """
-    told: dict[int, Scheduled] = {}
+    ranks: dict[int, Scheduled] = {}
     for number, found in numbered(_SCHEDULED, text):
         fields = found[2].split("\t")
         try:
@@ -197,10 +194,10 @@ def scheduled(errors: Path, text: str) -> dict[int, Scheduled]:
                 raise ValueError("it is not whole")
             absent: dict[str, str] = {}
             rank = int(found[1])
-            if rank in told:
+            if rank in ranks:
                 raise ValueError(f"rank {rank} has two")
             waited_ns = _count(waited, "waited_s", absent)
-            told[rank] = Scheduled(
+            ranks[rank] = Scheduled(
                 _count(voluntary, "voluntary", absent),
                 _count(involuntary, "involuntary", absent),
                 None if waited_ns is None else waited_ns / _NS_PER_S,
@@ -210,7 +207,7 @@ def scheduled(errors: Path, text: str) -> dict[int, Scheduled]:
             raise ParseError(
                 str(errors), number, found[0], f"is not how a rank was scheduled: {error}"
             ) from error
-    return told
+    return ranks
 
 
 @dataclass(frozen=True)
@@ -225,7 +222,7 @@ class _Counted:
 
 @dataclass(frozen=True)
 class _Line:
-    """What a node printed."""
+    """A line that a node printed."""
 
     node: str
     machine: str | None
@@ -301,7 +298,7 @@ def _whole(word: str) -> int:
 
 
 def _cpus(ranges: str) -> int:
-    """How many CPUs a list of the kernel's has, as ``0-3,8``."""
+    """Return the number of CPUs in a list of the kernel's, such as ``0-3,8``."""
     count = 0
     for part in ranges.split(","):
         first, _, last = part.partition("-")
@@ -311,7 +308,7 @@ def _cpus(ranges: str) -> int:
 
 @dataclass(frozen=True)
 class _Machine:
-    """Of all nodes of a machine: its last one's beginning, its first one's end, their ranks'."""
+    """A machine from its last node's beginning to its first one's end, with their ranks."""
 
     before: _Counted
     after: _Counted
@@ -320,7 +317,7 @@ class _Machine:
 
 
 def _machine(line: _Line) -> tuple[str, str]:
-    """The machine of a node; one that does not tell it is a machine of its own."""
+    """Return the machine of a node; one without a known machine is its own."""
     return ("", line.node) if line.machine is None else (line.machine, "")
 
 
@@ -334,7 +331,7 @@ def _together(machine: Sequence[_Line], cpu_s: Mapping[str, tuple[float, float]]
 
 
 def _load(line: _Line, machine: _Machine) -> NodeLoad:
-    """The load of a node's machine while all of its nodes ran."""
+    """Return the load of a node's machine while all of its nodes ran."""
     absent = dict(line.absent)
     before, after = machine.before, machine.after
     wall_s = after.moment_s - before.moment_s
@@ -376,7 +373,7 @@ def _listed(absent: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 def _machines(loads: Sequence[NodeLoad]) -> list[list[NodeLoad]]:
-    """The loads by machine; a node whose machine is not known is one of its own."""
+    """Return the loads by machine; a node without a known machine is its own."""
     machines: dict[tuple[str, str], list[NodeLoad]] = {}
     for load in loads:
         key = ("node", load.node) if load.machine is None else ("machine", load.machine)

@@ -1,4 +1,4 @@
-"""The step where an MPI library changes from eager to rendezvous messages."""
+"""The step at which an MPI library changes from eager to rendezvous messages."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from netproof.measurement.readings import SETTINGS, LandmarkSettings, latency_us
 
 @dataclass(frozen=True)
 class EagerLimit:
-    """The step where an MPI library changes from eager to rendezvous messages.
+    """The step at which an MPI library changes from eager to rendezvous messages.
 
-    ``size_below`` is the largest size in bytes sent eagerly, ``size_above`` the next one
-    measured; times in µs, rates in MB/s (None where the curve has none); ``step_us`` is the
-    time that the change costs beyond what the larger message explains.
+    ``size_below`` is the largest size in bytes sent eagerly, ``size_above`` the next one measured;
+    times in µs, rates in MB/s (None where the curve has none); ``step_us`` is the time that the
+    change costs beyond what the larger message explains.
     """
 
     size_below: int
@@ -29,16 +29,15 @@ class EagerLimit:
 
 
 def eager_limit(curve: Curve, settings: LandmarkSettings = SETTINGS) -> EagerLimit | None:
-    """Where the curve shows the change from eager to rendezvous messages, or None.
+    """Return the curve's change from eager to rendezvous messages, or None.
 
-    A rendezvous asks before it sends: one round trip more, once, whatever the size. So the
-    limit is the step between neighbouring sizes with the largest time beyond what the bytes
-    added explain, if that excess is at least one latency (half the round trip) and a tenth of
-    the time below. A step that goes away again is a spike or a dip: at least half of it has
-    to stand between all smaller and all larger messages. The excess is the least of three: what
-    the step itself shows, what the line through the sizes below foresees for the size above,
-    and what the line through the sizes above says of the size below; a line's slope is the
-    median over sizes a factor 1.4 to 4 away, and never falls.
+    A rendezvous asks before it sends: one round trip more, once, whatever the size. The limit is
+    the step between neighbouring sizes whose time exceeds the cost of the added bytes most. The
+    excess must be at least one latency (half the round trip) and a tenth of the time below. A step
+    that goes away again is a spike or a dip: at least half of it must remain between all smaller
+    and all larger messages. The excess is the least of three. They are that of the step itself, of
+    the size above over the line through the sizes below, and of the upper line over the size below.
+    A line's slope is the median over sizes a factor 1.4 to 4 away, and never falls.
     """
     latency = latency_us(curve, settings, {})
     if latency is None:
@@ -59,13 +58,13 @@ def eager_limit(curve: Curve, settings: LandmarkSettings = SETTINGS) -> EagerLim
 def eager_limit_alongside(
     curve: Curve, other: Curve, settings: LandmarkSettings = SETTINGS
 ) -> EagerLimit | None:
-    """Where messages of ``curve`` begin to ask first, next to a curve with another limit, or None.
+    """Return where ``curve`` begins to ask first, compared with a curve of another limit, or None.
 
-    What a rendezvous costs is then the difference of the two, in which everything else that makes
-    a curve step cancels. The limit is the largest step of the difference among those that stand:
-    its medians over sizes up to four times as small and as large lie as far apart as a limit has to
-    step by in ``eager_limit``. Of the sizes that both have, and not where one of them asks already:
-    over UCX, messages of 64 KiB and more cost one more step.
+    The cost of a rendezvous is then the difference of the two, in which all other steps of a curve
+    cancel. The limit is the largest lasting step of the difference: its medians over sizes up to
+    four times as small and as large differ by at least a step of ``eager_limit``. Only common sizes
+    count, without those where one curve asks already: over UCX, messages of 64 KiB and more cost
+    one more step.
     """
     latency = latency_us(other, settings, {})
     if latency is None:
@@ -84,11 +83,12 @@ def eager_limit_alongside(
         least = max(
             settings.eager_step_latencies * latency, settings.eager_step_share * times[small]
         )
-        # What goes up little by little is no limit.
+        # A gradual increase is no limit.
         jump = more[large] - more[small]
         if step < least or jump < step / 2 or jump <= largest or median(under) < -least / 2:
             continue
-        # Below its limit both send at once: what asks there already, asks otherwise from here on.
+        # Below its limit both send at once: a curve that asks there already asks otherwise from
+        # here.
         if median(under) > step / 2:
             continue
         largest = jump
@@ -145,7 +145,7 @@ def _step(curve: Curve, below: int, settings: LandmarkSettings) -> EagerLimit | 
 
 
 def _far_sizes(curve: Curve, index: int, settings: LandmarkSettings, *, larger: bool) -> list[int]:
-    """Indices of the sizes far enough from one for a slope, and near enough."""
+    """Return the indices of the sizes far enough from one for a slope, and near enough."""
     size = curve.sizes[index]
     span = range(index + 1, len(curve.sizes)) if larger else range(index)
     return [
@@ -159,7 +159,7 @@ def _far_sizes(curve: Curve, index: int, settings: LandmarkSettings, *, larger: 
 
 
 def _slope(curve: Curve, index: int, others: list[int]) -> float:
-    """Median slope in µs a byte between one size and others, at least 0."""
+    """Return the median slope in µs per byte between one size and others, at least 0."""
     size, time = curve.sizes[index], curve.time_us[index]
     slopes = [(curve.time_us[i] - time) / (curve.sizes[i] - size) for i in others]
     return max(median(slopes), 0.0)

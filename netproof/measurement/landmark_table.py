@@ -1,4 +1,4 @@
-"""The landmarks of a curve as one table: what each is called, and what a number of it means."""
+"""The landmarks of a curve as one table: their names, and the meaning of their numbers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ KIB = 1024
 
 
 class Better(StrEnum):
-    """Which end of a landmark is the better one."""
+    """The better end of a landmark."""
 
     SMALLER = "smaller"
     LARGER = "larger"
@@ -20,10 +20,9 @@ class Better(StrEnum):
 class Landmark:
     """One landmark that is a number.
 
-    ``name``: of its key in sessions, stores and references. ``unit``: of its reference, as ReFrame
-    prints it; ``%``: stored as a share, 1 being 100 %. ``title``: as it stands in a sentence.
-    ``how``: what it is. ``at_size``: of a rate, the size in bytes that it is of; ``whole``: a whole
-    number.
+    ``name``: its key in sessions, stores and references. ``unit``: of its reference, as ReFrame
+    prints it; ``%``: stored as a share, 1 being 100 %. ``title``: its name in a sentence. ``how``:
+    its definition. ``at_size``: of a rate, its size in bytes; ``whole``: a whole number.
     """
 
     name: str
@@ -36,7 +35,7 @@ class Landmark:
 
     @property
     def per_cent(self) -> bool:
-        """Whether it is stored as a share, and referred to in per cent."""
+        """Check whether it is stored as a share, and referred to in per cent."""
         return self.unit == "%"
 
 
@@ -111,7 +110,7 @@ LANDMARKS = {
         ),
     )
 }
-"""By name, in the order of tables. The eager limit has two sides, so it is none of them."""
+"""Landmarks by name, in the order of tables; not the eager limit, which has two sides."""
 
 RATES = {name: one.at_size for name, one in LANDMARKS.items() if one.at_size is not None}
 """The size in bytes of each landmark that is a rate at one size."""

@@ -1,8 +1,8 @@
-"""Landmarks of a curve: the few figures that a table of benchmarks shows (criterion 10).
+"""Landmarks of a curve: the few figures of a table of benchmarks (criterion 10).
 
-From the e325 Opteron NetPIPE report (latency below 64 bytes, largest bandwidth and its size),
-the network-adapter page (rates at 1, 4, 16 and 64 KB), and Hockney (r∞ and n½, see
-``netproof.measurement.asymptotic``).
+From the e325 Opteron NetPIPE report (latency below 64 bytes, largest bandwidth and its size), and
+the network-adapter page (rates at 1, 4, 16 and 64 KB). Hockney's r∞ and n½ are in
+``netproof.measurement.asymptotic``.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from netproof.measurement.readings import SETTINGS, LandmarkSettings, readings
 from netproof.measurement.units import line_rate_share
 
 _FIGURES = ": "
-"""What stands in a reason between what many curves share and the figures of one."""
+"""Separator in a reason between the part that curves share and one curve's figures."""
 
 
 @dataclass(frozen=True)
 class Landmarks:
-    """What ``landmarks`` found; None is a landmark that is not defined, see ``why``.
+    """The result of ``landmarks``; None is an undefined landmark, see ``why``.
 
-    ``intervals``: (name, low, high) of those that have a 95 % interval, in the landmark's unit;
-    high is None where it has no upper end. ``twin_mb_s``, ``twin_share``: of a case whose launches
-    have a healthy twin of its link next to them, see ``netproof.measurement.twin``;
-    ``landmarks`` leaves both.
+    ``intervals``: (name, low, high) of those with a 95 % interval, in the landmark's unit; high is
+    None where it has no upper end. ``twin_mb_s``, ``twin_share``: of a case whose launches are
+    paired with a healthy twin of its link, see ``netproof.measurement.twin``; ``landmarks`` does
+    not set them.
     """
 
     latency_us: float | None
@@ -56,7 +56,7 @@ class Landmarks:
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Landmarks:
-        """The landmarks of plain values with their names; KeyError, TypeError where one misses."""
+        """Return the landmarks of plain values by name; KeyError, TypeError where one misses."""
         limit = values["eager_limit"]
         return cls(
             **values
@@ -68,17 +68,16 @@ class Landmarks:
         )
 
     def why(self, landmark: str, *, figures: bool = True) -> str | None:
-        """Why the landmark of this name is None; None where it has a value.
+        """Return why the landmark of this name is None; None where it has a value.
 
-        ``figures``: with those of this curve, which no other curve has. Raises NetproofError for a
-        name that is no landmark.
+        ``figures``: with those of this curve alone. Raise NetproofError for an unknown name.
         """
         _known(landmark)
         reason = dict(self.undefined).get(landmark)
         return reason if figures or reason is None else reason.partition(_FIGURES)[0]
 
     def with_twin(self, found: twin.Compared) -> Landmarks:
-        """With what comes of the healthy twin."""
+        """Return the landmarks with those of the healthy twin."""
         intervals = dict(zip(twin.NAMES, (found.twin_interval, found.share_interval), strict=True))
         values = dict(zip(twin.NAMES, (found.twin_mb_s, found.share), strict=True))
         known = []
@@ -91,9 +90,9 @@ class Landmarks:
         return dataclasses.replace(self, **values, undefined=undefined, intervals=intervals)
 
     def interval(self, landmark: str) -> Interval | None:
-        """The 95 % interval of the landmark of this name, in its unit; None where it has none.
+        """Return the landmark's 95 % interval, in its unit; None where it has none.
 
-        Its upper end may be infinite. Raises NetproofError for a name that is no landmark.
+        Its upper end may be infinite. Raise NetproofError for an unknown name.
         """
         _known(landmark)
         for name, low, high in self.intervals:
@@ -107,7 +106,7 @@ LANDMARK_NAMES = tuple(
 )
 
 ASYMPTOTIC = ("asymptotic_mb_s", "half_performance_bytes", "line_rate_share")
-"""What comes of the line through the top of a curve."""
+"""Landmarks from the line through the top of a curve."""
 
 
 def _known(landmark: str) -> None:
@@ -122,26 +121,26 @@ def landmarks(
     *,
     launches: Sequence[Curve] = (),
 ) -> Landmarks:
-    """The landmarks of a curve, the one of a case as a rule.
+    """Return the landmarks of a curve, usually of a case.
 
     ``latency_us``: median time of the messages of 1 to 63 bytes. An empty message is left out,
-    since a collective of 0 bytes does nothing, and so is a printed 0 µs; a curve of nothing
-    but the empty message (Barrier) has its time as latency. ``peak_mb_s`` is reached at
-    ``peak_size``, the least such size; ``half_power_size``: least size with half the peak;
-    rates at exactly 1, 4, 16 and 64 KiB. ``asymptotic_mb_s``: Hockney's r∞, the bandwidth that the
-    largest messages tend to, counted as the curve's bandwidth is; ``half_performance_bytes``: his
-    n½ = t₀ · r∞, the message that reaches half of r∞ on that line, not defined where short
-    messages take less than no time on it; ``line_rate_share``: r∞ over ``line_rate_mb_s``
-    (``units.line_rate_mb_s``; None where no link is known, in a node for instance);
-    ``eager_limit``: see ``eager_limit``. Sizes in bytes, rates in MB/s (10⁶).
+    since a collective of 0 bytes does nothing, and so is a printed 0 µs; a curve of nothing but the
+    empty message (Barrier) has its time as latency. ``peak_mb_s`` is reached at ``peak_size``, the
+    least such size; ``half_power_size``: least size with half the peak; rates at exactly 1, 4, 16
+    and 64 KiB. ``asymptotic_mb_s``: Hockney's r∞, the bandwidth that the largest messages tend to,
+    counted as the curve's bandwidth is; ``half_performance_bytes``: his n½ = t₀ · r∞, the message
+    that reaches half of r∞ on that line, not defined where short messages take less than no time on
+    it; ``line_rate_share``: r∞ over ``line_rate_mb_s`` (``units.line_rate_mb_s``; None where no
+    link is known, in a node for instance); ``eager_limit``: see ``eager_limit``. Sizes in bytes,
+    rates in MB/s (10⁶).
 
-    ``launches``: the curves that ``curve`` is the median of, which give each figure its 95 %
-    interval: that of the median over the launches' own (``interval.of_median``), reaching to the
-    figure itself; one that a launch does not define has none. r∞ has one without launches too,
-    see ``asymptotic.r_interval``.
+    ``launches``: the curves whose median ``curve`` is. They give each figure its 95 % interval:
+    that of the median over the launches' own (``interval.of_median``), extended to the figure
+    itself; a figure that a launch does not define has none. r∞ has one without launches too, see
+    ``asymptotic.r_interval``.
 
-    What a curve does not define is None and has a reason in ``undefined``. Raises NetproofError
-    for a line rate that is no positive number.
+    An undefined landmark is None and has a reason in ``undefined``. Raise NetproofError unless the
+    line rate is a positive number.
     """
     reasons = dict.fromkeys(twin.NAMES, twin.WITHOUT)
     found = readings(curve, settings, reasons)
@@ -199,7 +198,7 @@ def landmarks(
 def _intervals(
     found: dict[str, float | None], of_launches: Sequence[dict[str, float | None]]
 ) -> dict[str, Interval]:
-    """Of each figure that all launches define, the interval of the median over them."""
+    """Return the interval of the median for each figure that all launches define."""
     intervals = {}
     for name, value in found.items():
         several = [one.get(name) for one in of_launches]
@@ -212,14 +211,14 @@ def _intervals(
 
 
 def _reaching(interval: Interval, value: float) -> Interval:
-    """The interval, and as far as the value where that lies outside."""
+    """Return the interval, extended to the value where that lies outside."""
     return min(interval[0], value), max(interval[1], value)
 
 
 def _bandwidth_factor(launches: Sequence[Curve], settings: LandmarkSettings) -> float | str:
-    """Bandwidth · time / size over the top of the curves, or why there is none.
+    """Return bandwidth · time / size over the top of the curves, or why it is not defined.
 
-    1 of a benchmark that counts a message once, 2 or 4 where a call sends so many.
+    1 for a benchmark that counts a message once, 2 or 4 where a call sends that many.
     """
     factors = []
     for curve in launches:
@@ -247,7 +246,7 @@ def _asymptotic(
     settings: LandmarkSettings,
     reasons: dict[str, str],
 ) -> dict[str, float | None]:
-    """r∞ and n½, or why there are none."""
+    """Return r∞ and n½, or why there are none."""
     names = ("asymptotic_mb_s", "half_performance_bytes")
     places = top(curve.sizes, settings.asymptotic_top)
     sizes = [curve.sizes[place] for place in places]

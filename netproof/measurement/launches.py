@@ -10,12 +10,12 @@ from netproof.measurement.curve import Curve
 
 
 def median_curve(launches: Sequence[Curve]) -> Curve:
-    """The curve of a case: at each size the median of each column that the launches have.
+    """Return the curve of a case: at each size the median of each column of the launches.
 
-    ``launches``: at least one curve, all over the same sizes, all with a bandwidth or all
-    without, and so with the times of the fastest rank and the mean. Times in µs, bandwidths in
-    MB/s; of an even number of launches the two in the middle are averaged. Raises NetproofError
-    naming the sizes or the launch that differ.
+    ``launches``: at least one curve, all over the same sizes, all with a bandwidth or all without,
+    likewise the times of the fastest rank and the mean. Times in µs, bandwidths in MB/s; for an
+    even number of launches the two in the middle are averaged. Raise NetproofError with the sizes
+    or the launch that differ.
     """
     sizes = _same_sizes(launches)
     return Curve(
@@ -28,11 +28,11 @@ def median_curve(launches: Sequence[Curve]) -> Curve:
 
 
 def spread(launches: Sequence[Curve]) -> tuple[float, ...]:
-    """The per-size MAD of the launches' times in µs, in the order of their sizes.
+    """Return the per-size MAD of the launches' times in µs, in the order of their sizes.
 
-    MAD is the median distance from the median, not scaled towards a standard deviation. One
-    launch has a MAD of 0 everywhere, which says nothing about its noise. Raises NetproofError
-    as ``median_curve`` does.
+    MAD is the median distance from the median, not scaled towards a standard deviation. One launch
+    has a MAD of 0 everywhere, which says nothing about its noise. Raise NetproofError as
+    ``median_curve`` does.
     """
     _same_sizes(launches)
     columns = zip(*(curve.time_us for curve in launches), strict=True)

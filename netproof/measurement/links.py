@@ -1,6 +1,6 @@
-"""What a link's rate explains of a time: how long messages are on the wire, and how many cross it.
+"""The part of a time that a link's rate explains: time on the wire, and messages that cross it.
 
-So that configurations over unlike links are compared by what the network and the library do.
+With it, configurations over different links are compared by their network and library.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from netproof.measurement.units import mb_s
 
 @dataclass(frozen=True)
 class Link:
-    """A node's link: its rate in Mbit/s (10⁶), its MTU in bytes, and what carries messages."""
+    """A node's link: its rate in Mbit/s (10⁶), its MTU in bytes, and its transport."""
 
     mbit_s: float
     mtu: int
     transport: Transport = Transport.TCP
 
     def line_rate_mb_s(self) -> float:
-        """Most payload in MB/s that it carries."""
+        """Return the most payload in MB/s that it carries."""
         return transports.line_rate_mb_s(self.mbit_s, self.mtu, self.transport)
 
     def wire_us(self, size: int) -> float:
-        """µs that a message of ``size`` bytes is on the way from a node over a switch to a node.
+        """Return the µs that a message of ``size`` bytes takes from a node over a switch to a node.
 
         Payload and headers of all packets, and the first packet once more: a switch that stores and
-        forwards sends it on when it has it all. With these headers no frame is shorter than
+        forwards sends it on when it is complete. With these headers no frame is shorter than
         Ethernet's least.
         """
         full = transports.packet(self.mtu, self.transport)
@@ -40,17 +40,17 @@ class Link:
         return (size + packets * full.overhead + again) / mb_s(self.mbit_s)
 
     def __str__(self) -> str:
-        """As it stands in a sentence."""
+        """Return its text in a sentence."""
         over = "" if self.transport is Transport.TCP else f" of {self.transport}"
         return f"{self.mbit_s:g} Mbit/s with MTU {self.mtu}{over}"
 
 
 @dataclass(frozen=True)
 class RailLinks:
-    """The links of a node: rate of one in Mbit/s, MTU in bytes of its interface, how many.
+    """The links of a node: rate of one in Mbit/s, MTU in bytes of its interface, their number.
 
-    ``rdma``: what carries an MPI that does not go over TCP, as the site's key; ``rdma_mtu``: its
-    MTU in bytes, 0 for that which the key has by default.
+    ``rdma``: transport of an MPI that does not use TCP, as the site's key; ``rdma_mtu``: its MTU in
+    bytes, 0 for the key's default.
     """
 
     mbit_s: float
@@ -61,7 +61,7 @@ class RailLinks:
 
     @classmethod
     def of_extras(cls, extras: Mapping[str, Any]) -> RailLinks:
-        """Of what a report keeps of a partition, which may be of before there were rails."""
+        """Return the links in a report's record of a partition; older ones have no rails."""
         return cls(
             extras["link_mbit_s"],
             extras["mtu"],
@@ -71,7 +71,7 @@ class RailLinks:
         )
 
     def link(self, *, over_tcp: bool, rails: int = 1) -> Link | None:
-        """So many of them as one link; None where it is not TCP, and nothing says what carries."""
+        """Return several as one link; None where it is not TCP, and the transport is not known."""
         if not (over_tcp or self.rdma):
             return None
         transport = Transport.TCP if over_tcp else Transport(self.rdma)
@@ -83,7 +83,7 @@ class RailLinks:
         return Link(rails * self.mbit_s, mtu, transport)
 
     def link_or_tcp(self, *, over_tcp: bool, rails: int = 1) -> Link:
-        """As ``link``, with TCP's headers, the most, where nothing says what carries messages."""
+        """Return ``link``, with TCP's headers, the largest, where the transport is not known."""
         return self.link(over_tcp=over_tcp, rails=rails) or Link(rails * self.mbit_s, self.mtu)
 
 
@@ -91,9 +91,9 @@ class RailLinks:
 class Crossing:
     """The link that the messages of a case cross.
 
-    ``least`` and ``most``: how many message sizes cross it one after the other in the time that
-    the benchmark gives, equal where the function settles it, else between what has to and what
-    the algorithm that needs it most puts there.
+    ``least`` and ``most``: message sizes that cross it one after the other in the benchmark's time,
+    equal where the function determines it. Else ``least`` is required, and ``most`` is the largest
+    number of any algorithm.
     """
 
     link: Link
@@ -102,13 +102,12 @@ class Crossing:
 
 
 def messages(time_us: Mapping[int, float], crossing: Crossing) -> dict[int, float]:
-    """How many message sizes cross the link one after the other, by size, as a curve tells.
+    """Return how many message sizes cross the link one after the other, by size, from a curve.
 
     ``time_us``: by size in bytes, increasing, above 0. At a size it is the slope of time over time
-    on the wire, the median of those from every smaller size on, so that latency cancels and one
-    disturbed size does not count. Where the wire's part is lost in noise, or the size is the
-    least, larger sizes know better: it is never below the median of theirs. Within what the
-    function allows.
+    on the wire, the median from every smaller size on: latency cancels, and one disturbed size does
+    not count. Where the wire's part is lost in noise, or the size is the least, larger sizes are
+    better: it is never below the median of theirs. The function's limits apply.
     """
     if crossing.least == crossing.most:
         return dict.fromkeys(time_us, crossing.most)
@@ -122,20 +121,20 @@ def messages(time_us: Mapping[int, float], crossing: Crossing) -> dict[int, floa
     ]
     found = {}
     for place, (size, _, _) in enumerate(points):
-        told = [median(slopes[place:])] if place < len(slopes) else []
-        told += [slopes[place - 1]] if place > 0 else []
-        found[size] = min(max(crossing.least, *told), crossing.most)
+        by_slope = [median(slopes[place:])] if place < len(slopes) else []
+        by_slope += [slopes[place - 1]] if place > 0 else []
+        found[size] = min(max(crossing.least, *by_slope), crossing.most)
     return found
 
 
 def explained_us(
     crossed: Mapping[int, float], own: Crossing | None, slower: Crossing | None
 ) -> dict[int, float]:
-    """µs by size that the link of another configuration adds to a time; never below 0.
+    """Return the µs by size that another configuration's link adds to a time; never below 0.
 
-    ``crossed``: ``messages`` of the configuration whose time it is, over ``own``. Where the other
-    one has more or fewer ranks on a node, so many more or fewer messages cross its link as its
-    ``most`` says. Nothing is added where one of them crosses no link.
+    ``crossed``: ``messages`` of the configuration with this time, over ``own``. Where the other one
+    has more or fewer ranks on a node, the messages on its link change in proportion to ``most``.
+    Nothing is added where one of them crosses no link.
     """
     if own is None or slower is None:
         return dict.fromkeys(crossed, 0.0)

@@ -1,9 +1,9 @@
 """How far a node's CPUs are apart in each half of a launch inside it.
 
-A hypervisor moves virtual CPUs between cores that share a cache and cores that do not. What two
-ranks of a node exchange then takes several times as long, by every library. A site may name a
-command that watches how long two CPUs take to hand a cache line over, in ns. Inside a node,
-launches are compared next to each other only where that was alike in both halves of both.
+A hypervisor moves virtual CPUs between cores that share a cache and cores that do not. Exchanges
+between two ranks of a node then take several times as long, with every library. A site may name a
+command that measures how long two CPUs take to hand a cache line over, in ns. Inside a node, paired
+launches are compared only where that was alike in both halves of both.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _WHOLE = re.compile(r"netproof pace on [^\t]+\t([^\t]+)\tend")
 _ABSENT = "absent: "
 
 HALVES = 2
-"""How often it is told of a launch: the mean of each half."""
+"""Readings per launch: the mean of each half."""
 
 
 @dataclass(frozen=True)
 class Pace:
-    """What was read in a half of a launch in an environment: ``ns``, or None and ``why``."""
+    """Reading of a half of a launch in an environment: ``ns``, or None and ``why``."""
 
     environment: str
     ns: float | None
@@ -36,20 +36,20 @@ class Pace:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Pace:
-        """Of plain values with its fields' names; KeyError where one is missing."""
+        """Return it from plain values by field; KeyError where one is missing."""
         return cls(values["environment"], values["ns"], values["why"])
 
 
 def paces(errors: Path, text: str, environment: str) -> tuple[Pace, ...]:
-    """By ``text``, a step's standard error at ``errors``, in order; empty where it tells none.
+    """Read ``text``, a step's standard error at ``errors``, in order; empty without readings.
 
-    Raises ParseError for a line that is damaged, and where there are more than ``HALVES``.
+    Raise ParseError for a damaged line, and for more than ``HALVES``.
     """
     lines = list(numbered(_BEGUN, text))
     if len(lines) > HALVES:
         number, found = lines[-1]
-        told = f"is a pace more than {HALVES} of one launch"
-        raise ParseError(str(errors), number, found[0], told)
+        reason = f"is a pace more than {HALVES} of one launch"
+        raise ParseError(str(errors), number, found[0], reason)
     return tuple(_read(errors, number, found[0], environment) for number, found in lines)
 
 
@@ -69,10 +69,10 @@ def _read(errors: Path, number: int, line: str, environment: str) -> Pace:
 
 
 def unlike(own: Sequence[Pace], others: Sequence[Pace], most: float) -> str:
-    """Why two launches next to each other cannot be compared; empty where they can.
+    """Return why two paired launches cannot be compared; empty where they can.
 
-    That is where their paces are more than ``most`` times apart, or one is not known. Where a site
-    has none, nobody knows, and they are compared.
+    They cannot where their paces are more than ``most`` times apart, or one is not known. Where a
+    site has none, they are compared.
     """
     if not own or not others:
         return ""
@@ -97,6 +97,6 @@ def unlike(own: Sequence[Pace], others: Sequence[Pace], most: float) -> str:
 
 
 def _ends(launch: Sequence[Pace]) -> tuple[float, float]:
-    """The least and the largest of a launch, in ns."""
+    """Return the least and the largest of a launch, in ns."""
     known = [one.ns for one in launch if one.ns is not None]
     return min(known), max(known)

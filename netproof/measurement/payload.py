@@ -1,4 +1,4 @@
-"""What a launch had to send: between its nodes, and between its ranks."""
+"""Bytes that a launch must send: between its nodes, and between its ranks."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Payload:
-    """The bytes of messages that had to leave the nodes of a launch, all of them together.
+    """The bytes of messages that must leave the nodes of a launch, all of them together.
 
-    ``bytes``: the least that any algorithm has to send, without headers; None where it cannot be
-    known, and ``why`` has the reason.
+    ``bytes``: the least that any algorithm must send, without headers; None where it cannot be
+    known, with the reason in ``why``.
     """
 
     bytes: int | None
@@ -21,10 +21,10 @@ class Payload:
 
 @dataclass(frozen=True)
 class Exchanged:
-    """The messages that the ranks of a launch had to send to each other, on whatever nodes.
+    """The messages that the ranks of a launch must send to each other, on whatever nodes.
 
-    ``messages``: how many; ``bytes``: of all of them, without headers; both the least that any
-    algorithm has to send, None where that cannot be known, and ``why`` has the reason.
+    ``messages``: their number; ``bytes``: of all of them, without headers; both the least that any
+    algorithm must send, None where it cannot be known, with the reason in ``why``.
     """
 
     messages: int | None
@@ -33,5 +33,5 @@ class Exchanged:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Exchanged:
-        """Of plain values with its fields' names; KeyError where one is missing."""
+        """Return it from plain values by field; KeyError where one is missing."""
         return cls(values["messages"], values["bytes"], values["why"])

@@ -1,4 +1,4 @@
-"""What a curve shows at its own sizes: latency, peak, rates; and where it is looked for."""
+"""Figures of a curve at its own sizes: latency, peak and rates; settings of landmarks."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from netproof.measurement.landmark_table import KIB, RATES
 
 @dataclass(frozen=True)
 class LandmarkSettings:
-    """Where landmarks are looked for.
+    """Settings of landmarks.
 
-    ``latency_below``: messages of 1 byte to below this size make the latency.
-    ``peak_from``: the least size in bytes that can be the peak; above 0 only where a link is
-    emulated by a token bucket, which lets short messages pass faster than its rate.
-    ``eager_from``, ``eager_to``: sizes in bytes between which an eager limit may lie.
-    ``eager_step_latencies``, ``eager_step_share``: the least step in time at the limit, as a
-    multiple of the latency and as a share of the time below it; both have to be reached.
-    ``eager_slope_from``, ``eager_slope_to``: factors in size over which slopes are taken.
-    ``asymptotic_top``: the asymptotic bandwidth is that of the sizes from the largest over this
-    on; ``asymptotic_sizes``: the fewest of them; ``asymptotic_bend``: the share of the slope by
-    which it may differ between the lower and the upper half of them; ``asymptotic_rounding``: the
-    share by which bandwidth · time / size may differ between them, benchmarks printing few digits.
+    ``latency_below``: messages of 1 byte to below this size make the latency. ``peak_from``: the
+    least size in bytes that can be the peak; above 0 only where a link is emulated by a token
+    bucket, which lets short messages pass faster than its rate. ``eager_from``, ``eager_to``: sizes
+    in bytes between which an eager limit may lie. ``eager_step_latencies``, ``eager_step_share``:
+    the least step in time at the limit, as a multiple of the latency and as a share of the time
+    below it; both must be reached. ``eager_slope_from``, ``eager_slope_to``: factors in size over
+    which slopes are taken. ``asymptotic_top``: the asymptotic bandwidth is that of the sizes from
+    the largest over this on; ``asymptotic_sizes``: the fewest of them; ``asymptotic_bend``: the
+    share of the slope by which it may differ between the lower and the upper half of them;
+    ``asymptotic_rounding``: the share by which bandwidth · time / size may differ between them, as
+    benchmarks print few digits.
     """
 
     latency_below: int = 64
@@ -42,13 +42,13 @@ class LandmarkSettings:
 
 
 SETTINGS = LandmarkSettings()
-"""What is taken where nobody says otherwise."""
+"""Settings by default."""
 
 
 def readings(
     curve: Curve, settings: LandmarkSettings, reasons: dict[str, str]
 ) -> dict[str, float | None]:
-    """Latency, peak and rates by name; None, and why in ``reasons``, of what is not there."""
+    """Return latency, peak and rates by name; missing ones are None, with ``reasons``."""
     peak, peak_size, half_power_size = _peak(curve, settings, reasons)
     return {
         "latency_us": latency_us(curve, settings, reasons),
@@ -60,7 +60,7 @@ def readings(
 
 
 def latency_us(curve: Curve, settings: LandmarkSettings, reasons: dict[str, str]) -> float | None:
-    """The median time of the messages of 1 to 63 bytes; None, and why in ``reasons``."""
+    """Return the median time of messages of 1 to 63 bytes; None, with the reason in ``reasons``."""
     times = [
         time
         for size, time in zip(curve.sizes, curve.time_us, strict=True)

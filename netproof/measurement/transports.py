@@ -1,4 +1,4 @@
-"""What of a link's rate is left for messages: by TCP, by RDMA over Ethernet, by InfiniBand."""
+"""Share of a link's rate that remains for messages: TCP, RDMA over Ethernet, InfiniBand."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from netproof.measurement import units
 
 
 class Transport(StrEnum):
-    """What carries MPI's messages over the link."""
+    """The transport of MPI's messages on the link."""
 
     TCP = "tcp"
     ROCE = "roce"
@@ -18,16 +18,16 @@ class Transport(StrEnum):
 
     @property
     def usual_mtu(self) -> int:
-        """MTU in bytes where nobody says another: of Ethernet, or InfiniBand's path MTU."""
+        """Return the default MTU in bytes: of Ethernet, or InfiniBand's path MTU."""
         return 4096 if self is Transport.INFINIBAND else 1500
 
 
 PATH_MTUS = (4096, 2048, 1024, 512, 256)
-"""Bytes of payload that a packet of InfiniBand's can have, largest first; RoCE has the same."""
+"""Bytes of payload that an InfiniBand packet can have, largest first; RoCE has the same."""
 _ROCE_HEADER_BYTES = 44
 """IP 20, UDP 8, base transport header 12, invariant CRC 4."""
 _ROCE_LEFT_FREE_BYTES = 96
-"""What Linux keeps free of an Ethernet MTU for the longest headers, when it chooses a path MTU."""
+"""Bytes of an Ethernet MTU that Linux reserves for headers when it chooses a path MTU."""
 _INFINIBAND_OVERHEAD_BYTES = 26
 """Local route header 8, base transport header 12, invariant CRC 4, variant CRC 2."""
 
@@ -41,13 +41,13 @@ class Packet:
 
 
 def packet(mtu_bytes: int, transport: Transport) -> Packet:
-    """A full packet at an MTU.
+    """Return a full packet at an MTU.
 
     TCP: timestamps on, as ``units.line_rate_mb_s``. RoCE v2 over IPv4: the path MTU that Linux
     takes for an Ethernet MTU, 1024 at 1500, 4096 from 4192 on, and 44 + 38 bytes around it.
     InfiniBand: ``mtu_bytes`` as path MTU, and 26 bytes. The first packet of an RDMA message has 16
-    bytes more, which large messages do not show. Raises NetproofError for an MTU that carries
-    nothing or that InfiniBand does not have.
+    bytes more, negligible in large messages. Raise NetproofError for an MTU that carries nothing or
+    that InfiniBand does not have.
     """
     if transport is Transport.INFINIBAND:
         if mtu_bytes not in PATH_MTUS:
@@ -69,10 +69,10 @@ def packet(mtu_bytes: int, transport: Transport) -> Packet:
 
 
 def line_rate_mb_s(link_mbit_s: float, mtu_bytes: int, transport: Transport) -> float:
-    """Most payload in MB/s that a link of so many Mbit/s carries: its rate · P / (P + overhead).
+    """Return the most payload in MB/s on a link in Mbit/s: its rate · P / (P + overhead).
 
-    As rate of a link of InfiniBand counts what is left after its coding, which products are named
-    by: 100 Gbit/s for EDR. Raises NetproofError as ``packet``.
+    InfiniBand's rate is that after coding, as in products' names: 100 Gbit/s for EDR. Raise
+    NetproofError as ``packet``.
     """
     full = packet(mtu_bytes, transport)
     return units.mb_s(link_mbit_s) * full.payload / (full.payload + full.overhead)

@@ -1,9 +1,9 @@
-"""A link under test compared with its healthy twin: a link of the same kind, of the same minute.
+"""A link under test compared with its healthy twin: a link of the same kind and minute.
 
-An emulated link is as fast as the machine below it lets it be at that moment. A bound on its share
-of the line rate would judge the machine. So the site may name a command that measures a link of the
-same kind which is known to be healthy, and each launch on two nodes has one over the twin next to
-it: what slows both down cancels, and what is wrong with the link under test does not.
+An emulated link is as fast as its machine allows at that moment. A bound on its share of the line
+rate would judge the machine. The site may therefore name a command that measures a link of the same
+kind which is known to be healthy. Each launch of two nodes is paired with one over the twin:
+slowdown of both cancels, a fault of the link under test does not.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from netproof.measurement.curve import Curve
 from netproof.measurement.interval import Interval
 
 NAMES = ("twin_mb_s", "twin_share")
-"""The landmarks that come of it."""
+"""Landmarks from the twin."""
 
 VARIABLES = {
     "twin_latency": "latency_us",
     "twin_peak": "peak_mb_s",
     **{f"twin_rate_{kib}_kib": f"rate_{kib}_kib_mb_s" for kib in (1, 4, 16, 64)},
 }
-"""And the performance variables: each the case's landmark over the twin's, launch by launch."""
+"""Performance variables from the twin: the case's landmark over the twin's, launch by launch."""
 
 WITHOUT = "no healthy twin of the link was measured alongside it"
 
@@ -32,18 +32,18 @@ SIZES_OVER = 2
 """Rates are compared from the largest size over this on: constant costs are small there."""
 
 HALF_RATE_SEEN = 0.625
-"""Share of the line rate that the twin has to carry: a link at half rate then reads 80 % of it.
+"""Share of the line rate that the twin must carry: a link at half rate then reads 80 % of it.
 
-A machine on which a healthy link carries less has no room in which a slow one would be slower.
+A machine on which a healthy link carries less cannot show that a link is slower.
 """
 
 
 def alike(alongside: Curve, curve: Curve, messages: float = 1.0) -> Curve:
-    """What was measured over the twin, at the sizes of a launch and with its count of bandwidth.
+    """Return the twin's measurement, at a launch's sizes and with its count of bandwidth.
 
     ``messages``: how many cross the link each way, one after the other, in the launch's time of a
-    size; in the twin's, one does. An empty message takes as long as the least. Where the launch has
-    no bandwidth, the twin has its own; where no size is common to both, all of the twin's stay.
+    size; one in the twin's. An empty message takes as long as the least. Where the launch has no
+    bandwidth, the twin has its own; where no size is common, all of the twin's stay.
     """
     if curve.sizes == (0,):
         return Curve((0,), alongside.time_us[:1])
@@ -55,7 +55,7 @@ def alike(alongside: Curve, curve: Curve, messages: float = 1.0) -> Curve:
         return alongside
     rates = dict(zip(alongside.sizes, alongside.bandwidth_mb_s or (), strict=False))
     if curve.bandwidth_mb_s is not None:
-        # By bytes over time one message counts once: both ways, or several at a time, count more.
+        # Bytes over time count one message: bidirectional or several messages count more.
         rows = zip(curve.sizes, curve.time_us, curve.bandwidth_mb_s, strict=True)
         rates = {size: rate * time / times[size] for size, time, rate in rows if times.get(size)}
     return Curve(
@@ -69,8 +69,8 @@ def alike(alongside: Curve, curve: Curve, messages: float = 1.0) -> Curve:
 class Compared:
     """A case and the twin of its link, over the launches.
 
-    ``twin_mb_s``: bandwidth of the twin, counted as the case's is; ``share``: what the link under
-    test carries of that, 1 where both are alike. Each with its 95 % interval, None of one launch.
+    ``twin_mb_s``: bandwidth of the twin, counted as the case's; ``share``: what the link under test
+    carries of it, 1 where both are alike. Each with its 95 % interval, None for one launch.
     """
 
     twin_mb_s: float
@@ -80,17 +80,17 @@ class Compared:
 
 
 def top(curve: Curve) -> list[tuple[int, float, float]]:
-    """The sizes at which rates are compared, in bytes, with time in µs and bandwidth in MB/s."""
+    """Return the sizes at which rates are compared, in bytes, with time in µs and MB/s."""
     least = curve.sizes[-1] // SIZES_OVER
     rows = zip(curve.sizes, curve.time_us, curve.bandwidth_mb_s or (), strict=True)
     return [(size, time, rate) for size, time, rate in rows if size >= least]
 
 
 def compared(launches: Sequence[tuple[Curve, Curve | None]]) -> Compared | None:
-    """A case's launches, each a curve with that of the twin next to it, compared pair by pair.
+    """Compare a case's launches, each a curve paired with that of the twin, pair by pair.
 
-    Of each pair the median over the twin's largest sizes counts, so that one disturbed size does
-    not. None unless every launch has a twin with bandwidths at sizes of the launch.
+    The median over the twin's largest sizes counts, so that one disturbed size does not. None
+    unless every launch has a twin with bandwidths at sizes of the launch.
     """
     shares, rates = [], []
     for curve, alongside in launches:

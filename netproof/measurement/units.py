@@ -1,4 +1,4 @@
-"""The one place where units are converted: bytes, µs, MB/s of 10⁶ bytes, Mbit/s of 10⁶ bits."""
+"""Conversion of all units: bytes, µs, MB/s of 10⁶ bytes, Mbit/s of 10⁶ bits."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ TCP_TIMESTAMPS_BYTES = 12
 
 
 def bandwidth_mb_s(size_bytes: float, time_us: float) -> float:
-    """Bandwidth in MB/s (10⁶ bytes/s) of ``size_bytes`` moved in ``time_us`` > 0."""
+    """Return the bandwidth in MB/s (10⁶ bytes/s) of ``size_bytes`` moved in ``time_us`` > 0."""
     return size_bytes / time_us
 
 
 def mbit_s(bandwidth: float) -> float:
-    """Mbit/s (10⁶) of a bandwidth in MB/s (10⁶)."""
+    """Return the Mbit/s (10⁶) of a bandwidth in MB/s (10⁶)."""
     return bandwidth * BITS_PER_BYTE
 
 
 def mb_s(mbit: float) -> float:
-    """MB/s (10⁶) of a rate in Mbit/s (10⁶)."""
+    """Return the MB/s (10⁶) of a rate in Mbit/s (10⁶)."""
     return mbit / BITS_PER_BYTE
 
 
 def us(seconds: float) -> float:
-    """µs of a time in seconds."""
+    """Return the µs of a time in seconds."""
     return seconds * 1e6
 
 
 def line_rate_mb_s(link_mbit_s: float, mtu_bytes: int) -> float:
-    """Most TCP payload in MB/s that Ethernet carries, TCP timestamps on.
+    """Return the most TCP payload in MB/s that Ethernet carries, TCP timestamps on.
 
     link · (MTU - 40 - 12) / (MTU + 38): 1 Gbit/s at MTU 1500 gives 117.69 MB/s, 941.5 Mbit/s.
     """
@@ -44,9 +44,9 @@ def line_rate_mb_s(link_mbit_s: float, mtu_bytes: int) -> float:
 
 
 def line_rate_share(bandwidth_mb_s: float, line_rate_mb_s: float) -> float:
-    """A bandwidth over the line rate, both in MB/s, each way.
+    """Return a bandwidth over the line rate, both in MB/s, each way.
 
-    Raises NetproofError for a line rate that is not positive and finite.
+    Raise NetproofError for a line rate that is not positive and finite.
     """
     if not (math.isfinite(line_rate_mb_s) and line_rate_mb_s > 0):
         raise NetproofError(f"{line_rate_mb_s} MB/s is no line rate: it is above 0")

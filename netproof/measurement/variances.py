@@ -2,8 +2,8 @@
 
 A variance of three or five values is so uncertain that an interval by it alone is wide, or far too
 narrow. Smyth, "Linear models and empirical Bayes methods for assessing differential expression",
-Stat. Appl. Genet. Mol. Biol. 3 (2004), section 6.2: how much the variances of all scatter beyond
-chance says how much is to be taken of what they have in common.
+Stat. Appl. Genet. Mol. Biol. 3 (2004), section 6.2: the scatter of all variances beyond chance
+determines the weight of their common value.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from scipy.special import digamma, polygamma, stdtrit
 
 @dataclass(frozen=True)
 class Variance:
-    """An estimate of a variance, and with how many degrees of freedom it counts."""
+    """An estimate of a variance, and its degrees of freedom."""
 
     variance: float
     freedom: float
 
     def half_width(self, error: float, per_variance: float) -> float:
-        """Half of Student's interval that errs with a probability of ``error``, both ends together.
+        """Return half of Student's interval with a chance of ``error`` for both ends together.
 
-        ``per_variance``: the variance of what the interval is of, over this one.
+        ``per_variance``: the variance of the interval's estimate, over this one.
         """
         quantile = float(stdtrit(self.freedom, 1 - error / 2))
         return quantile * math.sqrt(self.variance * per_variance)
 
 
 def in_common(own: Sequence[Variance], most: float, beyond: float | None = None) -> Variance:
-    """What variances, each above 0, have in common; it counts as ``most`` degrees at most.
+    """Return the common value of variances above 0, with ``most`` degrees of freedom at most.
 
-    ``beyond``: how far their logarithms scatter beyond chance, a variance, where it is known better
+    ``beyond``: the scatter of their logarithms beyond chance, a variance, where it is known better
     than from these alone.
     """
     middle = fmean(map(_logarithm, own))
@@ -52,9 +52,9 @@ def in_common(own: Sequence[Variance], most: float, beyond: float | None = None)
 
 
 def beyond_chance(groups: Iterable[Sequence[Variance]]) -> float:
-    """How far logarithms of variances scatter within their groups beyond chance, a variance.
+    """Return the scatter of logarithms of variances within groups beyond chance, a variance.
 
-    Below 0 where they scatter less than chance has it, or no group has two.
+    Below 0 where they scatter less than by chance, or no group has two.
     """
     squares, by_chance, freedom = 0.0, 0.0, 0
     for group in groups:
@@ -70,13 +70,13 @@ def beyond_chance(groups: Iterable[Sequence[Variance]]) -> float:
 
 
 def _logarithm(one: Variance) -> float:
-    """Of the variance, without what so few degrees of freedom take from it on average."""
+    """Return the variance's logarithm, corrected for its mean bias with few degrees of freedom."""
     half = one.freedom / 2
     return math.log(one.variance) - float(digamma(half)) + math.log(half)
 
 
 def moderated(own: Variance, shared: Variance) -> Variance:
-    """The variance of one of them, drawn to what all have in common."""
+    """Return one variance, drawn to the common value."""
     freedom = own.freedom + shared.freedom
     together = own.freedom * own.variance + shared.freedom * shared.variance
     return Variance(together / freedom, freedom)

@@ -1,1 +1,1 @@
-"""Sweeps: one setting is turned, and what that changes is measured and judged."""
+"""Sweeps: one setting is changed, and the effect is measured and judged."""

@@ -1,4 +1,4 @@
-"""A sweep of a collective's algorithms: what a job runs, what it left, what a report keeps."""
+"""A sweep of a collective's algorithms: job script, result and record in the report."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from netproof.session.plan import Step
 from netproof.site.partition import Partition
 from netproof.tuning.algorithms.known import Choice
 from netproof.tuning.parameters import Told
-from netproof.tuning.sweep import Sweep, SweepTurn, left_by_job, telling
+from netproof.tuning.sweep import Sweep, SweepTurn, assigned, left_by_job
 from netproof.tuning.winners import Winners, winners
 
 FORMAT = 1
-"""Format of what a test stores of such a sweep in the report; raised when its keys change."""
+"""Format of the test's record in the report; raised when its keys change."""
 
 KEY = "netproof_algorithms"
-"""The key under which a test keeps it there."""
+"""The record's key in the report."""
 
 PARAMETER = "algorithm"
-"""What the command calls it."""
+"""The command's name of the setting."""
 
 SHAPE = Keys(
     {
@@ -46,7 +46,7 @@ SHAPE = Keys(
 
 @dataclass(frozen=True)
 class Remark:
-    """What was said of a value."""
+    """A message about a value."""
 
     value: str
     said: str
@@ -56,9 +56,10 @@ class Remark:
 class AlgorithmSweep:
     """A sweep with the algorithms' names, and those that the library did not take.
 
-    ``sweep``: the launches of those that it took, and of its own choice; ``names``: of all values,
-    empty where the value is the name; ``refused``: values of which a launch failed, or that it said
-    to ignore; ``fell_back``: those in whose place it took its own choice in some calls.
+    ``sweep``: the launches of accepted algorithms and of the library's own choice; ``names``: of
+    all values, empty where the value is the name; ``refused``: values that failed in a launch, or
+    that the library ignored; ``fell_back``: values that the library replaced by its own choice in
+    some calls.
     """
 
     sweep: Sweep
@@ -68,7 +69,7 @@ class AlgorithmSweep:
     fell_back: tuple[Remark, ...]
 
     def winners(self) -> Winners:
-        """Its table; NetproofError, with what was refused or disturbed, where there is none."""
+        """Return its table, or raise NetproofError with what was refused or disturbed."""
         try:
             return winners(self.sweep.made())
         except NetproofError as error:
@@ -79,7 +80,7 @@ class AlgorithmSweep:
             ) from None
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values for ``json``."""
+        """Return plain values for ``json``."""
         return {
             "format": FORMAT,
             "sweep": self.sweep.as_json(),
@@ -91,7 +92,7 @@ class AlgorithmSweep:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> AlgorithmSweep:
-        """Of the plain values that ``as_json`` gave; NetproofError where they are none."""
+        """Return the sweep that ``as_json`` wrote; NetproofError for any other values."""
         insist(values, SHAPE, "a sweep of algorithms cannot be read")
         if values["format"] != FORMAT:
             raise NetproofError(
@@ -114,21 +115,21 @@ def steps(
     partition: Partition,
     srun: Sequence[str],
 ) -> tuple[Step, ...]:
-    """The job steps of a sweep, each told its algorithm; ``srun``: command and options."""
+    """Return the job steps of a sweep, each with its algorithm; ``srun``: command and options."""
     function = registry.function_of(case)
     (plain,) = plan.function_steps([function], case.ranks, 1, partition, srun, 1)
     made = []
     for turn in several:
         step = Step(turn.subject, turn.launch, plain.command)
         if turn.value is not None:
-            told = choice.told.of(turn.value)
-            step = telling(step, Told({**told.variables, **choice.heard}, told.arguments))
+            setting = choice.told.of(turn.value)
+            step = assigned(step, Told({**setting.variables, **choice.heard}, setting.arguments))
         made.append(step)
     return tuple(made)
 
 
 def script(several: Sequence[SweepTurn], planned: Sequence[Step], partition: Partition) -> str:
-    """Text of the job script: an algorithm that failed once is not tried again."""
+    """Return the job script: an algorithm that failed once is not tried again."""
     lines = job_scripts.head(partition, len(planned), over_tcp=False, describe_nodes=True)
     lines.append(". ./trying.sh")
     for turn, step in zip(several, planned, strict=True):
@@ -139,9 +140,9 @@ def script(several: Sequence[SweepTurn], planned: Sequence[Step], partition: Par
 
 @dataclass(frozen=True)
 class Tried:
-    """What a job left of a sweep: the turns of what the library took, with their launches.
+    """A job's result of a sweep: the accepted algorithms' turns with their launches.
 
-    ``refused``, ``fell_back``: as ``AlgorithmSweep`` has them.
+    ``refused``, ``fell_back``: as in ``AlgorithmSweep``.
     """
 
     turns: tuple[SweepTurn, ...]
@@ -153,10 +154,10 @@ class Tried:
 def of_job(
     folder: Path, case: Case, partition: Partition, several: Sequence[SweepTurn], choice: Choice
 ) -> Tried:
-    """What a job left in ``folder``, without the algorithms that the library refused.
+    """Return the result of a job in ``folder``, without the algorithms that the library refused.
 
-    Raises Incomplete where a launch of the default failed, where the job ended before its last
-    launch, and where no algorithm is left, with what was said of each.
+    Raise Incomplete where a launch of the default failed, where the job ended before its last
+    launch, and where no algorithm is left, each with its reason.
     """
     left = left_by_job(folder, case, partition, several)
     said = {
@@ -178,12 +179,12 @@ def of_job(
     said = {**ignored, **said}
     if len(said) == len(choice.values):
         raise Incomplete([f"{value}: {reason}" for value, reason in said.items()])
-    kept = {turn: launch for turn, launch in left.made.items() if turn.value not in said}
+    accepted = {turn: launch for turn, launch in left.made.items() if turn.value not in said}
     return Tried(
-        tuple(kept),
-        tuple(kept.values()),
+        tuple(accepted),
+        tuple(accepted.values()),
         _remarks(choice, said),
-        _remarks(choice, _saying(choice.fell_back, folder, kept)),
+        _remarks(choice, _saying(choice.fell_back, folder, accepted)),
     )
 
 
@@ -192,7 +193,7 @@ def _remarks(choice: Choice, said: Mapping[str, str]) -> tuple[Remark, ...]:
 
 
 def _saying(pattern: str, folder: Path, turns: Iterable[SweepTurn]) -> dict[str, str]:
-    """Values of which a launch printed a line with the pattern, each with its first such line."""
+    """Return the values with a launch that printed the pattern, and their first such line."""
     if not pattern:
         return {}
     found: dict[str, str] = {}
@@ -209,11 +210,11 @@ def _saying(pattern: str, folder: Path, turns: Iterable[SweepTurn]) -> dict[str,
 
 
 def is_in(path: Path) -> bool:
-    """Whether a report of ReFrame's has such sweeps; NetproofError where it is no report."""
+    """Check whether a report has such sweeps; NetproofError for anything else than a report."""
     runs = session.document_of(path)["runs"]
     return any(test.get(KEY) for run in runs for test in run["testcases"])
 
 
 def of_report(path: Path) -> list[AlgorithmSweep]:
-    """The sweeps in a report of ReFrame's; NetproofError where it has none that is whole."""
+    """Return the sweeps in a report of ReFrame's; NetproofError without a complete one."""
     return labelled.of_report(path, KEY, AlgorithmSweep.from_json, "sweep of algorithms")

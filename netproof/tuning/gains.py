@@ -1,8 +1,8 @@
-"""What values of a setting gain and cost, next to the default at the same time (drift cancels).
+"""Gains and costs of a setting's values, compared with the paired default (drift cancels).
 
-Each launch with a value stands between two with the default, in the same round. At every size the
-time of the default there, the geometric mean of both neighbours, over that of the value is a gain.
-A machine or a network that changes its pace meanwhile changes both.
+Each launch with a value runs between two with the default, in the same round. The gain at a size is
+the default's time there, the geometric mean of both neighbours, over the value's time. When a
+machine or network changes its pace meanwhile, both change.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ SHORT_UP_TO = 64
 """Bytes up to which a message's time is latency."""
 
 LONG_SHARE = 8
-"""Messages from the largest over this on are long: their time is that of the bytes."""
+"""Share of the largest message from which on messages are long: their time is that of the bytes."""
 
 ERROR = 0.05
-"""Share of sweeps of a setting that changes nothing which recommend anything, at most."""
+"""Largest share of recommendations among sweeps of a setting without effect."""
 
 LEAST_GAIN = 0.02
-"""A smaller gain is not worth a setting that has to be kept."""
+"""Least gain that is worth a setting to maintain."""
 
 LEAST_ROUNDS = 3
 
 
 class MessageRange(StrEnum):
-    """Which messages."""
+    """Range of message sizes."""
 
     SHORT = "short"
     MEDIUM = "medium"
@@ -43,23 +43,23 @@ class MessageRange(StrEnum):
 
 @dataclass(frozen=True)
 class Made:
-    """A launch of a sweep: with which value (None: the default), its place, and its curve.
+    """A launch of a sweep: its value (None: the default), its place, and its curve.
 
-    ``round``: from 1; ``order``: among all launches of the job; ``calm``: whether nothing else ran.
+    ``round``: from 1; ``order``: among all launches of the job; ``undisturbed``: no other load ran.
     """
 
     value: str | None
     round: int
     order: int
     curve: Curve
-    calm: bool = True
+    undisturbed: bool = True
 
 
 @dataclass(frozen=True)
 class Gain:
     """How much faster messages of a range are, as a factor: 1.1 is a tenth faster.
 
-    ``interval``: at the confidence that the number of questions asks for.
+    ``interval``: at the confidence for the number of questions.
     """
 
     factor: float
@@ -67,23 +67,23 @@ class Gain:
 
     @property
     def sure(self) -> bool:
-        """Whether all of it is a gain worth having."""
+        """Check whether the whole interval is a gain worth having."""
         return self.interval[0] > 1 + LEAST_GAIN
 
     @property
     def costs(self) -> bool:
-        """Whether all of it is a loss that counts."""
+        """Check whether the whole interval is a loss that counts."""
         return self.interval[1] < 1 / (1 + LEAST_GAIN)
 
     @property
     def none(self) -> bool:
-        """Whether all of it is within what counts as no change."""
+        """Check whether the whole interval counts as no change."""
         return self.interval[0] >= 1 / (1 + LEAST_GAIN) and self.interval[1] <= 1 + LEAST_GAIN
 
 
 @dataclass(frozen=True)
 class ValueGains:
-    """What one value gains and costs, by range; ``by_size``: the factor at each size in bytes."""
+    """Gains and costs of one value, by range; ``by_size``: the factor at each size in bytes."""
 
     value: str
     ranges: Mapping[MessageRange, Gain]
@@ -94,8 +94,8 @@ class ValueGains:
 class Recommendation:
     """A value that is worth setting, for which messages, and the others that are as good.
 
-    ``costs``: ranges in which it costs; ``as_good``: other values with by how much each is behind,
-    at most, as a share: those that cannot be told apart from it.
+    ``costs``: ranges in which it costs; ``as_good``: statistically tied values, each with the
+    largest share by which it may be behind.
     """
 
     value: str
@@ -107,10 +107,10 @@ class Recommendation:
 
 @dataclass(frozen=True)
 class Tuned:
-    """What a sweep says.
+    """Result of a sweep.
 
-    ``drift``: the last default over the first, in time, median over sizes; ``rounds``: how many;
-    ``disturbed``: of all launches, how many something else ran alongside.
+    ``drift``: time of the last default over the first, median over sizes; ``rounds``: their number;
+    ``disturbed``: number of launches with other load.
     """
 
     gains: tuple[ValueGains, ...]
@@ -121,19 +121,18 @@ class Tuned:
 
 
 def range_of(size: int, largest: int) -> MessageRange:
-    """Which range a size in bytes is of."""
+    """Return the range of a size in bytes."""
     if size <= SHORT_UP_TO:
         return MessageRange.SHORT
     return MessageRange.LONG if size * LONG_SHARE >= largest else MessageRange.MEDIUM
 
 
 def tuned(made: Sequence[Made], already: str | None = None) -> Tuned:
-    """What launches of a sweep say; each value has to stand between two defaults of its round.
+    """Return the result of a sweep; each value must run between two defaults of its round.
 
-    A launch that something disturbed, or whose neighbour it did, tells nothing. ``already``: the
-    value that all nodes have, which is the default by name and not recommended. Raises
-    NetproofError for fewer than ``LEAST_ROUNDS`` rounds of a value that do, and where a neighbour
-    or a size is missing.
+    A disturbed launch, or one with a disturbed neighbour, is left out. ``already``: the value that
+    all nodes have, which is the default and not recommended. Raise NetproofError where a value has
+    fewer than ``LEAST_ROUNDS`` rounds left, and where a neighbour or a size is missing.
     """
     made = sorted(made, key=lambda one: one.order)
     rounds = {one.round for one in made}
@@ -158,7 +157,7 @@ def tuned(made: Sequence[Made], already: str | None = None) -> Tuned:
         sizes = list(launches[0])
         shares[value] = {
             kind: [
-                # The mean: an eager limit moves few of a range's sizes, and a median sees none.
+                # The mean: an eager limit moves few of a range's sizes, and a median misses them.
                 fmean(one[size] for size in sizes if range_of(size, sizes[-1]) is kind)
                 for one in launches
             ]
@@ -172,19 +171,19 @@ def tuned(made: Sequence[Made], already: str | None = None) -> Tuned:
                 {size: math.exp(fmean(one[size] for one in launches)) for size in sizes},
             )
         )
-    disturbed = sum(not one.calm for one in made)
+    disturbed = sum(not one.undisturbed for one in made)
     recommended = _recommended([one for one in gains if one.value != already], shares)
     return Tuned(tuple(gains), recommended, drift_of(made), len(rounds), disturbed)
 
 
 def by_its_size(value: str) -> tuple[bool, int, str]:
-    """Sorts numbers by their size, and words behind them."""
+    """Return a key that sorts numbers by their size, before words."""
     number = value.isascii() and value.isdigit()
     return not number, int(value) if number else 0, value
 
 
 def alongside_the_default(value: str, made: Sequence[Made]) -> list[dict[int, float]]:
-    """Of each launch with a value, the logarithm of its gain by size in bytes."""
+    """Return the logarithm of the gain by size in bytes, for each launch with a value."""
     found = []
     for one in made:
         if one.value != value:
@@ -204,7 +203,7 @@ def alongside_the_default(value: str, made: Sequence[Made]) -> list[dict[int, fl
             raise NetproofError(
                 f"{value} of round {one.round} does not stand between two launches of the default"
             )
-        if one.calm and before.calm and behind.calm:
+        if one.undisturbed and before.undisturbed and behind.undisturbed:
             found.append(_logs(one.curve, before.curve, behind.curve))
     return found
 
@@ -223,7 +222,7 @@ def _logs(curve: Curve, before: Curve, behind: Curve) -> dict[int, float]:
 
 
 def _gain(logs: Sequence[float], questions: int) -> Gain:
-    """Student's interval, so wide that all questions together err as often as one would."""
+    """Return Student's interval, so wide that all questions together err as often as one would."""
     middle = fmean(logs)
     error = stdev(logs) / math.sqrt(len(logs))
     half = float(stdtrit(len(logs) - 1, 1 - ERROR / questions / 2)) * error
@@ -233,7 +232,7 @@ def _gain(logs: Sequence[float], questions: int) -> Gain:
 def _recommended(
     gains: Sequence[ValueGains], shares: Mapping[str, Mapping[MessageRange, Sequence[float]]]
 ) -> Recommendation | None:
-    """The value of the largest gain that is sure; none where no gain is."""
+    """Return the value with the largest certain gain; None without one."""
     sure = [
         (gain.factor, one, kind) for one in gains for kind, gain in one.ranges.items() if gain.sure
     ]
@@ -252,7 +251,7 @@ def _recommended(
 
 
 def interval_of_difference(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:
-    """The 95 % interval of the difference of two means, of unlike variances (Welch)."""
+    """Return the 95 % interval of a difference of means with unequal variances (Welch)."""
     variances = [stdev(one) ** 2 / len(one) for one in (first, second)]
     middle, together = fmean(first) - fmean(second), sum(variances)
     if together == 0:
@@ -266,7 +265,7 @@ def interval_of_difference(first: Sequence[float], second: Sequence[float]) -> t
 
 
 def drift_of(made: Sequence[Made]) -> float:
-    """How much longer the last default took than the first, as a factor."""
+    """Return how much longer the last default took than the first, as a factor."""
     defaults = sorted((one for one in made if one.value is None), key=lambda one: one.order)
     first, last = defaults[0].curve, defaults[-1].curve
     times = zip(first.time_us, last.time_us, strict=True)

@@ -1,4 +1,4 @@
-"""Sweeps that were measured before: the newest of each setting."""
+"""Earlier sweeps: the newest of each setting."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from netproof.tuning.sweep import Sweep
 def newest(
     folder: Path, system: str, parameters: Collection[str]
 ) -> tuple[list[tuple[Sweep, Tuned]], dict[str, str]]:
-    """The newest sweep of each of these settings and each case of a system, with what it says.
+    """Return the newest sweep of each setting and case of a system, with its result.
 
-    With them, by setting, why the newest report of one says nothing. ``folder``: where reports of
-    sweeps are; one that is not there has none.
+    The second value is, by setting, why its newest report has no result. ``folder``: of reports of
+    sweeps; may be missing.
     """
     found: dict[tuple[object, ...], tuple[Sweep, Tuned]] = {}
     faults: dict[str, str] = {}
     for name in parameters:
-        # A report is named by its setting and its moment, so the last one by name is the newest.
+        # Reports are named by setting and time, so the newest sorts last.
         for path in sorted(folder.glob(f"run-{name}-*.json")):
             try:
                 several = [(one, one.tuned()) for one in sweep.of_report(path)]

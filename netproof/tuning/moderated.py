@@ -1,7 +1,7 @@
-"""Intervals of many gains at once, each of few launches: their variances inform each other.
+"""Intervals of many gains, each from few launches: their variances inform each other.
 
-With five rounds a variance of one value at one size is so uncertain that Student's interval for a
-whole table is hardly ever narrow enough to tell anything.
+With five rounds the variance of one value at one size is so uncertain that Student's intervals for
+a whole table are hardly ever narrow enough.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from netproof.measurement.variances import Variance, in_common, moderated
 from netproof.tuning.gains import ERROR, Gain
 
 LEAST_VARIANCE = 1e-12
-"""Of logarithms: times that are equal to a millionth are equal."""
+"""Least variance of logarithms: times within a millionth are equal."""
 
 
 def common(logs: Mapping[str, Sequence[Mapping[int, float]]]) -> Variance:
-    """What the variances of all values at all sizes have in common.
+    """Return the common variance of all values at all sizes.
 
-    ``logs``: of each value, the logarithm of its gain by size in bytes, of each launch. Sizes of a
-    launch share its pace, so that they are no evidence of their own: what is common counts at most
-    as the launches of all values but one do, and with one value not at all.
+    ``logs``: by value, for each launch the logarithm of its gain by size in bytes. Sizes of a
+    launch share its pace and are not independent: the common variance has at most the weight of the
+    launches of all values but one, and none with one value.
     """
     own = {value: len(several) - 1 for value, several in logs.items()}
     spreads = [
@@ -34,7 +34,7 @@ def common(logs: Mapping[str, Sequence[Mapping[int, float]]]) -> Variance:
 
 
 def gain_with(logs: Sequence[float], shared: Variance, questions: int) -> Gain:
-    """The gain of these launches, so wide that all questions together err as often as one would."""
+    """Return a gain, its interval so wide that all questions together err as often as one would."""
     spread = moderated(_variance(logs), shared)
     half = spread.half_width(ERROR / questions, 1 / len(logs))
     middle = fmean(logs)

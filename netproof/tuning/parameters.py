@@ -1,7 +1,7 @@
-"""What can be turned without being root, and how each MPI library is told.
+"""Settings that can be changed without being root, and how each MPI library takes them.
 
-A parameter becomes environment variables of a launch, or arguments of NPtcp. Which libraries have
-it, and by which name, is data; a site names further variables itself.
+A parameter becomes environment variables of a launch, or arguments of NPtcp. The libraries that
+have it, and its name there, are data; a site names further variables itself.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ EAGER_VARIABLES = ("UCX_RNDV_THRESH", "FI_OFI_RXM_BUFFER_SIZE")
 BETWEEN = "between"
 
 VALUE = "{value}"
-"""Stands for the value in what a launch is told."""
+"""Placeholder of the value."""
 
 WITH_COMMAS, WITH_COLONS = "{value,}", "{value:}"
-"""Likewise for a value of several words, which ``+`` joins, as libraries join theirs."""
+"""Placeholders of a value of several words, joined by ``+``, in the libraries' notation."""
 
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*[A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True)
 class Told:
-    """How a launch is told a value: variables to their values, and arguments word by word."""
+    """Variables and arguments by which a launch gets a value, the arguments word by word."""
 
     variables: Mapping[str, str] = field(default_factory=dict)
     arguments: tuple[str, ...] = ()
 
     def of(self, value: str) -> Told:
-        """With the value in its place."""
+        """Return it with the value in place of the placeholder."""
         return Told(
             {name: _placed(text, value) for name, text in self.variables.items()},
             tuple(_placed(word, value) for word in self.arguments),
@@ -50,13 +50,13 @@ def _placed(text: str, value: str) -> str:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A setting that a sweep turns.
+    """A setting that a sweep changes.
 
-    ``values``: by default, apart from what is there without a word; ``in_bytes``: whether they are
-    sizes; ``over_tcp``: how NPtcp is told, None where TCP has no such thing; ``libraries``: how MPI
-    libraries are told, by how the site's name of the library begins; ``by_hook``: whether it is a
-    node's, which a site's hook sets, and no launch is told; ``of_rails``: whether its values are
-    the partition's rails, each alone and all together.
+    ``values``: by default, besides the default itself; ``in_bytes``: whether they are sizes;
+    ``over_tcp``: for NPtcp, None where TCP has no such setting; ``libraries``: for MPI libraries,
+    by the beginning of the site's name of the library; ``by_hook``: whether a site's hook sets it
+    on nodes, and launches need nothing; ``of_rails``: whether its values are the partition's rails,
+    each alone and all together.
     """
 
     name: str
@@ -69,22 +69,22 @@ class Parameter:
     of_rails: bool = False
 
     def values_on(self, rails: Sequence[str]) -> tuple[str, ...]:
-        """Its values on a partition with these rails; NetproofError where it takes several."""
+        """Return its values on a partition with these rails; NetproofError for too few."""
         if not self.of_rails:
             return self.values
         if len(rails) < 2:
             raise NetproofError(
-                f"{self.title}: the partition names no two rails in its extras, so that there is"
+                f"{self.title}: the partition names no two rails in its extras, which leaves"
                 " nothing to choose: give it 'rails', or --values"
             )
         return (*rails, "+".join(rails))
 
     def of_the_network(self, protocol: str) -> bool:
-        """Whether only messages between nodes have it: a card's, or of MPI over the network."""
+        """Check whether only messages between nodes have it: a card's, or MPI's for the network."""
         return self.by_hook or (protocol == MPI and self.name in BY_NAME)
 
     def told(self, protocol: str, library: str, path: str = BETWEEN) -> Told:
-        """How a launch is told; NetproofError, with what can be turned there, where it is not.
+        """Return its variables and arguments; NetproofError, with the choices, if not available.
 
         ``protocol``: ``tcp`` or ``mpi``; ``library``: the MPI library as its site names it;
         ``path``: ``between`` nodes or ``inside`` one.
@@ -100,12 +100,12 @@ class Parameter:
             if self.over_tcp is None:
                 raise NetproofError(f"TCP has no {self.title}: sweep it over MPI, --protocol mpi")
             return self.over_tcp
-        for start, told in self.libraries.items():
+        for start, setting in self.libraries.items():
             if library.lower().startswith(start.lower()):
-                return told
+                return setting
         known = ", ".join(self.libraries)
         raise NetproofError(
-            f"how {library} is told its {self.title} is not known, only for {known}: name its"
+            f"setting the {self.title} is not known for {library}, only for {known}: name its"
             " environment variable instead"
             if known
             else f"{self.title} is no setting of an MPI library"
@@ -156,16 +156,16 @@ PARAMETERS = (
         "coalescing", "interrupt coalescing", ("0", "8", "32", "128"), in_bytes=False, by_hook=True
     ),
 )
-"""Those that have a name."""
+"""Settings that have a name."""
 
 BY_NAME = {one.name: one for one in PARAMETERS}
 
 
 def found(name: str, values: Sequence[str]) -> Parameter:
-    """The parameter of that name, or an environment variable, which begins with a capital letter.
+    """Return the parameter of that name, or an environment variable (begins with a capital).
 
-    ``values``: of a variable, which has none of its own. Raises NetproofError with those that
-    there are.
+    ``values``: of a variable, which has none of its own. Raise NetproofError, with the known names,
+    for others.
     """
     if name in BY_NAME:
         return BY_NAME[name]
@@ -176,23 +176,23 @@ def found(name: str, values: Sequence[str]) -> Parameter:
         )
     if not values:
         raise NetproofError(f"{name} has no values of its own: give --values")
-    told = Told({name: VALUE})
+    setting = Told({name: VALUE})
     in_bytes = name in EAGER_VARIABLES
-    return Parameter(name, name, tuple(values), in_bytes=in_bytes, libraries={"": told})
+    return Parameter(name, name, tuple(values), in_bytes=in_bytes, libraries={"": setting})
 
 
 def is_eager_limit(name: str) -> bool:
-    """Whether what a sweep turns is an eager limit: MPI's, or that of the layer below it."""
+    """Check whether a sweep changes an eager limit: MPI's, or that of the layer below it."""
     return name == EAGER_LIMIT or name in EAGER_VARIABLES
 
 
 def are_sizes(name: str) -> bool:
-    """Whether the values of what a sweep turns are sizes."""
+    """Check whether the values of a sweep are sizes."""
     return name in EAGER_VARIABLES or (name in BY_NAME and BY_NAME[name].in_bytes)
 
 
 def insist_on_values(values: Sequence[str]) -> None:
-    """NetproofError unless values are at least one, each once, of no white space."""
+    """Raise NetproofError unless there are values, each once, without white space."""
     if not values:
         raise NetproofError("a sweep takes a value at least, next to the default")
     for value in values:

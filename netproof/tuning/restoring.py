@@ -1,7 +1,7 @@
-"""What a sweep by a site's hook changed on nodes and did not restore: found, and restored.
+"""Find and restore values that a sweep by a site's hook changed on nodes.
 
-A record is written before anything is changed, and removed when every node has its own value
-again. A job that is killed leaves it; whoever begins next restores first.
+A record is written before any change, and removed when every node has its own value again. A job
+that is killed leaves it; the next sweep restores first.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from netproof.intake.loading import read_text
 from netproof.session import labelled
 
 ANSWER_S = 120
-"""Seconds in which a node has to answer: it may have to wait for its job to end."""
+"""Seconds in which a node must answer: it may have to wait for its job to end."""
 
 
 @dataclass(frozen=True)
 class NotRestored:
-    """A value that a node had of its own before a sweep."""
+    """A node's own value before a sweep."""
 
     node: str
     name: str
@@ -30,19 +30,19 @@ class NotRestored:
 
 
 OWN_FILE = "own_values.tsv"
-"""The same lines in the job's folder, where they stay: what the nodes had when it began."""
+"""The same lines in the job's folder, where they stay: the nodes' values at its start."""
 
 FOLDER = "tuning"
-"""Where reports of sweeps are, in the folder of reports: no verdict looks there."""
+"""Folder of sweeps in the folder of reports, which no verdict reads."""
 
 
 def record_of(reports: Path, system: str, partition: str) -> Path:
-    """The record of sweeps on a partition; ``reports``: as ``labelled.folder_of`` takes it."""
+    """Return the record of sweeps on a partition; ``reports``: as for ``labelled.folder_of``."""
     return labelled.folder_of(reports, FOLDER) / f"not-restored-{system}-{partition}.tsv"
 
 
 def read(record: Path) -> tuple[NotRestored, ...]:
-    """What a record has, nothing where it is not there; NetproofError where it is none."""
+    """Return a record's values, empty where it is missing; NetproofError where it is damaged."""
     if not record.exists():
         return ()
     trust.insist(record, "the record of a sweep")
@@ -59,10 +59,10 @@ def read(record: Path) -> tuple[NotRestored, ...]:
 
 
 def restore(record: Path, hook: Sequence[str], access: Sequence[str]) -> tuple[NotRestored, ...]:
-    """Set what a record has on its nodes again, read it back, and remove the record.
+    """Set the recorded values on their nodes, read them back, and remove the record.
 
-    ``access``: ReFrame's options of the partition. Returns what was restored. Raises NetproofError
-    where a node could not be, which stays in the record.
+    ``access``: ReFrame's options of the partition. Return the restored values. Raise NetproofError
+    where a node failed, which stays in the record.
     """
     several = read(record)
     if several and not hook:

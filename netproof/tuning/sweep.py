@@ -1,4 +1,4 @@
-"""A sweep: its launches in their order, what a job left of them, and how a report keeps them."""
+"""A sweep: its launches in their order, the job's result, and its record in a report."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from netproof.tuning.gains import Made, Tuned, tuned
 from netproof.tuning.parameters import Told, is_eager_limit
 
 FORMAT = 1
-"""Format of what a test stores of a sweep in the report; raised when its keys change."""
+"""Format of the test's record in the report; raised when its keys change."""
 
 KEY = "netproof_tuning"
-"""The key under which a test keeps it there."""
+"""The record's key in the report."""
 
 BETWEEN_DEFAULTS = 2
-"""So many values are launched between one launch of the default and the next."""
+"""Number of values between one launch of the default and the next."""
 
 SHAPE = Keys(
     {
@@ -52,14 +52,14 @@ SHAPE = Keys(
         "partition_extras": MAPPING,
         "launches": Each(Keys({"value": OrNone(TEXT), "round": WHOLE, "launch": LAUNCH_SHAPE})),
     },
-    # Of sweeps by a hook, since it is kept.
+    # Sweeps by a hook have it, since it is stored.
     {"own": Each(TEXT)},
 )
 
 
 @dataclass(frozen=True)
 class SweepTurn:
-    """One launch to be made: the value (None: the default), its round, and its step's name.
+    """A launch to be made: the value (None: the default) and its round.
 
     ``subject`` and ``launch`` make the name of the step.
     """
@@ -71,12 +71,12 @@ class SweepTurn:
 
     @property
     def step(self) -> str:
-        """Name of the step."""
+        """Return the name of the step."""
         return f"{self.subject}.{self.launch}"
 
 
 def turns(values: Sequence[str], rounds: int, seed: int) -> tuple[SweepTurn, ...]:
-    """The launches of a sweep in their order: values shuffled, the default around every two."""
+    """Return a sweep's launches in order: values shuffled, the default around every two."""
     shuffle = random.Random(seed)
     made: Counter[str] = Counter()
     found: list[SweepTurn] = []
@@ -98,15 +98,15 @@ def turns(values: Sequence[str], rounds: int, seed: int) -> tuple[SweepTurn, ...
 
 
 def steps(
-    several: Sequence[SweepTurn], case: Case, told: Told, partition: Partition, srun: Sequence[str]
+    several: Sequence[SweepTurn], case: Case, value: Told, partition: Partition, srun: Sequence[str]
 ) -> tuple[Step, ...]:
-    """The job steps of a sweep of NetPIPE, each told its value; ``srun``: command and options."""
+    """Return the job steps of a NetPIPE sweep with their values; ``srun``: command and options."""
     variant = (case.function, case.path, case.direction)
     sweep = plan.whole_sweep(partition)
     made = []
     for order, turn in enumerate(several):
         step = plan.netpipe_step(turn.subject, turn.launch, variant, sweep, order, partition, srun)
-        made.append(step if turn.value is None else telling(step, told.of(turn.value)))
+        made.append(step if turn.value is None else assigned(step, value.of(turn.value)))
     return tuple(made)
 
 
@@ -119,10 +119,10 @@ def hooked_script(
     *,
     over_tcp: bool,
 ) -> str:
-    """Text of the job script of a sweep by the site's hook: before each launch it sets the value.
+    """Return the job script of a sweep by the site's hook, which sets the value for each launch.
 
-    ``record``: where the nodes' own values are noted until they are restored, which is done
-    however the script ends.
+    ``record``: file with the nodes' own values until they are restored, which happens however the
+    script ends.
     """
     lines = job_scripts.head(partition, len(planned), over_tcp=over_tcp, describe_nodes=True)
     lines += [
@@ -137,22 +137,22 @@ def hooked_script(
     return "\n".join([*lines, "turn_back || exit 6", "trap end_steps EXIT"]) + "\n"
 
 
-def telling(step: Step, told: Told) -> Step:
-    """A step that is told a value by its arguments and its environment."""
+def assigned(step: Step, setting: Told) -> Step:
+    """Return the step with the variables and arguments of a value."""
     command = step.command
-    if told.arguments:
-        command += f" {shlex.join(told.arguments)}"
-    if told.variables:
-        named = [f"{name}={text}" for name, text in told.variables.items()]
+    if setting.arguments:
+        command += f" {shlex.join(setting.arguments)}"
+    if setting.variables:
+        named = [f"{name}={text}" for name, text in setting.variables.items()]
         command = f"{shlex.join(['env', *named])} {command}"
     return dataclasses.replace(step, command=command)
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """What a job measured of a sweep, in the order of its launches.
+    """The measurements of a sweep, in the order of its launches.
 
-    ``own``: the values that its nodes had when it began, each once; () where no hook turned it.
+    ``own``: the nodes' values when the job began, each once; () without a hook.
     """
 
     case: Case
@@ -168,25 +168,25 @@ class Sweep:
 
     @property
     def already(self) -> str | None:
-        """The value that all nodes have already, None where they differ or nobody told."""
+        """Return the value that all nodes have already, None where they differ or it is unknown."""
         return self.own[0] if len(self.own) == 1 else None
 
     def made(self) -> list[Made]:
-        """The launches, as what they say is reckoned of them."""
+        """Return the launches, as ``gains`` needs them."""
         return [
             Made(turn.value, turn.round, launch.order, launch.curve, not self._disturbing(launch))
             for turn, launch in zip(self.turns, self.launches, strict=True)
         ]
 
     def tuned(self) -> Tuned:
-        """What it says; NetproofError, with what disturbed it, where that is nothing."""
+        """Return its result; NetproofError, with what disturbed it, where it has none."""
         try:
             return tuned(self.made(), self.already)
         except NetproofError as error:
             raise NetproofError(f"{self.title}: {error}{self.disturbance()}") from None
 
     def disturbance(self) -> str:
-        """How many launches were disturbed, and by what the first was; empty where none was."""
+        """Return the number of disturbed launches and the first one's reason; empty without any."""
         several = [found for one in self.launches if (found := self._disturbing(one))]
         if not several:
             return ""
@@ -196,22 +196,22 @@ class Sweep:
         )
 
     def _disturbing(self, launch: Launch) -> tuple[str, ...]:
-        """What disturbed a launch, by what counts as that on its partition."""
+        """Return what disturbed a launch, by its partition's settings."""
         settings = Partition.model_validate(self.partition_extras).settings().disturbance
         return disturbed(launch.loads, settings)
 
     def curves(self) -> dict[str | None, list[Curve]]:
-        """Those of its launches, by value (None: the default)."""
+        """Return the launches' curves, by value (None: the default)."""
         found: dict[str | None, list[Curve]] = {}
         for turn, launch in zip(self.turns, self.launches, strict=True):
             found.setdefault(turn.value, []).append(launch.curve)
         return found
 
     def eager_limits(self) -> dict[str | None, EagerLimit | None] | None:
-        """Where curves step from eager to rendezvous messages, by value; None: nowhere.
+        """Return the step from eager to rendezvous messages, by value (None: the default).
 
-        Of their medians, those of values next to that of the default. None altogether where the
-        eager limit is not what was turned.
+        The medians' curves decide, those of values together with the default's. A value without a
+        step has None; the result is None unless the sweep changes the eager limit.
         """
         if not is_eager_limit(self.parameter):
             return None
@@ -223,7 +223,7 @@ class Sweep:
         return {None: eager_limit(default), **alongside}
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values for ``json``."""
+        """Return plain values for ``json``."""
         return {
             "format": FORMAT,
             "case": dataclasses.asdict(self.case),
@@ -249,7 +249,7 @@ class Sweep:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Sweep:
-        """Of the plain values that ``as_json`` gave; NetproofError where they are none."""
+        """Return the sweep that ``as_json`` wrote; NetproofError for any other values."""
         insist(values, SHAPE, "a sweep cannot be read")
         if values["format"] != FORMAT:
             raise NetproofError(
@@ -261,13 +261,13 @@ class Sweep:
                 SweepTurn(one["value"], one["round"], "tuning", place)
                 for place, one in enumerate(values["launches"], 1)
             )
-            told = Told(values["told"]["variables"], tuple(values["told"]["arguments"]))
+            setting = Told(values["told"]["variables"], tuple(values["told"]["arguments"]))
             Partition.model_validate(values["partition_extras"])
             return cls(
                 Case(**values["case"]),
                 values["parameter"],
                 values["title"],
-                told,
+                setting,
                 values["jobid"],
                 values["seed"],
                 values["partition_extras"],
@@ -281,10 +281,10 @@ class Sweep:
 
 @dataclass(frozen=True)
 class LeftBySweep:
-    """What a job left of a sweep: launches by their turns, and why others are none.
+    """A job's result of a sweep: launches by their turns, and why others are missing.
 
-    ``failed``: by value, a sentence for each of its launches that began and failed; ``not_begun``:
-    the turns that the job did not come to, each with the sentence that says so.
+    ``failed``: by value, a sentence for each failed launch; ``not_begun``: the turns that did not
+    start, each with its reason.
     """
 
     made: Mapping[SweepTurn, Launch]
@@ -295,7 +295,7 @@ class LeftBySweep:
 def left_by_job(
     folder: Path, case: Case, partition: Partition, several: Sequence[SweepTurn]
 ) -> LeftBySweep:
-    """What a job left in ``folder``; Incomplete where it left no record of its launches."""
+    """Read the result of a job in ``folder``; Incomplete where it has no record of its launches."""
     recorded = job_files.records(folder)
     settings = partition.sizes_of(case.benchmark)
     asked = registry.of(case).asked(case, partition.max_message_bytes, settings)
@@ -319,7 +319,7 @@ def left_by_job(
 def of_job(
     folder: Path, case: Case, partition: Partition, several: Sequence[SweepTurn]
 ) -> tuple[Launch, ...]:
-    """The launches that a job left in ``folder``; Incomplete, by value with why, if some lack."""
+    """Return a job's launches in ``folder``; Incomplete, with reasons by value, if some lack."""
     left = left_by_job(folder, case, partition, several)
     launches = Counter(turn.value for turn in several)
     reasons = [
@@ -336,9 +336,9 @@ def of_job(
 
 
 def own_values(folder: Path) -> tuple[str, ...]:
-    """The values that the nodes of a job had when it began, each once, in order.
+    """Return the nodes' values when a job began, each once, in order.
 
-    Incomplete where it left none, NetproofError where it cannot be read.
+    Raise Incomplete where it wrote none, NetproofError where they cannot be read.
     """
     file = folder / restoring.OWN_FILE
     found = restoring.read(file)
@@ -348,5 +348,5 @@ def own_values(folder: Path) -> tuple[str, ...]:
 
 
 def of_report(path: Path) -> list[Sweep]:
-    """The sweeps in a report of ReFrame's; NetproofError where it has none that is whole."""
+    """Return the sweeps in a report of ReFrame's; NetproofError without a complete one."""
     return labelled.of_report(path, KEY, Sweep.from_json, "sweep")

@@ -1,7 +1,7 @@
-"""Which value wins at each message size, next to the default at the same time.
+"""The winning value at each message size, compared with the default at the same time.
 
-The gain of each launch is that of ``gains``, size by size. A table asks as many questions as it has
-values and sizes, and each interval is so wide that all together err as often as one would; see
+The gain of each launch is as in ``gains``, size by size. Each interval is so wide that all
+questions of a table, its values times its sizes, together err as often as one would; see
 ``moderated``.
 """
 
@@ -27,10 +27,10 @@ from netproof.tuning.moderated import common, gain_with
 
 @dataclass(frozen=True)
 class SizeWinner:
-    """A row of the table: the best value at ``size`` bytes, None where no gain is sure.
+    """A row of the table: the best value at ``size`` bytes, None without a certain gain.
 
-    ``as_good``: other values that cannot be told apart from it, with by how much each is behind at
-    most, as a share; ``gains``: of all values.
+    ``as_good``: statistically tied values, each with the largest share by which it may be behind;
+    ``gains``: of all values.
     """
 
     size: int
@@ -40,17 +40,17 @@ class SizeWinner:
 
     @property
     def gain(self) -> Gain | None:
-        """The winner's."""
+        """Return the winner's gain."""
         return None if self.winner is None else self.gains[self.winner]
 
     @property
     def none(self) -> bool:
-        """Whether all values are for sure as fast as the default."""
+        """Check whether all values are certainly as fast as the default."""
         return all(gain.none for gain in self.gains.values())
 
     @property
     def costly(self) -> bool:
-        """Whether all values are for sure slower than the default."""
+        """Check whether all values are certainly slower than the default."""
         return all(gain.costs for gain in self.gains.values())
 
 
@@ -58,8 +58,8 @@ class SizeWinner:
 class Winners:
     """The table of a sweep.
 
-    ``disturbed_values``: values of which too few rounds are left to say anything, with how many;
-    ``drift``, ``rounds``, ``disturbed``: as ``gains.Tuned`` has them.
+    ``disturbed_values``: values with too few rounds left, and their number of rounds; ``drift``,
+    ``rounds``, ``disturbed``: as in ``gains.Tuned``.
     """
 
     rows: tuple[SizeWinner, ...]
@@ -71,37 +71,37 @@ class Winners:
 
 
 def winners(made: Sequence[Made]) -> Winners:
-    """The table of launches, of which each value has to stand between two defaults of its round.
+    """Return the table of a sweep; each value must run between two defaults of its round.
 
-    Raises NetproofError where no value has ``LEAST_ROUNDS`` rounds that nothing disturbed, and
-    where a neighbour or a size is missing.
+    Raise NetproofError where no value has ``LEAST_ROUNDS`` undisturbed rounds, and where a
+    neighbour or a size is missing.
     """
     made = sorted(made, key=lambda one: one.order)
     values = sorted({one.value for one in made if one.value is not None}, key=by_its_size)
     if not values:
         raise NetproofError("no value was measured alongside the default")
     several = {value: alongside_the_default(value, made) for value in values}
-    told = {value: logs for value, logs in several.items() if len(logs) >= LEAST_ROUNDS}
-    if not told:
+    enough = {value: logs for value, logs in several.items() if len(logs) >= LEAST_ROUNDS}
+    if not enough:
         most = max(map(len, several.values()))
         raise NetproofError(
             f"no value has more than {most} rounds that nothing disturbed, and it takes"
             f" {LEAST_ROUNDS}"
         )
-    sizes = list(next(iter(told.values()))[0])
-    questions = len(told) * len(sizes)
-    shared = common(told)
+    sizes = list(next(iter(enough.values()))[0])
+    questions = len(enough) * len(sizes)
+    shared = common(enough)
     rows = []
     for size in sizes:
-        logs = {value: [one[size] for one in launches] for value, launches in told.items()}
+        logs = {value: [one[size] for one in launches] for value, launches in enough.items()}
         rows.append(_row(size, logs, shared, questions))
     return Winners(
         tuple(rows),
-        tuple(told),
-        {value: len(logs) for value, logs in several.items() if value not in told},
+        tuple(enough),
+        {value: len(logs) for value, logs in several.items() if value not in enough},
         drift_of(made),
         len({one.round for one in made}),
-        sum(not one.calm for one in made),
+        sum(not one.undisturbed for one in made),
     )
 
 

@@ -1,1 +1,1 @@
-"""Which algorithms of a collective each MPI library lets one choose: a file for each library."""
+"""Algorithms of collectives that each MPI library offers: a file for each library."""

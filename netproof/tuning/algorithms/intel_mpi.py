@@ -1,8 +1,8 @@
 """Intel MPI: ``I_MPI_ADJUST_FUNCTION``.
 
-How many presets a function has is what ``impi_info -v`` of 2021.18 prints as the variable's range.
-They are numbers only: the Developer Reference says that there are more presets than algorithms, so
-that the names of algorithms are no names of presets. 0 is the library's own choice.
+The presets per function are the variable's range in ``impi_info -v`` of 2021.18. They are numbers
+only: by the Developer Reference a function has more presets than algorithms, so that names of
+algorithms are not names of presets. 0 is the library's own choice.
 """
 
 from netproof.tuning.algorithms.interface import MpiLibrary
@@ -20,14 +20,14 @@ PRESETS = {
 """The last preset of each function."""
 
 
-def _told(function: str) -> Told:
+def _setting(function: str) -> Told:
     return Told({f"I_MPI_ADJUST_{function.upper()}": VALUE})
 
 
 LIBRARY = MpiLibrary(
     number=3,
     name="Intel MPI",
-    told=_told,
+    setting=_setting,
     algorithms={
         function: {str(number): "" for number in range(1, last + 1)}
         for function, last in PRESETS.items()

@@ -1,4 +1,4 @@
-"""What a library's file says: functions, their algorithms, and the variables that choose one."""
+"""The content of a library's file: functions, algorithms, and the variables that choose one."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ FUNCTIONS = ("Allreduce", "Alltoall", "Bcast", "Allgather", "Reduce", "Reduce_sc
 """Functions of IMB whose algorithms are swept; Barrier has no message."""
 
 Algorithms = Mapping[str, Mapping[str, str]]
-"""Function to values, each with what people call it, empty where the value is all there is."""
+"""Values by function, each with its name, empty where the value is the name."""
 
 
 def named(*names: str) -> dict[str, str]:
-    """Algorithms that are chosen by their name."""
+    """Return algorithms chosen by name."""
     return dict.fromkeys(names, "")
 
 
 def numbered(*names: str) -> dict[str, str]:
-    """Algorithms that are chosen by a number from 1 on, in its order."""
+    """Return algorithms chosen by a number from 1 on, in order."""
     return {str(number): name for number, name in enumerate(names, 1)}
 
 
@@ -30,17 +30,16 @@ def numbered(*names: str) -> dict[str, str]:
 class MpiLibrary:
     """An MPI library whose algorithms an environment variable chooses.
 
-    ``number``: the library of the least one is asked first whether a name is its; ``name``: how
-    the site's name of the library begins; ``told``: what launches are told of a function;
-    ``algorithms``: of the newest version; ``since``: function and value to the first major version
-    that has it; ``heard``: variables that only a sweep sets, so that the library says more;
-    ``ignored``: a line by which it says that it takes no notice of the value at all;
-    ``fell_back``: one by which it says that it took its own choice in a call.
+    ``number``: libraries with lower numbers match a name first; ``name``: beginning of the site's
+    name of the library; ``setting``: variables and arguments for a function; ``algorithms``: of
+    the newest version; ``since``: the first major version by function and value; ``heard``:
+    variables that only a sweep sets, for more output; ``ignored``: the library's line that it
+    ignores the value altogether; ``fell_back``: its line that it took its own choice in a call.
     """
 
     number: int
     name: str
-    told: Callable[[str], Told]
+    setting: Callable[[str], Told]
     algorithms: Algorithms
     since: Mapping[tuple[str, str], int] = field(default_factory=dict)
     heard: Mapping[str, str] = field(default_factory=dict)
@@ -48,13 +47,13 @@ class MpiLibrary:
     fell_back: str = ""
 
     def is_called(self, library: str) -> bool:
-        """Whether the site's name of a library is of this one."""
+        """Check whether the site's name of a library is of this one."""
         return library.lower().startswith(self.name.lower())
 
     def values(self, function: str, library: str) -> dict[str, str]:
-        """Values of a function with what they are called, of the version in the site's name.
+        """Return values of a function and their names, for the version in the site's name.
 
-        Raises NetproofError where the function has no variable in this library.
+        Raise NetproofError where the function has no variable in this library.
         """
         if function not in self.algorithms:
             raise NetproofError(

@@ -1,4 +1,4 @@
-"""All libraries whose algorithms are known, and what a sweep of one function tries."""
+"""All libraries with known algorithms, and the values that a sweep of one function tries."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ from netproof.tuning.parameters import Told
 LIBRARIES: tuple[MpiLibrary, ...] = declared(
     "netproof.tuning.algorithms", "LIBRARY", not_asked=("interface", "known")
 )
-"""Those that have a file here, MVAPICH2 before MVAPICH."""
+"""Libraries that have a file here, MVAPICH2 before MVAPICH."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What a sweep tries: the values, each with its name or none, and how launches are told.
+    """The values of a sweep with their names, and how to set them.
 
-    ``library``: as the site names it; ``heard``, ``ignored``, ``fell_back``: as ``MpiLibrary`` has
-    them.
+    ``library``: as the site names it; ``heard``, ``ignored``, ``fell_back``: as in ``MpiLibrary``.
     """
 
     library: str
@@ -35,20 +34,20 @@ class Choice:
 
     @property
     def values(self) -> tuple[str, ...]:
-        """The values, in the library's order."""
+        """Return the values, in the library's order."""
         return tuple(self.names)
 
     @property
     def title(self) -> str:
-        """What is turned, in words."""
+        """Return the name of the setting."""
         return f"{self.function} algorithm"
 
 
 def choice(library: str, function: str, given: Sequence[str] = ()) -> Choice:
-    """What a sweep of a function tries with a library as its site names it.
+    """Return the values that a sweep of a function tries with a library as its site names it.
 
-    ``given``: names or values in place of all; one that is not known is handed on as it is, since
-    other versions have others. Raises NetproofError for a function or a library that has none.
+    ``given``: names or values in place of all; unknown ones are passed on, since other versions
+    have others. Raise NetproofError for a function or a library without algorithms.
     """
     if function not in FUNCTIONS:
         raise NetproofError(
@@ -60,7 +59,7 @@ def choice(library: str, function: str, given: Sequence[str] = ()) -> Choice:
             break
     else:
         raise NetproofError(
-            f"how {library} is told an algorithm is not known, only for"
+            f"choosing an algorithm is not known for {library}, only for"
             f" {', '.join(known.name for known in LIBRARIES)}: name its environment variable"
             " instead, with --values and --protocol mpi"
         )
@@ -70,5 +69,5 @@ def choice(library: str, function: str, given: Sequence[str] = ()) -> Choice:
         values = [by_name.get(word, word) for word in given]
         parameters.insist_on_values(values)
         names = {value: names.get(value, "") for value in values}
-    told = one.told(function)
-    return Choice(library, function, names, told, one.heard, one.ignored, one.fell_back)
+    setting = one.setting(function)
+    return Choice(library, function, names, setting, one.heard, one.ignored, one.fell_back)

@@ -1,8 +1,8 @@
 """MPICH: its control variables.
 
-Names are those that ``mpivars`` of 5.0.2 prints, but ``auto``, which is the library's own choice,
-and ``ccl``, which is for GPUs. An algorithm that cannot do a call is to say so: by itself MPICH
-takes its own choice in silence.
+Names are as ``mpivars`` of 5.0.2 prints them, except ``auto``, the library's own choice, and
+``ccl``, which is for GPUs. By default MPICH falls back to its own choice silently: here an
+algorithm that cannot do a call must say so.
 """
 
 from netproof.tuning.algorithms.interface import MpiLibrary, named
@@ -12,8 +12,8 @@ HEARD = {"MPIR_CVAR_COLLECTIVE_FALLBACK": "print"}
 FELL_BACK = "User set collective algorithm is not usable"
 
 
-def told(function: str) -> Told:
-    """What launches of MPICH, and of what is made of it, are told of a function."""
+def setting(function: str) -> Told:
+    """Return the variable of a function, for MPICH and libraries derived from it."""
     return Told({f"MPIR_CVAR_{function.upper()}_INTRA_ALGORITHM": VALUE})
 
 
@@ -58,5 +58,10 @@ ALGORITHMS = {
 }
 
 LIBRARY = MpiLibrary(
-    number=2, name="MPICH", told=told, algorithms=ALGORITHMS, heard=HEARD, fell_back=FELL_BACK
+    number=2,
+    name="MPICH",
+    setting=setting,
+    algorithms=ALGORITHMS,
+    heard=HEARD,
+    fell_back=FELL_BACK,
 )

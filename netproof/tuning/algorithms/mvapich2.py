@@ -1,7 +1,7 @@
 """MVAPICH2, up to 2.3: variables that override its tuning tables.
 
 Numbers are those in the comments of its ``allreduce_tuning.h``, ``alltoall_tuning.h`` and
-``allgather_tuning.h``; of the other functions no list is public.
+``allgather_tuning.h``; no list is public for the other functions.
 """
 
 from netproof.tuning.algorithms.interface import MpiLibrary, numbered
@@ -14,14 +14,14 @@ VARIABLES = {
 }
 
 
-def _told(function: str) -> Told:
+def _setting(function: str) -> Told:
     return Told({VARIABLES[function]: VALUE})
 
 
 LIBRARY = MpiLibrary(
     number=4,
     name="MVAPICH2",
-    told=_told,
+    setting=_setting,
     algorithms={
         "Allreduce": numbered("recursive_doubling", "reduce_scatter_allgather"),
         "Alltoall": {

@@ -1,14 +1,14 @@
 """Open MPI: the component ``tuned`` of its framework ``coll``.
 
-Numbers and names are those that ``ompi_info --param coll tuned --level 9`` prints, of 4.1.4 and of
-5.0.11.
+Numbers and names are those that ``ompi_info --param coll tuned --level 9`` of 4.1.4 and 5.0.11
+prints.
 """
 
 from netproof.tuning.algorithms.interface import MpiLibrary, numbered
 from netproof.tuning.parameters import VALUE, Told
 
 
-def _told(function: str) -> Told:
+def _setting(function: str) -> Told:
     return Told(
         {
             "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
@@ -20,7 +20,7 @@ def _told(function: str) -> Told:
 LIBRARY = MpiLibrary(
     number=1,
     name="Open MPI",
-    told=_told,
+    setting=_setting,
     algorithms={
         "Allreduce": numbered(
             "basic_linear",

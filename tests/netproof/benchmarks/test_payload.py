@@ -1,4 +1,4 @@
-"""What a launch had to send between its nodes, by what it printed and where its ranks were."""
+"""The payload of a launch between its nodes, by its output and the nodes of its ranks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def payload(function: str, nodes: list[str], folder: Path = HEALTHY, benchmark="
 
 
 def of_table(function: str, nodes: list[str]) -> int:
-    """Of a table with one size of 1000 bytes, 10 times, as any function of IMB prints it."""
+    """Return a table with one size of 1000 bytes, 10 times, as any function of IMB prints it."""
     table = (HEALTHY / "Exchange.1.out").read_text().replace("Exchange", function)
     case = Case("testbed", "gige", "mpich", "imb", function, len(nodes), 1)
     benchmark = registry.of(case)

@@ -1,4 +1,4 @@
-"""Which side is faster, by how much and where; what is missing on one side is told."""
+"""Which side is faster, by how much and where, and what is missing on one side."""
 
 from __future__ import annotations
 
@@ -77,15 +77,17 @@ def test_barrier_has_no_sizes_and_is_told_by_its_time(healthy):
 
 @pytest.mark.slow
 def test_what_a_side_adds_to_the_latency_is_told_in_microseconds(healthy):
-    def told(factor):
+    def difference(factor):
         slower = with_results(healthy, lambda result: with_times(result, lambda size: factor))
         case = of(compare(*sides(healthy, slower)), "NetPIPE tcp between oneway")
         return case.latency("monday", "tuesday")
 
     before = r"the 29\.6 µs of monday"
-    assert re.fullmatch(rf"tuesday adds 88\.\d µs \([\d.]+ to [\d.]+\) to {before}", told(4))
-    assert re.fullmatch(rf"tuesday takes 22\.\d µs \([\d.]+ to [\d.]+\) off {before}", told(0.25))
-    assert re.fullmatch(rf"tuesday is no different from {before} \(-.* to \+.* µs\)", told(1))
+    assert re.fullmatch(rf"tuesday adds 88\.\d µs \([\d.]+ to [\d.]+\) to {before}", difference(4))
+    assert re.fullmatch(
+        rf"tuesday takes 22\.\d µs \([\d.]+ to [\d.]+\) off {before}", difference(0.25)
+    )
+    assert re.fullmatch(rf"tuesday is no different from {before} \(-.* to \+.* µs\)", difference(1))
 
 
 @pytest.mark.slow
@@ -99,8 +101,8 @@ def test_partitions_of_a_session_are_compared_by_environment_and_what_differs_is
         and case.first.case.environment == case.second.case.environment
         for case in compared.cases
     )
-    told = {one.what: (one.first, one.second, one.cases) for one in compared.differences}
-    assert told["link_mbit_s"] == (1000, 100, 8)
+    differences = {one.what: (one.first, one.second, one.cases) for one in compared.differences}
+    assert differences["link_mbit_s"] == (1000, 100, 8)
 
 
 @pytest.mark.slow
@@ -205,7 +207,7 @@ def test_a_side_that_was_disturbed_is_told(healthy):
     assert all(
         case.sentence().endswith(f"; the machine was disturbed: {noise}") for case in compared.cases
     )
-    again = compare(*sides(healthy, with_results(healthy, lambda result: result, "calm.json")))
+    again = compare(*sides(healthy, with_results(healthy, lambda result: result, "same.json")))
     assert {case.disturbed for case in again.cases} == {()}
 
 

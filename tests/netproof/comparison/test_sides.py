@@ -1,4 +1,4 @@
-"""What the two sides are, and what cannot be two."""
+"""The two sides, and combinations that are refused."""
 
 from __future__ import annotations
 

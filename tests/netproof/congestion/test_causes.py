@@ -1,4 +1,4 @@
-"""What explains the figures under load: of recorded runs whose fault is known, and of made ones.
+"""Causes of figures under load: in recorded runs with a known fault, and in altered ones.
 
 ``tests/data/load/causes.json`` has what five runs of ``netproof load`` on the testbed's 16 nodes
 below four leaves measured: healthy, uplinks at a half and at a quarter of what the leaves send,
@@ -40,13 +40,13 @@ def made(template: Loaded, rows: list[Row], **settings: Mapping[str, Any]) -> Lo
     runs = []
     for row in rows:
         turn = planning.turn_of({**row, "others": []})
-        told = tuple(
+        counters = tuple(
             NodeCounters(node, (CounterSource(TCP, "", counted, 0),), {}, 0.001)
             for node, counted in row["tcp"].items()
         )
         own = dataclasses.replace(
             launch,
-            counters=Counters(told, (NAMES,)) if told else None,
+            counters=Counters(counters, (NAMES,)) if counters else None,
             ranks=tuple(
                 dataclasses.replace(use, node=node)
                 for use, node in zip(launch.ranks, turn.nodes, strict=True)
@@ -61,7 +61,7 @@ def made(template: Loaded, rows: list[Row], **settings: Mapping[str, Any]) -> Lo
     )
 
 
-def told(template: Loaded, rows: list[Row], **settings: Mapping[str, Any]) -> LoadFindings:
+def judged(template: Loaded, rows: list[Row], **settings: Mapping[str, Any]) -> LoadFindings:
     return causes.findings(made(template, rows, **settings))
 
 
@@ -70,35 +70,35 @@ def altered(rows: list[Row], change: Callable[[Row], Mapping[str, Any]]) -> list
 
 
 def test_of_a_healthy_network_nothing_has_a_cause(template):
-    found = told(template, RECORDED["healthy"], load={"most": 1.5})
+    found = judged(template, RECORDED["healthy"], load={"most": 1.5})
     assert (found.causes, found.not_told) == ((), ())
     assert not found.beyond()
 
 
 @pytest.mark.parametrize(("name", "ratio"), [("half", 2), ("quarter", 4)])
 def test_an_oversubscribed_uplink_is_told_with_its_ratio(template, name, ratio):
-    found = told(template, RECORDED[name])
+    found = judged(template, RECORDED[name])
     (cause,) = found.causes
     assert (cause.kind, cause.nodes, found.not_told) == (CauseKind.UPLINKS, (), ())
     assert cause.value == pytest.approx(ratio, rel=0.1)
     assert cause.interval[0] <= cause.value <= cause.interval[1]
     # Without a bound it is named, and nothing fails.
     assert not found.beyond()
-    assert told(template, RECORDED[name], load={"most": 1.5}).causes[0].fails
+    assert judged(template, RECORDED[name], load={"most": 1.5}).causes[0].fails
 
 
 def test_small_buffers_lose_at_all_ports(template):
-    found = told(template, RECORDED["buffers"])
+    found = judged(template, RECORDED["buffers"])
     (cause,) = found.causes
     assert (cause.kind, cause.nodes) == (CauseKind.SMALL_BUFFERS, ())
     assert cause.value == pytest.approx(0.033, abs=0.003)
     assert not found.beyond()
     strict = {"retransmission": {"warn": 1e-3, "fail": 1e-2}}
-    assert told(template, RECORDED["buffers"], criteria=strict).beyond()
+    assert judged(template, RECORDED["buffers"], criteria=strict).beyond()
 
 
 def test_a_slow_port_is_named_by_its_node(template):
-    found = told(template, RECORDED["slow port"])
+    found = judged(template, RECORDED["slow port"])
     (cause,) = found.causes
     assert (cause.kind, cause.nodes) == (CauseKind.SLOW_PORT, ("tree-10",))
     assert cause.value == pytest.approx(2, rel=0.1)
@@ -127,7 +127,7 @@ def test_two_slow_ports_are_two_causes(template):
     often = [node for node in template_nodes() if len(alone_with(node)) > 1]
     first = often[0]
     second = next(node for node in often if not any(node in pair for pair in alone_with(first)))
-    found = told(template, altered(RECORDED["healthy"], slower({first, second}, 1.5)))
+    found = judged(template, altered(RECORDED["healthy"], slower({first, second}, 1.5)))
     assert {cause.nodes for cause in found.causes} == {(first,), (second,)}
     assert {cause.kind for cause in found.causes} == {CauseKind.SLOW_PORT}
 
@@ -141,7 +141,7 @@ def test_nodes_that_nothing_tells_apart_are_both_named(template):
     pairs = [set(row["nodes"]) for row in rows if not row["beside"]]
     pair = next(one for one in pairs if sum(bool(one & other) for other in pairs) == 1)
     # Six launches tell only what is far beyond their noise.
-    (cause,) = told(template, altered(rows, slower(pair, 4.0))).causes
+    (cause,) = judged(template, altered(rows, slower(pair, 4.0))).causes
     assert cause.nodes == tuple(sorted(pair))
 
 
@@ -157,7 +157,7 @@ def test_a_launch_that_is_slow_once_accuses_nobody_and_is_told(template):
         {**row, "times_us": [2 * time for time in row["times_us"]]} if number == odd else row
         for number, row in enumerate(rows)
     ]
-    found = told(template, once)
+    found = judged(template, once)
     assert found.causes == ()
     pair = " – ".join(sorted(rows[odd]["nodes"]))
     assert found.not_told == (f"slow ports: {pair}: slow in a launch, and fast in another",)
@@ -166,7 +166,7 @@ def test_a_launch_that_is_slow_once_accuses_nobody_and_is_told(template):
 @pytest.mark.parametrize("factor", [1.05, 1.3])
 def test_it_takes_a_tenth_and_more_than_the_noise(template, factor):
     nodes = {"tree-6"} if alone_with("tree-6") else {template_nodes()[0]}
-    found = told(template, altered(RECORDED["healthy"], slower(nodes, factor)))
+    found = judged(template, altered(RECORDED["healthy"], slower(nodes, factor)))
     assert bool(found.causes) is (factor > 1.2)
     draw = iter(range(10**6))
 
@@ -175,7 +175,7 @@ def test_it_takes_a_tenth_and_more_than_the_noise(template, factor):
         return {"times_us": [times * time for time in row["times_us"]]}
 
     rows = altered(altered(RECORDED["healthy"], noisy), slower(nodes, factor))
-    assert told(template, rows).causes == ()
+    assert judged(template, rows).causes == ()
 
 
 def losing(node: str, share: float) -> Callable[[Row], Mapping[str, Any]]:
@@ -195,14 +195,14 @@ def losing(node: str, share: float) -> Callable[[Row], Mapping[str, Any]]:
 
 def test_a_port_that_loses_stands_out_and_is_no_small_buffer(template):
     often = next(node for node in template_nodes() if len(alone_with(node)) > 1)
-    found = told(template, altered(RECORDED["healthy"], losing(often, 0.08)))
+    found = judged(template, altered(RECORDED["healthy"], losing(often, 0.08)))
     (cause,) = found.causes
     assert (cause.kind, cause.nodes) == (CauseKind.LOSING_PORT, (often,))
     assert found.beyond()
 
 
 def test_without_counters_losses_are_not_known_and_that_is_told(template):
-    found = told(template, altered(RECORDED["half"], lambda row: {"tcp": {}}))
+    found = judged(template, altered(RECORDED["half"], lambda row: {"tcp": {}}))
     (why,) = found.not_told
     assert why.startswith("losses: no node said what it counted in bandwidth-")
     assert [cause.kind for cause in found.causes] == [CauseKind.UPLINKS]
@@ -222,5 +222,5 @@ def test_nodes_of_which_no_launch_counts_are_named(template):
 
 def test_without_bandwidth_nobody_can_say_whether_a_port_is_slow(template):
     rows = altered(RECORDED["healthy"], lambda row: {"victim": str(Victim.LATENCY)})
-    found = told(template, rows)
+    found = judged(template, rows)
     assert found.not_told == ("slow ports: 0 launches of bandwidth alone count, and it takes 6",)

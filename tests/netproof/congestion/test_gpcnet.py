@@ -1,4 +1,4 @@
-"""What several runs of GPCNeT say, and a report of them."""
+"""Results of several runs of GPCNeT, and their report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What GPCNeT prints, recorded from a run of it, and what is refused."""
+"""Recorded output of GPCNeT, and output that is refused."""
 
 from __future__ import annotations
 

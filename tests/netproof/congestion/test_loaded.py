@@ -1,4 +1,4 @@
-"""What a job on the testbed left of a load test, what of it is believed, and a report of it."""
+"""A load test on the testbed: its launches, which of them count, and its report."""
 
 from __future__ import annotations
 
@@ -113,8 +113,8 @@ def test_a_launch_that_failed_has_the_reason(folder):
 def test_a_launch_on_other_nodes_has_a_fault(folder):
     path = folder / f"{STEP}.err"
     one, other = of(folder, STEP).turn.nodes
-    told = path.read_text().replace(f"rank 0 on {one}", f"rank 0 on {other}")
-    path.write_text(told.replace(f"rank 1 on {other}", f"rank 1 on {one}"))
+    swapped = path.read_text().replace(f"rank 0 on {one}", f"rank 0 on {other}")
+    path.write_text(swapped.replace(f"rank 1 on {other}", f"rank 1 on {one}"))
     assert "and was to run on" in of(folder, STEP).fault
 
 

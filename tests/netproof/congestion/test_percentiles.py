@@ -110,7 +110,7 @@ def test_a_pause_has_the_moment_when_its_call_was_seen(recorded):
 
 
 def test_a_time_without_calls_is_a_pause_too(recorded):
-    """The benchmark waited between two calls, of which no time tells."""
+    """The benchmark waited between two calls, which is in no time."""
     looks = [(100 + 0.02 * place, 20 * place) for place in range(1, 51)]
     looks += [(102.5 + 0.02 * place, 1000 + 20 * place) for place in range(1, 51)]
     found = figures(looked_at(recorded, [30.0] * 2000, looks))

@@ -1,4 +1,4 @@
-"""A long launch on the testbed, how long it was to be, and a report of it."""
+"""A long launch on the testbed: its length, and its report."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_a_job_that_drew_no_long_launch_says_so(folder):
         ({"format": 2}, "is of format 2, and this netproof reads 1"),
         ({"nodes": ["gige-3", "gige-4"]}, "ran on other nodes"),
         ({"times_us": []}, "has no times"),
-        ({"times_us": [1.0, -2.0]}, "has no times, or one that is none"),
+        ({"times_us": [1.0, -2.0]}, "has no times, or invalid ones"),
         ({"watched": []}, "was not watched until its last call"),
         ({"watched": [[1.0, 5]]}, "was not watched until its last call"),
         ({"partition_extras": {}}, "cannot be read"),

@@ -91,5 +91,5 @@ def test_what_is_chosen_by_name():
         Aggressor.INCAST,
         Aggressor.ONE_TO_ONE,
     )
-    with pytest.raises(NetproofError, match="'storm' is none of incast, all-to-all"):
+    with pytest.raises(NetproofError, match="unknown 'storm'; choose from incast, all-to-all"):
         chosen(Aggressor, "incast,storm")

@@ -363,8 +363,8 @@ def test_what_nodes_counted_is_told_from_session_to_session(nights):
         nights.add(night, change=carriers(changes))
     status, out, _ = history(nights)
     assert status == 0
-    told = "gige gige-1: 3 carrier changes in 2 of 3 sessions"
-    assert f"\nwhat nodes' networks counted\n{told}\n" in out
+    line = "gige gige-1: 3 carrier changes in 2 of 3 sessions"
+    assert f"\nwhat nodes' networks counted\n{line}\n" in out
     (one,) = json.loads(history(nights, "--json")[1])["counted"]
     assert one["carrier_changes"] == [None, 0, 2, None, 1]
     assert one["again"] == [None, 10, 10, 10, 10]
@@ -414,16 +414,16 @@ def test_what_is_inconclusive_is_told_and_stands_session_by_session(nights, tmp_
 
     nights.add_many(11)
     nights.add(11, by(2.0), disturbed)
-    told = f"gige mpich IMB Sendrecv 4 ranks: inconclusive: {why}"
+    line = f"gige mpich IMB Sendrecv 4 ranks: inconclusive: {why}"
     _, out, _ = history(nights)
     flat = " ".join(out.split())
     assert "1 times a case was inconclusive, in 1 of 12 sessions" not in flat
     assert "a case was inconclusive once, in 1 of 12 sessions" in flat
-    assert told in flat
+    assert line in flat
     plot = tmp_path / "series.svg"
     arguments = ("sendrecv 4 r", "--environment", "mpich", "--quantity", "latency_us")
     _, out, _ = history(nights, *arguments, "--plot", str(plot))
-    assert told in " ".join(out.split())
+    assert line in " ".join(out.split())
     assert re.search(r"\d \?\s", next(r for r in out.splitlines() if "-0000000b" in r) + "\n")
     assert ">?</text>" in plot.read_text()
     _, out, _ = history(nights, *arguments, "--json")

@@ -1,4 +1,4 @@
-"""What of many series is let through as standing out."""
+"""Which of many series stand out."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def test_the_control_keeps_its_rate_on_p_values_of_chance():
     share = DetectionSettings().false_share
     some = sum(count > 0 for count in alarms)
     assert some == pytest.approx(share * nights, abs=3 * math.sqrt(share * nights))
-    # The expected number is at most the one that is told.
-    told = expected_false_alarms(series, nights)
-    assert sum(alarms) <= told + 4 * math.sqrt(told)
+    # The expected number is at most the one returned.
+    expected = expected_false_alarms(series, nights)
+    assert sum(alarms) <= expected + 4 * math.sqrt(expected)
 
 
 def test_the_control_lets_through_what_stands_out():

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 
 def culprits(nights, change, before=lambda rows: None, environment="mpich"):
-    """What differs between a night as it was recorded and one with a change."""
+    """Return the differences between a night as it was recorded and one with a change."""
     sessions = [nights.add(0, change=before), nights.add(1, change=change)]
     found = series.read(nights.store, "testbed", sessions)[0]
     cases = list(
@@ -101,9 +101,9 @@ def test_a_new_node_is_compared_with_all_that_were_there(nights):
             for used in row["ranks_used"]:
                 used["node"] = used["node"].replace("gige-2", "gige-9")
 
-    told = said(culprits(nights, replaced))
-    assert "driver_version: 1.0 → 0.9 (gige-9)" in told
-    (listed,) = [one for one in told if one.startswith("nodes: ")]
+    lines = said(culprits(nights, replaced))
+    assert "driver_version: 1.0 → 0.9 (gige-9)" in lines
+    (listed,) = [one for one in lines if one.startswith("nodes: ")]
     before, _, after = listed.partition(" → ")
     assert "gige-2" in before
     assert "gige-9" in after
@@ -117,10 +117,10 @@ def test_cases_that_moved_to_other_nodes_of_the_same_are_told(nights):
                 for used in row["ranks_used"]:
                     used["node"] = {"gige-1": "gige-3", "gige-2": "gige-4"}[used["node"]]
 
-    told = said(culprits(nights, swapped))
-    assert len(told) == 1
-    assert "gige-1, gige-2 → gige-3, gige-4" in told[0]
-    assert told[0].startswith("nodes of ")
+    lines = said(culprits(nights, swapped))
+    assert len(lines) == 1
+    assert "gige-1, gige-2 → gige-3, gige-4" in lines[0]
+    assert lines[0].startswith("nodes of ")
 
 
 def test_what_the_site_says_of_switch_and_library_is_compared(nights):
@@ -140,9 +140,9 @@ def test_software_files_and_labels_are_of_the_whole_session(nights):
 
     found = culprits(nights, other)
     assert not any(one.own for one in found.differences)
-    told = " | ".join(said(found))
+    lines = " | ".join(said(found))
     for part in ("slurm: ", "git revision: ", "label rack: not known → b", "→ 000000000000"):
-        assert part in told
+        assert part in lines
 
 
 def test_another_mpi_library_is_of_the_configuration(nights):

@@ -1,4 +1,4 @@
-"""What was followed is kept with the store: a night adds its own, and the result is the same."""
+"""The state is stored: a night adds its own values, and the result is the same."""
 
 from __future__ import annotations
 
@@ -117,15 +117,15 @@ def test_a_pool_goes_on_from_what_is_known_but_on_nights_of_new_weights(nights, 
         return add(self, night, among)
 
     monkeypatch.setattr(Followers, "add", counted)
-    anew = []
+    restarted = []
     for night in range(known, known + 6):
         nights.add(night)
         from_night_0.clear()
         by_night = said(nights)
         due = sum((night + 1 + phase) % pooling.STRIDE == 0 for phase in phases)
         assert from_night_0 == [due] * bool(due)
-        anew.append(due)
-    assert 0 < sum(anew) < len(pools)
+        restarted.append(due)
+    assert 0 < sum(restarted) < len(pools)
     assert from_the_first(nights) == by_night
 
 

@@ -1,4 +1,4 @@
-"""A change is found where it is, told with what else changed, and alarms until it is accepted."""
+"""A change is found where it is, with what else changed, and alarms until it is accepted."""
 
 from __future__ import annotations
 
@@ -100,9 +100,13 @@ def test_where_nothing_of_the_configuration_changed_the_nights_around_are_looked
     for night in range(30):
         nights.add(night, SLOW if night >= 24 else by(1), mtu if night >= 25 else lambda rows: None)
     (event,) = judge(nights.store).events
-    told = event.changed()
-    assert told[0] == "Nothing that is recorded changed since the session before, 2026-09-24 01:00."
-    assert told[1].startswith("Changed from 2026-09-25 01:00 to 2026-09-26 01:00: mtu: 1500 → 1400")
+    changed = event.changed()
+    assert (
+        changed[0] == "Nothing that is recorded changed since the session before, 2026-09-24 01:00."
+    )
+    assert changed[1].startswith(
+        "Changed from 2026-09-25 01:00 to 2026-09-26 01:00: mtu: 1500 → 1400"
+    )
 
 
 @pytest.mark.slow

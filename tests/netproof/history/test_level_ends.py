@@ -1,4 +1,4 @@
-"""What the nights of one series show of a level's end, and which of them were bad."""
+"""The end of a level in one series, and its bad nights."""
 
 from __future__ import annotations
 

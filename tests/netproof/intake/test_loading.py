@@ -1,4 +1,4 @@
-"""What comes from outside is read within limits, or refused at once and in words."""
+"""External input is read within limits, or refused at once and in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people write is compared with models strictly; each fault says where and what is right."""
+"""Models check strictly what people write; each fault names its place and the remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of a text names the line."""
+"""Messages about a text name its line."""
 
 import re
 

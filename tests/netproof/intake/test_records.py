@@ -37,7 +37,7 @@ class Outer:
     by_name: Mapping[str, Inner] = field(default_factory=dict)
     anything: dict[str, Any] = field(default_factory=dict)
     path: Path = Path("x")
-    told: bool = False
+    seen: bool = False
 
 
 WHOLE = Outer(
@@ -79,7 +79,7 @@ def test_defaults_are_left_out():
         ({"names": [["a"]]}, "it.names[0]"),
         ({"by_name": []}, "it.by_name"),
         ({"path": 1}, "it.path"),
-        ({"told": 0}, "it.told"),
+        ({"seen": 0}, "it.seen"),
         ({"more": 1}, "it"),
     ],
 )

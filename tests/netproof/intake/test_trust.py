@@ -436,7 +436,7 @@ class TestWhatIsTaken:
 
 
 class TestCommand:
-    """What a hook names is looked at before it is run."""
+    """The programs of a hook are checked before it runs."""
 
     @pytest.mark.parametrize(
         "command",
@@ -478,7 +478,7 @@ class TestCommand:
         ],
     )
     def test_what_it_writes_is_its_own_affair(self, theirs, command):
-        trust.insist_on_command(command.format(theirs("told", "")), "the hook")
+        trust.insist_on_command(command.format(theirs("output", "")), "the hook")
 
     def test_a_quote_that_is_not_closed_is_no_command(self):
         with pytest.raises(NetproofError, match="is no command of a shell: No closing quotation"):

@@ -1,4 +1,4 @@
-"""What nodes' networks counted around a launch, as real steps printed it; never 0 for not known."""
+"""Counters of nodes around a launch, as real steps printed them; unknown is never 0."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a case costs the CPUs: starting and ending taken off, per GB, per message, asleep or not."""
+"""CPU cost of a case: starting and ending subtracted, per GB, per message, asleep or not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a job tells of its nodes, and when that is a disturbance: over what real steps printed."""
+"""Other load on nodes, and when it is a disturbance: on the output of real steps."""
 
 from __future__ import annotations
 
@@ -71,9 +71,9 @@ def test_a_quiet_machine_disturbs_nothing_and_one_cpu_taken_is_told_with_the_amo
 
 def test_the_ranks_context_switches_and_waits_are_read():
     text = (DATA / "quiet-tcp.err").read_text()
-    told = disturbance.scheduled(ERRORS, text)
-    assert sorted(told) == [0, 1]
-    for one in told.values():
+    scheduled = disturbance.scheduled(ERRORS, text)
+    assert sorted(scheduled) == [0, 1]
+    for one in scheduled.values():
         assert one.voluntary > 0
         assert one.involuntary > 0
         assert 0 < one.waited_s < 1

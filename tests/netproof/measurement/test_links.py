@@ -191,9 +191,9 @@ class TestMessages:
     def test_one_disturbed_size_does_not_count_at_the_others(self):
         times = {size: 20 + 3 * self.LINK.wire_us(size) for size in POWERS}
         times[4096] *= 40
-        told = self.found(times)
-        assert told.pop(4096) == 100
-        assert list(told.values()) == pytest.approx([3] * len(told), rel=1e-3)
+        crossed = self.found(times)
+        assert crossed.pop(4096) == 100
+        assert list(crossed.values()) == pytest.approx([3] * len(crossed), rel=1e-3)
 
     def test_more_ranks_on_a_node_put_more_messages_on_its_link(self):
         dense, sparse = (

@@ -59,14 +59,14 @@ def test_launches_are_compared_where_the_cpus_were_as_far_apart():
 
 def test_cpus_that_were_moved_during_a_launch_are_not_as_far_apart():
     moved = [Pace("mpich", 148.0), Pace("mpich", 25.0)]
-    told = "25 ns apart in one half of a launch in mpich and 148 ns in the other"
-    assert told in unlike(moved, [Pace("intelmpi", 25.0)] * 2, 1.5)
+    reason = "25 ns apart in one half of a launch in mpich and 148 ns in the other"
+    assert reason in unlike(moved, [Pace("intelmpi", 25.0)] * 2, 1.5)
 
 
-@pytest.mark.parametrize(("told", "whole"), [(0, False), (1, False), (2, True)])
-def test_a_launch_inside_a_node_tells_it_of_both_halves(told, whole):
+@pytest.mark.parametrize(("count", "whole"), [(0, False), (1, False), (2, True)])
+def test_a_launch_inside_a_node_has_a_pace_for_both_halves(count, whole):
     case = Case("s", "p", "e", "netpipe", "mpi", 2, 2, path="inside")
-    launch = types.SimpleNamespace(paces=(Pace("e", 25.0),) * told)
+    launch = types.SimpleNamespace(paces=(Pace("e", 25.0),) * count)
     partition = types.SimpleNamespace(pace=["pace"])
     asked = (launch, Path("job"), "mpi-inside-oneway.1", case, partition)
     if whole:
@@ -75,11 +75,11 @@ def test_a_launch_inside_a_node_tells_it_of_both_halves(told, whole):
     with pytest.raises(job_files.Incomplete) as caught:
         job_files.insist_on_pace(*asked)
     (why,) = caught.value.reasons
-    assert f"job/mpi-inside-oneway.1.err: mpi-inside-oneway.1 told its node's pace {told}" in why
+    assert f"job/mpi-inside-oneway.1.err: mpi-inside-oneway.1 told its node's pace {count}" in why
 
 
 @pytest.mark.parametrize(
-    ("command", "nodes", "told"),
+    ("command", "nodes", "want"),
     [
         ("echo 25 148", "1", (Pace("mpich", 25.0), Pace("mpich", 148.0))),
         (
@@ -89,14 +89,14 @@ def test_a_launch_inside_a_node_tells_it_of_both_halves(told, whole):
         ),
         ("echo 148", "1", (Pace("mpich", None, "148"),) * 2),
         ("echo 25 148 ns", "1", (Pace("mpich", None, "25 148 ns"),) * 2),
-        # It is told to watch, and ends when the launch did.
+        # It gets "watch", and ends when the launch did.
         ('echo "$(cat)25" "${1/watch/148}"', "1", (Pace("mpich", 25.0), Pace("mpich", 148.0))),
         ("true", "1", (Pace("mpich", None, "the command said nothing"),) * 2),
         ("echo 25 148", "2", ()),
         (None, "1", ()),
     ],
 )
-def test_a_rank_has_it_watched_while_a_launch_inside_one_node_runs(tmp_path, command, nodes, told):
+def test_a_rank_has_it_watched_while_a_launch_inside_one_node_runs(tmp_path, command, nodes, want):
     for sourced in ("load.sh", "counters.sh"):
         shutil.copy(SHELL / sourced, tmp_path)
     if command is not None:
@@ -115,11 +115,11 @@ def test_a_rank_has_it_watched_while_a_launch_inside_one_node_runs(tmp_path, com
         text=True,
         check=True,
     )
-    assert paces(ERRORS, ran.stderr, "mpich") == told
+    assert paces(ERRORS, ran.stderr, "mpich") == want
 
 
 def test_it_is_none_of_a_launchs_last_words(tmp_path):
-    """What a launch that failed said itself stands in its sentence."""
+    """The message of a failed launch has its own output, without the pace."""
     errors = tmp_path / "mpi-inside-oneway.1.err"
     line = "netproof pace on n1\tabsent: no such file\tend\n"
     errors.write_text(f"NPmpi: Permission denied\n{line}")

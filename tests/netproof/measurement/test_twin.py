@@ -1,4 +1,4 @@
-"""What a link carries of its healthy twin: pair by pair, whatever the machine does to both."""
+"""Share of a healthy twin that a link carries: pair by pair, whatever the machine does to both."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ factors = st.floats(0.2, 5.0)
 
 
 def link(mb_s: float, sizes: tuple[int, ...] = SIZES) -> Curve:
-    """Of a link of this rate and no latency."""
+    """Return the curve of a link with this rate and no latency."""
     return Curve(sizes, tuple(size / mb_s for size in sizes), (mb_s,) * len(sizes))
 
 

@@ -49,12 +49,12 @@ def test_each_launch_is_told_its_algorithm_and_the_default_nothing(partition):
         assert step.name == turn.step
         assert "-msglen sizes-Allreduce.txt" in step.command
         assert words[-1] == "Allreduce"
-        told = [word for word in words if word.startswith("MPIR_CVAR")]
+        setting = [word for word in words if word.startswith("MPIR_CVAR")]
         expected = [
             f"MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM={turn.value}",
             "MPIR_CVAR_COLLECTIVE_FALLBACK=print",
         ]
-        assert told == (expected if turn.value else [])
+        assert setting == (expected if turn.value else [])
 
 
 def test_the_job_tries_algorithms_and_launches_the_default_whatever_happens(partition):

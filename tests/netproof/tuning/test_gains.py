@@ -1,4 +1,4 @@
-"""What values of a setting gain, next to the default at the same time."""
+"""Gains of a setting's values, compared with the paired default."""
 
 from __future__ import annotations
 
@@ -112,13 +112,14 @@ def test_disturbed_launches_and_those_alongside_them_are_left_out():
     (first,) = [one for one in launches if one.value == "65536" and one.round == 1]
     slow = Curve(SIZES, tuple(9 * time for time in first.curve.time_us))
     changed = [
-        Made(one.value, one.round, one.order, slow, calm=False) if one is first else one
+        Made(one.value, one.round, one.order, slow, undisturbed=False) if one is first else one
         for one in launches
     ]
     said = tuned(changed)
     assert (said.recommended.value, said.disturbed) == ("65536", 1)
     noisy = [
-        Made(one.value, one.round, one.order, one.curve, calm=one.round > 3) for one in launches
+        Made(one.value, one.round, one.order, one.curve, undisturbed=one.round > 3)
+        for one in launches
     ]
     with pytest.raises(NetproofError, match="has 2 rounds that nothing disturbed"):
         tuned(noisy)

@@ -1,4 +1,4 @@
-"""Sweeps of before: the newest of each setting, and what cannot be read is told."""
+"""Earlier sweeps: the newest of each setting, and reasons for unreadable ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from netproof.tuning import kept_sweeps, sweep
 
 
 class OneSweep:
-    """What ``of_report`` returns, as far as it is looked at."""
+    """The attributes of ``of_report``'s result that are read."""
 
     def __init__(self, path, system):
         self.path, self.parameter = path, path.name.split("-2")[0].removeprefix("run-")

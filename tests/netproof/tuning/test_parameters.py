@@ -1,4 +1,4 @@
-"""What can be turned, and how a library is told."""
+"""Settings that can be changed, and their variables and arguments for each library."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from netproof.tuning.parameters import MPI, TCP
 
 
 def test_netpipe_over_tcp_is_told_by_an_argument():
-    told = parameters.found("socket-buffer", ()).told(TCP, "Open MPI 4.1.4").of("65536")
-    assert (told.arguments, told.variables) == (("-b", "65536"), {})
+    setting = parameters.found("socket-buffer", ()).told(TCP, "Open MPI 4.1.4").of("65536")
+    assert (setting.arguments, setting.variables) == (("-b", "65536"), {})
 
 
 @pytest.mark.parametrize(
@@ -23,8 +23,8 @@ def test_netpipe_over_tcp_is_told_by_an_argument():
     ],
 )
 def test_each_library_is_told_by_its_own_variable(library, variable):
-    told = parameters.found("eager-limit", ()).told(MPI, library).of("4096")
-    assert (told.arguments, told.variables) == ((), {variable: "4096"})
+    setting = parameters.found("eager-limit", ()).told(MPI, library).of("4096")
+    assert (setting.arguments, setting.variables) == ((), {variable: "4096"})
 
 
 def test_any_variable_is_told_as_it_is_to_any_library():
@@ -51,14 +51,14 @@ def test_what_nobody_can_be_told_is_refused(name, values, said):
 def test_rails_are_told_each_alone_and_all_together_as_each_library_lists_them():
     turned = parameters.found("rails", ())
     assert turned.values_on(("eth1", "eth2")) == ("eth1", "eth2", "eth1+eth2")
-    told = turned.told(MPI, "Open MPI 5.0.11")
-    assert told.of("eth1").variables == {"OMPI_MCA_btl_tcp_if_include": "eth1"}
-    assert told.of("eth1+eth2").variables == {"OMPI_MCA_btl_tcp_if_include": "eth1,eth2"}
-    told = turned.told(MPI, "MVAPICH2 2.3.7")
-    assert told.of("mlx5_0+mlx5_1").variables == {"MV2_IBA_HCA": "mlx5_0:mlx5_1"}
+    setting = turned.told(MPI, "Open MPI 5.0.11")
+    assert setting.of("eth1").variables == {"OMPI_MCA_btl_tcp_if_include": "eth1"}
+    assert setting.of("eth1+eth2").variables == {"OMPI_MCA_btl_tcp_if_include": "eth1,eth2"}
+    setting = turned.told(MPI, "MVAPICH2 2.3.7")
+    assert setting.of("mlx5_0+mlx5_1").variables == {"MV2_IBA_HCA": "mlx5_0:mlx5_1"}
     with pytest.raises(NetproofError, match="rails: the partition names no two rails"):
         turned.values_on(("eth1",))
-    with pytest.raises(NetproofError, match="is told its rails is not known"):
+    with pytest.raises(NetproofError, match="setting the rails is not known"):
         turned.told(MPI, "MPICH 5.0.2")
 
 
@@ -78,9 +78,9 @@ def test_some_variables_are_eager_limits_and_sizes_and_others_are_not():
 
 
 def test_a_library_without_it_is_named():
-    with pytest.raises(NetproofError, match="how Other MPI 1 is told its eager limit is not known"):
+    with pytest.raises(NetproofError, match="setting the eager limit is not known for Other MPI 1"):
         parameters.found("eager-limit", ()).told(MPI, "Other MPI 1")
-    with pytest.raises(NetproofError, match="how Intel MPI 2021 is told its eager limit is not"):
+    with pytest.raises(NetproofError, match="setting the eager limit is not known for Intel MPI"):
         parameters.found("eager-limit", ()).told(MPI, "Intel MPI 2021")
     with pytest.raises(NetproofError, match="TCP has no eager limit"):
         parameters.found("eager-limit", ()).told(TCP, "Open MPI")

@@ -1,4 +1,4 @@
-"""What a sweep by a hook left changed: the record of it."""
+"""The record of changes that a sweep by a hook did not undo."""
 
 from __future__ import annotations
 

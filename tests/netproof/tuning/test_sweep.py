@@ -1,4 +1,4 @@
-"""The launches of a sweep: their order, how each is told, and what a report keeps of them."""
+"""The launches of a sweep: their order, their settings, and their record in a report."""
 
 from __future__ import annotations
 
@@ -53,9 +53,11 @@ def test_the_seed_alone_decides_the_order():
 
 
 def test_both_ends_of_tcp_are_told_by_arguments(partition):
-    told = parameters.found("socket-buffer", ()).told("tcp", "MPICH")
+    setting = parameters.found("socket-buffer", ()).told("tcp", "MPICH")
     several = turns(("16384", "65536"), 3, 1)
-    for turn, step in zip(several, sweep.steps(several, CASE, told, partition, SRUN), strict=True):
+    for turn, step in zip(
+        several, sweep.steps(several, CASE, setting, partition, SRUN), strict=True
+    ):
         assert step.name == turn.step
         words = shlex.split(step.command)
         assert (words[-2:] == ["-b", turn.value]) is (turn.value is not None)
@@ -64,9 +66,9 @@ def test_both_ends_of_tcp_are_told_by_arguments(partition):
 
 def test_mpi_is_told_by_its_environment(partition):
     case = dataclasses.replace(CASE, function="mpi")
-    told = parameters.found("eager-limit", ()).told("mpi", "Open MPI 5")
+    setting = parameters.found("eager-limit", ()).told("mpi", "Open MPI 5")
     several = turns(("4096",), 1, 1)
-    commands = [step.command for step in sweep.steps(several, case, told, partition, SRUN)]
+    commands = [step.command for step in sweep.steps(several, case, setting, partition, SRUN)]
     assert commands[1].startswith("env OMPI_MCA_btl_tcp_eager_limit=4096 srun --mpi=pmi2 ")
     assert [command.startswith("srun ") for command in commands] == [True, False, True]
 
@@ -85,9 +87,9 @@ def measured(partition, tmp_path) -> Sweep:
     noted = ["\t".join([turn.step, *fields[1:]]) for turn in several]
     (tmp_path / job_files.LAUNCHES_FILE).write_text("\n".join([head, *noted]) + "\n")
     launches = sweep.of_job(tmp_path, CASE, partition, several)
-    told = parameters.found("socket-buffer", ()).told("tcp", "MPICH")
+    setting = parameters.found("socket-buffer", ()).told("tcp", "MPICH")
     extras = partition.model_dump()
-    return Sweep(CASE, "socket-buffer", "socket buffer", told, "7", 1, extras, several, launches)
+    return Sweep(CASE, "socket-buffer", "socket buffer", setting, "7", 1, extras, several, launches)
 
 
 def test_what_a_job_left_says_something(measured):

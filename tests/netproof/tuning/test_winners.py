@@ -100,7 +100,8 @@ def test_where_all_are_the_same_for_sure_it_is_said():
 
 def test_a_value_whose_launches_were_disturbed_is_left_out_and_the_others_stay():
     launches = [
-        dataclasses.replace(one, calm=one.value != "tree" or one.round > 3) for one in made(RING)
+        dataclasses.replace(one, undisturbed=one.value != "tree" or one.round > 3)
+        for one in made(RING)
     ]
     table = winners(launches)
     assert table.values == ("recursive_doubling", "ring")
@@ -110,7 +111,7 @@ def test_a_value_whose_launches_were_disturbed_is_left_out_and_the_others_stay()
 
 
 def test_where_everything_was_disturbed_there_is_no_table():
-    launches = [dataclasses.replace(one, calm=False) for one in made()]
+    launches = [dataclasses.replace(one, undisturbed=False) for one in made()]
     with pytest.raises(NetproofError, match="no value has more than 0 rounds"):
         winners(launches)
     with pytest.raises(NetproofError, match="no value was measured"):

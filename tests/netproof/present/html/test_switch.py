@@ -134,7 +134,7 @@ def test_without_others_there_is_no_page_and_one_that_was_asked_for_is_refused(t
     assert not [name for name in written(tmp_path, *arguments) if name.startswith("switch")]
     out = ["--out", str(tmp_path / "other")]
     for switch, reason in (
-        ("fast-ethernet", "is the only partition, so there is none to compare it with"),
+        ("fast-ethernet", "is the only partition, so there is no other to compare it with"),
         ("nexus", "has no case of partition 'nexus'; it has fast-ethernet"),
     ):
         ran = CliRunner().invoke(app, ["report", *arguments, *out, "--switch", switch])
