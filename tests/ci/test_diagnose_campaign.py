@@ -207,9 +207,7 @@ def test_on_a_healthy_testbed_whatever_is_named_is_false():
     assert judged(run) is Found.RIGHT
     assert judged(run, accused(CauseName.UNEXPLAINED, UNKNOWN, "1 red case")) is Found.FALSE
     unknown = judging.judge(run, 2, said(incomplete=("1 case inconclusive",)), "")
-    assert unknown == Judged(
-        Found.RIGHT, ("it cannot be told: 1 case inconclusive",), "cannot be told"
-    )
+    assert unknown == Judged(Found.RIGHT, ("inconclusive: 1 case inconclusive",), "cannot be told")
 
 
 @pytest.mark.slow
@@ -372,7 +370,7 @@ class NoTestbed:
     def lift(self) -> None:
         self.verbs.append("lift")
 
-    def begin_anew(self) -> None:
+    def rebuild(self) -> None:
         self.verbs.append("begin anew")
 
     def restore(self) -> None:
@@ -390,7 +388,7 @@ def fake(monkeypatch):
 
     monkeypatch.setattr(making, "Testbed", NoTestbed)
     monkeypatch.setattr(attempting, "wait_until_quiet", lambda settings: (0.1, 0.0))
-    monkeypatch.setattr(making, "launching_on", lambda node: True)
+    monkeypatch.setattr(making, "has_launch", lambda node: True)
     monkeypatch.setattr(making, "measure", measure)
     return made
 
@@ -520,7 +518,7 @@ def test_reports_are_judged_again_and_what_was_found_stays(fake, tmp_path, monke
 def test_a_run_that_ends_before_its_link_went_down_and_came_back_is_not_judged(
     fake, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(making, "launching_on", lambda node: False)
+    monkeypatch.setattr(making, "has_launch", lambda node: False)
     keeping.begin(tmp_path, campaign(run_of("link-flap")))
     making.go_on(tmp_path)
     (only,) = records.read(tmp_path)[1]
@@ -534,7 +532,7 @@ def test_a_launch_on_a_node_is_told_from_the_script_of_its_job(tmp_path, monkeyp
     for steps, launching in (("7.batch 7.extern", False), ("7.batch 7.0", True), ("", False)):
         program.write_text(f"#!/bin/bash\nprintf '%s\\n' {steps}\n")
         program.chmod(0o755)
-        assert making.launching_on("gige-1") is launching
+        assert making.has_launch("gige-1") is launching
 
 
 def test_runs_of_other_code_are_no_one_campaign(fake, tmp_path):

@@ -294,7 +294,7 @@ class NoTestbed:
     def up(self, topology: Path) -> None:
         self.verbs.append(topology.stem)
 
-    def begin_anew(self) -> None:
+    def rebuild(self) -> None:
         self.verbs.append("begin anew")
 
     def restore(self) -> None:
@@ -561,7 +561,7 @@ def test_a_testbed_that_was_down_is_down_at_the_end(commands, tmp_path):
     healthy, sick = making.HEALTHY_TOPOLOGY, making.SICK_TOPOLOGY
     for topology in (healthy, healthy, sick):
         testbed.up(topology)
-    testbed.begin_anew()
+    testbed.rebuild()
     testbed.up(sick)
     testbed.restore()
     assert commands() == [

@@ -220,7 +220,7 @@ class NoTestbed(cluster.Testbed):
     def lift(self) -> None:
         self.planted.append("lifted")
 
-    def begin_anew(self) -> None:
+    def rebuild(self) -> None:
         pass
 
     def restore(self) -> None:
