@@ -41,9 +41,9 @@ def now(kept: Path) -> dict[str, object]:
 
 @each_lock
 def test_it_is_of_the_files_the_site_and_the_releases_as_they_are(kept):
-    assert build.kept_fault(kept, now(kept)) == "", (
+    assert build.stored_fault(kept, now(kept)) == "", (
         f"ci/spack-envs concretize {kept.name} --site {kept.parent.name} --build-slurm"
-        f" --locks {kept.parent} makes it anew"
+        f" --locks {kept.parent} makes a new one"
     )
 
 
