@@ -192,7 +192,7 @@ def _programs_of(library: Path) -> list[Path]:
 
 
 def _output(program: Path, *arguments: str) -> str:
-    """Return a program's output. Raises NetproofError if it fails: a partial answer is none."""
+    """Return a program's output. Raises NetproofError if it fails, since it may be partial."""
     command = [str(program), *arguments]
     try:
         ran = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
