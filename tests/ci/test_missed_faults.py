@@ -1,4 +1,4 @@
-"""What a verdict is worth against the fault of an MPI library, and a campaign of such faults."""
+"""A verdict is graded by the fault of an MPI library, and a campaign plants such faults."""
 
 from __future__ import annotations
 

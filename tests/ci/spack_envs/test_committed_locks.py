@@ -28,7 +28,7 @@ def test_each_default_environment_has_one_of_a_generic_linux(machine):
 
 
 def now(kept: Path) -> dict[str, object]:
-    """What a lock that is made now would be made of."""
+    """Sources of a lock made now."""
     pair = release.pair(FOLDER)
     site = kept.parent.name
     return {

@@ -32,7 +32,7 @@ NOW: dict[str, Any] = {"spack": "1.1.0", "recipes": "a", "site": "x", "files": {
         ({"files": {}}, "common.yaml has changed since it was made"),
     ],
 )
-def test_what_makes_a_lock_stale_is_told_in_words(then, said):
+def test_what_makes_a_lock_stale_is_reported_in_words(then, said):
     assert lock.stale({**NOW, **then}, NOW) == said
 
 
@@ -133,7 +133,7 @@ def test_locked_with_a_stale_lock_is_refused_in_words(spack_envs, stand_in, fold
 
 
 @pytest.mark.slow
-def test_slurm_and_pmix_are_the_clusters_unless_told_otherwise(
+def test_slurm_and_pmix_are_the_clusters_unless_allowed(
     spack_envs, stand_in, tmp_path, monkeypatch
 ):
     data = tmp_path / "data"
