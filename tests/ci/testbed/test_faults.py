@@ -63,6 +63,3 @@ def test_a_fault_is_reported_as_plant_takes_it():
     keys = {"rate": 0.5, "net.ipv4.tcp_rmem": "1 2 3"}
     said = ["one-1 rate=0.5", "one-1 'net.ipv4.tcp_rmem=1 2 3'"]
     assert faults.assignments("one-1", keys) == said
-        "one-1 rate=0.5",
-        "one-1 'net.ipv4.tcp_rmem=1 2 3'",
-    ]
